@@ -33,7 +33,7 @@ class RunBudget:
         self.tokens = tokens
         self.largest = 0
         self.looks = 0
-        self.on_late: Callable[[int], None] | None = None
+        self.on_time_up: Callable[[int], None] | None = None
         self._late = False
 
     def add(self, tokens_in: int, tokens_out: int) -> None:
@@ -52,7 +52,7 @@ class RunBudget:
     def follow(self, recorder: Recorder, looks: int) -> None:
         """Restore from a recorder's events, and have it record when time runs out."""
         self.recall(recorder.events, looks)
-        self.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
+        self.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
 
     @property
     def clock(self) -> float:
@@ -77,7 +77,7 @@ class RunBudget:
         """
         return self._short_of(2 * self.largest)
 
-    def all_gone(self) -> str:
+    def final_answer_exhausted(self) -> str:
         """Name the budget that is exhausted for the final answer, which may use the reserve."""
         return self._short_of(self.largest)
 
@@ -86,8 +86,8 @@ class RunBudget:
         self.looks += 1
         if not self._late and self._is_over():
             self._late = True
-            if self.on_late is not None:
-                self.on_late(self.looks)
+            if self.on_time_up is not None:
+                self.on_time_up(self.looks)
         return self._late
 
     def _is_over(self) -> bool:

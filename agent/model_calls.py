@@ -16,7 +16,7 @@ from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message
 from models.tokens import request_tokens
 from store.queries.calls import NewCall, add_call, calls_of
-from store.queries.trajectories import is_known
+from store.queries.trajectories import trajectory_exists
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -98,7 +98,7 @@ class Calls:
         Raises:
             BudgetExceeded: there is no room for a reply.
         """
-        exhausted = self._budget.all_gone() if last else self._budget.gone()
+        exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
         room = self._budget.tokens_left - tokens_in
         if exhausted or room < LEAST_REPLY:
             raise BudgetExceeded(exhausted or "too few tokens are left for another call")
@@ -121,14 +121,14 @@ class Calls:
         """Return the recorded call, counted as if it were made now; None if there is none."""
         prompted = Prompted(round=self._round, purpose=self._purpose, request=request)
         self._recorder.add(prompted)
-        call = self._recorder.past.call(request, self._purpose)
+        call = self._recorder.replay_source.call(request, self._purpose)
         if call is None:
-            self._see_that_it_counts()
+            self._check_not_deleted()
             return None
         self._count(call)
         return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
 
-    def _see_that_it_counts(self) -> None:
+    def _check_not_deleted(self) -> None:
         """Check that the reply can still be recorded before paying for a call.
 
         Raises:
@@ -136,7 +136,7 @@ class Calls:
             DatabaseError: the database is gone.
         """
         with self._store.begin() as session:
-            if not is_known(session, self._recorder.trajectory):
+            if not trajectory_exists(session, self._recorder.trajectory):
                 raise NotFound(f"question {self._recorder.trajectory} was deleted meanwhile")
 
     def _count(self, call: CallRecord) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from agent.harness.constrain import MadeSearch
+from agent.harness.constrain import EarlierSearch
 from agent.harness.inform import card
 from agent.reasoners.port import CompletedRound, CompletedSearch, DecisionContext, Unreadable
 from agent.recorder import Recorder
@@ -31,7 +31,7 @@ from domain.trajectory import (
 T = TypeVar("T")
 
 
-def turn_of(state: State, context: RunContext, **more: Any) -> DecisionContext:
+def decision_context_of(state: State, context: RunContext, **more: Any) -> DecisionContext:
     """Build the decision context from the current state.
 
     Args:
@@ -133,10 +133,10 @@ def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:
     return tuple(completed)
 
 
-def searched(context: RunContext) -> tuple[MadeSearch, ...]:
+def searched(context: RunContext) -> tuple[EarlierSearch, ...]:
     """Return mode, query and options of every search so far."""
     retrieved = context.recorder.of(EvidenceRetrieved)
-    return tuple(MadeSearch(mode=e.mode, query=e.query, options=e.options) for e in retrieved)
+    return tuple(EarlierSearch(mode=e.mode, query=e.query, options=e.options) for e in retrieved)
 
 
 def shown_tags(question: Question, context: RunContext) -> frozenset[str]:

@@ -10,7 +10,7 @@ from agent.replay_source import ReplaySource
 from domain.asking import Evidence
 from domain.live import PartialReply, RunListener
 from domain.trajectory import Event, EvidenceRetrieved, QuestionAsked, Setup
-from store.queries.trajectories import Mark, drop_events, events_of
+from store.queries.trajectories import Mark, delete_events, events_of
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -40,7 +40,7 @@ class Recorder:
         self._append, self._on_event = append, on_event
         self.events: list[Event] = []
         self.cards: dict[int, str] = {}
-        self.past = ReplaySource()
+        self.replay_source = ReplaySource()
         self.step = ""
         self.hold: Append | None = None
         self._saved = 0
@@ -67,7 +67,7 @@ class Recorder:
     def rewind(self, seq: int) -> None:
         """Load the events before ``seq`` and delete those from there on."""
         with self._store.begin() as session:
-            drop_events(session, self.trajectory, seq)
+            delete_events(session, self.trajectory, seq)
             self.events = events_of(session, self.trajectory)
         self._saved, self._counted, self._evidence = self.seq, 0, {}
         self._marks.clear()

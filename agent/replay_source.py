@@ -138,14 +138,14 @@ def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:
     return {citation.ref: citation for answer in answers[-1:] for citation in answer.citations}
 
 
-def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> ReplaySource:
+def resume_source(calls: Sequence[CallRecord], events: Sequence[Event]) -> ReplaySource:
     """Return the source for a run that resumes after ``events``.
 
     It has the calls without an event, and a fork's edit. A fork's events begin with its parent's,
     whose calls belong to the parent.
     """
-    own_events = events[inherited(events) :]
-    _, later = parted(calls, own_events)
+    own_events = events[inherited_count(events) :]
+    _, later = split_recorded_calls(calls, own_events)
     left = [call for call in later if call.reply is not None]
     fork = own_events[0] if own_events and isinstance(own_events[0], Forked) else None
     if fork is None:
@@ -156,7 +156,7 @@ def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> ReplaySour
     return ReplaySource(left, retrievals, None if acted else fork.edit.action)
 
 
-def parted(
+def split_recorded_calls(
     calls: Sequence[CallRecord], events: Sequence[Event]
 ) -> tuple[list[CallRecord], list[CallRecord]]:
     """Split calls into those that ``events`` record, in order, and those after them.
@@ -177,7 +177,7 @@ def _is_of(call: CallRecord, event: ModelCalled) -> bool:
     return (call.request_hash, call.error) == (event.request, event.error)
 
 
-def inherited(events: Sequence[Event]) -> int:
+def inherited_count(events: Sequence[Event]) -> int:
     """Count the leading events that come from a parent trajectory."""
     forks = [at for at, event in enumerate(events) if isinstance(event, Forked)]
     return forks[-1] if forks else 0

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from domain.asking import Action, Ledger, Mode, Question, Subtask
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.ledger import get
+from domain.ledger import find_subtask
 from domain.view import MemoryView
 
 
@@ -162,7 +162,7 @@ def action_of(state: State) -> Action | None:
 
 def current_of(state: State) -> Subtask | None:
     """Return the subtask of this round."""
-    return get(ledger_of(state), state.get("current"))
+    return find_subtask(ledger_of(state), state.get("current"))
 
 
 def is_first_look(state: State) -> bool:

@@ -23,7 +23,7 @@ def score(
     """
     if not evidence:
         return {}
-    known = context.recorder.past.support(claim)
+    known = context.recorder.replay_source.support(claim)
     if known is None:
         values = context.memory.support(claim, [piece.text for piece in evidence])
         pairs = zip(evidence, values, strict=True)

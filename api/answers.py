@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from domain.asking import Citation, Evidence, Question
-from domain.confidence import level
-from domain.people import in_words
+from domain.confidence import level_of_confidence
+from domain.people import tags_in_words
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from views.library import videos_named
@@ -90,10 +90,10 @@ def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | 
     return AnswerTold(
         id=row.id,
         state=row.state,
-        answer=in_words(answer.text),
+        answer=tags_in_words(answer.text),
         option=answer.option,
         confidence=round(answer.confidence, 4),
-        confidence_level=level(answer.confidence),
+        confidence_level=level_of_confidence(answer.confidence),
         standing=answer.standing,
         not_in_memory=answer.not_in_memory,
         declined=answer.declined,
@@ -125,7 +125,7 @@ def cited(
             start_s=one.span.start_ms / 1000,
             end_s=one.span.end_ms / 1000,
             clip=one.clip,
-            text=in_words(one.text),
+            text=tags_in_words(one.text),
             image=image_at(store, one, as_of_ms),
         )
         for one in moments
@@ -175,5 +175,5 @@ def question_of(row: StoredTrajectory) -> QuestionTold:
         profile=row.profile,
         state=row.state,
         asked_at=row.started_at.isoformat(),
-        answer=None if row.answer is None else in_words(row.answer.text),
+        answer=None if row.answer is None else tags_in_words(row.answer.text),
     )

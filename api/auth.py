@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.problems import RequestRefused, answered
 from auth.listen import LOOPBACK, is_loopback
 from auth.origins import same_site
-from domain.audit import acting
+from domain.audit import acting_user
 from domain.errors import SetupError
 from models.secrets import key_in
 
@@ -128,11 +128,11 @@ class ApiAuth:
             who = self._who(scope)
         except RequestRefused as refused:
             return await answered(refused)(scope, receive, send)
-        token = acting.set(f"api ({who})")
+        token = acting_user.set(f"api ({who})")
         try:
             return await self._app(scope, receive, send)
         finally:
-            acting.reset(token)
+            acting_user.reset(token)
 
     def _who(self, scope: Scope) -> str:
         headers, open_to_all = Headers(scope=scope), scope["path"] in OPEN

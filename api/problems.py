@@ -24,7 +24,7 @@ from domain.errors import (
     NotFound,
     SetupError,
 )
-from domain.texts import storable
+from domain.texts import make_storable
 from telemetry.logs import log_error
 
 MEDIA_TYPE = "application/problem+json"
@@ -111,7 +111,7 @@ def problem_of(error: BaseException) -> Problem:
 
 def _problem(status: int, detail: str, code: str, told: str, *faults: InvalidField) -> Problem:
     title = HTTPStatus(status).phrase
-    told_storable = storable(detail)
+    told_storable = make_storable(detail)
     return Problem(
         title=title, status=status, detail=told_storable, code=code, help=told, errors=faults
     )
@@ -172,7 +172,7 @@ async def _of_request(_: Request, error: Exception) -> Response:
 def _fault(error: Mapping[str, Any]) -> InvalidField:
     """Where and what; not what was given, which may be anything."""
     where = ".".join(str(part)[:60] for part in error["loc"])
-    return InvalidField(where=storable(where), what=storable(str(error["msg"])[:300]))
+    return InvalidField(where=make_storable(where), what=make_storable(str(error["msg"])[:300]))
 
 
 DOCUMENTED: dict[int | str, dict[str, Any]] = {

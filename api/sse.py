@@ -15,8 +15,8 @@ from api.asking import Coming, RunningQuestion
 from api.disconnect import ClientGone, Silence
 from api.problems import noted
 from domain.live import PartialReply, RunEvent
-from domain.people import in_words
-from domain.texts import storable
+from domain.people import tags_in_words
+from domain.texts import make_storable
 from graphs.ask import AskResult
 from models.partial_reply import said_so_far
 
@@ -99,11 +99,11 @@ async def _taken(send: Send, message: Message) -> None:
 
 def words_of(said: PartialReply) -> dict[str, Any]:
     """What the model writes at the moment, for people."""
-    text = in_words(said_so_far(said.text))
+    text = tags_in_words(said_so_far(said.text))
     return {"round": said.round, "purpose": said.purpose, "text": text}
 
 
 def event(name: str, payload: dict[str, Any]) -> bytes:
     """One event; JSON is one line, so nothing in it can end the event."""
     data = json.dumps(payload, ensure_ascii=True)
-    return storable(f"event: {name}\ndata: {data}\n\n").encode()
+    return make_storable(f"event: {name}\ndata: {data}\n\n").encode()

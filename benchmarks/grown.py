@@ -19,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from models.ports import TextEmbedder
-from store.bulk_insert import HALFVEC, pack_halfvec, take_ids
+from store.bulk_insert import HALFVEC, allocate_ids, pack_halfvec
 from store.database import Store
 from tests.support.big_library import (
     EVENT_CLIPS,
@@ -142,7 +142,7 @@ def vectors_of(world: World, film: Film) -> Vectors:
 
 def _memories(session: Session, film: Film, world: World) -> Vectors:
     vectors, drawn = vectors_of(world, film), world.drawn(film).ravel().tolist()
-    ids = take_ids(session, "memories", len(drawn))
+    ids = allocate_ids(session, "memories", len(drawn))
     types = {**OF_CLIP, "id": "int8", "kind": "text", "source": "text", "text": "text"}
     moments = [(c, n, at) for c in range(film.clips) for n, at in enumerate(times(c, LINES))]
     rows = (
@@ -176,7 +176,7 @@ def _links(
 def _events(session: Session, film: Film, world: World, vectors: Vectors) -> None:
     """Each event is told by what its first memory says; its vector is the mean of its memories."""
     count = film.clips // EVENT_CLIPS
-    ids = take_ids(session, "segments", count)
+    ids = allocate_ids(session, "segments", count)
     types = {"id": "int8", "video_id": "text", "number": "int4"}
     put(session, "segments", types, ((s, film.id, n) for n, s in enumerate(ids)))
     whole = vectors[: count * EVENT_CLIPS * LINES]

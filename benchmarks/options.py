@@ -17,14 +17,14 @@ import numpy as np
 from evals.closest import Closest
 from evals.dataset import EvalQuestion
 from evals.datasets import read
-from flows.workspace import Workspace, open_desk
+from flows.workspace import Workspace, open_workspace
 from retrieval.heuristics.captioned_options import DoingWeights
 from retrieval.options import supports
 from retrieval.query_context import QueryContext
 from retrieval.ranking import SignalWeights, relevance
 from retrieval.retrievers import Retrievers
-from store.queries.clips import view_of
-from views.library import resolve
+from store.queries.clips import memory_view
+from views.library import resolve_video
 
 NAME = 28
 
@@ -61,8 +61,8 @@ def answers(desk: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str
     for one in asked:
         with desk.store.begin() as session:
             if one.video not in ids:
-                ids[one.video] = resolve(session, one.video).id
-            view = view_of(session, [ids[one.video]], one.as_of_ms)
+                ids[one.video] = resolve_video(session, one.video).id
+            view = memory_view(session, [ids[one.video]], one.as_of_ms)
         sought = search.sought(view, one.question, one.options)
         ways = {"baseline": plain.option(one, ids[one.video])}
         ways["general"] = chosen(sought, SignalWeights(), general=True)
@@ -97,7 +97,7 @@ def main() -> None:
     given = parser.parse_args()
     every = read(given.dataset, given.folder).questions
     asked = [one for one in every if one.options and one.answer]
-    with open_desk(given.profile) as desk:
+    with open_workspace(given.profile) as desk:
         right = list(answers(desk, asked))
     print(*table(asked, right), sep="\n")
 

@@ -41,7 +41,7 @@ from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
 from tests.support.pages import forget_desk, open_page
 from tests.support.signals import slide
-from views.video_view import graph_of
+from views.video_view import load_graph_page
 
 SIZES = (2_500, 5_000, 10_000)
 BAR_MS = 1_000.0
@@ -94,7 +94,7 @@ def long_run(store: Store) -> str:
 def addresses(store: Store, clips: int) -> Iterator[Address]:
     """Every page, where it has most to show."""
     longest = next(films(clips, videos_of(clips))).clips
-    event = graph_of(store, VIDEO, limit=1).segments[0].id
+    event = load_graph_page(store, VIDEO, limit=1).segments[0].id
     yield "ask", "ask", {}
     yield "ask, answered", "ask", {"trajectory": a_run(7)}
     yield "trajectories", "trajectory", {}

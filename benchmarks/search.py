@@ -40,7 +40,7 @@ from store.database import Store, open_store
 from store.driver import driver_of
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from tests.support.big_library import LINES, Film
 
 SIZES = (1_000, 10_000, 100_000)
@@ -150,7 +150,7 @@ def parts(bench: Bench) -> list[Asked]:
     films, last = bench.films, bench.films[-1]
     every = [vectors_of(bench.world, film) for film in films]
     with bench.store.begin() as session:
-        whole = view_of(session, [film.id for film in films])
+        whole = memory_view(session, [film.id for film in films])
     chosen = np.linspace(0, len(bench.world.said) - 1, QUESTIONS).astype(int)
     plain = [f"Who {bench.world.said[n]}?" for n in chosen]
     about = [

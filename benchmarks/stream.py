@@ -54,7 +54,7 @@ from perception.live import live_source
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from views.streams import stream_of
+from views.streams import load_stream_details
 
 VIDEO = Path(__file__).parents[1] / "demo" / "v2d_test.mp4"
 HOUR_S = 3600
@@ -152,7 +152,7 @@ def followed(video: Path, hours: float, level: int) -> tuple[list[Look], list[fl
         with _feeding(video, pipe, hours), _opened(desk, pipe, level) as work:
             watch_stream(work, watcher, direct=True)
             work.stop.set()
-        found = stream_of(desk.store, work.video.id)
+        found = load_stream_details(desk.store, work.video.id)
     assert found is not None
     print(f"{len(found.clips)} clips, {len(found.gaps)} gaps; {_counted(found.clips.values())}")
     return watcher.looks, [(one.lag_ms or 0) / 1000 for one in found.clips.values()]

@@ -27,7 +27,7 @@ from models.toolbox import Toolbox
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from views.library import delete
+from views.library import delete_video_rows
 
 CLIP = Path(__file__).parents[1] / "demo" / "googlework_short.mp4"
 CLIPS, CLIP_MS = 8, 4_400
@@ -45,7 +45,7 @@ class Worked:
         with open_video(self._desk, CLIP) as work, PlainSteps(self.crew) as steps:
             watched = watch(work, steps, Silent())
         assert watched.fresh == CLIPS
-        delete(self._desk.store, watched.video.id)
+        delete_video_rows(self._desk.store, watched.video.id)
 
 
 def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:

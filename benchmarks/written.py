@@ -13,7 +13,7 @@ from unittest.mock import patch
 from benchmarks.lines import Line, faster, in_turn
 from domain.memories import ClipMemories
 from flows import clip_memory, ingest_video
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
@@ -73,7 +73,9 @@ def _watched(store: Store, film: Path, at_once: int) -> None:
         patch.object(clip_memory, "make_writers", lambda *_: writers),
         patch.object(ingest_video, "perceive", _seen),
     ):
-        (told,) = watch_files(desk_of(store, store.home, at_once), [film], Silent(), direct=True)
+        (told,) = watch_files(
+            desk_of(store, store.home, at_once), [film], SilentListener(), direct=True
+        )
     if told.error is not None:
         raise RuntimeError(str(told.error))
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cli.console import say, say_json
-from views.answer_lines import answer_line, citation_line, sureness
-from views.words import clean
+from views.answer_lines import answer_line, citation_line, confidence_line
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.asking import Question
@@ -39,12 +39,12 @@ def show_answer(asked: AskResult, question: Question, titles: Mapping[str, str])
     say(answer_line(answer, question))
     if answer.declined:
         say("declined: the moments below are only the nearest")
-    say("; ".join(part for part in (sureness(answer), answer.note) if part))
+    say("; ".join(part for part in (confidence_line(answer), answer.note) if part))
     for citation in answer.citations:
         say(f"  {citation_line(citation, titles)}")
     if answer.not_in_memory:
         for searched in answer.searched:
-            say(f"  searched: {clean(searched)}")
+            say(f"  searched: {plain_line(searched)}")
     say(f"trajectory {asked.trajectory_id} ({asked.rounds} rounds, {asked.seconds:.1f} s)")
 
 

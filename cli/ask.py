@@ -13,7 +13,7 @@ from cli.console import note, say_json
 from cli.importing import ready_to_ask
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
 from cli.progress import ProgressMeter, meter
-from domain.garbage import all_kept
+from domain.garbage import garbage_collection_paused
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -87,13 +87,13 @@ def _refuse(complaint: str, *given: object) -> None:
 
 def _resume(name: str, profile: str | None, json: bool) -> None:
     """Goes on with a question; one that is answered shows its answer again."""
-    with all_kept():
+    with garbage_collection_paused():
         from cli.answers import shown
         from cli.live import teller
-        from flows.workspace import open_desk_of
+        from flows.workspace import open_trajectory_workspace
         from graphs.ask import resume
 
-    with open_desk_of(name, profile) as (desk, row), ready_to_ask(desk.toolbox):
+    with open_trajectory_workspace(name, profile) as (desk, row), ready_to_ask(desk.toolbox):
         if row.answer is not None and row.state == "done":
             note("this question is answered already")
         with shown(desk, row.question, json) as show:
@@ -110,14 +110,14 @@ def _ask_one(
     profile: str | None,
     json: bool,
 ) -> None:
-    with all_kept():
+    with garbage_collection_paused():
         from cli.answers import shown
         from cli.live import teller
-        from flows.workspace import open_desk
+        from flows.workspace import open_workspace
         from graphs.ask import ask
 
     as_of_ms = parse_as_of(as_of)
-    with open_desk(profile) as desk:
+    with open_workspace(profile) as desk:
         question = _question(desk, text, videos, options, as_of_ms)
         with ready_to_ask(desk.toolbox), shown(desk, question, json) as show:
             with teller(silent=json) as tell:
@@ -132,9 +132,9 @@ def _question(
     options: tuple[str, ...],
     as_of_ms: int | None,
 ) -> Question:
-    from domain.asking import Question, told_apart
+    from domain.asking import Question, check_options
 
-    choices = told_apart(options)
+    choices = check_options(options)
     with desk.store.begin() as session:
         ids = _ids(session, videos)
     return Question(text=text.strip(), videos=ids, options=choices, as_of_ms=as_of_ms)
@@ -155,14 +155,14 @@ def _ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | None) -> int:
     """Asks what ``out`` does not answer yet; returns the exit code."""
-    from flows.workspace import open_desk
-    from graphs.batch import answered, read_questions, run_batch, write_batch
+    from flows.workspace import open_workspace
+    from graphs.batch import answered_ids, read_questions, run_batch, write_batch
 
     questions = read_questions(batch)
-    done = (answered(out) if out else set()) & {question.id for question in questions}
+    done = (answered_ids(out) if out else set()) & {question.id for question in questions}
     if done:
         note(f"{out}: {len(done)} of {len(questions)} are answered already")
-    with open_desk(profile) as desk, ready_to_ask(desk.toolbox), meter() as bar:
+    with open_workspace(profile) as desk, ready_to_ask(desk.toolbox), meter() as bar:
         bar.start(batch.stem, len(questions), len(done))
         results = run_batch(desk.store, desk.toolbox, questions, done, concurrency)
         return _follow(write_batch(out, results) if out else _printed(results), bar)

@@ -9,7 +9,7 @@ import typer
 
 from cli.console import note, say_json, say_table
 from cli.options import Json
-from views.words import clean
+from views.words import plain_line
 
 
 def audit(
@@ -40,7 +40,7 @@ def audit(
     from domain.errors import InputError
     from store.database import open_store
     from store.home import Home
-    from store.queries.audit import entries
+    from store.queries.audit import audit_entries
 
     known = {str(one) for one in Deed}
     for one in deed or ():
@@ -49,12 +49,15 @@ def audit(
     wanted = tuple(Deed(one) for one in deed or ())
     start = since.astimezone() if since else None
     with open_store(Home.default()) as store, store.begin() as session:
-        found = entries(session, deeds=wanted, who=who, subject=of, since=start, limit=limit)
+        found = audit_entries(session, deeds=wanted, who=who, subject=of, since=start, limit=limit)
     if json:
         return say_json([one.model_dump(mode="json") for one in found])
     if not found:
         return note("nothing of that kind is on record")
-    rows = ((f"{e.at:%Y-%m-%d %H:%M:%S}", clean(e.who), e.deed, clean(e.subject)) for e in found)
+    rows = (
+        (f"{e.at:%Y-%m-%d %H:%M:%S}", plain_line(e.who), e.deed, plain_line(e.subject))
+        for e in found
+    )
     return say_table(("when", "who", "did", "what"), rows)
 
 

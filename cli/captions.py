@@ -12,7 +12,7 @@ from cli.console import note, say, say_json
 from cli.ingest import STOPPED
 from cli.options import Json, Profile
 from cli.progress import ProgressMeter, meter
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.limits import ImportLimits
@@ -62,12 +62,12 @@ def import_captions(
         if title is None:
             raise typer.BadParameter("give a FILE that homer export wrote, or --captions FILE")
         return _import_export(Path(title), limits, as_json=json)
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
     from memory.captions import read_captions
 
     track = read_captions(captions, title.strip(), limits)
     try:
-        with open_desk(profile) as desk, meter() as bar:
+        with open_workspace(profile) as desk, meter() as bar:
             found = _remember(desk, track, title.strip() or track.title, bar)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
@@ -78,21 +78,21 @@ def import_captions(
 def _say(found: Mapping[str, object]) -> None:
     word = "imported" if found["fresh"] else "already imported"
     known = f"{found['clips']} clips, {found['failed']} failed, id {found['video']}"
-    say(f"{clean(str(found['title']))}: {word} ({known})")
+    say(f"{plain_line(str(found['title']))}: {word} ({known})")
 
 
 def _import_many(
     captions: Path, profile: str | None, limits: ImportLimits, *, as_json: bool
 ) -> None:
     """Every video of a file whose lines name theirs; one that fails does not stop the others."""
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
     from memory.captions import read_tracks
 
     tracks = read_tracks(captions, limits)
     made: list[dict[str, object]] = []
     left: dict[str, str] = {}
     try:
-        with open_desk(profile) as desk, meter() as bar:
+        with open_workspace(profile) as desk, meter() as bar:
             bar.start("videos", len(tracks))
             for track in tracks:
                 _remember_one(desk, track, made, left)
@@ -121,7 +121,7 @@ def _say_many(made: Sequence[Mapping[str, object]], left: Mapping[str, str]) -> 
     for one in made:
         _say(one)
     for name, why in left.items():
-        note(f"homer: {clean(name)}: {clean(why)}")
+        note(f"homer: {plain_line(name)}: {plain_line(why)}")
     say(f"{len(made)} of {len(made) + len(left)} videos are in memory")
 
 
@@ -142,13 +142,13 @@ class _Silent:
 
 
 def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
-    from flows.restore import import_export
+    from flows.restore import import_exported_video
     from store.database import open_store
     from store.home import Home
 
     try:
         with open_store(Home.default()) as store, meter() as bar:
-            found = import_export(store, file, bar, limits)
+            found = import_exported_video(store, file, bar, limits)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt("stopped; nothing was changed") from stop
     if found.left:
@@ -158,7 +158,7 @@ def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
     if as_json:
         return say_json(found._asdict())
     counts = f"{found.clips} clips, {found.answers} answers, id {found.video}"
-    return say(f"{clean(found.title)}: imported ({counts})")
+    return say(f"{plain_line(found.title)}: imported ({counts})")
 
 
 def _remember(

@@ -9,10 +9,10 @@ import typer
 from cli.console import say, say_json
 from cli.options import AsOf, Json, OneVideo, parse_as_of
 from cli.progress import meter
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
-    from views.library import Checked
+    from views.library import VideoCheck
 
 FOUND = 1
 
@@ -29,28 +29,28 @@ def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
       homer check talk
       homer check talk --as-of 10:00 --json
     """
-    from flows.stream.interrupted import settle_streams
+    from flows.stream.interrupted import end_interrupted_streams
     from store.database import open_store
     from store.home import Home
     from views.library import check_video
 
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
-        settle_streams(store)
+        end_interrupted_streams(store)
         with meter() as bar:
             checked = check_video(store, video, as_of_ms, bar)
     say_json(checked.model_dump(mode="json")) if json else _show(checked)
     raise typer.Exit(FOUND if checked.findings else 0)
 
 
-def _show(checked: Checked) -> None:
+def _show(checked: VideoCheck) -> None:
     size = f"{checked.segments} segments, {checked.edges} edges over {checked.clips} clips"
     size += f", {checked.images} images"
     if not checked.findings:
-        return say(f"{clean(checked.title)}: consistent ({size})")
-    say(f"{clean(checked.title)}: {len(checked.findings)} findings in {size}")
+        return say(f"{plain_line(checked.title)}: consistent ({size})")
+    say(f"{plain_line(checked.title)}: {len(checked.findings)} findings in {size}")
     for one in checked.findings:
-        say(f"  {one.fault}: {clean(one.text)}  [{', '.join(one.refs)}]")
+        say(f"  {one.fault}: {plain_line(one.text)}  [{', '.join(one.refs)}]")
     return None
 
 

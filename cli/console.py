@@ -14,17 +14,17 @@ from typing import Any
 
 import typer
 
-from views.words import clean, steady, whole
+from views.words import plain_line, printable, without_surrogates
 
 
 def say(text: str = "") -> None:
     """A line of the command's result; a file's name may be no text, and is still told."""
-    typer.echo(steady(text))
+    typer.echo(printable(text))
 
 
 def note(text: str) -> None:
     """A line about the work, for the person watching; no word of it steers their terminal."""
-    typer.echo(steady(text), err=True)
+    typer.echo(printable(text), err=True)
 
 
 def sure(told: str) -> None:
@@ -33,7 +33,7 @@ def sure(told: str) -> None:
     Raises:
         typer.Abort: the answer is no.
     """
-    typer.confirm(clean(told), abort=True, err=True)
+    typer.confirm(plain_line(told), abort=True, err=True)
 
 
 def is_terminal() -> bool:
@@ -48,7 +48,7 @@ def say_json(data: Any) -> None:
 
 def escaped(line: str) -> str:
     """A line of JSON that means the same, with escapes for all that cannot be seen."""
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in whole(line))
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in without_surrogates(line))
 
 
 def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -68,7 +68,7 @@ def _padded(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 def _cell(value: object) -> str:
     """Untrusted words may hold line breaks and control characters: a cell is one clean line."""
     text = "" if value is None else str(value)
-    return clean(text)
+    return plain_line(text)
 
 
 def _is_number(text: str) -> bool:

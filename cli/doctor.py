@@ -10,7 +10,7 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from models.profile import Profile as ProfileModel
@@ -50,14 +50,14 @@ def doctor(
       homer doctor --bundle report.zip
     """
     from models.profile import load_profile
-    from services.health import checks
+    from services.health import check_setup
     from store.home import Home
 
     home = Home.default()
     chosen = load_profile(profile, home.config)
     if fix:
         _close(home)
-    made = list(checks(home, chosen))
+    made = list(check_setup(home, chosen))
     if json:
         say_json([asdict(check) for check in made])
     else:
@@ -69,18 +69,21 @@ def doctor(
 
 def _close(home: Home) -> None:
     from cli.progress import meter
-    from store.private_files import exposed, mend
+    from store.private_files import find_exposed, restrict_exposed
 
     places = home.places()
-    total = sum(1 for _ in exposed(places))
+    total = sum(1 for _ in find_exposed(places))
     if not total:
         return note("others can read nothing of the data directory")
     with meter() as bar:
         bar.start("permissions", total)
-        done = mend(places, bar.step)
+        done = restrict_exposed(places, bar.step)
     note(f"{done.closed} files and folders are for their owner only now")
     for path in done.left[:LEFT_NAMED]:
-        note(f"homer: {clean(str(path))} stays as it is: another user's, a socket, or a hard link")
+        note(
+            f"homer: {plain_line(str(path))} stays as it is: "
+            "another user's, a socket, or a hard link"
+        )
     if len(done.left) > LEFT_NAMED:
         note(f"homer: and {len(done.left) - LEFT_NAMED} more")
     return None
@@ -101,9 +104,9 @@ def _show(checks: list[Check]) -> None:
 
 
 def _pack(home: Home, profile: ProfileModel, checks: list[Check], path: Path) -> None:
-    from services.bug_report import write_bundle
+    from services.bug_report import write_bug_report
 
-    lines = write_bundle(home, profile, checks, path)
+    lines = write_bug_report(home, profile, checks, path)
     note(f"{path} has, without content:")
     for line in lines:
         note(f"  {line}")

@@ -27,7 +27,7 @@ from typer.core import TyperGroup
 from cli.console import note
 from domain.errors import HomerError, InputError
 from telemetry.logs import log_error
-from views.words import steady
+from views.words import printable
 
 STOPPED = 130
 
@@ -69,7 +69,7 @@ def is_usage(error: Exception) -> bool:
 
 def _calm(error: Any) -> None:
     """Typer prints what it was given, such as the name of a file that is none of ours."""
-    error.message = steady(error.message)
+    error.message = printable(error.message)
 
 
 def _code(error: Exception, ctx: Any) -> int:

@@ -14,7 +14,7 @@ from cli.eval_runs import EvalReporter
 from cli.options import Json, Profile
 from cli.progress import ProgressMeter, meter
 from cli.watching import moved, told
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from evals.scores import PercentInterval
@@ -42,10 +42,10 @@ def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
     Example:
       homer eval all local=media egolife=data/egolife nextqa=data/nextqa
     """
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
 
     wanted = [_parted(one) for one in sets]
-    with open_desk(profile) as desk, meter() as bar:
+    with open_workspace(profile) as desk, meter() as bar:
         found = [_measured(desk, bar, *one) for one in wanted]
     rows = [line for lines, _ in found for line in lines]
     say_json([_plain(one) for one in rows]) if json else show(rows)
@@ -141,7 +141,7 @@ def _run(
     called = checked_name(f"{run_name(planned)}-{datetime.now():%Y%m%d-%H%M%S}")
     ran = run(desk, called, planned, EvalReporter(bar), direct=True)
     for video, why in ran.left_out.items():
-        note(f"homer: {clean(video)}: {clean(why)}")
+        note(f"homer: {plain_line(video)}: {plain_line(why)}")
     return list(of_run(run_report(desk.store, called))), not ran.left_out
 
 

@@ -11,7 +11,7 @@ import typer
 from cli.console import say, say_json, say_table
 from cli.eval_report import MISSED
 from cli.options import Json
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
     from evals.dataset import DatasetSource
@@ -87,7 +87,7 @@ def _show(found: Census) -> None:
         say_table(("type", "questions"), found.types.items())
     say()
     for line in found.unlike:
-        say(f"unlike what was published: {clean(line)}")
+        say(f"unlike what was published: {plain_line(line)}")
     if found.whole:
         say("whole: the counts are the published ones")
 
@@ -96,7 +96,7 @@ def _named(missing: tuple[str, ...]) -> str:
     if not missing:
         return ""
     more = ", ..." if len(missing) > NAMED else ""
-    return f" ({', '.join(short(name, 60) for name in missing[:NAMED])}{more})"
+    return f" ({', '.join(shortened(name, 60) for name in missing[:NAMED])}{more})"
 
 
 def _share(count: int, found: Census) -> str:

@@ -13,7 +13,7 @@ from cli.ingest import Reporter
 from cli.options import Json, Profile
 from cli.progress import meter
 from cli.watching import told
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
     from evals.first import FirstAnswer, FirstReport, FirstRow
@@ -47,10 +47,10 @@ def first(
     from evals.first import evaluate
     from evals.first_questions import SET, read_first_questions
     from evals.local import split_by_presence, watch_all
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
 
     present, absent = split_by_presence(read_first_questions(questions or SET), folder)
-    with open_desk(profile) as desk, meter() as bar:
+    with open_workspace(profile) as desk, meter() as bar:
         ids, failed = watch_all(desk, present, folder, Reporter(bar))
         for outcome in failed:
             note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
@@ -67,7 +67,7 @@ def _show(report: FirstReport) -> None:
         if not answer.right:
             say(_missed(answer))
     if report.absent:
-        say(f"absent, not asked about: {clean(', '.join(report.absent))}")
+        say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
     say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
     show_bars(report.bars)
 
@@ -79,5 +79,5 @@ def _row(one: FirstRow) -> tuple[object, ...]:
 def _missed(answer: FirstAnswer) -> str:
     """What was answered wrongly, and how sure that was."""
     cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g} s"
-    what = "declined" if answer.declined else short(clean(answer.text), SHOWN)
-    return f"  {clean(answer.question.id)} ({answer.confidence:.2f}, cites {cited}): {what}"
+    what = "declined" if answer.declined else shortened(plain_line(answer.text), SHOWN)
+    return f"  {plain_line(answer.question.id)} ({answer.confidence:.2f}, cites {cited}): {what}"

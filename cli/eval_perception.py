@@ -12,7 +12,7 @@ from cli.console import say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.options import Json, Profile
 from cli.progress import meter
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from evals.cuts import Cuts
@@ -60,7 +60,7 @@ def _show(report: PerceptionReport) -> None:
     for show in (_show_faces, _show_voices, _show_joins, _show_words, _show_shots):
         show(report)
     if report.absent:
-        say(f"not there, not judged: {clean(', '.join(report.absent))}")
+        say(f"not there, not judged: {plain_line(', '.join(report.absent))}")
     show_bars(report.bars)
 
 

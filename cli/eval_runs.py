@@ -13,7 +13,7 @@ from cli.ingest import STOPPED, Reporter
 from cli.options import Json, Profile
 from cli.progress import ProgressMeter, meter
 from domain.choices import AblationStage, Protocol
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.evaluation import Verdict
@@ -85,12 +85,12 @@ def run(
     from evals.datasets import read
     from evals.plan import checked_name, plan, run_name
     from evals.run import run as run_it
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
 
     stages = _stages(ablate or [])
     found = read(dataset, folder)
     try:
-        with open_desk(profile) as desk:
+        with open_workspace(profile) as desk:
             planned = plan(found, desk.profile, protocol, stages, limit, baseline=baseline)
             called = checked_name(name) if name else run_name(planned)
             _announce(planned, called)
@@ -128,9 +128,9 @@ def _announce(planned: Plan, name: str) -> None:
     open_ones = sum(not one.question.options for one in planned.questions)
     note(f"run {name}: {settings.questions} questions, protocol {settings.protocol}")
     if open_ones:
-        note(f"{open_ones} open questions, judged by {clean(judge)}")
+        note(f"{open_ones} open questions, judged by {plain_line(judge)}")
     if planned.absent:
-        note(f"absent, not asked about: {clean(', '.join(planned.absent))}")
+        note(f"absent, not asked about: {plain_line(', '.join(planned.absent))}")
 
 
 class EvalReporter(Reporter):
@@ -151,7 +151,7 @@ class EvalReporter(Reporter):
     def judged(self, slot: Slot, verdict: Verdict, cost_usd: float) -> None:
         """A question has its verdict."""
         if verdict.failed:
-            self._bar.say(f"homer: question {clean(slot.question)}: {clean(verdict.why)}")
+            self._bar.say(f"homer: question {plain_line(slot.question)}: {plain_line(verdict.why)}")
         if cost_usd:
             self._bar.aside(f"{cost_usd:.2f} dollars so far")
         self._bar.step()
@@ -173,7 +173,7 @@ def show_report(found: RunReport) -> None:
     from evals.layout import headline, tables
 
     for remark in found.remarks:
-        say(clean(remark))
+        say(plain_line(remark))
     for table in tables(found):
         show(table)
     say(f"{found.cost_usd:.2f} US dollars in all")
@@ -300,7 +300,7 @@ def calibrate(
             say(f"Questions {name}")
             say_table(("raw confidence", "right %"), rows)
             say()
-    return note(f"kept in {clean(str(path))}; answers use it from now on")
+    return note(f"kept in {plain_line(str(path))}; answers use it from now on")
 
 
 def _store() -> Store:

@@ -14,7 +14,7 @@ from cli.ingest import Reporter
 from cli.options import Json, Profile
 from cli.progress import meter
 from cli.watching import moved, told
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from evals.egolife import BaselineComparison, EgoReport
@@ -50,11 +50,11 @@ def local(
     """
     from evals.local import evaluate, split_by_presence, watch_all
     from evals.media_questions import read_media_questions
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
 
     every, folder = read_media_questions(questions), questions.parent
     present, absent = split_by_presence(every, folder)
-    with open_desk(profile) as desk, meter() as bar:
+    with open_workspace(profile) as desk, meter() as bar:
         ids, failed = watch_all(desk, present, folder, Reporter(bar))
         for outcome in failed:
             note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
@@ -85,10 +85,10 @@ def egolife(
     """
     from evals.egolife import evaluate, import_week, questions_in
     from evals.egolife_questions import CAPTIONS, TITLE
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
 
     questions = questions_in(folder)
-    with open_desk(profile) as desk, meter() as bar:
+    with open_workspace(profile) as desk, meter() as bar:
         imported = import_week(desk, folder / CAPTIONS, moved(bar, TITLE))
         bar.start("questions", len(questions))
         report = evaluate(desk, imported, questions, out, told(bar), moved(bar, "baseline"))
@@ -103,7 +103,7 @@ def _show_local(report: LocalReport) -> None:
         if not answer.cited or answer.right is False:
             say(_missed(answer))
     if report.absent:
-        say(f"absent, not asked about: {clean(', '.join(report.absent))}")
+        say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
     say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
     if report.conduct.tokens_in:
         each = report.conduct.tokens_in / max(1, report.conduct.rounds)
@@ -132,7 +132,7 @@ def _missed(answer: JudgedAnswer) -> str:
     parts = [] if answer.cited else [f"cites {cited} s, marked {marked} s"]
     if answer.right is False:
         parts.append(f"chose {answer.option or 'nothing'}, right is {asked.right}")
-    return f"  {clean(asked.id)}: {'; '.join(parts)}"
+    return f"  {plain_line(asked.id)}: {'; '.join(parts)}"
 
 
 def _show_egolife(report: EgoReport) -> None:

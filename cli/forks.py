@@ -10,7 +10,7 @@ import typer
 from cli.console import note, say, say_json
 from cli.options import Json, Profile
 from cli.trajectories import Id
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
     from domain.asking import Answer, Question
@@ -46,11 +46,11 @@ def fork(
     """
     from cli.answers import shown
     from cli.live import teller
-    from flows.workspace import open_desk_of
+    from flows.workspace import open_trajectory_workspace
     from graphs.ask import fork as run_fork
 
     change = read_edit(edit, profile)
-    with open_desk_of(name, change.profile) as (desk, row):
+    with open_trajectory_workspace(name, change.profile) as (desk, row):
         if not json:
             note(f"a fork of {row.id} at round {at}")
         with shown(desk, row.question, json) as show:
@@ -96,12 +96,12 @@ def diff(
     """
     from store.database import open_store
     from store.home import Home
-    from views.comparison import compare
+    from views.comparison import compare_trajectories
     from views.trajectory import load_history
 
     with open_store(Home.default()) as store:
         a, b = load_history(store, one), load_history(store, other)
-    found = compare(a, b)
+    found = compare_trajectories(a, b)
     if json:
         return say_json({"same": found.same, **found.model_dump(mode="json")})
     return _show(found, a.question, b.question)
@@ -109,7 +109,7 @@ def diff(
 
 def _show(found: Difference, a: Question, b: Question) -> None:
     if not found.same_question:
-        say(f"other questions: {clean(a.text)} | {clean(b.text)}")
+        say(f"other questions: {plain_line(a.text)} | {plain_line(b.text)}")
     for what, parting in (("actions", found.action), ("evidence", found.evidence)):
         if parting is None:
             say(f"{what}: the same in every round")
@@ -120,7 +120,7 @@ def _show(found: Difference, a: Question, b: Question) -> None:
     say(f"seen by both: {found.both}")
     for side, only in (("A", found.only_a), ("B", found.only_b)):
         for evidence in only:
-            say(f"  only {side}: {evidence.span}  [{evidence.ref}] {short(evidence.text, 90)}")
+            say(f"  only {side}: {evidence.span}  [{evidence.ref}] {shortened(evidence.text, 90)}")
     if found.same_answer:
         return say(f"both answer: {_said(found.answer_a, a)}")
     say(f"A answers: {_said(found.answer_a, a)}")
@@ -136,8 +136,10 @@ def _step(step: ComparedRound | None, what: str) -> str:
     action = step.action
     if action is None:
         return f"{step.subtask}: nothing"
-    done = clean(action.answer) if action.kind == "answer" else f"{action.mode} {action.query!r}"
-    return f"{step.subtask}: {action.kind} {clean(done)}"
+    done = (
+        plain_line(action.answer) if action.kind == "answer" else f"{action.mode} {action.query!r}"
+    )
+    return f"{step.subtask}: {action.kind} {plain_line(done)}"
 
 
 def _said(answer: Answer | None, question: Question) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from domain.garbage import all_kept
+from domain.garbage import garbage_collection_paused
 
 if TYPE_CHECKING:
     from models.preload import Name
@@ -20,7 +20,7 @@ def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
     They begin after the imports, which would wait for processors that others use too: the question
     is put on record and planned meanwhile. Without a language model a second model is needed last.
     """
-    with all_kept():
+    with garbage_collection_paused():
         from graphs.ask import import_machine
         from models.preload import loading
 

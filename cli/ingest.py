@@ -10,7 +10,7 @@ import typer
 from cli.console import note, say, say_json
 from cli.options import Json, Profile
 from cli.progress import ProgressMeter, meter
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
@@ -55,13 +55,13 @@ def ingest(
       homer ingest ~/Videos --direct --subtitles use
     """
     from flows.ingest_files import watch_files
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
     from perception.source import find_media
 
     files = find_media(sources)
     try:
-        with open_desk(profile) as opened, meter() as bar:
-            desk = opened.staffed(workers, pool)
+        with open_workspace(profile) as opened, meter() as bar:
+            desk = opened.with_workers(workers, pool)
             listener = Reporter(bar)
             outcomes = []
             for outcome in watch_files(
@@ -85,7 +85,7 @@ class Reporter:
     def opened(self, video: Video, clips: int, done: int) -> None:
         """A video is taken up."""
         if done:
-            self._bar.say(f"{clean(video.title)}: going on after {done} of {clips} clips")
+            self._bar.say(f"{plain_line(video.title)}: going on after {done} of {clips} clips")
         self._bar.start(video.title, clips, done)
 
     def remembered(self, video: Video, clip: int) -> None:
@@ -95,7 +95,7 @@ class Reporter:
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
         """A clip is left."""
-        self._bar.say(f"{clean(video.title)}: clip {clip} failed: {error}")
+        self._bar.say(f"{plain_line(video.title)}: clip {clip} failed: {error}")
         self._bar.step()
 
     def said(self, text: str) -> None:
@@ -118,7 +118,7 @@ def show_outcomes(outcomes: list[FileOutcome], *, as_json: bool) -> None:
 def _line(outcome: FileOutcome) -> str:
     watched = outcome.watched
     assert watched is not None  # noqa: S101 - the caller looks
-    title, known = clean(watched.video.title), f"{watched.clips} clips, id {watched.video.id}"
+    title, known = plain_line(watched.video.title), f"{watched.clips} clips, id {watched.video.id}"
     if watched.failed:
         return f"{title}: {watched.failed} of {known} failed; the same command tries them again"
     if not watched.fresh:

@@ -9,26 +9,26 @@ import typer
 
 from cli.console import escaped, note, say, say_json, say_table, sure
 from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of, parse_span
-from views.words import clean
+from views.words import plain_line
 
 
 def videos(json: Json = False) -> None:
     """List the videos in the library; one that nothing watches any more is paused."""
-    from domain.time import clock
-    from flows.video_locks import as_it_stands, watched_now
+    from domain.time import format_clock
+    from flows.video_locks import watched_videos, with_current_state
     from store.database import open_store
     from store.home import Home
     from views.library import list_library
 
     with open_store(Home.default()) as store:
-        busy = watched_now(store)
-        found = [as_it_stands(entry, busy) for entry in list_library(store)]
+        busy = watched_videos(store)
+        found = [with_current_state(entry, busy) for entry in list_library(store)]
     if json:
         return say_json([entry.model_dump(mode="json") for entry in found])
     if not found:
         return note("nothing has been watched yet: homer ingest FILE")
     rows = (
-        (e.id, e.title, clock(e.duration_ms), f"{e.done}/{e.clips}", e.state, e.profile)
+        (e.id, e.title, format_clock(e.duration_ms), f"{e.done}/{e.clips}", e.state, e.profile)
         for e in found
     )
     return say_table(("id", "title", "length", "clips", "state", "profile"), rows)
@@ -43,7 +43,7 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
       homer show talk --as-of 10:00 --json
     """
     from cli.portrait import show_portrait
-    from flows.video_locks import state_now, watched_now
+    from flows.video_locks import current_state, watched_videos
     from store.database import open_store
     from store.home import Home
     from views.library import show_video
@@ -51,7 +51,7 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
         portrait = show_video(store, video, as_of_ms)
-        state = state_now(portrait.video.id, portrait.state, watched_now(store))
+        state = current_state(portrait.video.id, portrait.state, watched_videos(store))
     portrait = portrait.model_copy(update={"state": state})
     say_json(portrait.model_dump(mode="json")) if json else show_portrait(portrait)
 
@@ -86,7 +86,7 @@ def export(
     """
     from store.database import open_store
     from store.home import Home
-    from views.library import export as write
+    from views.library import export_to_file as write
 
     with open_store(Home.default()) as store:
         write(store, video, out)
@@ -120,42 +120,42 @@ def delete(
       homer delete talk --yes
       homer delete talk --from 12:00 --to 14:30
     """
-    from flows.delete import delete_video, leaving
+    from flows.delete import delete_video, preview_video_deletion
     from store.database import open_store
     from store.home import Home
 
     if begin is not None or end is not None:
         return _delete_span(video, begin, end, yes, profile)
     with open_store(Home.default()) as store:
-        found = leaving(store, video)
+        found = preview_video_deletion(store, video)
         if not yes:
-            named = f"{clean(found.video.title)} ({found.video.id})"
+            named = f"{plain_line(found.video.title)} ({found.video.id})"
             sure(f"Delete {named} from memory? {found.file}")
         done = delete_video(store, found.video.id)
-    say(f"{clean(done.video.title)} is deleted")
+    say(f"{plain_line(done.video.title)} is deleted")
     for path in done.uploads:
-        say(f"its upload is gone too: {clean(str(path))}")
+        say(f"its upload is gone too: {plain_line(str(path))}")
     return None
 
 
 def _delete_span(
     video: str, begin: str | None, end: str | None, yes: bool, profile: str | None
 ) -> None:
-    from flows.delete import cut_video, cutting
-    from flows.workspace import open_desk
+    from flows.delete import delete_video_span, preview_span_deletion
+    from flows.workspace import open_workspace
     from store.database import open_store
     from store.home import Home
 
     span = parse_span(begin, end)
     with open_store(Home.default()) as store:
-        found = cutting(store, video, span)
-    cut, named = found.cut, clean(found.cut.video.title)
+        found = preview_span_deletion(store, video, span)
+    cut, named = found.cut, plain_line(found.cut.video.title)
     if not yes:
         clips = f"{len(cut.clips)} clips, with every answer that was shown any of them"
         told = f"Delete {cut.span} of {named} ({clips})? It cannot be undone. {found.file}"
         sure(told)
-    with open_desk(profile or cut.video.profile) as desk:
-        gone = cut_video(desk, cut.video, span)
+    with open_workspace(profile or cut.video.profile) as desk:
+        gone = delete_video_span(desk, cut.video, span)
     say(
         f"{cut.span} of {named} is deleted: {gone.clips} clips, {gone.images} images, "
         f"{gone.people} people, {gone.answers} answers; {gone.retold} texts written anew"

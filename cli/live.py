@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from cli.console import is_terminal, note
 from domain.live import PartialReply, RunEvent, RunListener
-from views.answer_lines import lines_of, tail
-from views.words import steady
+from views.answer_lines import event_lines, reply_tail
+from views.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +37,7 @@ def teller(*, silent: bool = False) -> Iterator[RunListener | None]:
 
 def tell(told: RunEvent) -> None:
     """One event as lines, where it says something new."""
-    for line in lines_of(told):
+    for line in event_lines(told):
         note(line)
 
 
@@ -51,8 +51,8 @@ class _Live:
         from rich.text import Text
 
         if isinstance(told, PartialReply):
-            self._status.update(Text(tail(told, self._console.width - ROOM), style="dim"))
+            self._status.update(Text(reply_tail(told, self._console.width - ROOM), style="dim"))
             return
-        for line in lines_of(told):
-            self._console.print(steady(line), markup=False, highlight=False, soft_wrap=True)
+        for line in event_lines(told):
+            self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
         self._status.update("")

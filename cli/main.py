@@ -35,8 +35,8 @@ from cli import (
 )
 from cli.edge import STOPPED, ErrorBoundary
 from models.lazy_packages import put_off
-from services.job_status import ACTING, END, tell_end
-from store.private_files import keep_private
+from services.job_status import ACTING, END, write_exit_code
+from store.private_files import set_private_umask
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -125,14 +125,14 @@ for module in (
 
 
 def _act_for(who: str) -> None:
-    from domain.audit import acting
+    from domain.audit import acting_user
 
-    acting.set(who)
+    acting_user.set(who)
 
 
 def main() -> None:
     """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
-    keep_private()
+    set_private_umask()
     job = os.environ.pop(END, "")
     if who := os.environ.pop(ACTING, ""):
         _act_for(who)
@@ -141,7 +141,7 @@ def main() -> None:
         app(prog_name="homer")
     except SystemExit as end:
         if job:
-            tell_end(Path(job), int(end.code or 0))
+            write_exit_code(Path(job), int(end.code or 0))
         if end.code != STOPPED:
             raise
         sys.stdout.flush()

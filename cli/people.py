@@ -11,13 +11,13 @@ from typer.core import TyperGroup
 
 from cli.console import note, say, say_json, say_table, sure
 from cli.options import Json, OneVideo, Profile
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.corrections import Correction
     from people.corrections import KnownPerson
     from store.database import Store
-    from views.people_view import Pair
+    from views.people_view import CardPair
 
 GUIDE = """Show the people of a video, and put right who is who.
 
@@ -73,7 +73,7 @@ def show(video: OneVideo, json: Json = False) -> None:
         for same in one.maybe:
             if one.number < same.number:
                 told = f"{one.number} may be {same.number}, which is not sure yet: {same.reason}"
-                note(clean(told))
+                note(plain_line(told))
     return None
 
 
@@ -185,10 +185,10 @@ def alike(video: OneVideo, json: Json = False) -> None:
     """
     from store.database import open_store
     from store.home import Home
-    from views.people_view import same_person
+    from views.people_view import likely_same_people
 
     with open_store(Home.default()) as store:
-        found = same_person(store, video)
+        found = likely_same_people(store, video)
     if json:
         return say_json([pair.found.model_dump(mode="json") for pair in found])
     if not found:
@@ -197,7 +197,7 @@ def alike(video: OneVideo, json: Json = False) -> None:
     return say_table(heads, map(_pair_row, found))
 
 
-def _pair_row(pair: Pair) -> tuple[object, ...]:
+def _pair_row(pair: CardPair) -> tuple[object, ...]:
     one, other, found = pair.one.person.label, pair.other.person.label, pair.found
     return found.one, one, found.other, other, found.kind, f"{found.cosine:.2f}"
 
@@ -225,24 +225,27 @@ def forget(
       homer people forget talk 3
       homer people forget talk Ada --keep-undo ada.zip
     """
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
     from people.forget import forget as do
     from store.database import open_store
     from store.home import Home
-    from views.library import resolve
+    from views.library import resolve_video
 
     with open_store(Home.default()) as store, store.begin() as session:
-        found = resolve(session, video)
+        found = resolve_video(session, video)
     # Texts that change get vectors of the kind that the others have.
-    with open_desk(profile or found.profile) as desk:
+    with open_workspace(profile or found.profile) as desk:
         if not yes:
             undone = f"only {keep_undo} can undo it" if keep_undo else "it cannot be undone"
             sure(f"Forget {person} in {found.title}? ({undone})")
         done = do(desk.store, video, person, desk.toolbox.text, keep_undo)
     if keep_undo:
-        note(f"homer people undo {clean(video)} --from {keep_undo} brings them back")
+        note(f"homer people undo {plain_line(video)} --from {keep_undo} brings them back")
     if done.path:
-        note(f"the file is still called {clean(done.path)}: rename it, then homer ingest finds it")
+        note(
+            f"the file is still called {plain_line(done.path)}: "
+            "rename it, then homer ingest finds it"
+        )
     if json:
         return say_json(asdict(done))
     lines = f"{done.rewritten} texts written anew"
@@ -318,12 +321,12 @@ def _done(made: Correction, video: str, json: bool) -> None:
     if json:
         return say_json(made.model_dump(mode="json"))
     say(_told(made))
-    return note(f"homer people undo {clean(video)} takes it back")
+    return note(f"homer people undo {plain_line(video)} takes it back")
 
 
 def _told(made: Correction) -> str:
     """A correction in one line: ``2 merge: 3 (Omar) is 1 (Ada)``."""
-    return f"{made.number} {made.kind}: {clean(made.told)}"
+    return f"{made.number} {made.kind}: {plain_line(made.told)}"
 
 
 def register(app: typer.Typer) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.console import say
-from domain.time import clock
-from views.words import clean
+from domain.time import format_clock
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.streams import Gap
-    from views.library import Cost, Portrait, ShownClip
-    from views.streams import StreamTold
+    from views.library import ClipCost, ShownClip, VideoDetails
+    from views.streams import StreamDetails
 
 SHOWN_LINES = 12
 
 
-def show_portrait(portrait: Portrait) -> None:
+def show_portrait(portrait: VideoDetails) -> None:
     """Head, people, segments with their edges, then clip by clip what is remembered."""
     _head(portrait)
     _people(portrait)
@@ -32,56 +32,59 @@ def show_portrait(portrait: Portrait) -> None:
         _gap(gap)
 
 
-def _head(portrait: Portrait) -> None:
+def _head(portrait: VideoDetails) -> None:
     video = portrait.video
-    say(f"{clean(video.title)}  {video.id}  {clock(video.duration_ms)}  {portrait.state}")
+    say(
+        f"{plain_line(video.title)}  {video.id}  "
+        f"{format_clock(video.duration_ms)}  {portrait.state}"
+    )
     if portrait.error:
-        say(f"  {clean(portrait.error)}")
+        say(f"  {plain_line(portrait.error)}")
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
     say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
     if portrait.stream is not None:
-        say(f"  live from {clean(portrait.stream.source)}, {_missing(portrait.stream)}")
+        say(f"  live from {plain_line(portrait.stream.source)}, {_missing(portrait.stream)}")
     if portrait.languages:
         say(f"  spoken in {', '.join(portrait.languages)}")
     if video.has_video:
         say(f"  {_eyes(portrait)}")
     if video.subtitles is not None:
-        say(f"  with subtitles: {clean(', '.join(video.subtitles)) or 'there were none'}")
+        say(f"  with subtitles: {plain_line(', '.join(video.subtitles)) or 'there were none'}")
     if spent := _spent(portrait.cost):
         say(f"  watching took{spent.replace('  [', ' ').rstrip(']')}")
     if portrait.last_clip + 1 < len(portrait.clips):
         say(f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}")
 
 
-def _eyes(portrait: Portrait) -> str:
+def _eyes(portrait: VideoDetails) -> str:
     """What its images are found by."""
     model = portrait.models.get("images", "none")
     if model == "none":
         return "images are found by the words of their time (no image-text model)"
-    return f"images are found by their likeness ({clean(model)})"
+    return f"images are found by their likeness ({plain_line(model)})"
 
 
-def _people(portrait: Portrait) -> None:
+def _people(portrait: VideoDetails) -> None:
     if portrait.people:
         say("people")
     for person in portrait.people:
-        names = ", ".join(f"{clean(name.name)} ({name.source})" for name in person.names)
-        say(f"  {clean(person.label)}  {' '.join(person.tags)}  {names}".rstrip())
+        names = ", ".join(f"{plain_line(name.name)} ({name.source})" for name in person.names)
+        say(f"  {plain_line(person.label)}  {' '.join(person.tags)}  {names}".rstrip())
 
 
-def _segments(portrait: Portrait) -> None:
-    labels = {segment.id: clean(segment.label) for segment in portrait.segments}
+def _segments(portrait: VideoDetails) -> None:
+    labels = {segment.id: plain_line(segment.label) for segment in portrait.segments}
     if labels:
         say("segments")
     for segment in portrait.segments:
-        say(f"  {segment.span}  {clean(segment.label)}  [s{segment.id}]")
+        say(f"  {segment.span}  {plain_line(segment.label)}  [s{segment.id}]")
         for edge in portrait.edges:
             if edge.source == segment.id:
                 how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
                 say(f"    {edge.relation} {labels.get(edge.target, '?')} ({how})")
 
 
-def _tries(clip: ShownClip, stream: StreamTold | None) -> str:
+def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:
     """How often a clip failed, and how it is tried again; one of a stream has gone by."""
     if clip.state != "failed" or stream is not None:
         return ""
@@ -89,7 +92,7 @@ def _tries(clip: ShownClip, stream: StreamTold | None) -> str:
     return f" ({clip.attempts}x; {how} again)"
 
 
-def _spent(cost: Cost) -> str:
+def _spent(cost: ClipCost) -> str:
     """Calls, tokens, money and seconds, where there were any."""
     parts = []
     if cost.calls:
@@ -104,35 +107,35 @@ def _kept_to(clip: ShownClip) -> str:
     """The budget of a clip that a language model wrote, and what it was not shown for that."""
     if clip.budget is None:
         return ""
-    without = f" without {', '.join(map(clean, clip.left_out))}" if clip.left_out else ""
+    without = f" without {', '.join(map(plain_line, clip.left_out))}" if clip.left_out else ""
     return f"  (at most {clip.budget} tokens{without})"
 
 
-def _missing(stream: StreamTold) -> str:
+def _missing(stream: StreamDetails) -> str:
     """How much of a stream is in no clip."""
     lost = sum(gap.span.length_ms for gap in stream.gaps)
     count = f"{len(stream.gaps)} gap{'s' if len(stream.gaps) > 1 else ''}"
-    return f"{count}, {clock(lost)} in all" if stream.gaps else "no gaps"
+    return f"{count}, {format_clock(lost)} in all" if stream.gaps else "no gaps"
 
 
 def _gap(gap: Gap) -> None:
-    from views.streams import gap_in_words
+    from views.streams import describe_gap
 
-    say(f"gap     {gap.span}  {gap_in_words(gap)}")
+    say(f"gap     {gap.span}  {describe_gap(gap)}")
 
 
-def _clip(clip: ShownClip, stream: StreamTold | None) -> None:
-    from domain.object_words import counted, listing
-    from views.streams import watched_in_words
+def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
+    from domain.object_words import count_objects, describe_counts
+    from views.streams import describe_watching
 
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
-    error = f"  {clean(clip.error)}" if clip.error else ""
+    error = f"  {plain_line(clip.error)}" if clip.error else ""
     say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}{_kept_to(clip)}")
     if stream is not None and clip.index in stream.clips:
-        say(f"  {watched_in_words(stream.clips[clip.index])}")
+        say(f"  {describe_watching(stream.clips[clip.index])}")
     for line in clip.lines[:SHOWN_LINES]:
-        say(f"  {line.span}  {line.source}: {clean(line.text)}  [m{line.id}]")
+        say(f"  {line.span}  {line.source}: {plain_line(line.text)}  [m{line.id}]")
     if clip.objects and not any(line.source == "objects" for line in clip.lines):
-        say(f"  seen: {listing(counted(clip.objects))}")
+        say(f"  seen: {describe_counts(count_objects(clip.objects))}")
     if len(clip.lines) > SHOWN_LINES:
         say(f"  and {len(clip.lines) - SHOWN_LINES} lines more (--json has all)")

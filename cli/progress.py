@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from cli.console import is_terminal, note
-from views.words import clean
+from views.words import plain_line
 
 PLAIN_EVERY_S = 2.0
 """A log is read later: it needs no line for each of a hundred quick steps."""
@@ -40,7 +40,7 @@ class PlainMeter:
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """New work of ``total`` steps."""
-        self._label, self._total, self._done, self._first = clean(label), total, done, done
+        self._label, self._total, self._done, self._first = plain_line(label), total, done, done
         self._began, self._told, self._aside = time.monotonic(), 0.0, ""
 
     def step(self, steps: int = 1) -> None:
@@ -59,7 +59,7 @@ class PlainMeter:
 
     def aside(self, text: str) -> None:
         """A few words after the count, from the next line on."""
-        self._aside = f", {clean(text)}" if text else ""
+        self._aside = f", {plain_line(text)}" if text else ""
 
     def _left_seconds(self) -> float:
         fresh = max(1, self._done - self._first)
@@ -79,7 +79,7 @@ class BarMeter:
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """New work of ``total`` steps."""
-        self._label = clean(label)
+        self._label = plain_line(label)
         self._progress.reset(
             self._task, total=total, completed=done, description=self._label, visible=True
         )
@@ -90,11 +90,11 @@ class BarMeter:
 
     def say(self, text: str) -> None:
         """A line above the bar."""
-        self._progress.console.print(clean(text), markup=False, highlight=False)
+        self._progress.console.print(plain_line(text), markup=False, highlight=False)
 
     def aside(self, text: str) -> None:
         """A few words after the label."""
-        both = f"{self._label}, {clean(text)}" if text else self._label
+        both = f"{self._label}, {plain_line(text)}" if text else self._label
         self._progress.update(self._task, description=both)
 
 

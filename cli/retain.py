@@ -9,7 +9,7 @@ import typer
 
 from cli.console import note, say_json, say_table, sure
 from cli.options import Json, Profile
-from views.words import clean
+from views.words import plain_line
 
 
 def retain(
@@ -33,9 +33,9 @@ def retain(
     from datetime import UTC, datetime
 
     from flows.retention import retain as run
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
 
-    with open_desk(profile) as desk:
+    with open_workspace(profile) as desk:
         if not desk.settings.retain.tiers:
             return note("nothing is set to go: see [[settings.retain.tiers]] in docs/privacy.md")
         now = datetime.now(UTC)
@@ -51,7 +51,14 @@ def retain(
     if not found.videos:
         return note("nothing is old enough")
     rows = (
-        (one.video, clean(one.title), one.keep, one.images, one.smaller, f"{one.bytes / 1e6:.2f}")
+        (
+            one.video,
+            plain_line(one.title),
+            one.keep,
+            one.images,
+            one.smaller,
+            f"{one.bytes / 1e6:.2f}",
+        )
         for one in found.videos
     )
     return say_table(("id", "title", "keeps", "images gone", "smaller", "MB"), rows)

@@ -10,7 +10,7 @@ from cli.console import note
 from cli.ingest import STOPPED, Reporter, show_outcomes
 from cli.options import Json, OneVideo, Profile
 from cli.progress import meter
-from views.words import clean
+from views.words import plain_line
 
 
 def retry(
@@ -37,17 +37,17 @@ def retry(
       homer retry talk --clip 4 --clip 7
     """
     from flows.ingest_files import watch_files
-    from flows.retry import to_retry
-    from flows.workspace import open_desk
+    from flows.retry import clips_to_retry
+    from flows.workspace import open_workspace
     from store.database import open_store
     from store.home import Home
 
     with open_store(Home.default()) as store:
-        wanted = to_retry(store, video, clip or ())
+        wanted = clips_to_retry(store, video, clip or ())
     if not wanted.clips:
-        return note(f"no clip of {clean(wanted.video.title)} has failed")
+        return note(f"no clip of {plain_line(wanted.video.title)} has failed")
     try:
-        with open_desk(profile or wanted.video.profile) as desk, meter() as bar:
+        with open_workspace(profile or wanted.video.profile) as desk, meter() as bar:
             (outcome,) = watch_files(
                 desk, [wanted.path], Reporter(bar), direct=direct, again=True, only=wanted.indices
             )

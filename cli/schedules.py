@@ -11,10 +11,10 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
-    from flows.schedules.deployments import Deployments, ScheduleEntry
+    from flows.schedules.deployments import ScheduleDeployments, ScheduleEntry
 
 GUIDE = """Show and change what Homer does by itself while `homer up` runs.
 
@@ -32,11 +32,11 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name."
 
 
 @contextmanager
-def _book() -> Iterator[Deployments]:
-    from flows.schedules.api import open_book
+def _book() -> Iterator[ScheduleDeployments]:
+    from flows.schedules.api import open_schedules
     from store.home import Home
 
-    with open_book(Home.default().make()) as book:
+    with open_schedules(Home.default().make()) as book:
         yield book
 
 
@@ -56,7 +56,7 @@ def list_all(json: Json = False) -> None:
     say_table(heads, (_row(one) for one in entries))
     for one in entries:
         if one.last and one.last.told:
-            say(f"{one.name}: {clean(one.last.told)}")
+            say(f"{one.name}: {plain_line(one.last.told)}")
     return _remind(entries)
 
 
@@ -126,10 +126,10 @@ def put(
 
     homer schedule set talks --kind fetch urls=https://example.org/feed right=yes
     """
-    from flows.schedules.changing import changed
+    from flows.schedules.changing import changed_schedule
 
     with _book() as book:
-        one = changed(book.entries(), name, kind, when, options or [], on=not off)
+        one = changed_schedule(book.entries(), name, kind, when, options or [], on=not off)
         book.put(one)
     say(f"{name}: {one.when}{', paused' if off else ''}")
 
@@ -211,9 +211,9 @@ def show(name: Name, json: Json = False) -> None:
         return say_json(one.model_dump(mode="json"))
     say(f"{one.name}: {one.kind}, {one.when}, {'on' if one.on else 'paused'}")
     for key, value in one.options.items():
-        say(f"  {key} = {short(str(value))}")
+        say(f"  {key} = {shortened(str(value))}")
     if one.last:
-        say(f"last: {one.last.state} {_clock(one.last.at)} {clean(one.last.told)}".rstrip())
+        say(f"last: {one.last.state} {_clock(one.last.at)} {plain_line(one.last.told)}".rstrip())
     return None
 
 

@@ -10,7 +10,7 @@ import typer
 from cli.asking import BESIDE, WordsFirst
 from cli.console import note, say, say_json, say_table
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
     from retrieval.result import Retrieval
@@ -44,12 +44,12 @@ def search(
       homer search "a red car" --mode keyframe
     """
     from domain.asking import Mode
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
     from retrieval.retrievers import Retrievers
     from retrieval.search_once import search_once
 
     as_of_ms = parse_as_of(as_of)
-    with open_desk(profile) as desk:
+    with open_workspace(profile) as desk:
         retrievers = Retrievers(desk.store, desk.toolbox, desk.settings)
         found, titles = search_once(
             desk.store, retrievers, Mode(mode), query, video or (), as_of_ms
@@ -59,16 +59,22 @@ def search(
 
 def _show(found: Retrieval, titles: dict[str, str]) -> None:
     if found.focus is not None:
-        say(f"segment {found.focus.span}  {clean(found.focus.label)}")
+        say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
     if found.nothing_close:
         note("nothing close; what was nearest:")
     rows = (
-        (f"{e.score:.2f}", str(e.span), clean(titles.get(e.video, e.video)), e.ref, short(e.text))
+        (
+            f"{e.score:.2f}",
+            str(e.span),
+            plain_line(titles.get(e.video, e.video)),
+            e.ref,
+            shortened(e.text),
+        )
         for e in found.evidence
     )
     say_table(("score", "time", "video", "ref", "what"), rows)
     for neighbour in found.neighbours:
-        say(f"near it: {neighbour.span}  {clean(neighbour.label)}")
+        say(f"near it: {neighbour.span}  {plain_line(neighbour.label)}")
 
 
 def register(app: typer.Typer) -> None:

@@ -10,11 +10,11 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
     from skills.learn import LearningResult
-    from skills.library import KeptSkill
+    from skills.library import LibrarySkill
     from store.database import Store
 
 GUIDE = """Show, add and ban skills: short advice that questions like it are given.
@@ -63,10 +63,10 @@ def list_all(json: Json = False) -> None:
     return say_table(heads, (_row(one) for one in kept))
 
 
-def _row(one: KeptSkill) -> tuple[object, ...]:
+def _row(one: LibrarySkill) -> tuple[object, ...]:
     skill = one.skill
     state = "banned" if one.banned else "in use"
-    about = short(skill.description, 60)
+    about = shortened(skill.description, 60)
     return (skill.name, skill.version, skill.topic, skill.tone, one.uses, state, about)
 
 
@@ -77,22 +77,25 @@ def show(name: Name, json: Json = False) -> None:
     Examples:
       homer skills show order-of-events
     """
-    from skills.library import find_skill, given_to, learned_from
+    from skills.library import find_skill, trajectories_given, trajectories_learned_from
 
     with _store() as store:
         one = find_skill(store, name)
-        sources, trajectories = learned_from(store, name), given_to(store, name)
+        sources, trajectories = (
+            trajectories_learned_from(store, name),
+            trajectories_given(store, name),
+        )
     if json:
         told = {"learned_from": sources, "trajectories": trajectories}
         return say_json(one.model_dump(mode="json") | told)
     for line in _lines(one):
-        say(clean(line))
+        say(plain_line(line))
     if sources:
         say(f"learned from {' '.join(sources)}")
     return say(f"given to {one.uses} questions: {' '.join(trajectories)}".rstrip(": "))
 
 
-def _lines(one: KeptSkill) -> Iterator[str]:
+def _lines(one: LibrarySkill) -> Iterator[str]:
     from views.skill_use import policy_lines
 
     skill, policy = one.skill, one.skill.policy
@@ -119,11 +122,11 @@ def put(
       homer skills import mine.toml
     """
     from skills.files import read_skills
-    from skills.library import put_in
+    from skills.library import store_skills
 
     skills = read_skills(file)
     with _store() as store:
-        fresh = put_in(store, skills)
+        fresh = store_skills(store, skills)
     for one in fresh:
         say(f"{one.name}: version {one.version}")
     if len(fresh) < len(skills):
@@ -181,7 +184,7 @@ def judge(
       homer skills judge 3f2a right
     """
     from domain.skills import JudgedTrajectory
-    from flows.learning import type_of
+    from flows.learning import question_type
     from skills.learn import judge as put
     from store.queries.trajectories import find_trajectory
 
@@ -190,7 +193,7 @@ def judge(
     with _store() as store:
         with store.begin() as session:
             row = find_trajectory(session, trajectory)
-        kind = type_of(row.question)
+        kind = question_type(row.question)
         put(store, JudgedTrajectory(trajectory=row.id, question_type=kind, right=VERDICTS[verdict]))
     note(f"{row.id}: {verdict}")
 
@@ -206,15 +209,15 @@ def learn(profile: Profile = None, json: Json = False) -> None:
       homer skills learn
       homer skills learn --profile gemini
     """
-    from flows.learning import learn_all
-    from flows.workspace import open_desk
+    from flows.learning import learn_in_batches
+    from flows.workspace import open_workspace
 
-    with open_desk(profile) as desk:
-        batches = list(learn_all(desk))
+    with open_workspace(profile) as desk:
+        batches = list(learn_in_batches(desk))
     if json:
         return say_json([one.model_dump(mode="json") for one in batches])
     for line in (line for batch in batches for line in _changes(batch)):
-        say(clean(line))
+        say(plain_line(line))
     return note(f"learned from {sum(one.answers for one in batches)} answers")
 
 

@@ -9,7 +9,7 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
     from domain.trajectory import Event, Forked
@@ -81,12 +81,12 @@ def trajectory(
 
 
 def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
-    from views.answer_lines import answer_line, citation_line, lines_of
+    from views.answer_lines import answer_line, citation_line, event_lines
 
     say(f"{found.id}  {found.state}  {found.profile}  {found.seconds:.1f} s")
-    say(f"question: {clean(found.question.text)}")
+    say(f"question: {plain_line(found.question.text)}")
     for event in events:
-        for line in lines_of(event):
+        for line in event_lines(event):
             say(line)
     if found.answer is None:
         say("no answer")
@@ -99,17 +99,20 @@ def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
 
 def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
     from graphs.forks import editable
-    from views.answer_lines import lines_of
+    from views.answer_lines import event_lines
 
     shown = editable(events, number)
     if as_json:
         return say_json(shown.model_dump(mode="json"))
     for event in events:
         if event.round == number:
-            for line in lines_of(event):
+            for line in event_lines(event):
                 say(line)
     for evidence in shown.evidence or ():
-        say(f"    {evidence.score:.2f}  {evidence.span}  [{evidence.ref}] {short(evidence.text)}")
+        say(
+            f"    {evidence.score:.2f}  {evidence.span}  "
+            f"[{evidence.ref}] {shortened(evidence.text)}"
+        )
     return None
 
 
@@ -151,13 +154,18 @@ def _show_list(found: list[StoredTrajectory], forks: Mapping[str, Forked], as_js
     if not found:
         return note('nothing has been asked yet: homer ask "..." --video VIDEO')
     rows = [
-        (t.id, t.state, short(t.question.text, 50), short(t.answer.text if t.answer else "", 40))
+        (
+            t.id,
+            t.state,
+            shortened(t.question.text, 50),
+            shortened(t.answer.text if t.answer else "", 40),
+        )
         for t in found
     ]
     heads = ("id", "state", "question", "answer")
     if not told:
         return say_table(heads, rows)
-    notes = [short(clean(told.get(t.id, "")), 90) for t in found]
+    notes = [shortened(plain_line(told.get(t.id, "")), 90) for t in found]
     return say_table((*heads, "fork"), [(*r, n) for r, n in zip(rows, notes, strict=True)])
 
 
@@ -228,13 +236,13 @@ def _replay_json(made: Replayed) -> dict[str, object]:
 
 
 def _show_parting(parted: Divergence) -> None:
-    from domain.trajectory import canonical
+    from domain.trajectory import canonical_event
 
     say(f"event {parted.at} is the first that differs")
     for side, event in (("recorded", parted.recorded), ("replayed", parted.replayed)):
-        say(f"{side}: {clean(canonical(event)) if event else 'none'}")
+        say(f"{side}: {plain_line(canonical_event(event)) if event else 'none'}")
     if parted.why:
-        say(f"because {clean(parted.why)}")
+        say(f"because {plain_line(parted.why)}")
 
 
 def register(app: typer.Typer) -> None:

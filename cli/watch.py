@@ -12,7 +12,7 @@ import typer
 
 from cli.console import note, say, say_json
 from cli.options import Json, Profile
-from views.words import clean
+from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
@@ -59,11 +59,11 @@ def watch(
     """
     from flows.stream.steps import watch_stream
     from flows.stream.watching import open_stream
-    from flows.workspace import open_desk
+    from flows.workspace import open_workspace
     from perception.live import live_source
 
     live, stop = live_source(source, title), Event()
-    with open_desk(profile) as desk, _until_stopped(stop):
+    with open_workspace(profile) as desk, _until_stopped(stop):
         reporter = LiveReporter()
         with open_stream(desk, live, stop=stop, said=reporter.said, away_s=away) as work:
             told = watch_stream(work, reporter, direct=direct)
@@ -72,7 +72,7 @@ def watch(
         row = {"video": live.id, "source": live.name, "clips": state.clips, "failed": state.failed}
         say_json(row)
     else:
-        say(f"{clean(live.label)}: {told}, id {live.id}")
+        say(f"{plain_line(live.label)}: {told}, id {live.id}")
 
 
 @contextmanager
@@ -103,19 +103,19 @@ class LiveReporter:
         """The stream is taken up."""
         del done
         kept = f", going on after {clips} clips" if clips else ""
-        note(f"watching {clean(video.title)} (id {video.id}){kept}; Ctrl-C ends it")
+        note(f"watching {plain_line(video.title)} (id {video.id}){kept}; Ctrl-C ends it")
 
     def remembered(self, video: Video, clip: int) -> None:
         """A clip is in memory."""
-        note(f"{clean(video.title)}: clip {clip} is in memory")
+        note(f"{plain_line(video.title)}: clip {clip} is in memory")
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
         """A clip is left for good."""
-        note(f"{clean(video.title)}: clip {clip} is lost: {clean(str(error))}")
+        note(f"{plain_line(video.title)}: clip {clip} is lost: {plain_line(str(error))}")
 
     def said(self, text: str) -> None:
         """Something else."""
-        note(clean(text))
+        note(plain_line(text))
 
 
 def register(app: typer.Typer) -> None:

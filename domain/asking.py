@@ -34,7 +34,7 @@ class SubtaskState(StrEnum):
     ABANDONED = "abandoned"
 
 
-def told_apart(options: Sequence[str]) -> tuple[str, ...]:
+def check_options(options: Sequence[str]) -> tuple[str, ...]:
     """Return the options of a question, checked that letters can name them.
 
     Raises:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from domain.base import Frozen
 
-acting: ContextVar[str | None] = ContextVar("acting", default=None)
+acting_user: ContextVar[str | None] = ContextVar("acting", default=None)
 """The user signed in to the app or API, or who started this job; None: the process's user."""
 
 

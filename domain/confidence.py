@@ -13,7 +13,7 @@ HIGH = 0.7
 """The lowest confidence called high."""
 MEDIUM = 0.4
 """The lowest confidence called medium."""
-MOST = 0.95
+MAX_CONFIDENCE = 0.95
 """The highest confidence (SPEC section 2)."""
 
 
@@ -25,7 +25,7 @@ class ConfidenceLevel(StrEnum):
     LOW = "low"
 
 
-def level(confidence: float) -> ConfidenceLevel:
+def level_of_confidence(confidence: float) -> ConfidenceLevel:
     """Return the level of a confidence in [0, 1]."""
     if confidence >= HIGH:
         return ConfidenceLevel.HIGH
@@ -55,12 +55,12 @@ class Curve(Frozen):
     def at(self, raw: float) -> float:
         """Return the calibrated confidence for a raw one, at most 0.95."""
         if not self.raw:
-            return min(MOST, raw)
+            return min(MAX_CONFIDENCE, raw)
         after = bisect_right(self.raw, raw)
         if after in (0, len(self.raw)):
-            return min(MOST, self.right[max(0, after - 1)])
+            return min(MAX_CONFIDENCE, self.right[max(0, after - 1)])
         (x0, x1), (y0, y1) = self.raw[after - 1 : after + 1], self.right[after - 1 : after + 1]
-        return min(MOST, y0 + (y1 - y0) * (raw - x0) / (x1 - x0))
+        return min(MAX_CONFIDENCE, y0 + (y1 - y0) * (raw - x0) / (x1 - x0))
 
 
 class Calibration(Frozen):

@@ -29,11 +29,11 @@ class ErrorType(StrEnum):
     UNKNOWN = "cannot be told"
 
 
-WITH = "with skills"
+WITH_SKILLS = "with skills"
 """The arm of a run that learns in which questions are given skills."""
-WITHOUT = "without skills"
+WITHOUT_SKILLS = "without skills"
 """The arm of a run that learns in which questions are given none."""
-PLAIN = "baseline"
+BASELINE_ARM = "baseline"
 """The arm that chooses the option closest to any line of the memory."""
 
 

@@ -12,7 +12,7 @@ _active, _was_enabled = 0, False
 
 
 @contextmanager
-def all_kept() -> Iterator[None]:
+def garbage_collection_paused() -> Iterator[None]:
     """Pause Python's cyclic garbage collector in this block, for seconds at most.
 
     It would scan all objects again and again while their number grows, a fifth of the time and

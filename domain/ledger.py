@@ -52,7 +52,7 @@ def is_stalled(subtask: Subtask, settings: AskSettings) -> bool:
     return is_open(subtask) and subtask.attempts >= settings.attempts
 
 
-def get(ledger: Ledger, subtask: str | None) -> Subtask | None:
+def find_subtask(ledger: Ledger, subtask: str | None) -> Subtask | None:
     """Return the subtask with that id, or None."""
     return next((s for s in ledger.subtasks if s.id == subtask), None)
 
@@ -62,7 +62,7 @@ def refs(ledger: Ledger) -> frozenset[str]:
     return frozenset(ref for subtask in ledger.subtasks for ref in subtask.evidence)
 
 
-def start(
+def new_ledger(
     drafts: Sequence[SubtaskDraft], question: str, settings: AskSettings
 ) -> tuple[Ledger, list[str]]:
     """Build a ledger of at most ``settings.subtasks`` drafts; also return what was dropped and why.
@@ -120,7 +120,7 @@ def _add(ledger: Ledger, draft: SubtaskDraft, settings: AskSettings) -> tuple[Le
     return Ledger(subtasks=(*ledger.subtasks, new)), ""
 
 
-def schedule(ledger: Ledger, settings: AskSettings) -> Subtask | None:
+def next_subtask(ledger: Ledger, settings: AskSettings) -> Subtask | None:
     """Return the subtask to work on next, or None when nothing is left to do.
 
     A pending subtask whose dependencies are resolved comes first; then a searching or partial one
@@ -146,18 +146,18 @@ def _is_closed(subtask: Subtask, settings: AskSettings) -> bool:
     return not is_open(subtask) or is_stalled(subtask, settings)
 
 
-def begin(ledger: Ledger, subtask: str) -> Ledger:
+def begin_attempt(ledger: Ledger, subtask: str) -> Ledger:
     """Count an attempt at a subtask; a pending subtask becomes searching."""
-    task = get(ledger, subtask)
+    task = find_subtask(ledger, subtask)
     if task is None or not is_open(task):
         return ledger
     state = SubtaskState.SEARCHING if task.state is SubtaskState.PENDING else task.state
     return _replace(ledger, task, attempts=task.attempts + 1, state=state)
 
 
-def bind(ledger: Ledger, subtask: str, evidence: Iterable[str], best: float) -> Ledger:
+def bind_evidence(ledger: Ledger, subtask: str, evidence: Iterable[str], best: float) -> Ledger:
     """Bind evidence to a subtask. A searching subtask becomes partial; evidence is never lost."""
-    task, new_refs = get(ledger, subtask), tuple(evidence)
+    task, new_refs = find_subtask(ledger, subtask), tuple(evidence)
     if task is None or not new_refs:
         return ledger
     is_searching = task.state in (SubtaskState.PENDING, SubtaskState.SEARCHING)
@@ -170,9 +170,9 @@ def bind(ledger: Ledger, subtask: str, evidence: Iterable[str], best: float) -> 
     )
 
 
-def resolve(ledger: Ledger, claim: Resolution) -> tuple[Ledger, str]:
+def resolve_subtask(ledger: Ledger, claim: Resolution) -> tuple[Ledger, str]:
     """Resolve a subtask if its answer has support in the ledger; otherwise say why not."""
-    task = get(ledger, claim.subtask)
+    task = find_subtask(ledger, claim.subtask)
     if task is None:
         return ledger, f"there is no subtask {claim.subtask!r}"
     if task.state is SubtaskState.ABANDONED:
@@ -191,9 +191,9 @@ def resolve(ledger: Ledger, claim: Resolution) -> tuple[Ledger, str]:
     return _replace(ledger, task, state=SubtaskState.RESOLVED, **values), ""
 
 
-def reopen(ledger: Ledger, subtask: str) -> Ledger:
+def reopen_subtask(ledger: Ledger, subtask: str) -> Ledger:
     """Set a resolved subtask back to partial: its evidence stays, its answer is cleared."""
-    task = get(ledger, subtask)
+    task = find_subtask(ledger, subtask)
     if task is None or task.state is not SubtaskState.RESOLVED:
         return ledger
     return _replace(ledger, task, state=SubtaskState.PARTIAL, answer=None, support=())
@@ -201,13 +201,13 @@ def reopen(ledger: Ledger, subtask: str) -> Ledger:
 
 def abandon(ledger: Ledger, subtask: str) -> Ledger:
     """Abandon an open subtask. Subtasks that depend on it stay and can still be searched."""
-    task = get(ledger, subtask)
+    task = find_subtask(ledger, subtask)
     if task is None or not is_open(task):
         return ledger
     return _replace(ledger, task, state=SubtaskState.ABANDONED)
 
 
-def edit(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Ledger, list[str]]:
+def apply_edits(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Ledger, list[str]]:
     """Apply a repair of the plan: rewrites, abandons, adds; also return what was refused.
 
     Resolved subtasks are not touched. A rewritten subtask gets its attempts back.
@@ -217,7 +217,7 @@ def edit(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Ledger, l
         ledger, complaint = _rewrite(ledger, rewrite)
         refused += [complaint] if complaint else []
     for task_id in edits.abandon[: settings.replan_abandons]:
-        task = get(ledger, task_id)
+        task = find_subtask(ledger, task_id)
         if task is None or not is_open(task):
             refused.append(f"{task_id} cannot be abandoned: it is not open")
         ledger = abandon(ledger, task_id)
@@ -239,7 +239,7 @@ def _excess_complaints(edits: Edits, settings: AskSettings) -> list[str]:
 
 
 def _rewrite(ledger: Ledger, rewrite: Rewrite) -> tuple[Ledger, str]:
-    task, text = get(ledger, rewrite.id), " ".join(rewrite.text.split())
+    task, text = find_subtask(ledger, rewrite.id), " ".join(rewrite.text.split())
     if task is None or not is_open(task):
         return ledger, f"{rewrite.id} cannot be rewritten: it is not open"
     if not text or _find_same_text(ledger, text) is not None:
@@ -247,7 +247,7 @@ def _rewrite(ledger: Ledger, rewrite: Rewrite) -> tuple[Ledger, str]:
     return _replace(ledger, task, text=text, attempts=0, state=SubtaskState.PENDING), ""
 
 
-def broken(ledger: Ledger, settings: AskSettings) -> tuple[str, ...]:
+def blocked_subtasks(ledger: Ledger, settings: AskSettings) -> tuple[str, ...]:
     """Return the open subtasks that wait for an abandoned or stalled one."""
     by_id = {s.id: s for s in ledger.subtasks}
     return tuple(

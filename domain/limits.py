@@ -26,5 +26,5 @@ class ImportLimits(Frozen):
     captions_mb: PositiveInt = Field(default=128, le=4_000, description="captions, unpacked")
 
 
-LIMITS = ImportLimits()
+DEFAULT_LIMITS = ImportLimits()
 """The limits unless configured otherwise."""

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from domain.base import Frozen
-from domain.texts import StorableText, storable
+from domain.texts import StorableText, make_storable
 from domain.time import TimeSpan
 
 
@@ -45,7 +45,7 @@ class Video(Frozen):
     @classmethod
     def _drop_unstorable_path(cls, path: object) -> object:
         """Drop a path that cannot be stored as text: the file cannot be located by its row then."""
-        return None if isinstance(path, str) and storable(path) != path else path
+        return None if isinstance(path, str) and make_storable(path) != path else path
 
 
 class Clip(Frozen):

@@ -34,11 +34,11 @@ class MemorySource(StrEnum):
     MODEL = "model"
 
 
-PRESENCE = frozenset({MemorySource.SEEN, MemorySource.OBJECTS})
+PRESENCE_SOURCES = frozenset({MemorySource.SEEN, MemorySource.OBJECTS})
 """Sources that say who and what is in view but not what happens: no part of events or summaries."""
 
 
-def credited(text: str, source: str, speaker: str | None) -> str:
+def with_attribution(text: str, source: str, speaker: str | None) -> str:
     """Return a line's text prefixed with its speaker, or with where it comes from."""
     if source == MemorySource.CHAPTER:
         return f"Chapter: {text}"

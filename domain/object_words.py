@@ -12,7 +12,7 @@ _ONLY_PLURAL = frozenset({"skis", "scissors"})
 _WITHOUT_NUMBER = frozenset({"broccoli"})
 
 
-def listing(counts: Mapping[str, int]) -> str:
+def describe_counts(counts: Mapping[str, int]) -> str:
     """Describe counted objects in the order given: ``3 people, a laptop, scissors``."""
     return ", ".join(_describe(label, count) for label, count in counts.items())
 
@@ -22,10 +22,10 @@ def _describe(label: str, count: int) -> str:
         return label
     if count == 1:
         return f"an {label}" if label[0] in "aeiou" else f"a {label}"
-    return f"{count} {plural(label)}"
+    return f"{count} {pluralise(label)}"
 
 
-def plural(label: str) -> str:
+def pluralise(label: str) -> str:
     """Return the plural of an object's label."""
     if label in _PLURALS:
         return _PLURALS[label]
@@ -33,7 +33,7 @@ def plural(label: str) -> str:
     return f"{label}es" if sibilant else f"{label}s"
 
 
-def counted(objects: Iterable[SeenObject]) -> dict[str, int]:
+def count_objects(objects: Iterable[SeenObject]) -> dict[str, int]:
     """Count the most objects of each kind in view at once: people first, then by number, name."""
     at_once = Counter((item.time_ms, item.label) for item in objects)
     most: dict[str, int] = {}
@@ -43,7 +43,10 @@ def counted(objects: Iterable[SeenObject]) -> dict[str, int]:
     return {label: most[label] for label in order}
 
 
-def by_time(objects: Sequence[SeenObject]) -> list[tuple[int, str]]:
+def describe_by_time(objects: Sequence[SeenObject]) -> list[tuple[int, str]]:
     """Describe the objects in view at each time."""
     times = sorted({item.time_ms for item in objects})
-    return [(ms, listing(counted(item for item in objects if item.time_ms == ms))) for ms in times]
+    return [
+        (ms, describe_counts(count_objects(item for item in objects if item.time_ms == ms)))
+        for ms in times
+    ]

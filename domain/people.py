@@ -15,12 +15,12 @@ TAG = re.compile(r"<(face|voice|character)_(\d{1,9})>")
 _WHO = {"face": "person", "voice": "speaker"}
 
 
-def untagged(text: str) -> str:
+def escape_tags(text: str) -> str:
     """Escape tags in text that was said or read, so that none passes for a person: ``‹face_1›``."""
     return TAG.sub(r"‹\1_\2›", text) if "<" in text else text
 
 
-def in_words(text: str) -> str:
+def tags_in_words(text: str) -> str:
     """Replace tags by words for readers: ``<voice_1>`` is "an unnamed speaker (voice 1)"."""
 
     def words(tag: re.Match[str]) -> str:

@@ -10,10 +10,10 @@ from pydantic import model_validator
 from domain.base import Frozen
 from domain.errors import InputError
 
-LEAST_S = 10
+MIN_INTERVAL_S = 10
 """The shortest interval: a run takes longer than that to start."""
 
-MOST_S = 366 * 86_400
+MAX_INTERVAL_S = 366 * 86_400
 
 UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
@@ -37,8 +37,8 @@ class When(Frozen):
     def _has_one_kind(self) -> Self:
         if (self.every_s is None) == (self.cron is None):
             raise ValueError("it is either an interval or a cron line")
-        if self.every_s is not None and not LEAST_S <= self.every_s <= MOST_S:
-            raise ValueError(f"it is between {LEAST_S} seconds and a year")
+        if self.every_s is not None and not MIN_INTERVAL_S <= self.every_s <= MAX_INTERVAL_S:
+            raise ValueError(f"it is between {MIN_INTERVAL_S} seconds and a year")
         return self
 
     def __str__(self) -> str:
@@ -70,8 +70,8 @@ def parse_when(text: str) -> When:
 
 def _parse_interval(count: int, unit: str) -> When:
     seconds = count * next(size for name, size in UNITS.items() if name.startswith(unit[0]))
-    if not LEAST_S <= seconds <= MOST_S:
-        raise InputError(f"every {count} {unit} is not between {LEAST_S} seconds and a year")
+    if not MIN_INTERVAL_S <= seconds <= MAX_INTERVAL_S:
+        raise InputError(f"every {count} {unit} is not between {MIN_INTERVAL_S} seconds and a year")
     return When(every_s=seconds)
 
 

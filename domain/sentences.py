@@ -27,7 +27,7 @@ _ABBREVIATED = 8
 """Characters to look at to decide whether a full stop ends an abbreviation."""
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text in order; joined they are the text but for white space.
 
     None is longer than ``LONGEST_SENTENCE``.
@@ -47,7 +47,7 @@ def ends_sentence(text: str) -> bool:
     return bool(_LAST.search(text)) and not _ABBREVIATION.search(text)
 
 
-def pieces(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
+def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
     """Split an utterance into lines of at most ``LINE_WORDS`` words, as far as sentence ends allow.
 
     The span is divided in proportion to the length of each line, since speech runs evenly enough.
@@ -55,7 +55,7 @@ def pieces(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
     text = utterance.text.strip()
     if len(text.split()) <= LINE_WORDS:
         return [(text, utterance.span)] if text else []
-    lines = _fill_lines(sentences(text))
+    lines = _fill_lines(split_sentences(text))
     return list(zip(lines, _share_span(utterance.span, [len(line) for line in lines]), strict=True))
 
 

@@ -59,9 +59,9 @@ Density = Literal["sparse", "normal", "dense"] | PositiveInt
 DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
 
 
-LEAST_CLIP_TOKENS = 12_000
+MIN_CLIP_TOKENS = 12_000
 """With fewer tokens, nothing of a clip would fit into a prompt."""
-MOST_CLIP_TOKENS = 10**9
+MAX_CLIP_TOKENS = 10**9
 """Practically no limit; it must fit into an integer column, since it is stored with each clip."""
 
 
@@ -71,8 +71,8 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     density: Density = "normal"
     clip_tokens: int = Field(
         default=60_000,
-        ge=LEAST_CLIP_TOKENS,
-        le=MOST_CLIP_TOKENS,
+        ge=MIN_CLIP_TOKENS,
+        le=MAX_CLIP_TOKENS,
         description="for a clip's memory by a language model, all tries together",
     )
     hour_tokens: PositiveInt | None = Field(
@@ -196,7 +196,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _check_clip_budget(self) -> Self:
-        if self.clip_budget < LEAST_CLIP_TOKENS:
-            least = -(-LEAST_CLIP_TOKENS * HOUR_MS // self.watch.clip_ms)
+        if self.clip_budget < MIN_CLIP_TOKENS:
+            least = -(-MIN_CLIP_TOKENS * HOUR_MS // self.watch.clip_ms)
             raise ValueError(f"memory.hour_tokens is too little for these clips: at least {least}")
         return self

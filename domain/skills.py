@@ -143,7 +143,7 @@ class RoutedSkill(Frozen):
     policy: Policy = Policy()
 
 
-def policy_of(skills: Iterable[RoutedSkill]) -> Policy:
+def combined_policy(skills: Iterable[RoutedSkill]) -> Policy:
     """Combine the policies of skills; where two set the same thing, the first one counts."""
     policies = [skill.policy for skill in skills]
     return Policy(

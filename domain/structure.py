@@ -32,7 +32,7 @@ class Asks(StrEnum):
     ACTION = "action"
 
 
-DESCRIBED = frozenset({Asks.LOOKS, Asks.NUMBER, Asks.ACTION})
+NEEDS_DESCRIPTION = frozenset({Asks.LOOKS, Asks.NUMBER, Asks.ACTION})
 """What can only be answered from a description, a count, or somebody who says it."""
 
 
@@ -80,7 +80,7 @@ class Finding(Frozen):
     unrecorded: str = ""
     put: bool = False
 
-    def of_those(self, refs: Collection[str]) -> Finding:
+    def restricted_to(self, refs: Collection[str]) -> Finding:
         """Return the finding restricted to these lines; parts without any line left are dropped."""
         restricted = (
             part.model_copy(update={"refs": tuple(ref for ref in part.refs if ref in refs)})

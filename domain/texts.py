@@ -13,12 +13,12 @@ _JOINERS = "\u200c\u200d"
 """Invisible, but part of words in some scripts."""
 
 
-def storable(text: str) -> str:
+def make_storable(text: str) -> str:
     """Replace characters that cannot be stored (NUL and lone surrogates) by U+FFFD."""
     return _UNSTORABLE.sub("�", text)
 
 
-def visible(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """Remove invisible characters, which only a machine would read; spaces stay spaces."""
     return text if text.isprintable() else "".join(map(_visible_char, text))
 
@@ -30,7 +30,7 @@ def _visible_char(char: str) -> str:
 
 
 def _make_storable(value: object) -> object:
-    return storable(value) if isinstance(value, str) else value
+    return make_storable(value) if isinstance(value, str) else value
 
 
 StorableText = Annotated[str, BeforeValidator(_make_storable)]

@@ -43,10 +43,10 @@ class TimeSpan(Frozen):
         return TimeSpan.of(min(self.start_ms, other.start_ms), max(self.end_ms, other.end_ms))
 
     def __str__(self) -> str:
-        return f"{clock(self.start_ms)}-{clock(self.end_ms)}"
+        return f"{format_clock(self.start_ms)}-{format_clock(self.end_ms)}"
 
 
-def clock(ms: int) -> str:
+def format_clock(ms: int) -> str:
     """Format as ``mm:ss``, ``h:mm:ss`` from one hour, ``dN h:mm:ss`` from one day (day 1 first)."""
     seconds = ms // 1000
     days, rest = divmod(seconds, 86_400)

@@ -20,7 +20,7 @@ from domain.skills import RoutedSkill
 from domain.structure import Finding
 from domain.view import MemoryView
 
-VERSION = 2
+MACHINE_VERSION = 2
 """The version of the machine, stored with each trajectory, since replays depend on it.
 
 1: without a language model, the answer came from a ranking of the whole view. 2: from the ledger.
@@ -284,7 +284,7 @@ class TimeUp(_Event):
     look: PositiveInt
 
 
-IMAGES = "images"
+IMAGE_FAILURE = "images"
 """``Failed.where`` if an image that was found could not be shown."""
 
 
@@ -339,13 +339,13 @@ EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Parses a stored event: ``EVENT.validate_python(payload)``."""
 
 
-TAKEN = frozenset({"ms"})
+CLOCK_FIELDS = frozenset({"ms"})
 """Fields of events that depend on the clock."""
 
 
-def canonical(event: Event) -> str:
+def canonical_event(event: Event) -> str:
     """Return an event as JSON with sorted keys and without durations: equal runs, equal bytes."""
-    payload = event.model_dump(mode="json", exclude=set(TAKEN))
+    payload = event.model_dump(mode="json", exclude=set(CLOCK_FIELDS))
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

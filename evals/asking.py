@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from domain.errors import InputError
 from evals.grid import Span
 from flows.workspace import Workspace
-from graphs.batch import BatchQuestion, BatchResult, answered, run_batch, write_batch
+from graphs.batch import BatchQuestion, BatchResult, answered_ids, run_batch, write_batch
 from graphs.runner import Runner
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
     from store.database import Store
 
-Told = Callable[[BatchResult], None]
+OnResult = Callable[[BatchResult], None]
 """Receives every answer as it arrives."""
 
 
@@ -32,7 +32,7 @@ class Batch:
 
 
 def ask_all(
-    workspace: Workspace, questions: Sequence[BatchQuestion], out: Path | None, on_result: Told
+    workspace: Workspace, questions: Sequence[BatchQuestion], out: Path | None, on_result: OnResult
 ) -> Batch:
     """Ask all questions again; ``out`` is overwritten with their answer lines.
 
@@ -64,12 +64,12 @@ def _clear(out: Path) -> None:
     """Delete earlier answers, and nothing else, to make room for new ones."""
     if out.is_dir():
         raise InputError(f"{out} is a folder: name a file for the answers")
-    answered(out)
+    answered_ids(out)
     out.unlink(missing_ok=True)
 
 
 def _collect(
-    results: Iterator[BatchResult], on_result: Told
+    results: Iterator[BatchResult], on_result: OnResult
 ) -> tuple[dict[str | int, dict[str, Any]], dict[str | int, str]]:
     lines, errors = {}, {}
     for result in results:

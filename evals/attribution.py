@@ -43,7 +43,7 @@ def fault_of(
         return ErrorType.UNKNOWN
     if not remembered:
         return ErrorType.ABSENT
-    if not holds(remembered, reference(question)):
+    if not holds_reference(remembered, reference(question)):
         return ErrorType.COARSE
     was_found = any(_is_moment(evidence, video, question.spans) for evidence in retrieved(events))
     return ErrorType.SYNTHESIS if was_found else ErrorType.LOCALISATION
@@ -56,7 +56,7 @@ def reference(question: EvalQuestion) -> str:
     return question.options[ascii_uppercase.index(question.answer)]
 
 
-def holds(lines: Iterable[str], reference_text: str) -> bool:
+def holds_reference(lines: Iterable[str], reference_text: str) -> bool:
     """Check whether memory lines have at least half of the reference's words."""
     words = set(terms(reference_text))
     known = {word for line in lines for word in terms(line)}

@@ -19,7 +19,7 @@ from store.database import Store
 from store.queries.texts import ClipText, clip_texts
 
 RETRIEVED = 10
-AT_ONCE = 32
+EMBED_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Baseline:
 def _embedded(
     text: TextEmbedder, texts: Sequence[str], progress: Progress | None
 ) -> Iterator[NDArray[np.float32]]:
-    for first in range(0, len(texts), AT_ONCE):
-        batch = texts[first : first + AT_ONCE]
+    for first in range(0, len(texts), EMBED_BATCH):
+        batch = texts[first : first + EMBED_BATCH]
         yield text.embed(batch)
         if progress:
             progress(first + len(batch), len(texts))

@@ -16,7 +16,7 @@ import numpy as np
 from domain.confidence import Calibration, Curve
 from domain.errors import InputError
 from evals.sampling import mean
-from evals.tables import AnsweredQuestion, Third, figure
+from evals.tables import AnsweredQuestion, ConfidenceThird, figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,7 +120,7 @@ def _grouped(
     return raw, counts.astype(np.float64), right / counts
 
 
-def reliability(rows: Iterable[AnsweredQuestion]) -> tuple[Third, ...]:
+def reliability(rows: Iterable[AnsweredQuestion]) -> tuple[ConfidenceThird, ...]:
     """Compare confidence with the share right, by thirds, on answers not fitted on."""
     answers = [
         (row.confidence, row.right)
@@ -135,12 +135,12 @@ def reliability(rows: Iterable[AnsweredQuestion]) -> tuple[Third, ...]:
     return tuple(_third(part) for part in parts if part)
 
 
-def _third(part: Sequence[tuple[float, bool]]) -> Third:
+def _third(part: Sequence[tuple[float, bool]]) -> ConfidenceThird:
     right = figure(is_right for _, is_right in part)
     if right is None:
         raise ValueError("a third has answers")
     mean_confidence = mean([confidence for confidence, _ in part])
-    return Third(least=part[0][0], most=part[-1][0], said=mean_confidence, right=right)
+    return ConfidenceThird(least=part[0][0], most=part[-1][0], said=mean_confidence, right=right)
 
 
 def save(path: Path, fitted: Calibration) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from string import ascii_uppercase
 
-from domain.evaluation import PLAIN, Verdict
+from domain.evaluation import BASELINE_ARM, Verdict
 from evals.dataset import EvalQuestion
-from evals.judges.options import KEPT_BACK
+from evals.judges.options import ANSWERS_WITHHELD
 from models.ports import TextEmbedder
 from retrieval.index_cache import IndexCache
 from retrieval.view_index import panorama
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 
 
 class Closest:
@@ -34,7 +34,7 @@ class Closest:
     def option(self, question: EvalQuestion, video: str) -> str:
         """Return the letter of the closest option, as of the question's time; A without memory."""
         with self._store.begin() as session:
-            view = view_of(session, [video], question.as_of_ms)
+            view = memory_view(session, [video], question.as_of_ms)
         index = panorama(view, self._cache.look(view.scopes).indexes)
         if not index.line_count:
             return "A"
@@ -45,7 +45,7 @@ class Closest:
     def verdict(self, question: EvalQuestion, video: str) -> Verdict:
         """Judge that option; unjudged if the data set has no answer."""
         if not question.answer:
-            return Verdict(right=None, judge=PLAIN, why=KEPT_BACK)
+            return Verdict(right=None, judge=BASELINE_ARM, why=ANSWERS_WITHHELD)
         chosen = self.option(question, video)
         why = f"chose {chosen}, right is {question.answer}"
-        return Verdict(right=chosen == question.answer, judge=PLAIN, why=why)
+        return Verdict(right=chosen == question.answer, judge=BASELINE_ARM, why=why)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evals.asking import Batch, Told, ask_all, spans_of
+from evals.asking import Batch, OnResult, ask_all, spans_of
 from evals.bars import Bar
 from evals.baseline import Baseline
 from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_questions
@@ -118,7 +118,7 @@ def evaluate(
     imported: Imported,
     questions: Sequence[EgoQuestion],
     out: Path | None,
-    on_result: Told,
+    on_result: OnResult,
     progress: Progress | None = None,
 ) -> EgoReport:
     """Ask all questions as of their times, and judge the answers and the baseline's.

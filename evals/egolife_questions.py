@@ -37,7 +37,7 @@ class DayTime(Frozen):
         return (self.day - 1) * DAY_S + self.second
 
 
-class Target(Frozen):
+class TargetSpan(Frozen):
     """A span in which the answer can be seen or heard."""
 
     day: int = Field(ge=1, le=DAYS)
@@ -61,7 +61,7 @@ class EgoQuestion(Frozen):
     options: tuple[str, ...] = Field(min_length=2, max_length=26)
     answer: str = Field(pattern=r"^[A-Z]$")
     as_of: DayTime
-    targets: tuple[Target, ...]
+    targets: tuple[TargetSpan, ...]
 
     @property
     def target(self) -> Cells:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.confidence import ConfidenceLevel, level
-from evals.asking import Batch, Told, ask_all
+from domain.confidence import ConfidenceLevel, level_of_confidence
+from evals.asking import Batch, OnResult, ask_all
 from evals.bars import Bar
 from evals.first_questions import FirstQuestion
 from flows.workspace import Workspace
@@ -31,7 +31,7 @@ class FirstAnswer:
     @property
     def sure(self) -> bool:
         """Check whether the answer is wrong with high confidence."""
-        return not self.right and level(self.confidence) is ConfidenceLevel.HIGH
+        return not self.right and level_of_confidence(self.confidence) is ConfidenceLevel.HIGH
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def evaluate(
     ids: dict[str, str],
     absent: tuple[str, ...],
     out: Path | None,
-    on_result: Told,
+    on_result: OnResult,
 ) -> FirstReport:
     """Ask the questions about the clips in ``ids`` and judge the answers."""
     available = [question for question in questions if question.video in ids]

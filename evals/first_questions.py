@@ -19,7 +19,7 @@ SET = Path(__file__).parent / "sets" / "first_questions.json"
 """The forty questions over the shared clips."""
 
 
-class Right(Frozen):
+class RightAnswer(Frozen):
     """What counts as right; all given conditions must hold.
 
     ``words``: regular expressions that the text must all match; ``number``: the least and the most
@@ -75,7 +75,7 @@ class FirstQuestion(Frozen):
     kind: str
     question: str
     options: tuple[str, ...] = Field(default=(), max_length=26)
-    right: Right
+    right: RightAnswer
 
     @field_validator("video")
     @classmethod

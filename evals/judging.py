@@ -18,7 +18,7 @@ from evals.judges.words import PURPOSE, ROLE, judge_model, judge_words
 from flows.workspace import Workspace
 from models.chat import CallRecord, Recorded, StructuredChat
 from store.queries.calls import NewCall, add_call, find_call
-from store.queries.texts import lines_within
+from store.queries.texts import memories_within
 from store.queries.trajectories import events_of, find_trajectory
 
 
@@ -82,5 +82,5 @@ def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredCh
 def _fault(session: Session, question: EvalQuestion, video: str, trajectory: str) -> ErrorType:
     scopes = find_trajectory(session, trajectory).view.scopes
     scope = next(candidate for candidate in scopes if candidate.video == video)
-    remembered = lines_within(session, scope, question.spans) if question.spans else []
+    remembered = memories_within(session, scope, question.spans) if question.spans else []
     return fault_of(question, video, events_of(session, trajectory), remembered)

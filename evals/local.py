@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from evals.asking import Batch, Told, ask_all, spans_of
+from evals.asking import Batch, OnResult, ask_all, spans_of
 from evals.bars import Bar
 from evals.conduct import Conduct, conduct
 from evals.media_questions import MediaQuestion
@@ -117,7 +117,7 @@ def evaluate(
     ids: dict[str, str],
     absent: tuple[str, ...],
     out: Path | None,
-    on_result: Told,
+    on_result: OnResult,
 ) -> LocalReport:
     """Ask the questions about the clips in ``ids`` and judge the answers.
 

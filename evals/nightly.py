@@ -1,6 +1,7 @@
 """The flow of a scheduled evaluation: a new run each night, named after the day.
 
-Import this module only after Prefect's environment is set (``services.prefect.environment``).
+Import this module only after Prefect's environment is set
+(``services.prefect.prefect_environment``).
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from evals.layout import headline
 from evals.plan import checked_name, plan, run_name
 from evals.records import run_report
 from evals.run import run
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.schedules.kinds import EvaluateOptions
-from flows.schedules.runs import in_background
+from flows.schedules.runs import run_in_background
 from flows.schedules.work import JobReport
 from flows.workspace import Workspace
 from store.queries.evaluations import Slot
 
 
-class SilentEval(Silent):
+class SilentEval(SilentListener):
     """A listener for an evaluation that nobody watches."""
 
     def importing(self, video: str, done: int, total: int) -> None:
@@ -51,7 +52,7 @@ def evaluate(
     options = EvaluateOptions(
         dataset=dataset, folder=folder, limit=limit, max_cost=max_cost, profile=profile
     )
-    return in_background(lambda workspace: ask_all(workspace, options, date.today()), profile)
+    return run_in_background(lambda workspace: ask_all(workspace, options, date.today()), profile)
 
 
 def ask_all(workspace: Workspace, options: EvaluateOptions, day: date) -> JobReport:

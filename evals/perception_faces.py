@@ -112,7 +112,7 @@ def judge_marked(
     frames = _by(seen, lambda face: round(face.time_ms * frame_rate / 1000))
     for frame, faces in frames.items():
         marked_here = truth.get(frame, [])
-        who = matched([face.box for face in faces], marked_here)
+        who = match_faces([face.box for face in faces], marked_here)
         people += who
         marked += len(marked_here)
         missed += len(marked_here) - sum(name is not None for name in who)
@@ -120,7 +120,7 @@ def judge_marked(
     return _report(name, engine, all_seen, people, marked, missed)
 
 
-def matched(boxes: Sequence[Corners], truth: Sequence[tuple[str, Corners]]) -> list[str | None]:
+def match_faces(boxes: Sequence[Corners], truth: Sequence[tuple[str, Corners]]) -> list[str | None]:
     """Return whom each box shows: annotated faces by overlap, best first."""
     people_shown: list[str | None] = [None] * len(boxes)
     taken: set[int] = set()

@@ -28,7 +28,7 @@ TRANSCRIBED = {
 
 
 @dataclass(frozen=True)
-class Marked:
+class AnnotatedRecording:
     """A recording with annotated speakers, within the time spans ``scored``."""
 
     path: Path
@@ -60,7 +60,7 @@ class WordReport:
     errors: WordErrors
 
 
-def marked_recordings(folder: Path) -> list[Marked]:
+def marked_recordings(folder: Path) -> list[AnnotatedRecording]:
     """Return the annotated recordings of ``folder`` and of its ``audio``, by name."""
     audio = folder / "audio"
     spans = {
@@ -85,12 +85,14 @@ def _recording(rttm: Path, name: str) -> Path | None:
 
 def _marked(
     path: Path, turns: Sequence[SpeakerSpan], spans: list[tuple[int, int]] | None
-) -> Marked:
+) -> AnnotatedRecording:
     whole_recording = [(0, probe(path).duration_ms)]
-    return Marked(path, tuple(turns), tuple(spans or whole_recording))
+    return AnnotatedRecording(path, tuple(turns), tuple(spans or whole_recording))
 
 
-def judge_voices(marked: Marked, toolbox: Toolbox, settings: WatchSettings) -> VoiceReport:
+def judge_voices(
+    marked: AnnotatedRecording, toolbox: Toolbox, settings: WatchSettings
+) -> VoiceReport:
     """Measure speaker turns in a recording, which is processed as one clip."""
     samples = _whole(marked.path, settings)
     spans = toolbox.activity.spans(samples)

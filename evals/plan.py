@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
-from domain.evaluation import PLAIN, WITH, WITHOUT, QuestionPart, RunSettings
+from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, QuestionPart, RunSettings
 from domain.settings import AskSettings
-from domain.texts import storable
+from domain.texts import make_storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
 from models.profile import Profile
@@ -56,25 +56,25 @@ class Plan:
             and planned.part is QuestionPart.TEST
             and planned.question.options
         )
-        return (*self.arms(planned.part), PLAIN) if plain else self.arms(planned.part)
+        return (*self.arms(planned.part), BASELINE_ARM) if plain else self.arms(planned.part)
 
     def arms(self, part: QuestionPart) -> tuple[str, ...]:
         """Return the arms in which questions of a part are asked."""
         if self.settings.protocol is Protocol.NONE:
             return tuple(map(str, self.settings.stages))
         learning = self.settings.protocol is Protocol.SPLIT and part is QuestionPart.LEARN
-        return (WITH,) if learning else (WITH, WITHOUT)
+        return (WITH_SKILLS,) if learning else (WITH_SKILLS, WITHOUT_SKILLS)
 
     def learns(self, part: QuestionPart, arm: str) -> bool:
         """Check whether an answer is learned from."""
         online = self.settings.protocol is Protocol.ONLINE
-        return arm == WITH and (online or part is QuestionPart.LEARN)
+        return arm == WITH_SKILLS and (online or part is QuestionPart.LEARN)
 
 
 def settings_of(arm: str, ask: AskSettings) -> AskSettings:
     """Return the settings with which questions of an arm are asked."""
-    if arm in (WITH, WITHOUT):
-        return ask.model_copy(update={"skills": arm == WITH})
+    if arm in (WITH_SKILLS, WITHOUT_SKILLS):
+        return ask.model_copy(update={"skills": arm == WITH_SKILLS})
     return ask.model_copy(update={"memory": AblationStage(arm)})
 
 
@@ -101,7 +101,9 @@ def plan(
         InputError: no question can be asked, or the protocol does not fit.
     """
     available = {video.name: video for video in dataset.videos if video.file or video.captions}
-    questions = [kept(item) for item in dataset.questions if item.video in available][:limit]
+    questions = [storable_question(item) for item in dataset.questions if item.video in available][
+        :limit
+    ]
     absent = dict.fromkeys(
         video.video for video in dataset.questions if video.video not in available
     )
@@ -136,14 +138,14 @@ def _models(profile: Profile) -> Iterator[str]:
         yield f"{role}: {spec.model}"
 
 
-def kept(question: EvalQuestion) -> EvalQuestion:
+def storable_question(question: EvalQuestion) -> EvalQuestion:
     """Return the question with text that the store can hold, whatever its characters."""
     texts = {
-        "id": storable(question.id),
-        "question": storable(question.question) or "?",
-        "options": tuple(map(storable, question.options)),
-        "answer": storable(question.answer),
-        "types": tuple(map(storable, question.types)),
+        "id": make_storable(question.id),
+        "question": make_storable(question.question) or "?",
+        "options": tuple(map(make_storable, question.options)),
+        "answer": make_storable(question.answer),
+        "types": tuple(map(make_storable, question.types)),
     }
     return question.model_copy(update=texts)
 

@@ -12,7 +12,7 @@ from domain.evaluation import QuestionPart
 from evals.calibration import fit, save
 from evals.paired import Comparison, changes, effect
 from evals.report import report, row_of
-from evals.running import is_worked_on
+from evals.running import is_in_progress
 from evals.tables import AnsweredQuestion, RunLine, RunReport, main_arm
 from models.profile import calibration_file, load_profile
 from store.queries import evaluations as stored
@@ -29,14 +29,14 @@ BROKEN_OFF = "broken off"
 def list_runs(store: Store) -> list[RunLine]:
     """Return all runs, latest first."""
     with store.begin() as session:
-        runs = stored.runs(session)
+        runs = stored.list_runs(session)
     return [_line(store, run) for run in runs]
 
 
 def page_of_runs(store: Store, offset: int, limit: int) -> tuple[list[RunLine], int]:
     """Return a page of the runs, latest first, and their total."""
     with store.begin(snapshot=True) as session:
-        runs, total = stored.runs(session, None, offset, limit), stored.count_runs(session)
+        runs, total = stored.list_runs(session, None, offset, limit), stored.count_runs(session)
     return [_line(store, run) for run in runs], total
 
 
@@ -69,7 +69,7 @@ def run_report(store: Store, name: str) -> RunReport:
     """
     with store.begin(snapshot=True) as session:
         run, rows = _run(session, name), _rows(session, name)
-        skill_states, cost = stored.batches(session, name), stored.cost_of(session, name)
+        skill_states, cost = stored.learned_batches(session, name), stored.run_cost(session, name)
     return report(run, _line(store, run), rows, skill_states, cost)
 
 
@@ -117,21 +117,21 @@ def _tested(session: Session, name: str) -> list[AnsweredQuestion]:
 
 
 def _rows(session: Session, name: str) -> list[AnsweredQuestion]:
-    results = stored.results(session, name)
+    results = stored.run_results(session, name)
     names = sorted({skill for result in results for skill in result.skills})
     learned = stored.learned_videos(session, names)
     return [row_of(result, learned) for result in results]
 
 
 def _run(session: Session, name: str) -> StoredRun:
-    matching = stored.runs(session, name)
+    matching = stored.list_runs(session, name)
     if not matching:
         raise NotFound(f"there is no run {name!r}: 'homer eval runs' lists them")
     return matching[0]
 
 
 def _line(store: Store, run: StoredRun) -> RunLine:
-    working = run.state == stored.RUNNING and is_worked_on(store.home, run.name)
+    working = run.state == stored.RUNNING and is_in_progress(store.home, run.name)
     interrupted = run.state == stored.RUNNING and not working
     return RunLine(
         name=run.name,

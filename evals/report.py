@@ -8,14 +8,21 @@ from typing import Any
 
 from agent.reasoners.question_parts import kind_of
 from domain.choices import AblationStage, Protocol
-from domain.evaluation import PLAIN, WITH, WITHOUT, ErrorType, QuestionPart, RunSettings
+from domain.evaluation import (
+    BASELINE_ARM,
+    WITH_SKILLS,
+    WITHOUT_SKILLS,
+    ErrorType,
+    QuestionPart,
+    RunSettings,
+)
 from evals.calibration import reliability
 from evals.dataset import EvalQuestion
 from evals.paired import effect
 from evals.tables import (
     ALL,
     AnsweredQuestion,
-    Beside,
+    BaselineRow,
     Point,
     RunLine,
     RunReport,
@@ -74,7 +81,7 @@ def report(
     settings, main = run.settings, main_arm(run.settings)
     judged = [row for row in rows if row.judge]
     arms = _arms(settings.protocol, settings.stages)
-    arms_shown = (*arms, PLAIN) if settings.baseline else arms
+    arms_shown = (*arms, BASELINE_ARM) if settings.baseline else arms
     tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in arms_shown}
     online = settings.protocol is Protocol.ONLINE
     return RunReport(
@@ -98,27 +105,31 @@ def report(
             sorted(_curve(judged, arms, skill_states), key=lambda type_score: type_score.batch)
         ),
         skills=tuple(_skills([r for r in judged if r.arm == main], skill_states)),
-        effect=effect(WITHOUT, WITH, tested[WITHOUT], tested[WITH]) if WITH in arms else None,
+        effect=effect(WITHOUT_SKILLS, WITH_SKILLS, tested[WITHOUT_SKILLS], tested[WITH_SKILLS])
+        if WITH_SKILLS in arms
+        else None,
         reliability=reliability(tested[main]),
-        beside=tuple(_compared(tested[PLAIN], tested[main], main)) if settings.baseline else (),
+        beside=tuple(_compared(tested[BASELINE_ARM], tested[main], main))
+        if settings.baseline
+        else (),
         cost_usd=cost_usd,
     )
 
 
 def _compared(
     plain: Sequence[AnsweredQuestion], rows: Sequence[AnsweredQuestion], main: str
-) -> Iterator[Beside]:
+) -> Iterator[BaselineRow]:
     """Compare the run with the baseline on the same questions: all, then type by type."""
     for kind in (ALL, *sorted({kind for row in rows for kind in row.types})):
         before, after = (
             [r for r in answers if kind in (ALL, *r.types)] for answers in (plain, rows)
         )
-        if difference := effect(PLAIN, main, before, after):
-            yield Beside(type=kind, effect=difference)
+        if difference := effect(BASELINE_ARM, main, before, after):
+            yield BaselineRow(type=kind, effect=difference)
 
 
 def _arms(protocol: Protocol, stages: Iterable[AblationStage]) -> tuple[str, ...]:
-    return tuple(map(str, stages)) if protocol is Protocol.NONE else (WITHOUT, WITH)
+    return tuple(map(str, stages)) if protocol is Protocol.NONE else (WITHOUT_SKILLS, WITH_SKILLS)
 
 
 def _main_first(arms: Iterable[str], main: str) -> list[str]:
@@ -197,7 +208,7 @@ def _curve(
     rows: Sequence[AnsweredQuestion], arms: Sequence[str], skill_states: SkillStates
 ) -> Iterator[Point]:
     """Yield the points of each arm, batch after batch; only for runs that learn."""
-    if WITH not in arms:
+    if WITH_SKILLS not in arms:
         return
     for arm in arms:
         for part in QuestionPart:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evals.plan import Plan
-from evals.running import EvalListener, Evaluating, alone
-from flows.evaluation_steps import PlainEvalSteps, evaluate
-from flows.reporting import connect, reporting
+from evals.running import EvalListener, EvaluationSteps, exclusive_run
+from flows.evaluation_steps import PlainEvalSteps, run_evaluation
+from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
 
 MOST_WORKERS = 4
@@ -52,8 +52,8 @@ def run(
     """
     count = workers or default_workers(workspace)
     with (
-        alone(workspace.home, name),
-        Evaluating(workspace, name, plan, listener, max_cost) as evaluation,
+        exclusive_run(workspace.home, name),
+        EvaluationSteps(workspace, name, plan, listener, max_cost) as evaluation,
     ):
         evaluation.begin()
         finished = False
@@ -71,13 +71,17 @@ def default_workers(workspace: Workspace) -> int:
 
 
 def _conduct(
-    evaluation: Evaluating, workers: int, on_message: Callable[[str], None], *, direct: bool
+    evaluation: EvaluationSteps, workers: int, on_message: Callable[[str], None], *, direct: bool
 ) -> None:
-    api = None if direct or not evaluation.has_work() else connect(evaluation.desk.home, on_message)
+    api = (
+        None
+        if direct or not evaluation.has_work()
+        else connect_to_prefect(evaluation.desk.home, on_message)
+    )
     if api is None:
-        evaluate(evaluation, PlainEvalSteps(workers))
+        run_evaluation(evaluation, PlainEvalSteps(workers))
         return
-    with reporting(evaluation.desk.home, api):
-        from flows.evaluate import run as in_flow
+    with report_to_prefect(evaluation.desk.home, api):
+        from flows.evaluate import run_evaluation_flow as in_flow
 
         in_flow(evaluation, workers)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from domain.asking import Question
 from domain.errors import BudgetExceeded, InputError, ModelError
-from domain.evaluation import PLAIN, Verdict
+from domain.evaluation import BASELINE_ARM, Verdict
 from domain.skills import JudgedTrajectory
 from evals.closest import Closest
 from evals.dataset import EvalQuestion, EvalVideo
@@ -24,7 +24,7 @@ from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import Listener
-from flows.learning import type_of
+from flows.learning import question_type
 from flows.video_locks import is_locked
 from flows.workspace import Workspace
 from graphs.runner import DONE, Runner
@@ -78,7 +78,7 @@ class DollarBudget:
         return self.most_usd is not None and self.spent_usd >= self.most_usd
 
 
-class Evaluating:
+class EvaluationSteps:
     """The steps of a run, on any number of threads. Every outcome is in the store.
 
     Args:
@@ -222,7 +222,7 @@ class Evaluating:
 
     def _results(self) -> list[Result]:
         with self.desk.store.begin() as session:
-            return stored.results(session, self.name)
+            return stored.run_results(session, self.name)
 
     def answer(self, slot: Slot) -> None:
         """Have a question answered and judged, unless the budget is spent.
@@ -233,11 +233,11 @@ class Evaluating:
         if self._budget.empty:
             return
         with self.desk.store.begin() as session:
-            result = stored.one_result(session, self.name, slot)
-            cost = stored.cost_of_slot(session, self.name, slot)
+            result = stored.slot_result(session, self.name, slot)
+            cost = stored.slot_cost(session, self.name, slot)
         if not _is_open(result):
             return
-        if slot.arm == PLAIN:
+        if slot.arm == BASELINE_ARM:
             self._put(
                 slot, self._closest.verdict(EvalQuestion.model_validate(slot.item), slot.video)
             )
@@ -271,12 +271,12 @@ class Evaluating:
         with self.desk.store.begin() as session:
             stored.set_verdict(session, self.name, slot, verdict)
             if trajectory is not None and self.plan.learns(slot.part, slot.arm):
-                kind = type_of(question_of(slot))
+                kind = question_type(question_of(slot))
                 judged = JudgedTrajectory(
                     trajectory=trajectory, question_type=kind, right=verdict.right
                 )
                 put_judgement(session, judged)
-            cost = stored.cost_of_slot(session, self.name, slot)
+            cost = stored.slot_cost(session, self.name, slot)
         self._budget.more(cost - self._costs.get((slot.arm, slot.question), 0.0))
         self._costs[slot.arm, slot.question] = cost
         self._listener.judged(slot, verdict, self._budget.spent_usd)
@@ -296,19 +296,19 @@ class Evaluating:
 
     def _count_cost(self) -> None:
         with self.desk.store.begin() as session:
-            self._budget.spent(stored.cost_of(session, self.name, self._touched_videos))
+            self._budget.spent(stored.run_cost(session, self.name, self._touched_videos))
 
     def over(self) -> bool:
         """Check whether the budget is spent."""
         return self._budget.empty
 
-    def to_learn(self, batch: int) -> bool:
+    def should_learn_from(self, batch: int) -> bool:
         """Check whether a batch is to be learned from and was not yet."""
         parts = {planned.part for planned in self.plan.questions if planned.batch == batch}
         if not any(self.plan.learns(part, arm) for part in parts for arm in self.plan.arms(part)):
             return False
         with self.desk.store.begin() as session:
-            return batch not in stored.batches(session, self.name)
+            return batch not in stored.learned_batches(session, self.name)
 
     def learned(self, batch: int) -> None:
         """Record the state of the skill library after a batch."""
@@ -329,7 +329,7 @@ class Evaluating:
 
     def has_work(self) -> bool:
         """Check whether anything is left to do."""
-        return self.left() > 0 or any(self.to_learn(batch) for batch in self.plan.batches)
+        return self.left() > 0 or any(self.should_learn_from(batch) for batch in self.plan.batches)
 
     def end(self, *, interrupted: bool = False) -> None:
         """Record the state of the run: done if every planned question is judged."""
@@ -359,7 +359,7 @@ def _is_open(result: Result) -> bool:
 
 def _skill_state(session: Session) -> dict[str, object]:
     """Return the skills in use and those banned, with their versions."""
-    skills = skill_rows.latest(session)
+    skills = skill_rows.latest_versions(session)
     return {
         "in_use": {row.skill.name: row.skill.version for row in skills if not row.banned},
         "banned": sorted(row.skill.name for row in skills if row.banned),
@@ -378,7 +378,7 @@ def question_of(slot: Slot) -> Question:
     )
 
 
-def is_worked_on(home: Home, name: str) -> bool:
+def is_in_progress(home: Home, name: str) -> bool:
     """Check whether a process of this data directory works on a run."""
     return is_locked(_lock_of(home, name))
 
@@ -388,7 +388,7 @@ def _lock_of(home: Home, name: str) -> Path:
 
 
 @contextmanager
-def alone(home: Home, name: str) -> Iterator[None]:
+def exclusive_run(home: Home, name: str) -> Iterator[None]:
     """Hold the exclusive lock of a run of this data directory.
 
     Raises:

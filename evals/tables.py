@@ -9,7 +9,7 @@ from pydantic import NonNegativeInt
 
 from domain.base import Frozen
 from domain.choices import AblationStage, Protocol
-from domain.evaluation import WITH, ErrorType, QuestionPart, RunSettings
+from domain.evaluation import WITH_SKILLS, ErrorType, QuestionPart, RunSettings
 from evals.sampling import interval, mean
 
 ALL = "all"
@@ -185,7 +185,7 @@ class Effect(Frozen):
     p: float
 
 
-class Beside(Frozen):
+class BaselineRow(Frozen):
     """Questions of one type (or all): the run's main arm and the baseline."""
 
     type: str
@@ -208,7 +208,7 @@ class RunLine(Frozen):
     judged: NonNegativeInt
 
 
-class Third(Frozen):
+class ConfidenceThird(Frozen):
     """A third of the answers, by confidence: the mean confidence and the share right."""
 
     least: float
@@ -240,8 +240,8 @@ class RunReport(Frozen):
     curve: tuple[Point, ...]
     skills: tuple[SkillUse, ...]
     effect: Effect | None
-    beside: tuple[Beside, ...] = ()
-    reliability: tuple[Third, ...] = ()
+    beside: tuple[BaselineRow, ...] = ()
+    reliability: tuple[ConfidenceThird, ...] = ()
     cost_usd: float
 
     @property
@@ -256,4 +256,4 @@ class RunReport(Frozen):
 
 def main_arm(settings: RunSettings) -> str:
     """Return the arm of a run's headline: with skills, or with the whole memory."""
-    return str(AblationStage.WHOLE) if settings.protocol is Protocol.NONE else WITH
+    return str(AblationStage.WHOLE) if settings.protocol is Protocol.NONE else WITH_SKILLS

@@ -28,7 +28,7 @@ class _Ready:
     context: Context
 
 
-class Drafting:
+class ClipDrafts:
     """Drafts of the next clips, written as soon as they are perceived; safe between threads.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Video
-from flows.clip_drafts import Drafting
+from flows.clip_drafts import ClipDrafts
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.write_clip import ClipPercept, draft_ahead, remember, weave_due
@@ -23,7 +23,7 @@ from store.queries.videos import VideoState
 from telemetry.ingest_spans import stage
 
 
-class ClipLeft(ModelError):
+class ClipFailed(ModelError):
     """A clip was marked as failed, with the reason; another run retries it."""
 
 
@@ -72,7 +72,7 @@ class ClipMemory:
         self._workspace, self.video = workspace, video
         self._percepts: dict[int, Perceived] = {}
         self._seconds: dict[int, float] = {}
-        self._drafting: Drafting | None = None
+        self._drafting: ClipDrafts | None = None
         self.fresh = 0
 
     @cached_property
@@ -108,7 +108,7 @@ class ClipMemory:
 
     def start_drafts(self) -> None:
         """Write clips in advance from now on, if a model may write several at once."""
-        self._drafting = Drafting(self._draft, self.at_once) if self.at_once > 1 else None
+        self._drafting = ClipDrafts(self._draft, self.at_once) if self.at_once > 1 else None
 
     def expect(self, clips: Collection[int]) -> None:
         """Announce the clips that will be remembered next, in order."""
@@ -152,12 +152,12 @@ class ClipMemory:
         self.drop(clip)
         self._close_draft(clip)
         if state is ClipState.FAILED:
-            raise ClipLeft(self._reason(clip))
+            raise ClipFailed(self._reason(clip))
         self.fresh += 1
 
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip that could not be perceived as failed, unless it is marked already."""
-        if isinstance(error, ClipLeft):
+        if isinstance(error, ClipFailed):
             return
         self._close_draft(clip)
         with self._workspace.store.begin() as session:

@@ -9,18 +9,18 @@ from pathlib import Path
 from domain.media import Video
 from domain.time import TimeSpan
 from flows.jobs import Jobs
-from flows.uploads import drop_uploads, uploads_of
+from flows.uploads import delete_uploads, uploaded_files
 from flows.workspace import Workspace
 from memory.delete_span import Cut, SpanDeletion, cut_of, delete_span
 from store.database import Store
-from store.queries.videos import drop_path, known_video
-from views.library import delete, resolve
-from views.library_view import Holdings, holdings
-from views.originals import forget_original
+from store.queries.videos import clear_path, known_video
+from views.library import delete_video_rows, resolve_video
+from views.library_view import Holdings, video_holdings
+from views.originals import drop_cached_original
 
 
 @dataclass(frozen=True)
-class Leaving:
+class VideoDeletionPreview:
     """What the deletion of a video removes; ``uploads`` are its uploaded files."""
 
     video: Video
@@ -44,15 +44,15 @@ class DeletedVideo:
     uploads: tuple[Path, ...]
 
 
-def leaving(store: Store, name: str) -> Leaving:
+def preview_video_deletion(store: Store, name: str) -> VideoDeletionPreview:
     """Return what the deletion of a video would remove.
 
     Raises:
         NotFound: there is no video of that name.
         Ambiguous: there are several.
     """
-    video, held = holdings(store, name)
-    return Leaving(video, held, tuple(uploads_of(store.home, video.id)))
+    video, held = video_holdings(store, name)
+    return VideoDeletionPreview(video, held, tuple(uploaded_files(store.home, video.id)))
 
 
 def delete_video(store: Store, name: str) -> DeletedVideo:
@@ -65,16 +65,16 @@ def delete_video(store: Store, name: str) -> DeletedVideo:
         Ambiguous: there are several.
     """
     with store.begin() as session:
-        video = resolve(session, name)
-    images = delete(store, video.id)
-    forget_original(store.home, video.id)
+        video = resolve_video(session, name)
+    images = delete_video_rows(store, video.id)
+    drop_cached_original(store.home, video.id)
     if video.path:
         Jobs(store.home).forget(video.path)
-    return DeletedVideo(video, images, tuple(drop_uploads(store.home, video.id)))
+    return DeletedVideo(video, images, tuple(delete_uploads(store.home, video.id)))
 
 
 @dataclass(frozen=True)
-class Cutting:
+class SpanDeletionPreview:
     """What the deletion of a span removes; ``uploads`` are uploaded files that show it."""
 
     cut: Cut
@@ -90,7 +90,7 @@ class Cutting:
         return "There is no file of it."
 
 
-def cutting(store: Store, name: str, span: TimeSpan) -> Cutting:
+def preview_span_deletion(store: Store, name: str, span: TimeSpan) -> SpanDeletionPreview:
     """Return what the deletion of a span of a video would remove.
 
     Raises:
@@ -99,10 +99,10 @@ def cutting(store: Store, name: str, span: TimeSpan) -> Cutting:
         InputError: the span is empty, or beyond the video's end.
     """
     cut = cut_of(store, name, span)
-    return Cutting(cut, tuple(uploads_of(store.home, cut.video.id)))
+    return SpanDeletionPreview(cut, tuple(uploaded_files(store.home, cut.video.id)))
 
 
-def cut_video(workspace: Workspace, video: Video, span: TimeSpan) -> SpanDeletion:
+def delete_video_span(workspace: Workspace, video: Video, span: TimeSpan) -> SpanDeletion:
     """Delete the memory of a span of a video, and its file if it was uploaded to the app.
 
     ``workspace`` has the models that the video was watched with, so that changed texts get vectors
@@ -114,16 +114,16 @@ def cut_video(workspace: Workspace, video: Video, span: TimeSpan) -> SpanDeletio
     """
     memory = workspace.settings.memory
     deletion = delete_span(workspace.store, video.id, span, workspace.toolbox.text, memory)
-    if drop_uploads(workspace.store.home, video.id):
+    if delete_uploads(workspace.store.home, video.id):
         with workspace.store.begin() as session:
-            drop_path(session, video.id)
+            clear_path(session, video.id)
     return deletion
 
 
-def drop_unwatched(store: Store, sources: Iterable[str]) -> list[Path]:
+def delete_unwatched_uploads(store: Store, sources: Iterable[str]) -> list[Path]:
     """Delete the uploads among ``sources`` that became no video; return the deleted files."""
     folders = {Path(source).parent for source in sources}
     ids = [folder.name for folder in sorted(folders) if folder.parent == store.home.uploads]
     with store.begin() as session:
         unwatched = [name for name in ids if known_video(session, name) is None]
-    return [path for name in unwatched for path in drop_uploads(store.home, name)]
+    return [path for name in unwatched for path in delete_uploads(store.home, name)]

@@ -10,12 +10,12 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.evaluation_steps import Evaluation
-from flows.evaluation_steps import evaluate as run_steps
+from flows.evaluation_steps import run_evaluation as run_steps
 from flows.in_process_run import InProcess
 from flows.ingest import RETRIES
 from flows.learn import learn
-from services.library_tag import library_id, tag_of
-from services.stale_runs import claim_run, mark_killed
+from services.library_tag import library_id, library_tag_name
+from services.stale_runs import label_run, mark_killed_runs
 from store.queries.evaluations import Slot
 
 
@@ -51,15 +51,15 @@ class PrefectEvalSteps:
 @flow(name="evaluate", flow_run_name="{name}", validate_parameters=False)
 def evaluate(name: str, opened: InProcess[Evaluation]) -> None:  # noqa: ARG001 - names the run
     """Run an evaluation that is open in this process: every video, then batch after batch."""
-    claim_run()
+    label_run()
     run_steps(opened.get(), PrefectEvalSteps())
 
 
-def run(evaluation: Evaluation, workers: int) -> None:
+def run_evaluation_flow(evaluation: Evaluation, workers: int) -> None:
     """Run the flow for an evaluation; mark killed runs of it first."""
     tag = f"eval:{evaluation.name}"
     library = library_id(evaluation.desk.store)
-    mark_killed(library, tag)
+    mark_killed_runs(library, tag)
     runner = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=workers))
-    with tags(tag, tag_of(library)):
+    with tags(tag, library_tag_name(library)):
         evaluate.with_options(task_runner=runner)(evaluation.name, InProcess(evaluation))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Protocol
 
-from flows.ingest_steps import patiently
-from flows.learning import learn_all
+from flows.ingest_steps import call_with_retries
+from flows.learning import learn_in_batches
 from flows.workspace import Workspace
 from store.queries.evaluations import Slot
 
@@ -36,7 +36,7 @@ class Evaluation(Protocol):
     def over(self) -> bool:
         """Check whether the cost limit is reached."""
 
-    def to_learn(self, batch: int) -> bool:
+    def should_learn_from(self, batch: int) -> bool:
         """Check whether a batch is to be learned from and has not been yet."""
 
     def learned(self, batch: int) -> None:
@@ -56,7 +56,7 @@ class EvalSteps(Protocol):
         """Learn from a batch."""
 
 
-def evaluate(evaluation: Evaluation, steps: EvalSteps) -> None:
+def run_evaluation(evaluation: Evaluation, steps: EvalSteps) -> None:
     """Ingest every video, then answer batch after batch, and learn from each before the next.
 
     The evaluation stops early, with everything stored, once the cost limit is reached.
@@ -69,7 +69,7 @@ def evaluate(evaluation: Evaluation, steps: EvalSteps) -> None:
         steps.answer(evaluation, evaluation.pending(batch))
         if evaluation.over() and evaluation.pending(batch):
             return
-        if evaluation.to_learn(batch):
+        if evaluation.should_learn_from(batch):
             steps.learn(evaluation, batch)
             evaluation.learned(batch)
 
@@ -82,13 +82,13 @@ class PlainEvalSteps:
 
     def ingest(self, evaluation: Evaluation, video: str) -> None:
         """Run the step in this thread."""
-        patiently(evaluation.ingest, video)
+        call_with_retries(evaluation.ingest, video)
 
     def answer(self, evaluation: Evaluation, slots: Sequence[Slot]) -> None:
         """Run the steps in threads; an error cancels those that have not started."""
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="ask")
         try:
-            answers = [pool.submit(patiently, evaluation.answer, slot) for slot in slots]
+            answers = [pool.submit(call_with_retries, evaluation.answer, slot) for slot in slots]
             for future in as_completed(answers):
                 future.result()
         finally:
@@ -96,5 +96,5 @@ class PlainEvalSteps:
 
     def learn(self, evaluation: Evaluation, batch: int) -> None:  # noqa: ARG002
         """Run the step in this thread."""
-        for _ in learn_all(evaluation.desk):
+        for _ in learn_in_batches(evaluation.desk):
             pass

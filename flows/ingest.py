@@ -1,7 +1,7 @@
 """The ingestion as a Prefect flow: a run per video, a task per step, retries with back-off.
 
 ``--direct`` runs the same steps as plain calls (``flows.ingest_steps.PlainSteps``). Import this
-module only after Prefect's environment is set (``services.prefect.environment``).
+module only after Prefect's environment is set (``services.prefect.prefect_environment``).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from flows.clip_memory import FileIngestion, Ingestion
 from flows.in_process_run import InProcess, InProcessVideo
 from flows.ingest_steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
-from flows.perception_workers import WorkerPool, places
-from flows.stream.interrupted import settle_streams
-from flows.workspace import Workspace, open_desk
+from flows.perception_workers import WorkerPool, perception_slots
+from flows.stream.interrupted import end_interrupted_streams
+from flows.workspace import Workspace, open_workspace
 from perception.worker import Delivery, Order, carry_out
-from services.library_tag import library_id, tag_of
-from services.stale_runs import claim_run, mark_gone, mark_killed
+from services.library_tag import library_id, library_tag_name
+from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
 from store.home import Home
-from store.private_files import keep_private
+from store.private_files import set_private_umask
 from telemetry import tracing
 from telemetry.logging_setup import begin_to_tell
 
@@ -53,7 +53,7 @@ def perceive_clip(ingestion: Ingestion, clip: int, pool: WorkerPool) -> None:
 @task(name="perceive", task_run_name="perceive {order.clip}", **RETRIES)
 def perceive_order(order: Order, at_once: int | None = None) -> Delivery:
     """Perceive a clip in a cluster's worker, without the store, within its machine's limit."""
-    with places(at_once).one():
+    with perception_slots(at_once).one():
         return carry_out(order)
 
 
@@ -64,7 +64,7 @@ def remember_clip(ingestion: Ingestion, clip: int) -> None:
 
 
 @task(name="weave", **RETRIES)
-def weave_events(ingestion: Ingestion, final: bool) -> None:
+def update_event_graph(ingestion: Ingestion, final: bool) -> None:
     """Update the event graph."""
     ingestion.weave(final=final)
 
@@ -91,7 +91,7 @@ class PrefectSteps:
 
     def weave(self, ingestion: Ingestion, final: bool) -> None:
         """Run the task in this thread."""
-        weave_events(ingestion, final)
+        update_event_graph(ingestion, final)
 
 
 class ClusterSteps(PrefectSteps):
@@ -121,11 +121,11 @@ class _Submitted:
 
 
 @contextmanager
-def steps_of(workspace: Workspace, pool: WorkerPool) -> Iterator[PrefectSteps]:
+def prefect_steps(workspace: Workspace, pool: WorkerPool) -> Iterator[PrefectSteps]:
     """Yield the steps, with the workers that the settings name."""
     settings = workspace.settings.work
     kind = ClusterSteps if settings.where in CLUSTERS else PrefectSteps
-    with runner_of(settings, workspace.home) as runner:
+    with task_runner(settings, workspace.home) as runner:
         try:
             yield kind(pool, runner)
         except KeyboardInterrupt:
@@ -134,7 +134,7 @@ def steps_of(workspace: Workspace, pool: WorkerPool) -> Iterator[PrefectSteps]:
             raise
 
 
-def runner_of(settings: WorkSettings, home: Home) -> AbstractContextManager[Runner]:
+def task_runner(settings: WorkSettings, home: Home) -> AbstractContextManager[Runner]:
     """Return the task runner in which clips are perceived.
 
     Raises:
@@ -163,33 +163,33 @@ def ingest(
 
     For work pools: the video is opened here. A command runs `ingest_open_video`.
     """
-    claim_run()
+    label_run()
     with tracing.within(flow_run=str(flow_run.id)):
-        keep_private()
+        set_private_umask()
         begin_to_tell(Home.default())
         with (
-            open_desk(profile) as workspace,
+            open_workspace(profile) as workspace,
             open_video(workspace, Path(path), subtitles=subtitles) as ingestion,
             WorkerPool(workspace.settings.work) as pool,
-            steps_of(workspace, pool) as steps,
+            prefect_steps(workspace, pool) as steps,
         ):
-            return watch(ingestion, steps, Silent())
+            return watch(ingestion, steps, SilentListener())
 
 
 @flow(name="ingest", flow_run_name="{video}", validate_parameters=False)
 def ingest_open_video(video: str, opened: InProcess[InProcessVideo]) -> IngestResult:
     """Watch a video that is open in this process; ``video`` is its id, for the run's record."""
     del video
-    claim_run()
+    label_run()
     current = opened.get()
     with (
         tracing.within(flow_run=str(flow_run.id)),
-        steps_of(current.ingestion.desk, current.pool) as steps,
+        prefect_steps(current.ingestion.desk, current.pool) as steps,
     ):
         return watch(current.ingestion, steps, current.listener)
 
 
-class Silent:
+class SilentListener:
     """A listener that ignores everything."""
 
     def opened(self, video: Video, clips: int, done: int) -> None:
@@ -205,15 +205,17 @@ class Silent:
         """Ignore it."""
 
 
-def run(ingestion: VideoIngestion, listener: Listener, pool: WorkerPool) -> IngestResult:
+def run_ingest_flow(
+    ingestion: VideoIngestion, listener: Listener, pool: WorkerPool
+) -> IngestResult:
     """Run the flow for the open video; mark killed runs first."""
     tag = f"video:{ingestion.video.id}"
     library = library_id(ingestion.desk.store)
-    mark_killed(library, tag)
-    mark_gone(library)
-    settle_streams(ingestion.desk.store)
+    mark_killed_runs(library, tag)
+    mark_dead_runs(library)
+    end_interrupted_streams(ingestion.desk.store)
     opened = InProcess(InProcessVideo(ingestion, listener, pool))
-    with tags(tag, tag_of(library)):
+    with tags(tag, library_tag_name(library)):
         # The server stores the parameters: after a deletion it has no more than the video's id.
         return ingest_open_video(ingestion.video.id, opened)
 

@@ -11,7 +11,7 @@ from domain.settings import CLUSTERS, Subtitles
 from flows.ingest_steps import Listener, PlainSteps, watch
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
-from flows.reporting import connect, reporting
+from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
 
 
@@ -87,7 +87,7 @@ class _IngestionRunner:
         if ingestion.settled():
             return ingestion.result()
         if not self._direct and self._api is None:
-            self._api = connect(self._workspace.home, self._listener.said)
+            self._api = connect_to_prefect(self._workspace.home, self._listener.said)
             self._direct = self._api is None
         return (
             self._run_plainly(ingestion)
@@ -104,7 +104,7 @@ class _IngestionRunner:
             return watch(ingestion, steps, self._listener)
 
     def _run_in_flow(self, ingestion: VideoIngestion, api: str) -> IngestResult:
-        with reporting(self._workspace.home, api):
-            from flows.ingest import run
+        with report_to_prefect(self._workspace.home, api):
+            from flows.ingest import run_ingest_flow
 
-            return run(ingestion, self._listener, self._pool)
+            return run_ingest_flow(ingestion, self._listener, self._pool)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
 from domain.settings import WorkSettings
-from flows.clip_memory import ClipLeft, Ingestion
+from flows.clip_memory import ClipFailed, Ingestion
 from flows.ingest_video import IngestResult, VideoIngestion
 from flows.perception_workers import WorkerPool
 from telemetry import tracing
@@ -67,7 +67,7 @@ class Steps(Protocol):
 def worth_retrying(error: BaseException) -> bool:
     """Check whether a retry may succeed: a model or the database was not available."""
     return isinstance(error, ModelError | DatabaseError) and not isinstance(
-        error, ClipLeft | ReplayMiss
+        error, ClipFailed | ReplayMiss
     )
 
 
@@ -93,7 +93,7 @@ def _watch(ingestion: VideoIngestion, steps: Steps, listener: Listener) -> Inges
         listener.said(remark)
     with ClipSpans(ingestion.video, ingestion.desk.settings.watch.clip_ms) as spans:
         for clip, error in _perceived_clips(ingestion, steps, spans, pending):
-            error = error or spans.during(clip, remember_error, ingestion, steps, clip)
+            error = error or spans.during(clip, try_to_remember, ingestion, steps, clip)
             if error is not None:
                 ingestion.give_up(clip, error)
             spans.end(clip, error)
@@ -128,12 +128,12 @@ def _perceived_clips(
     while started:
         ingestion.desk.give_way()
         clip, step = started.popleft()
-        error = failure_of(step)
+        error = wait_for_failure(step)
         started.extend((after, start(after)) for after in islice(remaining, 1))
         yield clip, error
 
 
-def failure_of(step: Waitable) -> ModelError | None:
+def wait_for_failure(step: Waitable) -> ModelError | None:
     """Wait for a step; return the model's error if it failed."""
     try:
         step.result()
@@ -142,7 +142,7 @@ def failure_of(step: Waitable) -> ModelError | None:
     return None
 
 
-def remember_error(ingestion: Ingestion, steps: Steps, clip: int) -> ModelError | None:
+def try_to_remember(ingestion: Ingestion, steps: Steps, clip: int) -> ModelError | None:
     """Store a clip as memory; return the error if it is left for another run."""
     try:
         steps.remember(ingestion, clip)
@@ -170,16 +170,16 @@ class PlainSteps:
     def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Start a thread that perceives the clip or waits for a worker."""
         return self._threads.submit(
-            copy_context().run, patiently, self._pool.perceive, ingestion, clip
+            copy_context().run, call_with_retries, self._pool.perceive, ingestion, clip
         )
 
     def remember(self, ingestion: Ingestion, clip: int) -> None:
         """Run the step in this thread."""
-        patiently(ingestion.remember, clip)
+        call_with_retries(ingestion.remember, clip)
 
     def weave(self, ingestion: Ingestion, final: bool) -> None:
         """Run the step in this thread."""
-        patiently(lambda: ingestion.weave(final=final))
+        call_with_retries(lambda: ingestion.weave(final=final))
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +196,7 @@ class PlainSteps:
         self._threads.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 
 
-def patiently(step: Callable[..., None], *args: Any) -> None:
+def call_with_retries(step: Callable[..., None], *args: Any) -> None:
     """Run ``step``, and again after each back-off while its error is worth retrying."""
     for delay in BACK_OFF_S:
         try:

@@ -18,7 +18,7 @@ from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import Subtitles
 from flows.clip_memory import ClipMemory
-from flows.video_locks import alone, claimed
+from flows.video_locks import exclusive_database_lock, exclusive_lock
 from flows.workspace import Workspace
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
 from models.image_text import name_of
@@ -30,10 +30,10 @@ from perception.source import SourceInfo, clips_of, probe, video_id
 from perception.worker import Delivery, Order
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
-from store.queries.audit import note
+from store.queries.audit import record_deed
 from store.queries.videos import VideoState
 from telemetry.ingest_spans import stage
-from views.originals import note_original, stamp_of
+from views.originals import cache_original, stat_digest
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,13 @@ def open_video(
             file cannot be read.
     """
     info = probe(path)
-    stamp = stamp_of(path.absolute())
+    stamp = stat_digest(path.absolute())
     name = video_id(path)
-    note_original(workspace.home, name, stamp)
-    with alone(workspace.home, name, path.stem), claimed(workspace.store, name, path.stem):
+    cache_original(workspace.home, name, stamp)
+    with (
+        exclusive_lock(workspace.home, name, path.stem),
+        exclusive_database_lock(workspace.store, name, path.stem),
+    ):
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, name)
             unfinished = clip_rows.next_clips(session, name, again=again)
@@ -214,9 +217,9 @@ def open_video(
         with workspace.store.begin() as session:
             clips = clips_of(info.duration_ms, workspace.settings.watch)
             if video_rows.add_video(session, video, clips, models_used(workspace.profile)):
-                note(session, Deed.ADDED, video.id)
+                record_deed(session, Deed.ADDED, video.id)
             else:
-                clip_rows.refuse_other_clips(session, video, clips)
+                clip_rows.require_same_clips(session, video, clips)
             # A known video keeps its title even if the file was renamed.
             video = video_rows.find_video(session, video.id)
         track = subtitle_track or Accompaniment()

@@ -22,13 +22,13 @@ from pathlib import Path
 
 import psutil
 
-from domain.audit import acting
+from domain.audit import acting_user
 from domain.errors import InputError
-from domain.texts import storable
-from flows.retry import Retry
+from domain.texts import make_storable
+from flows.retry import ClipsToRetry
 from perception.source import find_media
-from services.daemon import Running, alive, log_file
-from services.job_status import ACTING, END, JobState, stage_at_end, tell_asked
+from services.daemon import DaemonProcess, is_process_alive, log_file
+from services.job_status import ACTING, END, JobState, state_at_end, write_stop_request
 from store.home import Home
 from store.host_identity import HostIdentity
 
@@ -116,7 +116,7 @@ class Jobs:
         options += ["--direct"] if direct else []
         return self._launch(["ingest", *options, "--", *files], files, job)
 
-    def retry(self, clips: Retry, *, direct: bool = False) -> str:
+    def retry(self, clips: ClipsToRetry, *, direct: bool = False) -> str:
         """Retry clips in a new process; return the job's id."""
         options = [f"--clip={index}" for index in clips.indices]
         options += ["--direct"] if direct else []
@@ -140,7 +140,7 @@ class Jobs:
         jobs = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
         return sorted((job for job in jobs if job), key=lambda job: job.began, reverse=True)
 
-    def unclaimed(self, sources: Iterable[str]) -> list[str]:
+    def unclaimed_sources(self, sources: Iterable[str]) -> list[str]:
         """Return the sources that no running or unfinished job watches."""
         jobs = [job for job in self.every() if job.running or job.unfinished]
         return [path for path in sources if not any(job.watches(path) for job in jobs)]
@@ -149,7 +149,7 @@ class Jobs:
         """Ask a running job to stop; it can be resumed without loss."""
         entry = self._find(job)
         if entry is not None and entry.running and entry.here:
-            tell_asked(self._end_path(job))
+            write_stop_request(self._end_path(job))
             with suppress(ProcessLookupError):
                 os.kill(entry.pid, _stop_signal())
 
@@ -186,7 +186,7 @@ class Jobs:
         job = job or new_id()
         self._home.make()
         env = {"HOMER_HOME": str(self._home.root), END: str(self._end_path(job))}
-        env |= {ACTING: storable(who)} if (who := acting.get()) else {}
+        env |= {ACTING: make_storable(who)} if (who := acting_user.get()) else {}
         with log_file(self._log_path(job)) as log, self._lock_path(job).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             process = subprocess.Popen(
@@ -199,7 +199,7 @@ class Jobs:
                 start_new_session=True,
                 pass_fds=[lock.fileno()],
             )
-        running = Running(process.pid, psutil.Process(process.pid).create_time(), 0)
+        running = DaemonProcess(process.pid, psutil.Process(process.pid).create_time(), 0)
         row = {**asdict(running), "sources": [*sources], "arguments": [*arguments]}
         row["where"] = str(HostIdentity.here())
         self._job_path(job).write_text(json.dumps(row))
@@ -211,14 +211,16 @@ class Jobs:
         job = path.stem.removeprefix(PREFIX)
         try:
             row = json.loads(path.read_text())
-            running = Running(int(row["pid"]), float(row["began"]), 0)
+            running = DaemonProcess(int(row["pid"]), float(row["began"]), 0)
             sources, arguments = (tuple(map(str, row[of])) for of in ("sources", "arguments"))
             host = HostIdentity.of(str(row.get("where")))
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return None
         is_here = host in (None, HostIdentity.here())
         # Checked before the stage: a process that ends in between has then written down how.
-        is_alive = alive(running) if is_here or host is None else self._is_alive(job, host)
+        is_alive = (
+            is_process_alive(running) if is_here or host is None else self._is_alive(job, host)
+        )
         stage = self._stage(job, is_alive)
         lines = tuple(_tail(self._log_path(job)))
         return Job(job, running.pid, running.began, sources, arguments, stage, lines, is_here)
@@ -241,7 +243,7 @@ class Jobs:
     def _stage(self, job: str, is_alive: bool | None) -> JobState:
         if is_alive:
             return JobState.WATCHING
-        end = stage_at_end(self._end_path(job))
+        end = state_at_end(self._end_path(job))
         return JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
 
     def _lock_path(self, job: str) -> Path:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from models.chat import CallRecord, StructuredChat
 
 
-def learn_all(workspace: Workspace) -> Iterator[LearningResult]:
+def learn_in_batches(workspace: Workspace) -> Iterator[LearningResult]:
     """Learn from every answer judged since the last time, a batch at a time."""
     writer = skill_writer(workspace)
     while True:
@@ -45,6 +45,6 @@ def skill_writer(workspace: Workspace) -> SkillWriter:
     return LlmSkillWriter(chat)
 
 
-def type_of(question: Question) -> str:
+def question_type(question: Question) -> str:
     """Return the type that the data set gives a question, else one derived from its words."""
     return question.type or str(kind_of(question.text))

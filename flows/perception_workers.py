@@ -17,12 +17,12 @@ from typing import Protocol, Self, cast
 from domain.errors import ModelError
 from domain.settings import WorkSettings
 from flows.clip_memory import FileIngestion, Ingestion
-from flows.worker_processes import Processes
+from flows.worker_processes import ProcessPool
 from models.slots import Slots
 from perception.worker import Delivery, Order, carry_out
 
 
-class WorkerGone(ModelError):
+class WorkerKilled(ModelError):
     """A worker was killed while it perceived, by somebody or for lack of memory."""
 
 
@@ -52,13 +52,13 @@ class WorkerPool:
     ) -> None:
         self.workers = settings.workers
         self.ahead = 1 if self.workers == 1 else 2 * self.workers
-        self.threads = threads_each(self.workers)
-        self._start = start or Processes
+        self.threads = threads_per_worker(self.workers)
+        self._start = start or ProcessPool
         self._in_processes = settings.where != "threads"
         self._executor: Executor | None = None
         self._lock = threading.Lock()
         self._closed = False
-        self._places = places(settings.at_once)
+        self._places = perception_slots(settings.at_once)
 
     def perceive(self, ingestion: Ingestion, clip: int) -> None:
         """Perceive a clip, and wait for it; called from as many threads as there are workers.
@@ -80,7 +80,7 @@ class WorkerPool:
         if self.workers == 1 and not self._in_processes:
             ingestion.perceive(clip)
             return
-        # A stream's pool is one thread (``flows.stream.steps.here``), so this is a file.
+        # A stream's pool is one thread (``stream_work_settings``), so this is a file.
         file = cast("FileIngestion", ingestion)
         order = file.order(clip, self.threads)
         file.take(self._perceive_in_process(order) if self._in_processes else carry_out(order))
@@ -91,7 +91,7 @@ class WorkerPool:
             return executor.submit(carry_out, order).result()
         except BrokenExecutor as error:
             self._drop(executor)
-            raise WorkerGone(f"the worker that perceived clip {order.clip} was killed") from error
+            raise WorkerKilled(f"the worker that perceived clip {order.clip} was killed") from error
 
     def _present(self) -> Executor:
         with self._lock:
@@ -129,11 +129,11 @@ class WorkerPool:
         self.close()
 
 
-def places(at_once: int | None) -> Slots:
+def perception_slots(at_once: int | None) -> Slots:
     """Return the slots in which this machine perceives, ``at_once`` of them; None: no limit."""
     return Slots("perceive", at_once)
 
 
-def threads_each(workers: int) -> int:
+def threads_per_worker(workers: int) -> int:
     """Return the threads of one worker's models, so that all workers together use every core."""
     return max(1, (os.cpu_count() or 1) // workers)

@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from queue import Empty
 
 from domain.errors import SetupError
-from services.prefect import api_url, environment
+from services.prefect import api_url, prefect_environment
 from services.prefect_login import login_for
 from store.home import Home
 
 SEND_TIMEOUT_S = 10.0
 
 
-def connect(home: Home, said: Callable[[str], None]) -> str | None:
+def connect_to_prefect(home: Home, said: Callable[[str], None]) -> str | None:
     """Return the API that flows report to; None, with a message, if the server does not start."""
     try:
         return api_url(home)
@@ -25,9 +25,9 @@ def connect(home: Home, said: Callable[[str], None]) -> str | None:
 
 
 @contextmanager
-def reporting(home: Home, api: str) -> Iterator[None]:
+def report_to_prefect(home: Home, api: str) -> Iterator[None]:
     """Let flows that run in this block report to ``api``."""
-    os.environ.update(environment(home))
+    os.environ.update(prefect_environment(home))
     from prefect.settings import (
         PREFECT_API_AUTH_STRING,
         PREFECT_API_URL,

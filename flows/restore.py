@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from domain.limits import LIMITS, ImportLimits
+from domain.limits import DEFAULT_LIMITS, ImportLimits
 from graphs.checkpoints import make_checkpoint_tables
 from store.archive import Manifest
 from store.database import Store, open_store
-from store.export_reader import open_parcel
+from store.export_reader import open_export
 from store.home import Home
 from store.import_video import ImportedVideo, import_video
 from store.migrations import has_tables, migrate
 from store.progress import Progress
-from store.restore import check_archive, refuse_filled, restore
+from store.restore import check_archive, require_empty_library, restore_backup
 
 
 def restore_library(
-    home: Home, path: Path, progress: Progress, limits: ImportLimits = LIMITS
+    home: Home, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
 ) -> Manifest:
     """Fill the empty library of ``home`` from a back-up.
 
@@ -31,14 +31,14 @@ def restore_library(
     """
     manifest = check_archive(path, progress, limits)
     with _open(home) as store:
-        refuse_filled(store)
+        require_empty_library(store)
         if any(table.schema_name for table in manifest.tables):
             make_checkpoint_tables(store)
-        return restore(store, path, progress, limits)
+        return restore_backup(store, path, progress, limits)
 
 
-def import_export(
-    store: Store, path: Path, progress: Progress, limits: ImportLimits = LIMITS
+def import_exported_video(
+    store: Store, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
 ) -> ImportedVideo:
     """Import the video of an export into a library.
 
@@ -47,7 +47,7 @@ def import_export(
             is in the library already; nothing was changed.
         DatabaseError: the database failed; nothing of the video was stored.
     """
-    with open_parcel(path, limits) as parcel:
+    with open_export(path, limits) as parcel:
         contents = parcel.contents()
         if contents.has_checkpoints:
             make_checkpoint_tables(store)

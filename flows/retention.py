@@ -16,23 +16,23 @@ from sqlalchemy.orm import Session
 from domain.audit import Deed
 from domain.errors import BlobGone, NotFound
 from domain.retention import Tier
-from flows.delete import delete_video, leaving
-from flows.video_locks import watched_now
+from flows.delete import delete_video, preview_video_deletion
+from flows.video_locks import watched_videos
 from flows.workspace import Workspace
 from perception.jpeg import shrunk
 from store.database import Store
 from store.queries import retaining as stored
-from store.queries.audit import note
-from store.queries.blobs import hold_blobs
-from store.queries.forget import drop_blob_rows, touch
+from store.queries.audit import record_deed
+from store.queries.blobs import lock_blobs_shared
+from store.queries.forget import delete_unnamed_blob_rows, mark_rewritten
 from store.queries.percepts import add_blobs, lock_video
-from store.queries.retaining import Aged, StoredFrame
+from store.queries.retaining import AgedVideo, StoredFrame
 from store.queries.videos import known_video
-from store.sweep import drop_blobs
+from store.sweep import remove_unused_blobs
 
 
 @dataclass(frozen=True)
-class Less:
+class VideoReduction:
     """What is removed of one video: images and their bytes; ``smaller`` images are shrunk."""
 
     video: str
@@ -44,10 +44,10 @@ class Less:
 
 
 @dataclass(frozen=True)
-class Retained:
+class RetentionResult:
     """The result of a run of retention, or of a dry run."""
 
-    videos: tuple[Less, ...] = ()
+    videos: tuple[VideoReduction, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -55,7 +55,7 @@ class Retained:
         return sum(video.bytes for video in self.videos)
 
 
-def retain(workspace: Workspace, now: datetime, *, dry_run: bool = False) -> Retained:
+def retain(workspace: Workspace, now: datetime, *, dry_run: bool = False) -> RetentionResult:
     """Remove from each video what its age tier does not keep, one transaction per video.
 
     Videos that are still being watched are skipped. Keyframes that an answer was shown or cites
@@ -65,15 +65,17 @@ def retain(workspace: Workspace, now: datetime, *, dry_run: bool = False) -> Ret
         DatabaseError: the database is gone; videos that were reduced stay so.
     """
     with workspace.store.begin() as session:
-        videos = stored.aged(session)
+        videos = stored.videos_by_age(session)
     due = ((video, workspace.settings.retain.tier(now - video.since)) for video in videos)
     reductions = [
         _reduce(workspace, video, tier, dry_run) for video, tier in due if tier is not None
     ]
-    return Retained(tuple(less for less in reductions if less is not None))
+    return RetentionResult(tuple(less for less in reductions if less is not None))
 
 
-def _reduce(workspace: Workspace, video: Aged, tier: Tier, dry_run: bool) -> Less | None:
+def _reduce(
+    workspace: Workspace, video: AgedVideo, tier: Tier, dry_run: bool
+) -> VideoReduction | None:
     workspace.give_way()
     store = workspace.store
     if tier.keep == "nothing":
@@ -83,47 +85,49 @@ def _reduce(workspace: Workspace, video: Aged, tier: Tier, dry_run: bool) -> Les
         if known_video(session, video.id) is None:
             return None
         less, unused = _Reduction(store, session, video, tier, dry_run).run()
-    drop_blobs(store, unused)
+    remove_unused_blobs(store, unused)
     return less if less.images or less.smaller else None
 
 
-def _delete_whole(store: Store, video: Aged, dry_run: bool) -> Less | None:
+def _delete_whole(store: Store, video: AgedVideo, dry_run: bool) -> VideoReduction | None:
     try:
-        holdings = leaving(store, video.id).held
-        if video.id in watched_now(store):
+        holdings = preview_video_deletion(store, video.id).held
+        if video.id in watched_videos(store):
             return None
         if not dry_run:
             delete_video(store, video.id)
     except NotFound:
         return None
-    return Less(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
+    return VideoReduction(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
 
 
 class _Reduction:
     """Removes images of one video inside one transaction."""
 
-    def __init__(self, store: Store, session: Session, video: Aged, tier: Tier, dry: bool) -> None:
+    def __init__(
+        self, store: Store, session: Session, video: AgedVideo, tier: Tier, dry: bool
+    ) -> None:
         self._store, self._session, self._video = store, session, video
         self._tier, self._dry = tier, dry
 
-    def run(self) -> tuple[Less, list[str]]:
+    def run(self) -> tuple[VideoReduction, list[str]]:
         """Return what is removed, and the files that nothing refers to any more."""
         session, video = self._session, self._video.id
-        cited = stored.frames_cited(session, video)
+        cited = stored.frames_in_answers(session, video)
         uncited = [
             frame
-            for frame in stored.frames_kept(session, video)
+            for frame in stored.stored_frames(session, video)
             if not {frame.id, frame.blob} & cited
         ]
         removed, remaining = self._split(uncited)
-        crops = stored.crops_of(session, video) if self._tier.keep == "text" else {}
+        crops = stored.face_crops(session, video) if self._tier.keep == "text" else {}
         smaller = dict(
             filter(None, (self._shrink(frame) for frame in remaining if self._is_too_large(frame)))
         )
         saved = sum(frame.bytes - len(data) for frame, (data, _, _) in smaller.items())
         size = sum(frame.bytes for frame in removed) + sum(crops.values()) + saved
         counts = (self._tier.keep, len(removed) + len(crops), len(smaller), size)
-        less = Less(video, self._video.title, *counts)
+        less = VideoReduction(video, self._video.title, *counts)
         changed = bool(removed or crops or smaller) and not self._dry
         return less, self._apply(removed, smaller) if changed else []
 
@@ -147,14 +151,14 @@ class _Reduction:
         self, removed: Sequence[StoredFrame], smaller: dict[StoredFrame, tuple[bytes, int, int]]
     ) -> list[str]:
         session, video = self._session, self._video.id
-        hold_blobs(session)
-        stored.drop_frames(session, [frame.id for frame in removed])
+        lock_blobs_shared(session)
+        stored.delete_frames(session, [frame.id for frame in removed])
         if self._tier.keep == "text":
-            stored.drop_crops(session, video)
+            stored.remove_crops(session, video)
         for frame, (data, width, height) in smaller.items():
             sha = self._store.blobs.put(data)
             add_blobs(session, video, {sha: len(data)})
             stored.replace_frame(session, video, frame, sha, width, height)
-        touch(session, video)
-        note(session, Deed.RETAINED, video)
-        return drop_blob_rows(session, video)
+        mark_rewritten(session, video)
+        record_deed(session, Deed.RETAINED, video)
+        return delete_unnamed_blob_rows(session, video)

@@ -11,11 +11,11 @@ from domain.media import ClipState, Video
 from perception.source import video_id
 from store.database import Store
 from store.queries.clips import StoredClip, clips_of
-from views.library import resolve
+from views.library import resolve_video
 
 
 @dataclass(frozen=True)
-class Retry:
+class ClipsToRetry:
     """Clips of a video to retry, and its file; no clips if none has failed."""
 
     video: Video
@@ -28,7 +28,9 @@ class Retry:
         return tuple(clip.index for clip in self.clips)
 
 
-def to_retry(store: Store, name: str, only: Sequence[int] = (), *, compare: bool = True) -> Retry:
+def clips_to_retry(
+    store: Store, name: str, only: Sequence[int] = (), *, compare: bool = True
+) -> ClipsToRetry:
     """Return the failed clips of a video, or those of them that ``only`` names.
 
     Of several clips, those that are done are skipped: an interrupted run finished them.
@@ -45,9 +47,9 @@ def to_retry(store: Store, name: str, only: Sequence[int] = (), *, compare: bool
         InputError: one of ``only`` has not failed, or the video's file is missing.
     """
     with store.begin(snapshot=True) as session:
-        video = resolve(session, name)
+        video = resolve_video(session, name)
         clips = clips_of(session, video.id)
-    return Retry(video, _file(video, compare=compare), tuple(_chosen(video, clips, only)))
+    return ClipsToRetry(video, _file(video, compare=compare), tuple(_chosen(video, clips, only)))
 
 
 def _chosen(video: Video, clips: Sequence[StoredClip], only: Sequence[int]) -> Sequence[StoredClip]:

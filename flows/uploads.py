@@ -25,7 +25,7 @@ _ID = re.compile(f"[0-9a-f]{{{DIGITS}}}")
 _OTHER = re.compile(r"[^\w .()\-]+")
 
 
-def keep_upload(home: Home, name: str, data: bytes) -> Path:
+def store_upload(home: Home, name: str, data: bytes) -> Path:
     """Write an upload and return its path; the same file twice is stored once.
 
     The folder is named by the digest of the content. Only letters, digits and a few signs of the
@@ -65,7 +65,7 @@ def _write(path: Path, data: bytes) -> None:
             raise
 
 
-def uploads_of(home: Home, video: str) -> list[Path]:
+def uploaded_files(home: Home, video: str) -> list[Path]:
     """Return the uploaded files of a video, without other files in the same folder.
 
     Args:
@@ -78,9 +78,9 @@ def uploads_of(home: Home, video: str) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if _is_upload(path, video)]
 
 
-def drop_uploads(home: Home, video: str) -> list[Path]:
+def delete_uploads(home: Home, video: str) -> list[Path]:
     """Delete the uploaded files of a video; return the deleted files."""
-    files = uploads_of(home, video)
+    files = uploaded_files(home, video)
     for path in files:
         path.unlink()
     if files and not any(files[0].parent.iterdir()):

@@ -34,10 +34,10 @@ def is_watched(store: Store, video: str) -> bool:
 
     The lock is only inspected, not taken, so that another process can take it meanwhile.
     """
-    return video in watched_now(store)
+    return video in watched_videos(store)
 
 
-def watched_now(store: Store) -> frozenset[str]:
+def watched_videos(store: Store) -> frozenset[str]:
     """Return the ids of the videos that some process watches, on this machine or another."""
     locked = _locked_inodes()
     paths = (path for path in store.home.run.glob("watch-*.lock") if _inode(path) in locked)
@@ -46,12 +46,12 @@ def watched_now(store: Store) -> frozenset[str]:
         return local | claimed_videos(session)
 
 
-def as_it_stands(entry: LibraryEntry, busy: Collection[str]) -> LibraryEntry:
+def with_current_state(entry: LibraryEntry, busy: Collection[str]) -> LibraryEntry:
     """Return a video as paused if it was begun and is in none of ``busy``, the watched ids."""
-    return entry.model_copy(update={"state": state_now(entry.id, entry.state, busy)})
+    return entry.model_copy(update={"state": current_state(entry.id, entry.state, busy)})
 
 
-def state_now(video: str, state: str, busy: Collection[str]) -> str:
+def current_state(video: str, state: str, busy: Collection[str]) -> str:
     """Return the state of a video, given its row's ``state`` and the watched ids ``busy``."""
     return PAUSED if state == video_rows.WATCHING and video not in busy else state
 
@@ -81,7 +81,7 @@ def _lock_path(home: Home, video: str) -> Path:
 
 
 @contextmanager
-def alone(home: Home, video: str, title: str) -> Iterator[None]:
+def exclusive_lock(home: Home, video: str, title: str) -> Iterator[None]:
     """Hold the file lock of a video in this data directory, so that one process watches it.
 
     Raises:
@@ -96,7 +96,7 @@ def alone(home: Home, video: str, title: str) -> Iterator[None]:
 
 
 @contextmanager
-def claimed(store: Store, video: str, title: str) -> Iterator[None]:
+def exclusive_database_lock(store: Store, video: str, title: str) -> Iterator[None]:
     """Hold the database lock of a video, for all machines that use the database.
 
     Raises:

@@ -15,7 +15,7 @@ from typing import Any
 from perception.worker import Delivery, Order
 
 
-class Processes:
+class ProcessPool:
     """A pool of processes that perceive, and that can be stopped at once."""
 
     def __init__(self, workers: int) -> None:

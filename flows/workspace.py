@@ -16,7 +16,7 @@ from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import StoredTrajectory, find_trajectory
 
-LOOKS_EVERY_S = 1.0
+GIVE_WAY_POLL_S = 1.0
 """How often waiting background work checks whether it may go on."""
 
 
@@ -50,10 +50,10 @@ class Workspace:
             self.store.turns.keep()
             return 0.0
         waited = 0.0
-        with self.store.failures_told():
+        with self.store.explaining_failures():
             while waited < most_s and self.store.turns.people():
-                wait(LOOKS_EVERY_S)
-                waited += LOOKS_EVERY_S
+                wait(GIVE_WAY_POLL_S)
+                waited += GIVE_WAY_POLL_S
         return waited
 
     @contextmanager
@@ -67,7 +67,7 @@ class Workspace:
         """Return the paper's defaults with the profile's changes."""
         return self.profile.settings
 
-    def staffed(self, workers: int | None = None, pool: Pool | None = None) -> Workspace:
+    def with_workers(self, workers: int | None = None, pool: Pool | None = None) -> Workspace:
         """Return a copy with other perception workers than those of the settings."""
         work = self.settings.work.changed(workers, pool)
         settings = self.settings.model_copy(update={"work": work})
@@ -75,7 +75,7 @@ class Workspace:
 
 
 @contextmanager
-def open_desk(
+def open_workspace(
     profile: str | None = None, home: Home | None = None, *, background: bool = False
 ) -> Iterator[Workspace]:
     """Open the data directory's store with the models of ``profile``.
@@ -96,7 +96,7 @@ def open_desk(
 
 
 @contextmanager
-def open_desk_of(
+def open_trajectory_workspace(
     name: str, profile: str | None = None
 ) -> Iterator[tuple[Workspace, StoredTrajectory]]:
     """Open the store with the models of a trajectory, or with those of ``profile``.

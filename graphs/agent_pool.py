@@ -25,7 +25,7 @@ class AgentPool:
     store: Store
     profile: str
     _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
-    _askers: dict[str, Runner] = field(default_factory=dict)
+    _runners: dict[str, Runner] = field(default_factory=dict)
     _retrievers: dict[str, Retrievers] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -58,7 +58,7 @@ class AgentPool:
                 self._retrievers[name] = Retrievers(self.store, toolbox, settings)
             return self._retrievers[name]
 
-    def asker(self, profile: str | None = None) -> Runner:
+    def runner(self, profile: str | None = None) -> Runner:
         """Return the runner with the models of a profile.
 
         Raises:
@@ -66,13 +66,13 @@ class AgentPool:
         """
         name = profile or self.profile
         with self._lock:
-            if name not in self._askers:
-                self._askers[name] = Runner(self.store, self.toolbox(name))
-            return self._askers[name]
+            if name not in self._runners:
+                self._runners[name] = Runner(self.store, self.toolbox(name))
+            return self._runners[name]
 
     def close(self) -> None:
         """Close the runners' connections."""
         with self._lock:
-            for runner in self._askers.values():
+            for runner in self._runners.values():
                 runner.close()
-            self._askers.clear()
+            self._runners.clear()

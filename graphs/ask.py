@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from domain.asking import Answer, Question
-from domain.confidence import level
+from domain.confidence import level_of_confidence
 from domain.live import RunListener
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def answer_json(result: AskResult, question_id: str | int | None = None) -> dict
         line["option"] = answer.option
     return line | {
         "confidence": round(answer.confidence, 4),
-        "confidence_level": level(answer.confidence),
+        "confidence_level": level_of_confidence(answer.confidence),
         "standing": answer.standing,
         "not_in_memory": answer.not_in_memory,
         "declined": answer.declined,

@@ -75,7 +75,7 @@ def _question(path: Path, number: int, line: str) -> BatchQuestion:
         raise InputError(f"{path}, line {number}: {where}: {first['msg']}") from error
 
 
-def answered(path: Path) -> set[str | int]:
+def answered_ids(path: Path) -> set[str | int]:
     """Return the ids that the output file answers; an incomplete last line is cut off.
 
     Raises:
@@ -109,7 +109,7 @@ def _id_of(path: Path, number: int, line: bytes) -> str | int:
     return question_id
 
 
-def resolve(store: Store, items: Sequence[BatchQuestion]) -> list[Question]:
+def resolve_questions(store: Store, items: Sequence[BatchQuestion]) -> list[Question]:
     """Resolve the questions' videos.
 
     Raises:
@@ -143,7 +143,7 @@ def run_batch(
     ``workers`` is how many are asked at a time; by default one per processor, at most 4.
     """
     remaining = [q for q in questions if q.id not in done]
-    resolved = resolve(store, remaining)
+    resolved = resolve_questions(store, remaining)
     pool = ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1))
     with make(store, toolbox) as runner:
         try:

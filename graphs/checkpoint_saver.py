@@ -17,7 +17,7 @@ from psycopg_pool import ConnectionPool
 
 from domain import faults
 from domain.trajectory import Event
-from store.checkpoint_values import pack, unpack
+from store.checkpoint_values import pack_value, unpack_value
 from store.queries.trajectories import Mark, append_events
 
 NEXT = "branch:to:"
@@ -152,7 +152,7 @@ class PlainSerializer(SerializerProtocol):
         Raises:
             TypeError: the value is not plain data.
         """
-        return pack(obj)
+        return pack_value(obj)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """Deserialize a value.
@@ -160,4 +160,4 @@ class PlainSerializer(SerializerProtocol):
         Raises:
             InputError: the value is not plain data.
         """
-        return unpack(*data)
+        return unpack_value(*data)

@@ -18,8 +18,8 @@ from store.queries.trajectories import (
     append_events,
     checkpoint_level,
     claim_checkpoint_schema,
-    leave_checkpoint_schema,
     own_schema,
+    release_checkpoint_schema,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Checkpoints:
         They build indexes, which wait for every open transaction: so a waiting process holds none
         open, and polls instead.
         """
-        with self._store.failures_told(), self._pool.connection() as connection:
+        with self._store.explaining_failures(), self._pool.connection() as connection:
             while not claim_checkpoint_schema(connection):
                 time.sleep(POLL_S)
             try:
@@ -92,7 +92,7 @@ class Checkpoints:
                         add_checkpoint_schema(session)
                     self.saver.setup()
             finally:
-                leave_checkpoint_schema(connection)
+                release_checkpoint_schema(connection)
 
     def append(
         self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()

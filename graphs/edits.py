@@ -34,7 +34,7 @@ def read_plan(text: str, before: Sequence[PlanLine]) -> tuple[PlanLine, ...]:
     return tuple(untouched.get(line) or _read(line, known) for line in lines)
 
 
-def changed(fork: Forked) -> tuple[str, ...]:
+def describe_changes(fork: Forked) -> tuple[str, ...]:
     """Describe what a fork changed; empty if its round was only decided again."""
     edit, changes = fork.edit, list[str]()
     if edit.profile is not None:
@@ -53,7 +53,7 @@ def changed(fork: Forked) -> tuple[str, ...]:
 
 def fork_line(fork: Forked) -> str:
     """Describe a fork's origin and change in one line."""
-    changes = "; ".join(changed(fork)) or "the round was decided once more"
+    changes = "; ".join(describe_changes(fork)) or "the round was decided once more"
     return f"forked from {fork.parent} at round {fork.at}: {changes}"
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
-from domain.ledger import Edits, Rewrite, SubtaskDraft, begin, is_open, schedule
-from domain.ledger import edit as edit_ledger
+from domain.ledger import Edits, Rewrite, SubtaskDraft, begin_attempt, is_open, next_subtask
+from domain.ledger import apply_edits as edit_ledger
 from domain.settings import AskSettings
 from domain.structure import Finding, StructurePart
 from domain.trajectory import (
@@ -147,7 +147,7 @@ def _edited_finding(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) 
     if retrieved.finding is None or not evidence:
         return None
     if all(e in retrieved.evidence for e in evidence):
-        return retrieved.finding.of_those({e.ref for e in evidence})
+        return retrieved.finding.restricted_to({e.ref for e in evidence})
     parts = tuple(StructurePart(text=e.text, refs=(e.ref,)) for e in evidence)
     return Finding(asks=retrieved.finding.asks, parts=parts, put=True)
 
@@ -157,10 +157,10 @@ def as_opened(start: State, settings: AskSettings) -> State:
     if start["next"] != "schedule":
         return start
     ledger = ledger_of(start)
-    task = schedule(ledger, settings)
+    task = next_subtask(ledger, settings)
     if task is None:
         return start
-    opened = plain(begin(ledger, task.id))
+    opened = plain(begin_attempt(ledger, task.id))
     return {**start, "ledger": opened, "current": task.id, "round": start["round"] + 1}
 
 

@@ -123,7 +123,7 @@ def take(name: str, node: Node, state: State, context: RunContext) -> State:
 
 def _take(name: str, node: Node, state: State, context: RunContext) -> State:
     if name in BOUNDARIES:
-        context.recorder.past.halt(context.recorder.seq, state)
+        context.recorder.replay_source.halt(context.recorder.seq, state)
     try:
         update = node(state, context)
     except BudgetExceeded as error:

@@ -19,14 +19,14 @@ from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import LocalReasoner
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
-from agent.replay_source import Halt, ReplaySource, inherited, parted
+from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
 from agent.run_context import RunContext
 from agent.state import State
 from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
 from domain.ranking import Aim
 from domain.trajectory import (
-    VERSION,
+    MACHINE_VERSION,
     Ended,
     Event,
     EvidenceRetrieved,
@@ -35,11 +35,11 @@ from domain.trajectory import (
     Interrupted,
     QuestionAsked,
     TimeUp,
-    canonical,
+    canonical_event,
 )
 from domain.view import MemoryView
 from graphs.homer import build, recursion_limit
-from graphs.runner import BROKEN_OFF, start_of
+from graphs.runner import INTERRUPTED_AT, start_of
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
 from models.profile import ChatSpec
@@ -106,16 +106,16 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     if not events:
         raise InputError(f"trajectory {row.id} was broken off before anything was recorded")
     _check_version(row.id, events)
-    recorder, why = rerun(store, row, events, calls, reasoner)
+    recorder, why = run_from_record(store, row, events, calls, reasoner)
     ended = any(isinstance(event, Ended) for event in events)
     recorded = [e for e in events if ended or not _is_break(e)]
     replayed = recorder.events if ended else recorder.events[: len(recorded)]
-    divergence = parting(recorded, replayed, why)
+    divergence = first_divergence(recorded, replayed, why)
     return Replayed(
         trajectory=row.id,
         events=divergence.at if divergence else len(recorded),
-        calls=recorder.past.served,
-        searches=sum(isinstance(e, EvidenceRetrieved) for e in replayed[inherited(events) :]),
+        calls=recorder.replay_source.served,
+        searches=sum(isinstance(e, EvidenceRetrieved) for e in replayed[inherited_count(events) :]),
         ended=ended,
         divergence=divergence,
     )
@@ -128,14 +128,14 @@ def _check_version(trajectory: str, events: Sequence[Event]) -> None:
         MachineChanged: another version did, which may rightly act otherwise.
     """
     first = events[0]
-    if isinstance(first, QuestionAsked) and first.version != VERSION:
+    if isinstance(first, QuestionAsked) and first.version != MACHINE_VERSION:
         raise MachineChanged(
             f"trajectory {trajectory} was made by version {first.version} of the machine, this is "
-            f"version {VERSION}: it can be looked at, not run again; ask the question anew"
+            f"version {MACHINE_VERSION}: it can be looked at, not run again; ask the question anew"
         )
 
 
-def parting(
+def first_divergence(
     recorded: Sequence[Event], replayed: Sequence[Event], why: str = ""
 ) -> Divergence | None:
     """Return where two lists of events diverge, ignoring clocks; None if they are equal."""
@@ -143,7 +143,7 @@ def parting(
         if (
             recorded_event is None
             or replayed_event is None
-            or canonical(recorded_event) != canonical(replayed_event)
+            or canonical_event(recorded_event) != canonical_event(replayed_event)
         ):
             return Divergence(
                 position, recorded_event, replayed_event, why if replayed_event is None else ""
@@ -152,10 +152,10 @@ def parting(
 
 
 def _is_break(event: Event) -> bool:
-    return isinstance(event, Failed) and event.where == BROKEN_OFF
+    return isinstance(event, Failed) and event.where == INTERRUPTED_AT
 
 
-def rerun(
+def run_from_record(
     store: Store,
     row: StoredTrajectory,
     events: Sequence[Event],
@@ -163,14 +163,16 @@ def rerun(
     reasoner: MakeReasoner | None,
 ) -> tuple[Recorder, str]:
     """Return the recorder of another run, and its unanswered request if that ended it."""
-    own_events = events[inherited(events) :]
+    own_events = events[inherited_count(events) :]
     action = own_events[0].edit.action if isinstance(own_events[0], Forked) else None
     recorder = Recorder(store, row.id, lambda *_: None)
     recorder.begin_with(events[: len(events) - len(own_events) + 1])
-    matched, later = parted(calls, own_events)
+    matched, later = split_recorded_calls(calls, own_events)
     interruptions = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
     stop_seq = interruptions[-1] if interruptions else None
-    recorder.past = ReplaySource([*matched, *later], own_events, action, alone=True, stop=stop_seq)
+    recorder.replay_source = ReplaySource(
+        [*matched, *later], own_events, action, alone=True, stop=stop_seq
+    )
     state = start_of(row, events)
     context = _make_context(
         store, recorder, _recorded_budget(recorder, state, own_events), calls, reasoner
@@ -216,7 +218,7 @@ def _make_context(
         if reasoner
         else _reasoner(store, recorder, budget, question_event, calls),
         memory=_NoMemory(),
-        cite=recorder.past.cite,
+        cite=recorder.replay_source.cite,
         settings=question_event.setup.settings,
         recorder=recorder,
         budget=budget,

@@ -14,7 +14,7 @@ from agent.budget import RunBudget
 from agent.harness.constrain import check
 from agent.model_calls import recorded_calls
 from agent.recorder import Recorder
-from agent.replay_source import going_on
+from agent.replay_source import resume_source
 from agent.run_context import RunContext
 from agent.state import State, check_state, plain, question_of
 from agent.state import view_of as scope_of
@@ -24,7 +24,16 @@ from domain.audit import Deed
 from domain.errors import DatabaseError, InputError, NotFound
 from domain.live import RunListener
 from domain.settings import AskSettings
-from domain.trajectory import VERSION, Ended, Event, Failed, Forked, ForkEdit, QuestionAsked, Setup
+from domain.trajectory import (
+    MACHINE_VERSION,
+    Ended,
+    Event,
+    Failed,
+    Forked,
+    ForkEdit,
+    QuestionAsked,
+    Setup,
+)
 from domain.view import MemoryView
 from graphs.ask import AskResult, StoppedEarly
 from graphs.checkpoints import Checkpoints
@@ -33,18 +42,18 @@ from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
 from nodes.guard import bounds_of
 from nodes.stop import stop
 from store.driver import driver_of
-from store.queries.audit import note
-from store.queries.clips import view_of
+from store.queries.audit import record_deed
+from store.queries.clips import memory_view
 from store.queries.trajectories import (
     StoredTrajectory,
     add_trajectory,
     end_trajectory,
     events_of,
     find_trajectory,
-    is_known,
     prune_checkpoints,
     reopen_trajectory,
-    stop_broken_off,
+    stop_abandoned,
+    trajectory_exists,
 )
 from telemetry import tracing
 
@@ -56,12 +65,12 @@ if TYPE_CHECKING:
     from store.database import Store
 
 MACHINE = "homer"
-BROKEN_OFF = "machine"
+INTERRUPTED_AT = "machine"
 """The ``where`` of the ``Failed`` event that ends an interrupted run."""
 
 DONE = "done"
 
-Linked = Callable[["Session", str], None]
+OnRecorded = Callable[["Session", str], None]
 """Called with the open transaction and the id of the trajectory that begins in it."""
 
 
@@ -96,10 +105,13 @@ class Runner:
         self._claims = self._checkpoints.claims
         self._graph = build(self._checkpoints.saver)
         with store.begin() as session:
-            stop_broken_off(session)
+            stop_abandoned(session)
 
     def ask(
-        self, question: Question, on_event: RunListener | None = None, linked: Linked | None = None
+        self,
+        question: Question,
+        on_event: RunListener | None = None,
+        linked: OnRecorded | None = None,
     ) -> AskResult:
         """Answer one question; see ``graphs.ask.ask``.
 
@@ -111,15 +123,18 @@ class Runner:
         return self.run(*self.begin(question, on_event, linked))
 
     def begin(
-        self, question: Question, on_event: RunListener | None = None, linked: Linked | None = None
+        self,
+        question: Question,
+        on_event: RunListener | None = None,
+        linked: OnRecorded | None = None,
     ) -> tuple[State, RunContext]:
         """Store a question, and return the state to start from and the run's context."""
         trajectory = secrets.token_hex(8)
         with self._locked(trajectory), self._store.begin() as session:
-            view = view_of(session, question.videos, question.as_of_ms)
+            view = memory_view(session, question.videos, question.as_of_ms)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
-            note(session, Deed.ASKED, trajectory)
+            record_deed(session, Deed.ASKED, trajectory)
             if linked is not None:
                 linked(session, trajectory)
         recorder = self._recorder(trajectory, on_event)
@@ -151,11 +166,11 @@ class Runner:
             self._claims.give_back(row.id)
             return AskResult(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
         recorder = self._recorder(row.id, on_event)
-        with self._store.failures_told():
+        with self._store.explaining_failures():
             saved = self._graph.get_state(_config(row.id)).values
         state = check_state(saved or dict(start_of(row, events)), row.id)
         recorder.rewind(state["seq"])
-        recorder.past = going_on(calls, recorder.events)
+        recorder.replay_source = resume_source(calls, recorder.events)
         return self.run(state, self._ready(state, recorder, row.view), saved=bool(saved))
 
     def fork(
@@ -193,10 +208,10 @@ class Runner:
         with self._locked(trajectory), self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
-            note(session, Deed.ASKED, trajectory)
+            record_deed(session, Deed.ASKED, trajectory)
         recorder = self._recorder(trajectory, on_event)
         recorder.begin_with(events)
-        recorder.past = going_on((), recorder.events)
+        recorder.replay_source = resume_source((), recorder.events)
         start = start_of(row, recorder.events)
         return start, self._ready(start, recorder, row.view)
 
@@ -230,12 +245,12 @@ class Runner:
             "profile": self._profile.name,
             "reasoner": kind,
             "setup": setup,
-            "version": VERSION,
+            "version": MACHINE_VERSION,
         }
         return first.model_copy(update=changes)
 
     def _lock_trajectory(self, trajectory: str) -> bool:
-        with self._store.failures_told():
+        with self._store.explaining_failures():
             return self._claims.take(trajectory)
 
     @contextmanager
@@ -268,7 +283,7 @@ class Runner:
             reasoner=context.reasoner.name,
             view=view,
             setup=self._setup(context),
-            version=VERSION,
+            version=MACHINE_VERSION,
         )
 
     def _setup(self, context: RunContext) -> Setup:
@@ -298,7 +313,7 @@ class Runner:
         context = self._make_context(view, recorder, state)
         if not recorder.events:
             recorder.add(self._first_question_event(question_of(state), view, context))
-        with self._unless_deleted(recorder.trajectory), self._store.failures_told():
+        with self._unless_deleted(recorder.trajectory), self._store.explaining_failures():
             recorder.flush()
         return context
 
@@ -309,7 +324,7 @@ class Runner:
             yield
         except Exception as error:
             with suppress(DatabaseError), self._store.begin() as session:
-                if not is_known(session, trajectory):
+                if not trajectory_exists(session, trajectory):
                     raise NotFound(
                         f"question {trajectory} was deleted while it was asked"
                     ) from error
@@ -337,14 +352,14 @@ class Runner:
         config = _config(context.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         context.recorder.hold = self._checkpoints.hold
         try:
-            with self._priority(), self._store.failures_told():
+            with self._priority(), self._store.explaining_failures():
                 start = None if saved else state
                 self._graph.invoke(start, config, context=context, durability="sync")
         except KeyboardInterrupt as error:
             raise self._stopped(context, error) from error
         except BaseException as error:
             # If the database is gone, the record ends here and can be resumed.
-            with suppress(DatabaseError), self._store.failures_told():
+            with suppress(DatabaseError), self._store.explaining_failures():
                 self._break_off(context, error)
             raise
         else:
@@ -395,7 +410,7 @@ class Runner:
         """Record why there is no answer; the checkpoints stay, to resume from."""
         recorder, budget = context.recorder, context.budget
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
-        recorder.add(Failed(where=BROKEN_OFF, message=f"{type(error).__name__}: {error}"))
+        recorder.add(Failed(where=INTERRUPTED_AT, message=f"{type(error).__name__}: {error}"))
         recorder.flush()
         with self._store.begin() as session:
             end_trajectory(session, recorder.trajectory, state, None, budget.tokens, budget.clock)

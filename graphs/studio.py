@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from agent.run_context import RunContext
 from agent.state import State
-from domain.asking import Question, told_apart
+from domain.asking import Question, check_options
 from domain.errors import InputError
 from domain.time import parse_clock
 from graphs.homer import add_steps
@@ -54,13 +54,13 @@ class StudioRuns:
 
     def __init__(self, store: Store, toolbox: Toolbox) -> None:
         self.store = store
-        self.asker = Runner(store, toolbox)
+        self.runner = Runner(store, toolbox)
         self._contexts: dict[str, RunContext] = {}
         self._lock = threading.Lock()
 
     def begin(self, asking: Asking) -> State:
         """Store a question, and return the state to start from."""
-        state, context = self.asker.begin(question_of(self.store, asking))
+        state, context = self.runner.begin(question_of(self.store, asking))
         with self._lock:
             self._contexts[state["trajectory"]] = context
         return state
@@ -75,7 +75,7 @@ class StudioRuns:
             context = self._contexts.get(state["trajectory"])
             if context is None or context.recorder.seq != state["seq"]:
                 self._refuse_answered(state["trajectory"])
-                context = self.asker.context_at(state)
+                context = self.runner.context_at(state)
                 self._contexts[state["trajectory"]] = context
         return context
 
@@ -92,7 +92,7 @@ class StudioRuns:
         """Close the trajectory, and return its answer."""
         from graphs.ask import answer_json
 
-        result = self.asker.finish(self.context_of(state))
+        result = self.runner.finish(self.context_of(state))
         with self._lock:
             self._contexts.pop(result.trajectory_id, None)
         return {"answer": answer_json(result)}
@@ -134,6 +134,6 @@ def question_of(store: Store, asking: Asking) -> Question:
         video_ids = named_or_only(session, names)
     if not video_ids:
         raise InputError("say in 'videos' which video the question is about")
-    options = told_apart(asking.get("options") or ())
+    options = check_options(asking.get("options") or ())
     moment = parse_clock(as_of) if as_of else None
     return Question(text=text, videos=video_ids, options=options, as_of_ms=moment)

@@ -30,7 +30,7 @@ class TrajectoryLocks:
 
     def __init__(self, pool: ConnectionPool[Any]) -> None:
         self._pool = pool
-        self._mine: dict[str, int] = {}
+        self._held_by: dict[str, int] = {}
         self._lock = threading.Lock()
         self._connection: Connection[Any] | None = None
 
@@ -46,8 +46,8 @@ class TrajectoryLocks:
     def give_back(self, trajectory: str) -> None:
         """Release a lock if there is one; a lost connection has released it already."""
         with self._lock, suppress(OperationalError):
-            if trajectory in self._mine:
-                backend, connection = self._mine.pop(trajectory), self._opened()
+            if trajectory in self._held_by:
+                backend, connection = self._held_by.pop(trajectory), self._opened()
                 if backend == connection.info.backend_pid:
                     release_trajectory(connection, trajectory)
 
@@ -57,7 +57,7 @@ class TrajectoryLocks:
         Raises:
             DatabaseError: the connection was lost, and the lock with it.
         """
-        backend = self._mine.get(trajectory)
+        backend = self._held_by.get(trajectory)
         if backend is not None and not is_claimed_by(connection, trajectory, backend):
             raise DatabaseError(
                 f"the database broke off while {trajectory} was answered, and its last step may be "
@@ -67,7 +67,7 @@ class TrajectoryLocks:
     def close(self) -> None:
         """Return the connection, which releases the locks."""
         with self._lock:
-            self._mine.clear()
+            self._held_by.clear()
             if self._connection is not None:
                 # The pool is closed after this, and all locks are released with its connections.
                 self._pool.putconn(self._connection)
@@ -75,9 +75,9 @@ class TrajectoryLocks:
 
     def _taken(self, trajectory: str) -> bool:
         with self._lock:
-            if trajectory in self._mine or not claim_trajectory(self._opened(), trajectory):
+            if trajectory in self._held_by or not claim_trajectory(self._opened(), trajectory):
                 return False
-            self._mine[trajectory] = self._opened().info.backend_pid
+            self._held_by[trajectory] = self._opened().info.backend_pid
             return True
 
     def _opened(self) -> Connection[Any]:

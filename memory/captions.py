@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, cast
 
 from domain.errors import InputError, NotFound
-from domain.limits import LIMITS, MB, ImportLimits
+from domain.limits import DEFAULT_LIMITS, MB, ImportLimits
 from domain.media import Clip, Percept, Utterance, Video
-from domain.people import untagged
+from domain.people import escape_tags
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 
@@ -84,7 +84,9 @@ class CaptionTrack:
         )
 
 
-def read_captions(path: Path, video: str = "", limits: ImportLimits = LIMITS) -> CaptionTrack:
+def read_captions(
+    path: Path, video: str = "", limits: ImportLimits = DEFAULT_LIMITS
+) -> CaptionTrack:
     """Read timed lines from a JSONL (also gzipped), SubRip or WebVTT file.
 
     A JSONL line has ``start`` and ``end`` in seconds and ``text``; optional are ``day`` (from 1,
@@ -109,7 +111,7 @@ def read_captions(path: Path, video: str = "", limits: ImportLimits = LIMITS) ->
     return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, lines)
 
 
-def read_tracks(path: Path, limits: ImportLimits = LIMITS) -> tuple[CaptionTrack, ...]:
+def read_tracks(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> tuple[CaptionTrack, ...]:
     """Read the videos of a JSONL file (also gzipped) whose lines name them by ``video``.
 
     Returns:
@@ -237,7 +239,7 @@ def _json_line(row: Any) -> tuple[str, CaptionLine]:
         raise ValueError("day is not a whole number from 1")
     start, end = _number(row.get("start"), "start"), _number(row.get("end"), "end")
     offset = (int(day) - 1) * DAY_S
-    speaker = untagged(_text(row.get("speaker") or "", "speaker"))
+    speaker = escape_tags(_text(row.get("speaker") or "", "speaker"))
     span, text = _span(offset + start, offset + end), _text(row.get("text"), "text")
     kind = _kind(row.get("kind") or ("speech" if speaker else "caption"))
     return _video(row.get("video")), CaptionLine(span, text, kind, speaker or None)
@@ -292,7 +294,9 @@ def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
             yield CaptionLine(span, plain, "speech", speaker)
 
 
-def read_cues(path: Path, limits: ImportLimits = LIMITS) -> tuple[str, list[tuple[TimeSpan, str]]]:
+def read_cues(
+    path: Path, limits: ImportLimits = DEFAULT_LIMITS
+) -> tuple[str, list[tuple[TimeSpan, str]]]:
     """The times and texts of a file of subtitles, in order of time, as ``spoken`` takes them.
 
     Returns:

@@ -18,7 +18,7 @@ from domain.corrections import CorrectedCharacter, Correction
 from domain.errors import InputError
 from domain.media import ClipState, Video
 from domain.settings import MemorySettings
-from domain.time import TimeSpan, clock
+from domain.time import TimeSpan, format_clock
 from memory.leak_terms import betrays, flat, only_there, quotes
 from memory.patch_window import lines_of, people_at
 from memory.writers.labels import Salience, summary
@@ -31,14 +31,14 @@ from people.memory_lines import line, searchable
 from people.model_transactions import TransactionEmbedder, transact
 from store.database import Store
 from store.queries import characters, cut_events, cutting
-from store.queries.audit import note
+from store.queries.audit import record_deed
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
 from store.queries.events import clip_spans
-from store.queries.forget import drop_blob_rows, rewrite, texts_with, touch
+from store.queries.forget import delete_unnamed_blob_rows, mark_rewritten, texts_with, update_row
 from store.queries.memories import memories_of_clips
-from store.queries.videos import close_video, find_video
-from store.sweep import drop_blobs, sweep_blobs
+from store.queries.videos import find_video, lock_video_for_delete
+from store.sweep import remove_orphaned_blobs, remove_unused_blobs
 from store.tables.schema import (
     Base,
     ClipRow,
@@ -50,7 +50,7 @@ from store.tables.schema import (
 )
 
 INSTEAD: Mapping[type[Base], Mapping[str, Any]] = {
-    EdgeRow: {"rationale": cut_events.TOLD},
+    EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
     IdentityStatementRow: {"reason": ""},
     KeyframeRow: {"description": None},
     ClipRow: {"error": None},
@@ -93,9 +93,11 @@ def cut_of(store: Store, name: str, span: TimeSpan) -> Cut:
 def _cut_of(session: Session, video: Video, span: TimeSpan) -> Cut:
     if not span.length_ms:
         raise InputError("the span is empty: it must end after it begins")
-    touched = cutting.clips_touched(session, video.id, span)
+    touched = cutting.overlapping_clips(session, video.id, span)
     if not touched:
-        raise InputError(f"{video.title} ends at {clock(video.duration_ms)}, before that span")
+        raise InputError(
+            f"{video.title} ends at {format_clock(video.duration_ms)}, before that span"
+        )
     left = tuple(one.clip for one in touched if one.state != ClipState.DELETED)
     return Cut(video, touched[0].span.union(touched[-1].span), left)
 
@@ -103,7 +105,7 @@ def _cut_of(session: Session, video: Video, span: TimeSpan) -> Cut:
 def stretches(store: Store, video: str) -> list[TimeSpan]:
     """What was deleted of a video, in order of time."""
     with store.begin() as session:
-        return cutting.deleted_stretches(session, video)
+        return cutting.deleted_spans(session, video)
 
 
 def delete_span(
@@ -134,18 +136,20 @@ def delete_span(
     vectors = TransactionEmbedder(embedder)
 
     def run(session: Session) -> tuple[Cut, _Cutting, list[str]]:
-        close_video(session, find_video(session, name).id)
+        lock_video_for_delete(session, find_video(session, name).id)
         cut = _cut_of(session, find_video(session, name), span)
         work = _Cutting(session, cut, vectors, settings)
         unused = work.run() if cut.clips else []
         vectors.settle()
-        note(session, Deed.DELETED, f"{cut.video.id} {cut.span.start_ms}-{cut.span.end_ms} ms")
+        record_deed(
+            session, Deed.DELETED, f"{cut.video.id} {cut.span.start_ms}-{cut.span.end_ms} ms"
+        )
         faults.fault_point(faults.FaultPoint.CUT_ROWS)
         return cut, work, unused
 
     cut, work, unused = transact(store, run)
     faults.fault_point(faults.FaultPoint.CUT)
-    images = drop_blobs(store, unused) + sweep_blobs(store)
+    images = remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)
     return SpanDeletion(len(cut.clips), images, work.answers, work.people, work.retold)
 
 
@@ -163,27 +167,27 @@ class _Cutting:
         """Delete; returns the files that nobody uses any more."""
         session, video, clips = self._session, self._video, self._clips
         words = only_there(
-            cutting.words_of_clips(session, video, clips),
-            cutting.words_elsewhere(session, video, clips),
+            cutting.texts_in_clips(session, video, clips),
+            cutting.texts_elsewhere(session, video, clips),
         )
         refs = cutting.refs_in(session, video, clips)
-        met = cutting.met_in(session, video, clips)
+        met = cutting.identities_in_clips(session, video, clips)
         cutting.cut_clips(session, video, clips)
         self._people(met)
         refs |= {f"s{one}" for one in self._events(words)}
         self._answers(words, refs)
-        cut_events.redraw_patches(session, video, clips)
-        touch(session, video)
-        return drop_blob_rows(session, video)
+        cut_events.rewrite_patches(session, video, clips)
+        mark_rewritten(session, video)
+        return delete_unnamed_blob_rows(session, video)
 
     def _people(self, met: set[int]) -> None:
         session, video = self._session, self._video
-        cutting.unlearn_names(session, video, self._clips)
-        first = cutting.first_met(session, video, met)
+        cutting.remove_learned_names(session, video, self._clips)
+        first = cutting.first_appearances(session, video, met)
         gone = met - first.keys()
-        tags = cutting.tags_of(session, gone)
-        over = set(cutting.drop_identities(session, gone))
-        cutting.begin_later(session, first)
+        tags = cutting.identity_tags(session, gone)
+        over = set(cutting.delete_identities(session, gone))
+        cutting.move_first_clips(session, first)
         self.people = len(over)
         for one in corrections_of(session, video) if gone else ():
             change_correction(session, video, _without(one, over, tags))
@@ -195,7 +199,7 @@ class _Cutting:
         changed |= cut_events.cut_edges(session, video, self._clips)
         rows = {one.row for one in anew} | self._mend(words)
         for row in sorted(rows):
-            found = cut_events.revision_of(session, row)
+            found = cut_events.load_cut_revision(session, row)
             changed.add(found.segment)
             self._retell(found)
         return changed
@@ -207,10 +211,10 @@ class _Cutting:
         found = [one for one in told if betrays(flat(one.texts), words)]
         for one in found:
             if one.table in INSTEAD:
-                rewrite(session, one, INSTEAD[one.table])
+                update_row(session, one, INSTEAD[one.table])
                 self.retold += 1
         lines = [int(one.key["id"]) for one in found if one.table is MemoryRow]
-        thinned = cutting.drop_lines(session, lines)
+        thinned = cutting.delete_memories(session, lines)
         thinned |= {int(one.key["clip"]) for one in found if one.table is ClipRow}
         for clip in sorted(thinned):
             self._sum_up(clip)
@@ -224,9 +228,13 @@ class _Cutting:
         found = [one.memory for one in memories_of_clips(session, video, [clip], clip)]
         told = [searchable(one, people) for one in found]
         vectors = [one.tolist() for one in self._vectors.later(told)] if told else []
-        cutting.embed_lines(session, dict(zip((one.id for one in found), vectors, strict=True)))
+        cutting.set_memory_vectors(
+            session, dict(zip((one.id for one in found), vectors, strict=True))
+        )
         text = "\n".join(line(one, people) for one in found)
-        cutting.sum_up(session, video, clip, text, direction(vectors) if vectors else None)
+        cutting.set_clip_summary(
+            session, video, clip, text, direction(vectors) if vectors else None
+        )
         self.retold += 1
 
     def _retell(self, one: CutRevision) -> None:
@@ -237,7 +245,9 @@ class _Cutting:
         spans = clip_spans(session, video, one.clips)
         span = spans[one.clips[0]].union(spans[one.clips[-1]])
         most = self._settings.label_words
-        label = Salience(lines).label(lines, most) or f"Nothing said at {clock(span.start_ms)}"
+        label = (
+            Salience(lines).label(lines, most) or f"Nothing said at {format_clock(span.start_ms)}"
+        )
         taken = cut_events.labels_of_others(session, video, one.segment)
         if label in taken:
             label = dated(label, span, most)
@@ -245,20 +255,20 @@ class _Cutting:
             label = f"{label} ({one.number})"
         told = summary(lines) or "Nothing was said or read, and nobody was recognised."
         (vector,) = self._vectors.later([f"{label}. {told}"])
-        cut_events.retell(session, one.row, label, told, vector.tolist())
+        cut_events.rewrite_revision(session, one.row, label, told, vector.tolist())
         self.retold += 1
 
     def _answers(self, words: frozenset[str], refs: set[str]) -> None:
         session, video = self._session, self._video
-        gone = cutting.running(session, video)
-        for run, told in cutting.tellings(session, video, min(self._clips)):
+        gone = cutting.running_trajectories(session, video)
+        for run, told in cutting.trajectory_texts(session, video, min(self._clips)):
             if run not in gone and quotes(told, words, refs):
                 gone.add(run)
-        cutting.drop_runs(session, sorted(gone))
+        cutting.delete_trajectories_and_results(session, sorted(gone))
         self.answers = len(gone)
-        for key, told in list(cutting.results_of(session, video)):
+        for key, told in list(cutting.result_texts(session, video)):
             if betrays(told, words):
-                cutting.drop_result(session, key)
+                cutting.delete_result(session, key)
 
 
 def _without(one: Correction, over: set[int], tags: set[str]) -> Correction:

@@ -25,8 +25,8 @@ from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
 from people.memory_lines import searchable
 from store.database import Store
-from store.queries.audit import note
-from store.queries.clips import next_clips, refuse_other_clips
+from store.queries.audit import record_deed
+from store.queries.clips import next_clips, require_same_clips
 from store.queries.videos import (
     DONE,
     FAILED,
@@ -95,9 +95,9 @@ def _begin(
     with store.begin() as session:
         clips = [one.clip for one in percepts]
         if add_video(session, video, clips, models):
-            note(session, Deed.ADDED, video.id)
+            record_deed(session, Deed.ADDED, video.id)
         else:
-            refuse_other_clips(session, video, clips)
+            require_same_clips(session, video, clips)
         todo = {one.index for one in next_clips(session, video.id, again=True)}
         if todo:
             set_video_state(session, video.id, WATCHING)

@@ -15,7 +15,7 @@ from people.corrected import characters_at
 from store.queries import events as stored
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.memories import MemoryAt, memories_of_clips
-from store.queries.progress import Settled, settled
+from store.queries.progress import ClipStates, clip_states
 
 RELATED = 5
 """How many earlier segments are offered for long-range edges."""
@@ -44,7 +44,7 @@ def due_window(session: Session, video_id: str, every: int, final: bool) -> Due 
     """The next window that has no patch yet and whose clips are all done or failed."""
     last = stored.last_patch(session, video_id)
     start = last.at_clip + 1 if last else 0
-    state = settled(session, video_id, start, start + every, last.pending if last else ())
+    state = clip_states(session, video_id, start, start + every, last.pending if last else ())
     at_clip = _end(state, start, every, final)
     if at_clip is not None:
         window = [clip for clip in state.done if clip <= at_clip]
@@ -57,7 +57,7 @@ def due_window(session: Session, video_id: str, every: int, final: bool) -> Due 
     return None
 
 
-def _end(state: Settled, start: int, every: int, final: bool) -> int | None:
+def _end(state: ClipStates, start: int, every: int, final: bool) -> int | None:
     """The last clip of the window, where all of it is settled."""
     full = start + every - 1
     if state.highest >= full and (state.first_pending is None or state.first_pending > full):

@@ -29,11 +29,11 @@ from people.memory_lines import clip_text, searchable
 from people.model_transactions import Lacking, TransactionEmbedder, transact
 from store.blobs import BlobStore
 from store.database import Store
-from store.queries.blobs import hold_blobs
-from store.queries.clips import keep_budget, mark_clip
+from store.queries.blobs import lock_blobs_shared
+from store.queries.clips import mark_clip, record_budget
 from store.queries.memories import facts_about
 from store.queries.percepts import add_blobs, add_percept, clip_state, lock_video, title_of
-from store.queries.videos import OVER
+from store.queries.videos import FINISHED_STATES
 
 __all__ = ["draft_ahead", "remember", "remember_many", "weave_due"]
 
@@ -169,7 +169,7 @@ def _is_empty(percept: Percept) -> bool:
 def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:
     with store.begin() as session:
         lock_video(session, video_id)
-        if clip_state(session, video_id, clip) in OVER:
+        if clip_state(session, video_id, clip) in FINISHED_STATES:
             return ClipState.DONE
         mark_clip(session, video_id, clip, ClipState.FAILED, reason)
     return ClipState.FAILED
@@ -283,7 +283,7 @@ class _Maker:
             raise NotFound(
                 f"video {self.video_id} has no clip {self.clip}: was it deleted meanwhile?"
             )
-        return state not in OVER
+        return state not in FINISHED_STATES
 
     def perceived(self) -> Recognised:
         """Store what was perceived, and who was recognised."""
@@ -352,11 +352,11 @@ class _Maker:
         text = clip_text(drafts, learned)
         mark_clip(session, video, clip, ClipState.DONE, self.percept.error, text, embedding)
         if written.budget is not None:
-            keep_budget(session, video, clip, written.budget, written.left_out)
+            record_budget(session, video, clip, written.budget, written.left_out)
 
     def _keep_blobs(self, keep: BlobStore) -> None:
         if self.one.blobs:
-            hold_blobs(self.session)
+            lock_blobs_shared(self.session)
             sizes = {keep.put(data): len(data) for _, data in sorted(self.one.blobs.items())}
             add_blobs(self.session, self.video_id, sizes)
 

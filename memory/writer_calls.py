@@ -8,8 +8,8 @@ from dataclasses import asdict
 from models.chat import CallRecord, Recorded
 from store.database import Store
 from store.queries.calls import NewCall, add_call, call_of_video
-from store.queries.clips import tried_at
-from store.queries.videos import hold_video
+from store.queries.clips import last_attempt_at
+from store.queries.videos import protect_video
 
 
 class Recording:
@@ -36,13 +36,13 @@ class Recording:
         self._met[call.request_hash] += call.reply is not None
         new = NewCall(**asdict(call), video_id=self._video, clip=self._clip)
         with self._store.begin() as session:
-            if hold_video(session, self._video):
+            if protect_video(session, self._video):
                 add_call(session, new)
 
     def served(self, request: str) -> Recorded | None:
         """What the model said to this request in a run that was broken off, if it did."""
         with self._store.begin() as session:
-            since = None if self._window else tried_at(session, self._video, self._clip)
+            since = None if self._window else last_attempt_at(session, self._video, self._clip)
             skip = self._met[request]
             row = call_of_video(session, self._video, request, skip, since, sound=self._window)
         if row is None:

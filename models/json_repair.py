@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from domain.texts import storable
+from domain.texts import make_storable
 
 DEEPEST = 100
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
@@ -64,11 +64,11 @@ def is_whole(text: str) -> bool:
 def _storable(value: Any) -> Any:
     match value:
         case str():
-            return storable(value)
+            return make_storable(value)
         case list():
             return [_storable(one) for one in value]
         case dict():
-            return {storable(str(name)): _storable(one) for name, one in value.items()}
+            return {make_storable(str(name)): _storable(one) for name, one in value.items()}
     return value
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
-from domain.texts import storable
+from domain.texts import make_storable
 from models.profile import Structure
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Growing:
         """All that came, once nothing more comes."""
         if self._told < self._length:
             self._tell()
-        text = storable(self._text())
+        text = make_storable(self._text())
         return StructuredReply(
             text=text[: self._most] if self.too_long else text,
             tokens_in=self._usage.get("input_tokens") or _estimate(json.dumps(_texts(sent))),
@@ -196,7 +196,7 @@ class Growing:
 
     def _tell(self) -> None:
         self._told = self._length
-        self._hear(storable(self._text()))
+        self._hear(make_storable(self._text()))
 
 
 def _added(usage: Any, more: Any) -> Any:
@@ -216,7 +216,7 @@ def _limited(answer: StructuredReply, most: int | None) -> StructuredReply:
 
 
 def _cut_off(completion: Any, sent: Sequence[dict[str, Any]]) -> StructuredReply:
-    text = storable(completion.choices[0].message.content or "")
+    text = make_storable(completion.choices[0].message.content or "")
     usage = completion.usage
     return StructuredReply(
         text=text,
@@ -232,7 +232,7 @@ def _protocol(schema: dict[str, Any]) -> str:
 
 
 def _answer(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> StructuredReply:
-    text = storable(_object_text(raw))
+    text = make_storable(_object_text(raw))
     usage: Any = raw.usage_metadata or {}
     ended = str(raw.response_metadata.get("finish_reason", "")).lower()
     return StructuredReply(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.prompt_context import turn_of
+from agent.prompt_context import decision_context_of
 from agent.reasoners.port import Unreadable
 from agent.run_context import RunContext
 from agent.state import State, plain
@@ -13,7 +13,9 @@ def act(state: State, context: RunContext) -> State:
     """Record the reasoner's next action; an unreadable one goes to the guard as None."""
     complaint = ""
     try:
-        action = context.recorder.past.action() or context.reasoner.act(turn_of(state, context))
+        action = context.recorder.replay_source.action() or context.reasoner.act(
+            decision_context_of(state, context)
+        )
     except Unreadable as error:
         action, complaint = None, str(error)
     tries = state.get("tries", 0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.harness.correct import needed
-from agent.harness.inform import quoted
+from agent.harness.correct import needed_subtasks
+from agent.harness.inform import quote_untrusted
 from agent.prompt_context import is_last
 from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, action_of, ledger_of, plain, progress_of
@@ -15,11 +15,11 @@ def answer(state: State, context: RunContext) -> State:
     action, counts = action_of(state), progress_of(state)
     if action is None:
         return {"next": "record"}
-    open_subtasks = needed(ledger_of(state), context.settings)
+    open_subtasks = needed_subtasks(ledger_of(state), context.settings)
     deferred = bool(open_subtasks) and not (
         counts.reminded or is_last(state, context) or context.budget.gone()
     )
-    names = ", ".join(f"{s.id} ({quoted(s.text)})" for s in open_subtasks)
+    names = ", ".join(f"{s.id} ({quote_untrusted(s.text)})" for s in open_subtasks)
     complaint = f"Still open: {names}. Search for it, or answer again if it does not matter."
     context.recorder.add(
         AnswerProposed(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from agent.harness.verify import increment, is_low
-from agent.prompt_context import attempt, turn_of
+from agent.prompt_context import attempt, decision_context_of
 from agent.reasoners.port import Assessment
 from agent.reasoners.question_parts import subtask_claim
 from agent.run_context import RunContext
 from agent.state import State, is_first_look, ledger_of, plain, progress_of, question_of
 from agent.support import bearing, score
 from domain.asking import Ledger
-from domain.ledger import get, reopen, resolve
-from domain.trajectory import IMAGES, Assessed, EvidenceRetrieved, Failed, Resolution
+from domain.ledger import find_subtask, reopen_subtask, resolve_subtask
+from domain.trajectory import IMAGE_FAILURE, Assessed, EvidenceRetrieved, Failed, Resolution
 
 
 def assess(state: State, context: RunContext) -> State:
@@ -22,7 +22,7 @@ def assess(state: State, context: RunContext) -> State:
     claims = _claims(state, context, retrieval)
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
-        context.recorder.add(Failed(round=state["round"], where=IMAGES, message=message))
+        context.recorder.add(Failed(round=state["round"], where=IMAGE_FAILURE, message=message))
     supported = _with_support(state, context, retrieval, claims)
     ledger, accepted, refused = _settled(ledger_of(state), supported)
     lows = progress_of(state).lows + 1 if low else 0
@@ -42,7 +42,7 @@ def assess(state: State, context: RunContext) -> State:
 def _claims(state: State, context: RunContext, retrieval: EvidenceRetrieved) -> Assessment:
     if not retrieval.evidence or retrieval.nothing_close:
         return Assessment()
-    decision = turn_of(state, context, found=retrieval, images=retrieval.images)
+    decision = decision_context_of(state, context, found=retrieval, images=retrieval.images)
     return attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
 
 
@@ -58,7 +58,7 @@ def _bearing(
     state: State, context: RunContext, retrieval: EvidenceRetrieved, claim: Resolution
 ) -> Resolution:
     """Return a claim with only supporting evidence, scored where the reasoner gave no support."""
-    task = get(ledger_of(state), claim.subtask)
+    task = find_subtask(ledger_of(state), claim.subtask)
     if task is None:
         return claim
     given = {support.ref: support.score for support in claim.support}
@@ -75,9 +75,9 @@ def _settled(
     """Return the ledger with the claims that hold, these claims, and the others' complaints."""
     accepted, refused = [], []
     for subtask in claims.reopened:
-        ledger = reopen(ledger, subtask)
+        ledger = reopen_subtask(ledger, subtask)
     for claim in claims.resolved:
-        ledger, complaint = resolve(ledger, claim)
+        ledger, complaint = resolve_subtask(ledger, claim)
         if complaint:
             refused.append(complaint)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.run_context import RunContext
 from agent.state import State, ledger_of, plain
-from domain.ledger import bind as bind_evidence
+from domain.ledger import bind_evidence
 from domain.trajectory import Bound, EvidenceRetrieved
 
 

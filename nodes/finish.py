@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from agent.harness.constrain import chosen
+from agent.harness.constrain import chosen_letter
 from agent.prompt_context import shown_tags
 from agent.reasoners.question_parts import answer_claim
 from agent.run_context import RunContext
@@ -15,7 +15,7 @@ from agent.support import score, supported
 from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
-from domain.trajectory import IMAGES, Ended, EvidenceRetrieved, Failed, Setup
+from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, Setup
 from retrieval.heuristics.language import uncovered
 
 SHOWN = 20
@@ -69,9 +69,9 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
     if cited.unknown:
         message = f"no row has the ids {', '.join(cited.unknown)}"
         context.recorder.add(Failed(round=state.get("round", 0), where="cite", message=message))
-    option = chosen(action.answer, options) if options else None
+    option = chosen_letter(action.answer, options) if options else None
     tags = shown_tags(question_of(state), context)
-    text = NOT_IN_MEMORY if missing else named(action.answer, context.people, tags)
+    text = NOT_IN_MEMORY if missing else with_names(action.answer, context.people, tags)
     refs = tuple(c.ref for c in cited.citations)
     return Answer(
         text=options[ord(option) - ord("A")] if option else text,
@@ -81,7 +81,7 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
         declined=outcome.declined and not missing and option is None,
         citations=cited.citations,
         retrieved=retrieved(context, refs, outcome.ranked),
-        searched=searched(context) if missing else (),
+        searched=searches_made(context) if missing else (),
         note=" ".join(note for note in _notes(state, context, outcome) if note),
     )
 
@@ -102,12 +102,12 @@ def _with_support(
 def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str, ...]:
     """Return the limits met by the reasoner, by the run, and in the question's language."""
     language = uncovered(question_of(state).text, context.languages)
-    missing = sum(event.where == IMAGES for event in context.recorder.of(Failed))
+    missing = sum(event.where == IMAGE_FAILURE for event in context.recorder.of(Failed))
     unseen = f"Images that were found could not be looked at: files of {missing} are gone."
     return context.reasoner.note, outcome.note, unseen if missing else "", language
 
 
-def named(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:
+def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:
     """Replace tags by known names; a tag that was never shown becomes "somebody"."""
     names = dict(people)
     names_by_tag = {tag: tag for tag in tags} | names
@@ -174,7 +174,7 @@ def retrieved(
     return tuple(ordered[:SHOWN])
 
 
-def searched(context: RunContext) -> tuple[str, ...]:
+def searches_made(context: RunContext) -> tuple[str, ...]:
     """Return the distinct searches, as ``mode: query``."""
     searches = [f"{e.mode}: {e.query}" for e in context.recorder.of(EvidenceRetrieved)]
     return tuple(dict.fromkeys(searches))

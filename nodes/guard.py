@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent.harness.constrain import ActionBounds, ActionVerdict, check
-from agent.harness.correct import rescue
-from agent.prompt_context import is_last, last_neighbours, searched, shown_tags, turn_of
+from agent.harness.correct import harness_search
+from agent.prompt_context import decision_context_of, is_last, last_neighbours, searched, shown_tags
 from agent.run_context import RunContext
 from agent.state import State, action_of, current_of, focus_of, ledger_of, plain, question_of
 from domain.ledger import refs
@@ -31,9 +31,9 @@ def _rescued(state: State, context: RunContext) -> State:
     task, number = current_of(state), state["round"]
     if task is None:
         return {"action": None, "next": "record"}
-    forced = turn_of(state, context).forced
+    forced = decision_context_of(state, context).forced
     labels = [neighbour.label for neighbour in last_neighbours(context)]
-    action = rescue(task, forced, focus_of(state), labels, context.settings.memory.modes)
+    action = harness_search(task, forced, focus_of(state), labels, context.settings.memory.modes)
     rules = bounds_of(state, context).model_copy(update={"subtask": "", "forced": None})
     verdict = check(action, rules, context.settings)
     context.recorder.add(Acted(round=number, action=action, attempt=state.get("tries", 0) + 1))

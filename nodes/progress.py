@@ -7,7 +7,7 @@ from agent.prompt_context import is_last
 from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, ledger_of, plain, progress_of
 from domain.asking import SubtaskState
-from domain.ledger import is_open, schedule
+from domain.ledger import is_open, next_subtask
 from domain.trajectory import Progressed
 
 
@@ -24,7 +24,7 @@ def progress(state: State, context: RunContext) -> State:
         texts = tuple(reason.text for reason in reasons)
         context.recorder.add(Progressed(round=number, verdict="replan", reasons=texts))
         return {"next": "replan"}
-    if schedule(ledger_of(state), context.settings) is None:
+    if next_subtask(ledger_of(state), context.settings) is None:
         why = "no subtask can be searched any further"
         context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}

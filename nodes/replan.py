@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from agent.harness.correct import Reason, replan_reasons
-from agent.prompt_context import attempt, turn_of
+from agent.prompt_context import attempt, decision_context_of
 from agent.reasoners.port import DecisionContext
 from agent.run_context import RunContext
 from agent.state import ProgressLedger, State, ledger_of, plain, progress_of
-from domain.ledger import Edits, edit
+from domain.ledger import Edits, apply_edits
 from domain.trajectory import Replanned
 
 
@@ -21,10 +21,12 @@ def replan(state: State, context: RunContext) -> State:
         return context.reasoner.replan(decision, texts)
 
     edits = (
-        attempt(context, "replan", turn_of(state, context), decide, context.settings.retries)
+        attempt(
+            context, "replan", decision_context_of(state, context), decide, context.settings.retries
+        )
         or Edits()
     )
-    ledger, refused = edit(before, edits, context.settings)
+    ledger, refused = apply_edits(before, edits, context.settings)
     empty = ledger == before
     context.recorder.add(
         Replanned(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.reasoners.question_parts import query_of, sought_by
+from agent.reasoners.question_parts import query_of, ranking_text_of
 from agent.reasoners.structure_questions import structure_of
 from agent.run_context import RunContext
 from agent.state import (
@@ -47,7 +47,7 @@ def _recorded(
     state: State, context: RunContext, action: Action, mode: Mode
 ) -> EvidenceRetrieved | None:
     """Return the recorded result of the search, if there is one."""
-    recorded = context.recorder.past.found(mode, action.query)
+    recorded = context.recorder.replay_source.found(mode, action.query)
     return recorded.model_copy(update={"round": state["round"]}) if recorded else None
 
 
@@ -75,7 +75,7 @@ def aim_of(state: State, context: RunContext, action: Action) -> Aim | None:
     if not context.moments:
         return None
     is_restated = task is not None and action.query == query_of(task, question)
-    text = sought_by(task, question) if task is not None and is_restated else action.query
+    text = ranking_text_of(task, question) if task is not None and is_restated else action.query
     return Aim(
         text=text,
         options=question.options,

@@ -10,7 +10,7 @@ from domain.trajectory import SkillsRouted
 
 def route(state: State, context: RunContext) -> State:
     """Look up skills if there is a library; a replayed run takes its recorded ones."""
-    skills = context.recorder.past.routed()
+    skills = context.recorder.replay_source.routed()
     if skills is None:
         skills = _routed(state, context)
     if skills is not None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, focus_of, ledger_of, plain
-from domain.ledger import begin
-from domain.ledger import schedule as next_subtask
+from domain.ledger import begin_attempt, next_subtask
 from domain.trajectory import Progressed, RoundOpened
 
 
@@ -28,7 +27,7 @@ def schedule(state: State, context: RunContext) -> State:
         )
     )
     return {
-        "ledger": plain(begin(ledger, task.id)),
+        "ledger": plain(begin_attempt(ledger, task.id)),
         "round": number,
         "current": task.id,
         "action": None,

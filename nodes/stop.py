@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.prompt_context import turn_of
+from agent.prompt_context import decision_context_of
 from agent.reasoners.port import Conclusion, DecisionContext
 from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, ledger_of, outcome_of, plain
@@ -18,7 +18,9 @@ WHY = "it was stopped"
 def stop(state: State, context: RunContext) -> State:
     """End the trajectory with the best answer at this step."""
     number = state.get("round", 0)
-    action = outcome_of(state).action or concluding_action(_so_far(state, turn_of(state, context)))
+    action = outcome_of(state).action or concluding_action(
+        _so_far(state, decision_context_of(state, context))
+    )
     context.recorder.step = "stop"
     context.recorder.add(Interrupted(round=number))
     context.recorder.add(AnswerProposed(round=number, action=action, accepted=True))

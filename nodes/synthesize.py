@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from agent.harness.constrain import chosen, letter, made_up_tags, words
-from agent.prompt_context import attempt, shown_tags, turn_of
+from agent.harness.constrain import chosen_letter, letter, made_up_tags, words
+from agent.prompt_context import attempt, decision_context_of, shown_tags
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.run_context import RunContext
 from agent.state import State, outcome_of, plain
@@ -20,7 +20,7 @@ NO_ANSWER = "No readable answer came: this is what the evidence says most plainl
 
 def synthesize(state: State, context: RunContext) -> State:
     """Ask for a conclusion and check it; quote the evidence if there is none."""
-    decision, note = turn_of(state, context), ""
+    decision, note = decision_context_of(state, context), ""
     try:
         conclusion = attempt(
             context, "conclude", decision, lambda t: _checked(context, t), context.settings.retries
@@ -47,7 +47,7 @@ def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
     options = decision.question.options
     if not options:
         return _open(conclusion, shown_tags(decision.question, context))
-    option = chosen(conclusion.option or conclusion.text, options)
+    option = chosen_letter(conclusion.option or conclusion.text, options)
     if option is None:
         raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
     if not conclusion.refs and seen:

@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
-from domain.people import TAG, Identity, IdentityStatement, untagged
+from domain.people import TAG, Identity, IdentityStatement, escape_tags
 from people.clip_people import ClipPeople
 from people.identities import Recognised
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
-from store.queries.identities import IdentitySupport, add_statements, identity_rows, support_for
+from store.queries.identities import (
+    IdentitySupport,
+    add_statements,
+    identity_rows,
+    identity_support,
+)
 
 ACCEPT_SUPPORT = 4.0
 """Support at which a statement is accepted; one second of speech with one face in view is 1."""
@@ -109,7 +114,7 @@ def join_voices(
     ids |= identity_rows(session, video_id, said - ids.keys())
     add_statements(session, video_id, statements, ids)
     voices = sorted({ids[(IdentityKind.VOICE, one.voice)] for one in statements})
-    supports = support_for(session, voices) if voices else []
+    supports = identity_support(session, voices) if voices else []
     for voice in voices:
         of_voice = [one for one in supports if one.voice_id == voice]
         _join(session, voice, of_voice, clip)
@@ -153,7 +158,7 @@ def call(session: Session, calls: Iterable[NameClaim], people: ClipPeople, clip:
         rows = [identity.id for identity in people.members(one.tag)]
         for found in stored.characters_with(session, rows, clip):
             taken = {name.text.casefold() for name in found.names}
-            name = untagged(one.name)
+            name = escape_tags(one.name)
             if name.casefold() not in taken:
                 whose = next(row for row in rows if row in found.members)
                 stored.add_name(session, found.id, name, one.source, clip, whose)

@@ -23,9 +23,9 @@ from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import (
     Origin,
     corrections_of,
-    names_learned,
+    learned_names,
     origins_of,
-    stated_until,
+    statements_until,
 )
 
 
@@ -82,10 +82,10 @@ def people_ahead(
     # Names that the source itself gives are there from the beginning.
     names = [
         one
-        for one in names_learned(session, video_id, clip)
+        for one in learned_names(session, video_id, clip)
         if one.name.from_clip <= learned or one.name.source == "caption"
     ]
-    stated = stated_until(session, video_id, learned)
+    stated = statements_until(session, video_id, learned)
     found = corrected(LearnedPeople(every, origins, names, stated), truth)
     return _people(recognised, [one for one in found if not set(rows).isdisjoint(one.members)])
 
@@ -103,7 +103,7 @@ def _with_new(
     new = [origins[row] for row in rows if row not in placed]
     if not new:
         return known
-    told = names_learned(session, video_id, clip)
+    told = learned_names(session, video_id, clip)
     named = {one.identity: one.name for one in told if one.name.source == "caption"}
     begun = [_begun(one, named.get(one.identity)) for one in new]
     return sorted([*known, *begun], key=lambda one: one.character.number)
@@ -156,7 +156,7 @@ def _laid_over(
     learned = LearnedPeople(
         characters=found,
         origins=origins,
-        names=names_learned(session, video_id, clip),
-        stated=stated_until(session, video_id, clip),
+        names=learned_names(session, video_id, clip),
+        stated=statements_until(session, video_id, clip),
     )
     return corrected(learned, truth)

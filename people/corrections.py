@@ -16,15 +16,15 @@ from domain.base import Frozen
 from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import Video
-from domain.people import untagged
-from domain.texts import storable
+from domain.people import escape_tags
+from domain.texts import make_storable
 from domain.time import TimeSpan
 from people.characters import STATED
 from people.corrected import characters_at
 from people.overlay import PERSON, Truth, are_apart, truth_of
 from store.database import Store
 from store.queries import corrections as stored
-from store.queries.audit import note
+from store.queries.audit import record_deed
 from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import Appearances, Origin
 from store.queries.videos import find_video
@@ -267,7 +267,7 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
         InputError: it is undone already, or a later one builds on it.
     """
     with store.begin() as session:
-        stored.hold_corrections(session)
+        stored.lock_corrections(session)
         found = find_video(session, video)
         every = stored.corrections_of(session, found.id)
         one = _correction(every, found, number)
@@ -280,7 +280,7 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
             )
         taken_back = one.model_copy(update={"undone": True})
         stored.change_correction(session, found.id, taken_back)
-        note(session, Deed.CHANGED_PEOPLE, f"{found.id} correction {one.number}")
+        record_deed(session, Deed.CHANGED_PEOPLE, f"{found.id} correction {one.number}")
         return taken_back
 
 
@@ -297,7 +297,7 @@ def history(store: Store, video: str) -> list[Correction]:
 
 def cast_to_correct(session: Session, video: str) -> VideoPeople:
     """The people of a video, whom nobody else corrects until this transaction ends."""
-    stored.hold_corrections(session)
+    stored.lock_corrections(session)
     return cast_of(session, video)
 
 
@@ -323,7 +323,7 @@ def _record(
 ) -> Correction:
     numbers = set().union(*(cast.began(one) for one in about))
     made = stored.add_correction(session, cast.video.id, kind, told, sorted(numbers), outcomes)
-    note(session, Deed.CHANGED_PEOPLE, f"{cast.video.id} correction {made.number}")
+    record_deed(session, Deed.CHANGED_PEOPLE, f"{cast.video.id} correction {made.number}")
     return made
 
 
@@ -350,7 +350,7 @@ def _known(
 
 def _name(text: str) -> str:
     """A name fit to be kept: one line without what passes for a tag."""
-    plain = "".join(c if c.isprintable() else " " for c in untagged(storable(text)))
+    plain = "".join(c if c.isprintable() else " " for c in escape_tags(make_storable(text)))
     name = " ".join(plain.split())
     if len(name) > LONGEST_NAME:
         raise InputError(f"a name of {len(name)} characters: at most {LONGEST_NAME} are kept")

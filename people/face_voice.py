@@ -26,7 +26,7 @@ from people.face_voice_evidence import LEAST_MS, VISIBLE_GAP_MS, stretches
 from perception.decode import shared_spans
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
-from store.queries.identities import SightingAt, company_of, was_stated
+from store.queries.identities import SightingAt, voice_and_face_sightings, was_stated
 
 NAMESAKES = "the only face and the only voice that are called"
 """How the reason of a statement by names begins."""
@@ -104,7 +104,9 @@ def by_company(
 def _of_voice(
     session: Session, video_id: str, voice: Identity, clip: Clip
 ) -> IdentityStatement | None:
-    clips, heard, seen = company_of(session, video_id, voice.id, clip.index, LOOK_BACK)
+    clips, heard, seen = voice_and_face_sightings(
+        session, video_id, voice.id, clip.index, LOOK_BACK
+    )
     if len(clips) < SCENES:
         return None
     spans = stretches((_span(one) for one in heard), 0)

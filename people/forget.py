@@ -27,16 +27,16 @@ from people.matching import direction
 from people.memory_lines import searchable
 from people.model_transactions import TransactionEmbedder, transact
 from store.database import Store
-from store.forgotten_file import ForgottenFile, read_keepsake, write_keepsake
+from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.queries import forget as stored
-from store.queries.audit import erased_since, note, now_of
-from store.queries.blobs import hold_blobs, library_of
+from store.queries.audit import erased_since, record_deed, transaction_time
+from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.percepts import lock_video
-from store.queries.videos import close_video, find_video
-from store.sweep import drop_blobs
+from store.queries.videos import find_video, lock_video_for_delete
+from store.sweep import remove_unused_blobs
 from store.tables.schema import ClipRow, MemoryRow, SegmentRevisionRow
 
 OF_NOBODY = "of somebody who was forgotten"
@@ -92,19 +92,21 @@ def forget(
 
     def run(session: Session) -> tuple[_Forgetting, VideoPeople, CharacterAt, list[str], list[str]]:
         nonlocal written
-        close_video(session, find_video(session, video).id)
+        lock_video_for_delete(session, find_video(session, video).id)
         cast = cast_to_correct(session, video)
         one = find_person(cast, person)
         work = _Forgetting(session, cast, one, vectors)
-        blobs = stored.blobs_named(session, work.traces)
+        blobs = stored.blobs_of_traces(session, work.traces)
         gone = work.run()
         vectors.settle()
-        note(session, Deed.FORGOT, f"{cast.video.id} person {one.character.number}")
+        record_deed(session, Deed.FORGOT, f"{cast.video.id} person {one.character.number}")
         if keep is not None:
             images = {sha: store.blobs.get(sha) for sha in blobs}
-            library = library_of(session)
-            kept = ForgottenFile(cast.video.id, library, now_of(session), tuple(work.kept), images)
-            write_keepsake(keep, kept)
+            library = own_library_id(session)
+            kept = ForgottenFile(
+                cast.video.id, library, transaction_time(session), tuple(work.kept), images
+            )
+            write_forgotten_file(keep, kept)
             written = True
         return work, cast, one, blobs, gone
 
@@ -114,7 +116,7 @@ def forget(
         if keep is not None and written:
             keep.unlink(missing_ok=True)
         raise
-    drop_blobs(store, gone)
+    remove_unused_blobs(store, gone)
     runs = len(work.traces.trajectories)
     path = cast.video.path if work.names(cast.video.path or "") else None
     return Forgotten(one.character.number, work.rewritten, len(blobs), runs, path)
@@ -128,11 +130,11 @@ def recall(store: Store, video: str, path: Path) -> int:
         InputError: the file is damaged, of another video or database, what was watched since
             stands in its place, or more was deleted or forgotten since that it would bring back.
     """
-    kept = read_keepsake(path)
+    kept = read_forgotten_file(path)
     try:
         with store.begin() as session:
             found = find_video(session, video)
-            if (kept.video, kept.library) != (found.id, library_of(session)):
+            if (kept.video, kept.library) != (found.id, own_library_id(session)):
                 raise InputError(f"{path} is not of {found.title} in this database")
             lock_video(session, found.id)
             if erased_since(session, found.id, kept.at):
@@ -140,14 +142,14 @@ def recall(store: Store, video: str, path: Path) -> int:
                     f"{path} cannot be brought back: more of {found.title} was deleted or "
                     "forgotten since, and would come back with it"
                 )
-            hold_blobs(session)
+            lock_blobs_shared(session)
             for data in kept.blobs.values():
                 store.blobs.put(data)
-            stored.put_back(session, kept.rows)
-            stored.touch(session, found.id)
-            note(session, Deed.BROUGHT_BACK, found.id)
+            stored.restore_rows(session, kept.rows)
+            stored.mark_rewritten(session, found.id)
+            record_deed(session, Deed.BROUGHT_BACK, found.id)
     except IntegrityError as exc:
-        drop_blobs(store, kept.blobs)
+        remove_unused_blobs(store, kept.blobs)
         raise InputError(
             f"{path} cannot be brought back: faces and voices that were met since have the numbers "
             "of those in it"
@@ -185,7 +187,7 @@ class _Forgetting:
     def run(self) -> list[str]:
         """Forget; returns the files that nobody uses any more."""
         self.kept += stored.copy_traces(self._session, self.traces)
-        gone = stored.erase(self._session, self.traces)
+        gone = stored.erase_traces(self._session, self.traces)
         self._correct()
         told = list(stored.texts_with(self._session, self._video, self._eraser.needles))
         changed = [(one, self._eraser.deep(one.texts)) for one in told]
@@ -229,8 +231,8 @@ class _Forgetting:
 
     def _rewrite(self, one: NamedRow, values: Mapping[str, Any]) -> set[int]:
         """Write a row anew, with its vector; returns the clips whose vectors depend on it."""
-        self.kept += stored.copies(self._session, one.table, stored.key_of(one))
-        stored.rewrite(self._session, one, values)
+        self.kept += stored.copy_table_rows(self._session, one.table, stored.row_condition(one))
+        stored.update_row(self._session, one, values)
         self.rewritten += 1
         if one.table is MemoryRow:
             row = int(one.key["id"])
@@ -244,7 +246,7 @@ class _Forgetting:
 
     def _embed(self, one: NamedRow, text: str) -> None:
         (vector,) = self._vectors.later([text])
-        stored.rewrite(self._session, one, {"embedding": vector.tolist()})
+        stored.update_row(self._session, one, {"embedding": vector.tolist()})
 
     def _line(self, clip: int, values: Mapping[str, Any]) -> str:
         """What the vector of a line is made of, by what was known after its clip."""
@@ -262,10 +264,10 @@ class _Forgetting:
 
     def _sum_up(self, clip: int) -> None:
         """The vector of a clip is that of its lines."""
-        vectors = stored.lines_at(self._session, self._video, clip)
+        vectors = stored.memory_vectors(self._session, self._video, clip)
         told = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
-        self.kept += stored.copies(self._session, ClipRow, stored.key_of(told))
-        stored.rewrite(self._session, told, {"embedding": direction(vectors)})
+        self.kept += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(told))
+        stored.update_row(self._session, told, {"embedding": direction(vectors)})
 
 
 def _names(one: CharacterAt) -> list[str]:

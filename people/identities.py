@@ -72,7 +72,7 @@ def recognise(
     speakers, fresh_speakers = _recognise_speakers(session, video_id, percept)
     met = [one.id for one in [*found.values(), *speakers.values()] if one.first_clip > clip]
     if met:
-        stored.seen_by(session, met, clip)
+        stored.move_first_clips_back(session, met, clip)
     return Recognised(found, speakers, tuple(new), tuple(fresh_speakers))
 
 
@@ -110,7 +110,7 @@ def _recognise_speakers(
     names = list(dict.fromkeys(said))
     if not names:
         return {}, []
-    known = stored.speakers_of(session, video_id, names)
+    known = stored.named_voices(session, video_id, names)
     unknown = [name for name in names if name not in known]
     clip = percept.clip.index
     added = stored.add_identities(session, video_id, IdentityKind.VOICE, len(unknown), clip)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, credited
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, with_attribution
 from domain.people import TAG
 from people.clip_people import ClipPeople
 
@@ -18,7 +18,7 @@ def line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
     if memory.source == MemorySource.READ and not memory.tags:
         return f"On screen: {text}"
     speaker = people.label(memory.speaker) if memory.speaker else None
-    return credited(text, memory.source, speaker)
+    return with_attribution(text, memory.source, speaker)
 
 
 def shown(memory: Memory, people: ClipPeople) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.media import Percept, ScreenText, Utterance
-from domain.sentences import sentences
-from domain.word_lists import words
+from domain.sentences import split_sentences
+from domain.word_lists import load_words
 from people.face_voice_evidence import visible
 
 _WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"
@@ -51,7 +51,7 @@ class Plate:
 
 def introduced(said: Utterance) -> str | None:
     """The name by which a speaker introduces themself, or None."""
-    for sentence in sentences(said.text):
+    for sentence in split_sentences(said.text):
         for pattern in _INTRODUCTIONS:
             found = pattern.search(sentence)
             if found and _is_name(found[1]):
@@ -62,7 +62,7 @@ def introduced(said: Utterance) -> str | None:
 def _is_name(text: str) -> bool:
     parts = text.lower().split()
     folk = len(parts) == 1 and re.search(r"(?:ese|ish|ican|ian)$", parts[0])
-    return not folk and not words("not_names").intersection(parts)
+    return not folk and not load_words("not_names").intersection(parts)
 
 
 def plates(percept: Percept) -> list[Plate]:
@@ -113,10 +113,10 @@ def is_plate(name: str, title: str) -> bool:
     A single name is taken only beside a line that is an occupation and nothing else.
     """
     parts = re.findall(r"[a-zà-ÿ]+", name.lower())
-    ordinary = (words("not_names") | words("occupations")).intersection(parts)
+    ordinary = (load_words("not_names") | load_words("occupations")).intersection(parts)
     if ordinary or not parts:
         return False
-    jobs = words("occupations")
+    jobs = load_words("occupations")
     if _PLATE.fullmatch(name.strip()):
         return bool(jobs.intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
     plain = _TITLE.fullmatch(title.strip())

@@ -24,7 +24,7 @@ from domain.corrections import Correction, CorrectionKind
 from domain.media import IdentityKind
 from domain.people import Character
 from people.characters import best_character
-from store.queries.characters import CharacterAt, Name, preferred
+from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport
 from store.queries.identities import IdentitySupport
 
@@ -216,7 +216,7 @@ class _View:
         told = [Name(text, PERSON, first) for text in self.given.get(number, ())]
         every = self._learned_names(members)
         names = _different([*told, *(name for row, name in every if not self.nameless(row))])
-        shown = preferred(names)
+        shown = preferred_name(names)
         hidden = told or any(self.nameless(row) for row in members)
         former = _once([name.text for _, name in every if name.text != shown]) if hidden else ()
         character = Character(

@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 import av
 
 from domain.errors import InputError, SetupError
-from domain.texts import storable
+from domain.texts import make_storable
 from perception.allowed_hosts import Forbidden, Reach
 from perception.containers import FORMATS
 from perception.http_source import open_http
@@ -99,7 +99,7 @@ def _device(path: Path, title: str) -> LiveSource:
         mode = path.stat().st_mode
     except (OSError, ValueError):
         raise InputError(f"{path}: no such device or pipe; {_WAYS}") from None
-    name = storable(str(path.absolute()))
+    name = make_storable(str(path.absolute()))
     if stat.S_ISFIFO(mode):
         return LiveSource("pipe", name, str(path), title)
     if stat.S_ISCHR(mode):
@@ -132,7 +132,7 @@ def told_address(text: str) -> str:
         f"{_key(key)}={_value(key, value)}"
         for key, value in parse_qsl(parts.query, keep_blank_values=True)
     )
-    return storable(f"{place}?{query}" if query else place)
+    return make_storable(f"{place}?{query}" if query else place)
 
 
 def _key(key: str) -> str:

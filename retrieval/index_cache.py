@@ -16,7 +16,7 @@ from threading import RLock
 
 from sqlalchemy.orm import Session
 
-from domain.garbage import all_kept
+from domain.garbage import garbage_collection_paused
 from domain.view import Scope
 from people.corrected import people_in
 from retrieval.event_search import EventIndex, EventsInView, build_events, segments_in
@@ -25,9 +25,14 @@ from retrieval.people_in_query import ViewPeople, ViewPerson
 from retrieval.video_index import VideoIndex, build_index, grown
 from retrieval.view_index import VideoPart
 from store.database import Store
-from store.queries.clips import view_of
-from store.queries.search import cells_between, lines_between, revisions, superseded
-from store.queries.stamps import PeopleKey, Stamp, moment, stamps, still_there
+from store.queries.clips import memory_view
+from store.queries.search import (
+    cells_between,
+    lines_between,
+    segment_revisions,
+    superseded_memories,
+)
+from store.queries.stamps import PeopleKey, Stamp, current_snapshot, existing_videos, stamps
 
 MOST_LINES = 400_000
 """Lines held at most, besides those of the videos in use: about 1 GB with 384 dimensions."""
@@ -78,7 +83,7 @@ class IndexCache:
         found = self._looked.get(scopes)
         if found is None:
             return None
-        if self._store.glance(moment) != self._moment:
+        if self._store.run_read_only(current_snapshot) != self._moment:
             return None
         for scope in scopes:
             self._videos.move_to_end(scope.video)
@@ -86,9 +91,9 @@ class IndexCache:
 
     def _look(self, scopes: tuple[Scope, ...]) -> Looked:
         with self._store.begin(snapshot=True) as session:
-            self._at(moment(session))
+            self._at(current_snapshot(session))
             held = {*self._videos, *(scope.video for scope in self._people)}
-            self._forget(held - still_there(session, held))
+            self._forget(held - existing_videos(session, held))
             now = stamps(session, {scope.video: self._reach(scope) for scope in scopes})
             self._take(session, now)
             indexes = tuple(self._index(session, one) for one in scopes)
@@ -136,15 +141,15 @@ class IndexCache:
             held = self._read(session, scope, after=-1)
         elif held.through < scope.last_clip:
             more = self._read(session, scope, after=held.through)
-            held = grown(held, more, superseded(session, scope.video))
+            held = grown(held, more, superseded_memories(session, scope.video))
         self._videos[scope.video] = held
         self._videos.move_to_end(scope.video)
         return held
 
     def _read(self, session: Session, scope: Scope, after: int) -> VideoIndex:
-        settled = view_of(session, [scope.video]).scopes[0].last_clip
+        settled = memory_view(session, [scope.video]).scopes[0].last_clip
         through = max(settled, scope.last_clip)
-        with all_kept():
+        with garbage_collection_paused():
             return build_index(
                 scope.video,
                 stamps(session, {scope.video: through})[scope.video].lines,
@@ -167,9 +172,9 @@ class IndexCache:
         return seen
 
     def _read_events(self, video: str) -> EventIndex:
-        with self._store.begin(snapshot=True) as session, all_kept():
+        with self._store.begin(snapshot=True) as session, garbage_collection_paused():
             key = stamps(session, {video: -1})[video].events
-            return build_events(video, key, revisions(session, video))
+            return build_events(video, key, segment_revisions(session, video))
 
     def _who(self, session: Session, scope: Scope, now: Stamp) -> tuple[ViewPerson, ...]:
         key, known = self._people.get(scope, (None, ()))

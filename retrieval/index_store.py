@@ -16,12 +16,17 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
-from domain.garbage import all_kept
+from domain.garbage import garbage_collection_paused
 from retrieval.index_format import Basis, as_bytes, from_bytes, key_of
 from retrieval.video_index import Ints, VideoIndex
 from store.database import Store
-from store.queries.kept_indexes import CachedIndex, keep_index, kept_body, kept_keys
-from store.queries.search import Matrix, superseded, vectors_of
+from store.queries.kept_indexes import (
+    CachedIndex,
+    cache_index,
+    cached_index_body,
+    cached_index_keys,
+)
+from store.queries.search import Matrix, superseded_memories, vectors_of
 from store.queries.stamps import stamps, version_of
 
 LEAST = 1_000
@@ -45,9 +50,9 @@ class IndexStore:
         """
         if not videos:
             return {}
-        with all_kept(), ThreadPoolExecutor(1, thread_name_prefix="index") as pool:
+        with garbage_collection_paused(), ThreadPoolExecutor(1, thread_name_prefix="index") as pool:
             begun = {
-                basis.video: pool.submit(from_bytes, kept_body(session, basis.video), basis)
+                basis.video: pool.submit(from_bytes, cached_index_body(session, basis.video), basis)
                 for basis in self._still_true(session, videos)
             }
         found = {video: one.result() for video, one in begun.items()}
@@ -56,12 +61,12 @@ class IndexStore:
         return whole
 
     def _still_true(self, session: Session, videos: Collection[str]) -> Iterator[Basis]:
-        keys = kept_keys(session, videos)
+        keys = cached_index_keys(session, videos)
         now = stamps(session, {video: through for video, (_, through) in keys.items()})
         for video, (key, through) in keys.items():
             since = now[video].lines
             if key == key_of(since, self._step_ms):
-                yield Basis(video, since, through, superseded(session, video), self._fetch)
+                yield Basis(video, since, through, superseded_memories(session, video), self._fetch)
 
     def put(self, indexes: Iterable[VideoIndex]) -> None:
         """Keep what is not kept yet or has grown by much."""
@@ -72,7 +77,7 @@ class IndexStore:
                 kept = CachedIndex(key_of(one.since, self._step_ms), one.through, as_bytes(one))
                 # Where nothing can be written, searching goes on as it did.
                 with suppress(*FAILURES), self._store.begin() as session:
-                    keep_index(session, one.video, version_of(one.since), kept)
+                    cache_index(session, one.video, version_of(one.since), kept)
 
     def _fetch(self, ids: Sequence[int]) -> tuple[Ints, Matrix]:
-        return self._store.glance(partial(vectors_of, ids=ids))
+        return self._store.run_read_only(partial(vectors_of, ids=ids))

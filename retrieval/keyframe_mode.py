@@ -9,7 +9,7 @@ import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.events import Segment
-from domain.object_words import counted, listing, plural
+from domain.object_words import count_objects, describe_counts, pluralise
 from domain.time import TimeSpan
 from retrieval.closeness import faded
 from retrieval.moments import line_scores, lines_of
@@ -64,7 +64,7 @@ def describe(album: Album, frame: KeyframeOnClip, names: Mapping[str, str], hear
     things = [thing for thing in album.on.objects if thing.time_ms == frame.time_ms]
     parts = [frame.description or ""]
     parts += [f"in view: {', '.join(who)}"] if who else []
-    parts += [f"seen: {listing(counted(things))}"] if things else []
+    parts += [f"seen: {describe_counts(count_objects(things))}"] if things else []
     parts += [f"text on screen: {' / '.join(read)}"] if read else []
     parts += [f"at that time: {heard}"] if heard else []
     return "; ".join(part for part in parts if part) or "nothing was recognised on it"
@@ -179,7 +179,7 @@ def _on_it(sought: QueryContext, album: Album, frame: KeyframeOnClip) -> float:
     """The share of the query's words that stand on a frame or name a thing on it, in [0, 1]."""
     shown = [text for time, text in album.on.texts if time == frame.time_ms]
     labels = [thing.label for thing in album.on.objects if thing.time_ms == frame.time_ms]
-    words = set(terms(" ".join([*shown, *labels, *map(plural, labels)])))
+    words = set(terms(" ".join([*shown, *labels, *map(pluralise, labels)])))
     return len(sought.words & words) / max(1, len(sought.words))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from domain.memories import credited
+from domain.memories import with_attribution
 from domain.people import TAG, Character
 from people.clip_people import in_place_of
 from retrieval.terms import STOP, plain_words, terms
@@ -137,7 +137,7 @@ def told(line: StoredLine, names: Mapping[str, str]) -> str:
     if line.source == "read" and line.kind == "episodic":
         return f"On screen: {text}"
     speaker = names.get(line.speaker, line.speaker) if line.speaker else None
-    return credited(text, line.source, speaker)
+    return with_attribution(text, line.source, speaker)
 
 
 def readable(line: StoredLine, names: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from domain.choices import AblationStage
 from domain.events import Edge, Segment
 from domain.ranking import Aim, Extract, Ranking
 from domain.settings import Settings
-from domain.texts import storable
+from domain.texts import make_storable
 from domain.view import MemoryView, Scope
 from models.ports import Reranker
 from retrieval.closeness import Yardstick, yardstick
@@ -40,7 +40,7 @@ from retrieval.view_index import ViewIndex, panorama
 from store.database import Store
 from store.queries.memories import strengths
 from store.queries.on_clips import KeyframeOnClip, frame_vectors, on_clips
-from store.queries.search import edges_at, mentions
+from store.queries.search import edges_of_segment, memories_mentioning
 from store.queries.stamps import Stamp
 from store.queries.videos import video_state
 from telemetry import tracing
@@ -210,9 +210,9 @@ class Retrievers:
         if not passages:
             return ()
         if self._tools.reranker is not None:
-            scores = self._tools.reranker.scores(storable(claim), list(passages))
+            scores = self._tools.reranker.scores(make_storable(claim), list(passages))
             return tuple(round(float(score), SUPPORT_DIGITS) for score in scores)
-        vectors = self._tools.text.embed([storable(claim), *passages])
+        vectors = self._tools.text.embed([make_storable(claim), *passages])
         near = self._measure().nearness
         return tuple(
             round(near(float(vector @ vectors[0])), SUPPORT_DIGITS) for vector in vectors[1:]
@@ -247,7 +247,9 @@ class Retrievers:
         for video, numbers in lines.items():
             scope = seen.scope(video)
             as_of = scope.last_clip if scope else 0
-            found = self._store.glance(partial(strengths, memory_ids=[*numbers], as_of=as_of))
+            found = self._store.run_read_only(
+                partial(strengths, memory_ids=[*numbers], as_of=as_of)
+            )
             again |= {numbers[memory]: count for memory, count in found.items()}
         return again
 
@@ -262,7 +264,7 @@ class Retrievers:
     def sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> QueryContext:
         """A search made ready: what is in view, and how relevant all of it is."""
         looked = self._cache.look(view.scopes)
-        asked = PreparedQuestion(storable(text), options, _seconds(view), looked.cast)
+        asked = PreparedQuestion(make_storable(text), options, _seconds(view), looked.cast)
         seen = self._panorama(view, looked.indexes)
         vectors, field = self._weighed(asked, seen)
         return QueryContext(
@@ -350,7 +352,7 @@ class Retrievers:
         scope = seen.scope(video)
         if scope is None:
             return np.zeros(0, dtype=np.int64)
-        ids = self._store.glance(partial(mentions, scope=scope, tags=tags))
+        ids = self._store.run_read_only(partial(memories_mentioning, scope=scope, tags=tags))
         return seen.lines_with(video, ids)
 
     def _albums(self, sought: QueryContext, focus: Segment | None) -> list[Album]:
@@ -362,7 +364,7 @@ class Retrievers:
         ]
 
     def _album(self, sought: QueryContext, scope: Scope, clips: Sequence[int]) -> Album:
-        found = self._store.glance(partial(on_clips, scope=scope, clips=clips))
+        found = self._store.run_read_only(partial(on_clips, scope=scope, clips=clips))
         return Album(scope.video, found, self._likeness(sought, scope.video, found.frames))
 
     @property
@@ -398,8 +400,8 @@ class _EdgesOf:
         known = next(one.edges for one in self._sought.woven.views if one.video == segment.video)
         if segment.id not in known:
             scope = self._sought.scope(segment.video)
-            known[segment.id] = self._store.glance(
-                partial(edges_at, scope=scope, segment=segment.id)
+            known[segment.id] = self._store.run_read_only(
+                partial(edges_of_segment, scope=scope, segment=segment.id)
             )
         return known[segment.id]
 

@@ -9,7 +9,7 @@ from domain.asking import Mode
 from domain.errors import InputError
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.queries.videos import find_video, list_videos
 
 if TYPE_CHECKING:
@@ -48,5 +48,5 @@ def search_once(
         names = [find_video(session, name).id for name in videos] or list(titles)
         if not names:
             raise InputError("nothing has been watched yet: homer ingest FILE")
-        view = view_of(session, names, as_of_ms)
+        view = memory_view(session, names, as_of_ms)
     return retrievers.search(view, mode, query, focus), titles

@@ -25,7 +25,7 @@ from store.private_files import create_private
 from telemetry import redaction
 from telemetry.logs import log_path
 from telemetry.tracing import unnamed
-from views.originals import original_of
+from views.originals import original_file
 
 if TYPE_CHECKING:
     from models.profile import ChatSpec, Profile
@@ -64,7 +64,9 @@ ABOUT = {
 }
 
 
-def write_bundle(home: Home, profile: Profile, checks: Iterable[Check], path: Path) -> list[str]:
+def write_bug_report(
+    home: Home, profile: Profile, checks: Iterable[Check], path: Path
+) -> list[str]:
     """Write the zip; return a line for each file in it.
 
     Raises:
@@ -190,7 +192,7 @@ def _store_parts(home: Home) -> Iterator[tuple[str, str]]:
 
 def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
     """Describe a video by its numbers, and by its file's codecs if that can be opened."""
-    file = original_of(home, outline.id, outline.path)
+    file = original_file(home, outline.id, outline.path)
     return {
         "id": unnamed(outline.id),
         **outline.facts,

@@ -36,7 +36,7 @@ LOG_LIMIT = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class DaemonProcess:
     """A process that was started: ``began`` tells it from a later one with the same id.
 
     ``settings`` is the digest given to `Daemon` when the process was started.
@@ -87,7 +87,7 @@ class Daemon:
         running = self._running()
         return running.address if running and self._answers(running) else None
 
-    def running(self) -> Running | None:
+    def running(self) -> DaemonProcess | None:
         """Return the process, or None where it does not run."""
         return self._running()
 
@@ -117,7 +117,9 @@ class Daemon:
         with self._lock():
             return self._kill()
 
-    def _launch(self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]) -> Running:
+    def _launch(
+        self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]
+    ) -> DaemonProcess:
         port = self._free_port()
         with log_file(self.log) as log:
             process = subprocess.Popen(
@@ -130,13 +132,13 @@ class Daemon:
                 start_new_session=True,
             )
         began = psutil.Process(process.pid).create_time()
-        running = Running(process.pid, began, port, self._host, self._settings)
+        running = DaemonProcess(process.pid, began, port, self._host, self._settings)
         partial = self._file.with_suffix(".new")
         partial.write_text(json.dumps(asdict(running)))
         partial.replace(self._file)
         return running
 
-    def _wait(self, running: Running) -> bool:
+    def _wait(self, running: DaemonProcess) -> bool:
         """Wait until the server answers; return False if it died or did not answer in time."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end and _process(running) is not None:
@@ -145,7 +147,7 @@ class Daemon:
             time.sleep(0.1)
         return False
 
-    def _answers(self, running: Running) -> bool:
+    def _answers(self, running: DaemonProcess) -> bool:
         # Requests to this machine must not go through a proxy of the environment.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
@@ -168,17 +170,17 @@ class Daemon:
         psutil.wait_procs(remaining, timeout=STOP_S)
         return True
 
-    def _running(self) -> Running | None:
+    def _running(self) -> DaemonProcess | None:
         running = self._read()
         is_current = running is not None and running.settings == self._settings
         return running if is_current and _process(running) is not None else None
 
-    def _read(self) -> Running | None:
+    def _read(self) -> DaemonProcess | None:
         try:
             row = json.loads(self._file.read_text())
             host, settings = str(row.get("host", HOST)), str(row.get("settings", ""))
             pid, began, port = int(row["pid"]), float(row["began"]), int(row["port"])
-            return Running(pid, began, port, host, settings)
+            return DaemonProcess(pid, began, port, host, settings)
         except (OSError, ValueError, TypeError, KeyError, OverflowError, AttributeError):
             return None
 
@@ -197,12 +199,12 @@ class Daemon:
             yield
 
 
-def alive(running: Running) -> bool:
+def is_process_alive(running: DaemonProcess) -> bool:
     """Check whether the process that was started still runs."""
     return _process(running) is not None
 
 
-def _process(running: Running | None) -> psutil.Process | None:
+def _process(running: DaemonProcess | None) -> psutil.Process | None:
     """Return the process that was started, unless it has ended."""
     if running is None:
         return None

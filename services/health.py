@@ -36,7 +36,7 @@ class Check:
     warning: bool = False
 
 
-def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
+def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     """Check everything that the profile needs."""
     yield Check("home", True, str(home.root))
     # Checked first: opening the library makes the folders that it uses private.
@@ -53,9 +53,9 @@ def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 def _private(home: Home) -> Check:
     """Check whether group or others can read any file of the data directory."""
-    from store.private_files import exposed
+    from store.private_files import find_exposed
 
-    readable = exposed(home.places())
+    readable = find_exposed(home.places())
     first = next(readable, None)
     if first is None:
         return Check("private", True, "its owner alone can read it")
@@ -156,7 +156,7 @@ FOLDER = "A file of a schedule"
 
 
 @dataclass(frozen=True)
-class Trouble:
+class RecentFailure:
     """Something that went wrong: where, when, and the message."""
 
     where: str
@@ -167,7 +167,7 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class Space:
+class DiskSpace:
     """Bytes of the database and of the images, and those free and in all on the disk."""
 
     database: int
@@ -188,35 +188,35 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def space(store: Store) -> Space:
+def disk_space(store: Store) -> DiskSpace:
     """Return the disk usage."""
-    from store.queries.blobs import size_of_blobs
+    from store.queries.blobs import blob_bytes
     from store.queries.failures import database_bytes
 
     disk = shutil.disk_usage(store.home.root)
     with store.begin() as session:
-        return Space(database_bytes(session), size_of_blobs(session), disk.free, disk.total)
+        return DiskSpace(database_bytes(session), blob_bytes(session), disk.free, disk.total)
 
 
-def troubles(store: Store, limit: int = 20) -> list[Trouble]:
+def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
     """Return clips, questions and files of watched folders that failed, the latest first."""
-    from store.queries.failures import failed_clips, failed_runs
-    from store.queries.schedules import refused
+    from store.queries.failures import recent_failed_clips, recent_failed_runs
+    from store.queries.schedules import failed_items
 
     with store.begin(snapshot=True) as session:
-        clips = failed_clips(session, limit)
-        runs = failed_runs(session, limit)
-        files = refused(session, limit)
+        clips = recent_failed_clips(session, limit)
+        runs = recent_failed_runs(session, limit)
+        files = failed_items(session, limit)
     failures = [
-        Trouble(f"{clip.title}, clip {clip.clip}", clip.at, clip.told, video=clip.video)
+        RecentFailure(f"{clip.title}, clip {clip.clip}", clip.at, clip.told, video=clip.video)
         for clip in clips
     ]
-    failures += [Trouble(run.question, run.at, run.told, trajectory=run.id) for run in runs]
-    failures += [Trouble(FOLDER, failure.at, failure.told) for failure in files]
+    failures += [RecentFailure(run.question, run.at, run.told, trajectory=run.id) for run in runs]
+    failures += [RecentFailure(FOLDER, failure.at, failure.told) for failure in files]
     return sorted(failures, key=lambda failure: failure.at, reverse=True)[:limit]
 
 
-def services(home: Home) -> dict[str, str | None]:
+def service_addresses(home: Home) -> dict[str, str | None]:
     """Return the URLs of Homer's servers; None where they do not run."""
     from services.prefect import PrefectServer
 

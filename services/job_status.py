@@ -30,19 +30,19 @@ class JobState(StrEnum):
     UNKNOWN = "unknown"
 
 
-def tell_end(path: Path, code: int) -> None:
+def write_exit_code(path: Path, code: int) -> None:
     """Write down the exit code of a job."""
     with suppress(OSError):
         path.write_text(str(code))
 
 
-def tell_asked(path: Path) -> None:
+def write_stop_request(path: Path) -> None:
     """Write down that a job was asked to stop, unless it has ended already."""
     with suppress(OSError), path.open("x") as file:
         file.write(str(STOPPED))
 
 
-def stage_at_end(path: Path) -> JobState:
+def state_at_end(path: Path) -> JobState:
     """Return the state of a job whose process is gone."""
     try:
         code = int(path.read_text())

@@ -8,12 +8,12 @@ import threading
 import time
 
 from store.home import Home
-from store.usage import LOOK_EVERY_S, IdleClock
+from store.usage import POLL_INTERVAL_S, IdleClock
 
 STOP_TIMEOUT_S = 15.0
 
 
-def stop_by_itself(home: Home, idle_s: float | None = None) -> IdleClock:
+def stop_when_unused(home: Home, idle_s: float | None = None) -> IdleClock:
     """Stop this process when its data directory is gone, or unused for ``idle_s``.
 
     Args:
@@ -30,7 +30,7 @@ def stop_by_itself(home: Home, idle_s: float | None = None) -> IdleClock:
 
 def _watch(clock: IdleClock, idle_s: float | None) -> None:
     while True:
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
         if clock.is_gone():
             _end()
         if idle_s is not None and clock.idle_s() > idle_s:

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 from services.daemon import Daemon
-from services.prefect_login import SERVER_VARIABLE, VARIABLE, known_login, login
+from services.prefect_login import SERVER_VARIABLE, VARIABLE, ensure_login, read_login
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.private_files import mend
-from store.usage import Hold
+from store.private_files import restrict_exposed
+from store.usage import UsageLock
 
 DATABASE = "prefect"
 
@@ -45,11 +45,11 @@ class PrefectServer:
         Raises:
             SetupError: one of them does not start, or its login cannot be stored.
         """
-        with Hold(self._home):  # Waits for an idle server that is stopping.
+        with UsageLock(self._home):  # Waits for an idle server that is stopping.
             return self.address() or self._start()
 
     def _start(self) -> str:
-        secret = login(self._home)
+        secret = ensure_login(self._home)
         postgres = EmbeddedPostgres(self._home)
         postgres.start()
         url = _for_asyncpg(postgres.ensure_database(DATABASE))
@@ -60,9 +60,9 @@ class PrefectServer:
             SERVER_VARIABLE: secret,
             VARIABLE: secret,
         }
-        address = self._daemon().start(_command, {**environment(self._home), **server})
+        address = self._daemon().start(_command, {**prefect_environment(self._home), **server})
         # Prefect copies its pages with the file modes of its package.
-        mend([self._home.root / "prefect"])
+        restrict_exposed([self._home.root / "prefect"])
         return address
 
     def stop(self) -> bool:
@@ -71,11 +71,11 @@ class PrefectServer:
 
     def _daemon(self) -> Daemon:
         """Return its daemon; a server with another login or none counts as not running."""
-        digest = hashlib.sha256((known_login(self._home) or "").encode()).hexdigest()
+        digest = hashlib.sha256((read_login(self._home) or "").encode()).hexdigest()
         return Daemon(self._home, "prefect", "/api/health", settings=digest)
 
 
-def environment(home: Home) -> dict[str, str]:
+def prefect_environment(home: Home) -> dict[str, str]:
     """Return Prefect's environment variables, for the server and for the flows' processes.
 
     The directory for its pages is set because by default it writes into its own package.

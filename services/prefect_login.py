@@ -21,7 +21,7 @@ def login_file(home: Home) -> Path:
     return home.root / "prefect" / "login"
 
 
-def login(home: Home) -> str:
+def ensure_login(home: Home) -> str:
     """Return the login of a data directory's server; create it if there is none.
 
     A login that others could read, or a damaged one, is replaced.
@@ -31,14 +31,14 @@ def login(home: Home) -> str:
     """
     path = login_file(home)
     try:
-        return known_login(home) or _create_login(home)
+        return read_login(home) or _create_login(home)
     except OSError as error:
         raise SetupError(
             f"the login of Prefect's server cannot be kept in {path}: {error.strerror or error}"
         ) from error
 
 
-def known_login(home: Home) -> str | None:
+def read_login(home: Home) -> str | None:
     """Read the login; None if there is none, or if others could read it."""
     path = login_file(home)
     try:
@@ -65,7 +65,7 @@ def login_for(home: Home, api: str) -> str | None:
 
     own = PrefectServer(home).address()
     if own is not None and api.rstrip("/") == f"{own}/api":
-        return login(home)
+        return ensure_login(home)
     return os.environ.get(VARIABLE)
 
 
@@ -84,6 +84,6 @@ def _create_login(home: Home) -> str:
             return text
         with suppress(FileExistsError):
             os.link(partial, path)
-        return known_login(home) or text
+        return read_login(home) or text
     finally:
         partial.unlink(missing_ok=True)

@@ -5,7 +5,8 @@ sites: other users and web pages can reach every port of this machine.
 
 From 2.1 on SQLAlchemy refuses a bulk insert with a hybrid property that has no setter for it;
 before, it ignored the property. Prefect 3.8 inserts scheduled runs that way, so without
-``pass_over_state`` no scheduled run would ever start. Prefect 3.9.1 omits the property itself.
+``omit_state_in_bulk_inserts`` no scheduled run would ever start. Prefect 3.9.1 omits the
+property itself.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.origins import same_site
 from services.prefect_login import SERVER_VARIABLE
-from store.private_files import keep_private
+from store.private_files import set_private_umask
 
 OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH = "/api/health"
@@ -37,7 +38,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class OriginGuard:
     """Middleware that refuses requests for other hosts and from pages of other sites.
 
     Args:
@@ -89,10 +90,10 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
     import uvicorn
     from prefect.server.api.server import create_app
 
-    pass_over_state()
+    omit_state_in_bulk_inserts()
     used = _stop_when_idle() if stop_idle else lambda: None
     uvicorn.run(
-        Guard(create_app(final=True), [*OWN_NAMES, *names], used),
+        OriginGuard(create_app(final=True), [*OWN_NAMES, *names], used),
         host=host,
         port=port,
         log_level="warning",
@@ -101,15 +102,15 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
 
 
 def _stop_when_idle() -> Callable[[], None]:
-    from services.lifetime import stop_by_itself
+    from services.lifetime import stop_when_unused
     from store.home import Home
     from store.usage import idle_limit_s
 
     home = Home.default()
-    return stop_by_itself(home, idle_limit_s(home)).touch
+    return stop_when_unused(home, idle_limit_s(home)).touch
 
 
-def pass_over_state() -> None:
+def omit_state_in_bulk_inserts() -> None:
     """Omit the state of runs from bulk inserts, since it has a table of its own."""
     from prefect.server.database.orm_models import FlowRun, TaskRun
 
@@ -167,7 +168,7 @@ def main() -> None:
         arguments.error(
             f"set {SERVER_VARIABLE} to USER:SECRET: without it anybody could run commands"
         )
-    keep_private()
+    set_private_umask()
     serve(options.host, options.port, [name.lower() for name in options.name], options.stop_idle)
 
 

@@ -2,7 +2,7 @@
 
 A run is labelled with its process; at the start of a flow the processes of this machine's runs are
 checked. Runs of other machines are not changed. Import this module only after Prefect's environment
-is set (``services.prefect.environment``).
+is set (``services.prefect.prefect_environment``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
-from services.library_tag import pool_of, tag_of
+from services.library_tag import library_tag_name, work_pool_name
 from store.host_identity import HostIdentity
 
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
@@ -43,7 +43,7 @@ GONE = "its process is gone"
 PAGE = 200
 
 
-def claim_run() -> None:
+def label_run() -> None:
     """Label the current flow run, if there is one, with its process."""
     context = FlowRunContext.get()
     run = context.flow_run if context else None
@@ -53,16 +53,16 @@ def claim_run() -> None:
             client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{getpid()}")
 
 
-def mark_killed(library: str, tag: str) -> None:
+def mark_killed_runs(library: str, tag: str) -> None:
     """Mark a library's running runs of a tag; the caller's lock shows that they are dead.
 
     Another library on the same server may watch the same video.
     """
     with get_client(sync_client=True) as client:
-        _mark(client, _unfinished(client, [StateType.RUNNING], [tag, tag_of(library)]))
+        _mark(client, _unfinished(client, [StateType.RUNNING], [tag, library_tag_name(library)]))
 
 
-def mark_gone(library: str, now: datetime | None = None) -> list[UUID]:
+def mark_dead_runs(library: str, now: datetime | None = None) -> list[UUID]:
     """Mark the runs of this machine whose process is gone, and return their ids.
 
     Args:
@@ -72,13 +72,15 @@ def mark_gone(library: str, now: datetime | None = None) -> list[UUID]:
     with get_client(sync_client=True) as client:
         unfinished = _unfinished(client, UNFINISHED)
         dead = [
-            run for run in unfinished if is_gone(run, pool_of(library), now or datetime.now(UTC))
+            run
+            for run in unfinished
+            if is_dead_run(run, work_pool_name(library), now or datetime.now(UTC))
         ]
         _mark(client, dead)
     return [run.id for run in dead]
 
 
-def is_gone(run: FlowRun, pool: str, now: datetime) -> bool:
+def is_dead_run(run: FlowRun, pool: str, now: datetime) -> bool:
     """Check whether a run's process is gone, or whether a pending run of ``pool`` was abandoned."""
     if run.state_type == StateType.PENDING and run.start_time is None:
         since = run.state.timestamp if run.state else run.created

@@ -19,7 +19,7 @@ Shares = Mapping[ComparisonKey, Share]
 """How often answers are right, by what makes them comparable."""
 
 
-def hurts(given: Sequence[ComparedAnswer], own_shares: Shares, all_shares: Shares) -> bool:
+def is_harmful(given: Sequence[ComparedAnswer], own_shares: Shares, all_shares: Shares) -> bool:
     """Check whether a skill does harm.
 
     Args:

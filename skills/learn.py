@@ -14,7 +14,7 @@ from domain.base import Frozen
 from domain.errors import InputError, ModelError
 from domain.skills import JudgedTrajectory, Pattern, Skill
 from domain.trajectory import Event, EvidenceRetrieved, QuestionAsked
-from skills.bans import hurts, shares
+from skills.bans import is_harmful, shares
 from skills.review import review
 from skills.signals import course_of, signals
 from skills.writer import Example, SkillWriter, Words
@@ -52,14 +52,14 @@ def judge(store: Store, judged: JudgedTrajectory) -> None:
         learning.put_judgement(session, judged)
 
 
-def judgement(store: Store, trajectory: str) -> bool | None:
+def recorded_judgement(store: Store, trajectory: str) -> bool | None:
     """Return whether an answer was judged right; None without a judgement."""
     with store.begin() as session:
         row = learning.judgement_of(session, trajectory)
     return row.right if row else None
 
 
-def waiting(store: Store) -> int:
+def count_waiting(store: Store) -> int:
     """Count the judged answers that were not learned from yet."""
     with store.begin() as session:
         return learning.count_unlearned(session)
@@ -68,7 +68,7 @@ def waiting(store: Store) -> int:
 def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
     """Learn from at most one batch of newly judged answers."""
     with store.begin() as session:
-        batch = learning.unlearned(session, BATCH)
+        batch = learning.unlearned_judgements(session, BATCH)
         count = sum(_observe(session, judged) for judged in batch)
     faults.fault_point(faults.FaultPoint.OBSERVED)
     written, refused = _promote(store, writer, words)
@@ -104,7 +104,7 @@ def _attempts(events: Sequence[Event]) -> int:
 def _promote(store: Store, writer: SkillWriter, words: Words) -> tuple[list[Skill], list[str]]:
     """Make skills of the patterns that recur; failed ones are tried again next time."""
     with store.begin() as session:
-        recurring = learning.recurring(session, PROMOTED_AT, BATCH)
+        recurring = learning.recurring_patterns(session, PROMOTED_AT, BATCH)
     written: list[Skill] = []
     refused: list[str] = []
     for pattern, trajectories in recurring:
@@ -129,19 +129,19 @@ def _make_skill(
         ModelError: the skill could not be written.
     """
     with store.begin() as session:
-        known = learning.latest_of(session, pattern.name)
+        known = learning.latest_skill_version(session, pattern.name)
         examples = [_example(session, name) for name in trajectories]
-        names, answers = stored.known_names(session), learning.answers_of(session, trajectories)
+        names, answers = stored.names_of_people(session), learning.answers_of(session, trajectories)
     draft = writer.write(pattern, examples, known, words)
     skill = draft.model_copy(update={"version": known.version + 1 if known else 1})
     if faults_found := review(skill, names, answers):
         raise InputError("; ".join(faults_found))
     with store.begin() as session:
         # The writer may have taken minutes, and a person may have stored one meanwhile.
-        if learning.latest_of(session, pattern.name) != known:
+        if learning.latest_skill_version(session, pattern.name) != known:
             raise InputError("it was changed while it was written: the next run writes it anew")
-        stored.add(session, skill)
-        learning.link(session, pattern, trajectories, skill)
+        stored.add_version(session, skill)
+        learning.link_observations(session, pattern, trajectories, skill)
     faults.fault_point(faults.FaultPoint.SKILL_WRITTEN)
     return skill
 
@@ -158,14 +158,16 @@ def _example(session: Session, trajectory: str) -> Example:
 
 def _ban(session: Session) -> list[str]:
     """Ban the harmful skills in use; what they are compared with is computed once for all."""
-    answers = {comparable.trajectory: comparable for comparable in learning.comparable(session)}
-    all_shares, given = shares(answers.values()), stored.given(session)
+    answers = {
+        comparable.trajectory: comparable for comparable in learning.comparable_answers(session)
+    }
+    all_shares, given = shares(answers.values()), stored.trajectories_by_skill(session)
     banned = []
-    for row in stored.latest(session):
+    for row in stored.latest_versions(session):
         uses = [use for use in given.get(row.skill.name, ()) if use.trajectory in answers]
         own_shares = shares(answers[name] for name in {use.trajectory for use in uses})
         current = [answers[u.trajectory] for u in uses if u.version == row.skill.version]
-        if not row.banned and hurts(current, own_shares, all_shares):
+        if not row.banned and is_harmful(current, own_shares, all_shares):
             stored.set_banned(session, row.skill.name, banned=True)
             banned.append(row.skill.name)
     return banned

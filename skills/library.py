@@ -14,7 +14,7 @@ from domain.skills import RoutedSkill, Skill
 from skills.review import review
 from skills.route import Vectors, route
 from store.queries import skills as stored
-from store.queries.learning import made_of
+from store.queries.learning import source_trajectories
 
 if TYPE_CHECKING:
     from models.ports import TextEmbedder
@@ -29,7 +29,7 @@ class Models(Protocol):
         """Return the sentence embedder."""
 
 
-class KeptSkill(Frozen):
+class LibrarySkill(Frozen):
     """A stored skill: its latest version, and how often questions were given it."""
 
     skill: Skill
@@ -37,64 +37,64 @@ class KeptSkill(Frozen):
     uses: int
 
 
-def list_skills(store: Store) -> list[KeptSkill]:
+def list_skills(store: Store) -> list[LibrarySkill]:
     """Return all skills by name, each in its latest version."""
     with store.begin() as session:
-        uses = stored.uses(session)
+        uses = stored.count_uses_by_skill(session)
         return [
-            KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
-            for row in stored.latest(session)
+            LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
+            for row in stored.latest_versions(session)
         ]
 
 
-def page_of_skills(
+def list_skills_page(
     store: Store, offset: int, limit: int, words: str = ""
-) -> tuple[list[KeptSkill], int]:
+) -> tuple[list[LibrarySkill], int]:
     """Return a page of the skills by name, and their total; ``words`` filters them."""
     with store.begin(snapshot=True) as session:
-        rows = stored.latest(session, offset, limit, words)
-        uses = stored.uses(session, [row.skill.name for row in rows])
+        rows = stored.latest_versions(session, offset, limit, words)
+        uses = stored.count_uses_by_skill(session, [row.skill.name for row in rows])
         total = stored.count_skills(session, words)
     page = [
-        KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
+        LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
         for row in rows
     ]
     return page, total
 
 
-def find_skill(store: Store, name: str) -> KeptSkill:
+def find_skill(store: Store, name: str) -> LibrarySkill:
     """Find a skill by name.
 
     Raises:
         NotFound: there is no skill of that name.
     """
     with store.begin(snapshot=True) as session:
-        row = stored.find(session, name)
-        uses = stored.uses(session, [name]) if row else {}
+        row = stored.find_skill(session, name)
+        uses = stored.count_uses_by_skill(session, [name]) if row else {}
     if row is None:
         raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
-    return KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(name, 0))
+    return LibrarySkill(skill=row.skill, banned=row.banned, uses=uses.get(name, 0))
 
 
 def versions_of(store: Store, name: str) -> list[Skill]:
     """Return all versions of a skill, oldest first."""
     with store.begin() as session:
-        return stored.versions(session, name)
+        return stored.skill_versions(session, name)
 
 
-def given_to(store: Store, name: str, most: int = 20) -> list[str]:
+def trajectories_given(store: Store, name: str, most: int = 20) -> list[str]:
     """Return the latest trajectories whose question was given a skill, newest first."""
     with store.begin() as session:
-        return stored.given_to(session, name, most=most)
+        return stored.trajectories_given(session, name, most=most)
 
 
-def learned_from(store: Store, name: str) -> list[str]:
+def trajectories_learned_from(store: Store, name: str) -> list[str]:
     """Return the trajectories a skill was learned from; none if a person wrote it."""
     with store.begin() as session:
-        return made_of(session, name)
+        return source_trajectories(session, name)
 
 
-def put_in(store: Store, skills: Sequence[Skill]) -> list[Skill]:
+def store_skills(store: Store, skills: Sequence[Skill]) -> list[Skill]:
     """Store skills, all or none; a known name gets a new version.
 
     A skill equal to its latest version is skipped.
@@ -106,17 +106,17 @@ def put_in(store: Store, skills: Sequence[Skill]) -> list[Skill]:
         InputError: a skill does not pass the review; says each fault.
     """
     with store.begin() as session:
-        names = stored.known_names(session)
+        names = stored.names_of_people(session)
         faults = [f"{skill.name}: {fault}" for skill in skills for fault in review(skill, names)]
         if faults:
             raise InputError("not kept: " + "; ".join(faults))
-        latest = {skill.skill.name: skill.skill for skill in stored.latest(session)}
+        latest = {skill.skill.name: skill.skill for skill in stored.latest_versions(session)}
         fresh = []
         for skill in skills:
             known = latest.get(skill.name)
             versioned = skill.model_copy(update={"version": known.version + 1 if known else 1})
             if known is None or versioned.model_copy(update={"version": known.version}) != known:
-                stored.add(session, versioned)
+                stored.add_version(session, versioned)
                 latest[versioned.name] = versioned
                 fresh.append(versioned)
         return fresh
@@ -145,7 +145,7 @@ class SkillLibrary:
     def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
         """Return the skills for a question; see ``skills.route.route``."""
         with self._store.begin() as session:
-            usable = [row.skill for row in stored.latest(session) if not row.banned]
+            usable = [row.skill for row in stored.latest_versions(session) if not row.banned]
         if not usable:
             return ()
         with self._lock:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from domain.errors import ModelError
 from domain.skills import Pattern, Skill
-from domain.texts import visible
+from domain.texts import strip_invisible
 from models.chat import ChatReply
 from models.messages import Message, user
 from models.reply_schema import pinned
@@ -81,4 +81,4 @@ def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) 
 
 def _quoted(text: str) -> str:
     """Put a text on one line that cannot close the marks around it."""
-    return " ".join(visible(text).translate(_BRACKETS).split())[:LINE]
+    return " ".join(strip_invisible(text).translate(_BRACKETS).split())[:LINE]

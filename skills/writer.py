@@ -81,7 +81,7 @@ class LocalSkillWriter:
         self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
     ) -> Skill:
         """Write the skill for a pattern; the same examples give the same skill."""
-        triggers = common(examples, words)
+        triggers = common_words(examples, words)
         about = f", such as those about {', '.join(triggers)}" if triggers else ""
         kind = pattern.question_type.replace("_", " ")
         return Skill(
@@ -92,13 +92,13 @@ class LocalSkillWriter:
             triggers=triggers,
             instructions=ADVICE[pattern.signal],
             policy=Policy(
-                modes=winning(examples) if pattern.signal.value.endswith("_win") else (),
+                modes=winning_modes(examples) if pattern.signal.value.endswith("_win") else (),
                 split=SPLITS.get(pattern.signal),
             ),
         )
 
 
-def common(examples: Sequence[Example], words: Words) -> tuple[str, ...]:
+def common_words(examples: Sequence[Example], words: Words) -> tuple[str, ...]:
     """Return the words that at least half of the questions have, most frequent first."""
     counted = Counter(
         word for example in examples for word in dict.fromkeys(words(example.question))
@@ -107,7 +107,7 @@ def common(examples: Sequence[Example], words: Words) -> tuple[str, ...]:
     return tuple(sorted(shared, key=lambda word: (-counted[word], word))[:TRIGGERS])
 
 
-def winning(examples: Sequence[Example]) -> tuple[Mode, ...]:
+def winning_modes(examples: Sequence[Example]) -> tuple[Mode, ...]:
     """Return the beginning of a search that most examples share; empty if they differ."""
     starts = Counter(example.modes[:LONGEST] for example in examples if example.modes)
     best = sorted(starts.items(), key=lambda pair: (-pair[1], pair[0]))[:1]

@@ -23,13 +23,13 @@ from pydantic import Field, NonNegativeInt, ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.limits import LIMITS, MB, ImportLimits
-from store.atomic_files import whole_file
-from store.zips import damage_told, long_line, open_zip, too_large
+from domain.limits import DEFAULT_LIMITS, MB, ImportLimits
+from store.atomic_files import atomic_file
+from store.zips import line_too_long, open_zip, report_damage, too_large
 
-WHAT = "back-up"
-MANIFEST = "manifest.json"
-IMAGES = "images.tar"
+KIND = "back-up"
+MANIFEST_MEMBER = "manifest.json"
+IMAGES_MEMBER = "images.tar"
 BLOCK = 1 << 20
 MANIFEST_LIMIT = 16 << 20
 HIGHEST_ID = 1 << 53
@@ -128,12 +128,12 @@ class ArchiveWriter:
     def close(self, manifest: Manifest) -> None:
         """Write the manifest."""
         text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False)
-        with self.part(MANIFEST) as file:
+        with self.part(MANIFEST_MEMBER) as file:
             file.write(text.encode())
 
 
 @contextmanager
-def new_archive(out: Path) -> Iterator[ArchiveWriter]:
+def create_archive(out: Path) -> Iterator[ArchiveWriter]:
     """Create a back-up file, atomically: it is complete or absent.
 
     Raises:
@@ -141,14 +141,14 @@ def new_archive(out: Path) -> Iterator[ArchiveWriter]:
     """
     if out.exists():
         raise InputError(f"{out} is there already: name a new file")
-    with whole_file(out) as temporary, ZipFile(temporary, "w", compresslevel=1) as archive:
+    with atomic_file(out) as temporary, ZipFile(temporary, "w", compresslevel=1) as archive:
         yield ArchiveWriter(archive)
 
 
 class BackupArchive:
     """A reader of a back-up. The file is untrusted: only parts named in the manifest are read."""
 
-    def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
+    def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = DEFAULT_LIMITS) -> None:
         self._path, self._zip, self._limits = path, archive, limits
         self.manifest = self._read_manifest()
 
@@ -158,8 +158,8 @@ class BackupArchive:
         Raises:
             InputError: The file is damaged or altered, or exceeds a limit.
         """
-        with damage_told(self._path, WHAT):
-            names = [MANIFEST, *(part.name for part in self.manifest.parts())]
+        with report_damage(self._path, KIND):
+            names = [MANIFEST_MEMBER, *(part.name for part in self.manifest.parts())]
             if sorted(names) != sorted(self._zip.namelist()):
                 raise ValueError("other members than the manifest says")
             for part in self.manifest.parts():
@@ -175,7 +175,7 @@ class BackupArchive:
         for block in self.blocks(part):
             first, _end, _more = block.partition(b"\n")
             if line_length + len(first) > limit:
-                raise long_line(self._path, self._limits)
+                raise line_too_long(self._path, self._limits)
             line_length = (
                 len(block) - block.rfind(b"\n") - 1 if b"\n" in block else line_length + len(block)
             )
@@ -183,7 +183,7 @@ class BackupArchive:
 
     def blocks(self, part: BackupPart) -> Iterator[bytes]:
         """Yield the bytes of a part, at most ``BLOCK`` at a time."""
-        with damage_told(self._path, WHAT), self._zip.open(part.name) as file:
+        with report_damage(self._path, KIND), self._zip.open(part.name) as file:
             while block := file.read(BLOCK):
                 yield block
 
@@ -193,7 +193,7 @@ class BackupArchive:
         Raises:
             InputError: A blob does not match its name, or is too large.
         """
-        with damage_told(self._path, WHAT), self._zip.open(self.manifest.images.name) as file:
+        with report_damage(self._path, KIND), self._zip.open(self.manifest.images.name) as file:
             yield from read_images(file, self._check_image)
 
     def _check_image(self, size: int) -> None:
@@ -213,7 +213,7 @@ class BackupArchive:
             raise ValueError(f"{part.name} is not what it was")
 
     def _read_manifest(self) -> Manifest:
-        info = self._zip.getinfo(MANIFEST)
+        info = self._zip.getinfo(MANIFEST_MEMBER)
         if info.file_size > MANIFEST_LIMIT:
             raise ValueError("a manifest of that size")
         try:
@@ -226,14 +226,14 @@ class BackupArchive:
 
 
 @contextmanager
-def open_archive(path: Path, limits: ImportLimits = LIMITS) -> Iterator[BackupArchive]:
+def open_archive(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Iterator[BackupArchive]:
     """Open a back-up file for reading.
 
     Raises:
         InputError: It cannot be read, is not a back-up, is damaged, or exceeds a limit.
     """
-    with open_zip(path, WHAT, limits) as file:
-        with damage_told(path, WHAT):
+    with open_zip(path, KIND, limits) as file:
+        with report_damage(path, KIND):
             archive = BackupArchive(path, file, limits)
         yield archive
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ARRAY, BigInteger, ColumnElement, any_, cast
 
 
-def among(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
+def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
     """Return the condition that an integer column is one of ``values``.
 
     They are one array parameter, since Postgres takes at most 65 535 parameters.

@@ -16,7 +16,7 @@ from store.private_files import create_private
 
 
 @contextmanager
-def whole_file(out: Path) -> Iterator[Path]:
+def atomic_file(out: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces ``out`` when the block succeeds.
 
     The file is readable by its owner only, whatever the mode of a file that it replaces. Temporary

@@ -13,20 +13,20 @@ from domain import faults
 from domain.audit import Deed
 from domain.errors import DatabaseError
 from store.archive import (
-    IMAGES,
+    IMAGES_MEMBER,
     ArchiveWriter,
     BackupPart,
     Manifest,
     TablePart,
-    new_archive,
+    create_archive,
     write_images,
 )
 from store.database import Store
 from store.migrations import revision_of
 from store.progress import Megabytes, Progress
-from store.queries.audit import keeps_log, note
-from store.queries.backup import copy_out, count_rows, counters_of, plain_values, tables_of
-from store.queries.blobs import blobs_in_use, hold_blobs, library_of, size_of_blobs
+from store.queries.audit import has_audit_log, record_deed
+from store.queries.backup import copied_tables, copy_out, count_rows, read_counters, set_copy_format
+from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
 
 
 def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
@@ -40,15 +40,15 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
         DatabaseError: The database cannot be reached.
     """
     # The blobs are locked first, so that those in the snapshot cannot be removed.
-    with new_archive(out) as archive, store.begin() as locking:
-        hold_blobs(locking)
+    with create_archive(out) as archive, store.begin() as locking:
+        lock_blobs_shared(locking)
         with store.begin(snapshot=True) as session:
             manifest = _write_parts(store, session, archive, progress)
         archive.close(manifest)
         faults.fault_point(faults.FaultPoint.BACKUP_PLACING)
     with store.begin() as session:
-        if keeps_log(session):  # A library older than the audit log is backed up as it is.
-            note(session, Deed.BACKED_UP)
+        if has_audit_log(session):  # A library older than the audit log is backed up as it is.
+            record_deed(session, Deed.BACKED_UP)
     return manifest
 
 
@@ -56,7 +56,7 @@ def _write_parts(
     store: Store, session: Session, archive: ArchiveWriter, progress: Progress
 ) -> Manifest:
     connection = session.connection()
-    plain_values(connection)
+    set_copy_format(connection)
     tables = tuple(_write_tables(connection, archive, progress))
     faults.fault_point(faults.FaultPoint.BACKUP_ROWS)
     # A library without images needs its folder too, so that no other takes its id.
@@ -65,7 +65,7 @@ def _write_parts(
     faults.fault_point(faults.FaultPoint.BACKUP_IMAGES)
     return Manifest(
         revision=str(revision_of(connection)),
-        library=library_of(session),
+        library=own_library_id(session),
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         tables=tables,
         blobs=blobs,
@@ -77,7 +77,7 @@ def _write_parts(
 def _write_tables(
     connection: Connection, archive: ArchiveWriter, progress: Progress
 ) -> Iterator[TablePart]:
-    tables = tables_of(connection)
+    tables = copied_tables(connection)
     progress.start("rows", count_rows(connection, tables))
     for table in tables:
         with archive.part(f"tables/{table.schema or 'homer'}.{table.name}") as file:
@@ -87,7 +87,7 @@ def _write_tables(
             schema_name="checkpoints" if table.schema else "",
             table=table.name,
             columns=table.columns,
-            counters=counters_of(connection, table),
+            counters=read_counters(connection, table),
             rows=file.lines,
             part=file.manifest_entry(),
         )
@@ -97,7 +97,7 @@ def _write_blobs(
     store: Store, session: Session, archive: ArchiveWriter, progress: Progress
 ) -> tuple[int, BackupPart, list[str]]:
     """Write all blobs; return their count, their part, and those that could not be read."""
-    progress_mb = Megabytes(progress, "images, MB", size_of_blobs(session))
+    progress_mb = Megabytes(progress, "images, MB", blob_bytes(session))
     count, missing = 0, list[str]()
 
     def readable_blobs() -> Iterator[tuple[str, bytes]]:
@@ -112,6 +112,6 @@ def _write_blobs(
             progress_mb.step(len(data))
             yield sha, data
 
-    with archive.part(IMAGES, packed=False) as file:
+    with archive.part(IMAGES_MEMBER, packed=False) as file:
         write_images(file, readable_blobs())
     return count, file.manifest_entry(), missing

@@ -29,7 +29,7 @@ def unpack_halfvecs(packed: Iterable[bytes | None]) -> list[np.ndarray[Any, np.d
     return [np.frombuffer((data or b"")[4:], dtype=">f2").astype(np.float32) for data in packed]
 
 
-def take_ids(session: Session, table: str, count: int) -> list[int]:
+def allocate_ids(session: Session, table: str, count: int) -> list[int]:
     """Allocate the next ids of a table with an identity column ``id``."""
     query = "SELECT nextval(pg_get_serial_sequence(:table, 'id')) FROM generate_series(1, :count)"
     return list(session.scalars(text(query), {"table": table, "count": count}))

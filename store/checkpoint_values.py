@@ -20,13 +20,13 @@ _MSGPACK = "msgpack"
 _NO_VALUE = "empty"
 """LangGraph's format name for a channel without a value, which has no bytes."""
 
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 """The largest value accepted; a state has a few kilobytes."""
 
 BLOBS, WRITES = "checkpoint_blobs", "checkpoint_writes"
 
 
-def pack(value: Any) -> tuple[str, bytes]:
+def pack_value(value: Any) -> tuple[str, bytes]:
     """Serialise a value; return the name of its format and the bytes.
 
     Raises:
@@ -38,8 +38,8 @@ def pack(value: Any) -> tuple[str, bytes]:
     return JSON, json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
-def unpack(kind: str, data: bytes | None) -> Any:
-    """Deserialise a value written by ``pack`` or by an earlier version.
+def unpack_value(kind: str, data: bytes | None) -> Any:
+    """Deserialise a value written by ``pack_value`` or by an earlier version.
 
     Raises:
         InputError: It is anything else.
@@ -49,7 +49,7 @@ def unpack(kind: str, data: bytes | None) -> Any:
         return None
     if kind not in (JSON, _MSGPACK):
         raise _refused(f"the format {kind[:40]!r}")
-    if len(body) > MOST_BYTES:
+    if len(body) > MAX_BYTES:
         raise _refused(f"a value of {len(body)} bytes")
     try:
         value = json.loads(body) if kind == JSON else _from_msgpack(body)
@@ -81,7 +81,7 @@ def check_value(kind: str, data: bytes | None) -> None:
     """
     if kind == _NO_VALUE and not data:
         return
-    unpack(kind, data)
+    unpack_value(kind, data)
 
 
 def _from_hex(body: str | None) -> bytes:

@@ -19,17 +19,17 @@ from domain.errors import DatabaseError
 from store.blobs import BlobStore
 from store.driver import is_lost
 from store.embedded import EmbeddedPostgres
-from store.failures import explain, is_failure
+from store.failures import explain_failure, is_database_failure
 from store.home import Home
 from store.migrations import migrate, require_current
 from store.priority_lock import PriorityLock
-from store.queries.blobs import library_of
-from store.urls import libpq_url, parse_url, shown
-from store.usage import Hold
+from store.queries.blobs import own_library_id
+from store.urls import describe_url, libpq_url, parse_url
+from store.usage import UsageLock
 
 T = TypeVar("T")
 
-GLANCES = 5
+READ_CONNECTIONS = 5
 """Connections in the pool for read-only statements."""
 
 
@@ -43,11 +43,11 @@ class Store:
         self.home = home
         self._url = url
         # The servers of the data directory are in use while the store is open.
-        self._hold = Hold(home)
+        self._hold = UsageLock(home)
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
         # Without pre-ping, which would be one more round trip than the query.
         self._glances = create_engine(
-            url, isolation_level="AUTOCOMMIT", pool_size=GLANCES, max_overflow=0
+            url, isolation_level="AUTOCOMMIT", pool_size=READ_CONNECTIONS, max_overflow=0
         )
 
     @property
@@ -64,7 +64,7 @@ class Store:
     def blobs(self) -> BlobStore:
         """The blobs of this database, in a folder of their own in the data directory."""
         with self.begin() as session:
-            return BlobStore(str(self.home.blobs / library_of(session)))
+            return BlobStore(str(self.home.blobs / own_library_id(session)))
 
     @cached_property
     def turns(self) -> PriorityLock:
@@ -84,14 +84,14 @@ class Store:
         """
         options = {"isolation_level": "REPEATABLE READ"} if snapshot else {}
         with (
-            self.failures_told(),
+            self.explaining_failures(),
             Session(self._engine, expire_on_commit=False) as session,
             session.begin(),
         ):
             session.connection(execution_options=options)
             yield session
 
-    def glance(self, read: Callable[[Connection], T]) -> T:
+    def run_read_only(self, read: Callable[[Connection], T]) -> T:
         """Run read-only statements, each its own transaction: one round trip a statement.
 
         ``read`` must only read: it is called again if the connection turns out to be lost.
@@ -99,9 +99,9 @@ class Store:
         Raises:
             DatabaseError: The server cannot be reached, is out of space, or failed.
         """
-        with self.failures_told():
+        with self.explaining_failures():
             # Every pooled connection may be lost.
-            retries = GLANCES
+            retries = READ_CONNECTIONS
             while True:
                 with self._glances.connect() as connection:
                     try:
@@ -113,7 +113,7 @@ class Store:
                 retries -= 1
 
     @contextmanager
-    def failures_told(self) -> Iterator[None]:
+    def explaining_failures(self) -> Iterator[None]:
         """Turn failures of the database into one-line errors, also past SQLAlchemy.
 
         Raises:
@@ -123,12 +123,14 @@ class Store:
         try:
             yield
         except NoneFree as exc:
-            message = f"all connections to the {shown(self._url)} are in use: do less at a time"
+            message = (
+                f"all connections to the {describe_url(self._url)} are in use: do less at a time"
+            )
             raise DatabaseError(message) from exc
         except (DBAPIError, psycopg.Error) as exc:
-            if not is_failure(exc):
+            if not is_database_failure(exc):
                 raise
-            raise DatabaseError(explain(exc, shown(self._url))) from exc
+            raise DatabaseError(explain_failure(exc, describe_url(self._url))) from exc
 
     def close(self) -> None:
         """Close the connections. The embedded server keeps running for a while."""
@@ -150,7 +152,7 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Store({shown(self._url)}, blobs in {self.home.blobs})"
+        return f"Store({describe_url(self._url)}, blobs in {self.home.blobs})"
 
 
 def open_store(home: Home, url: str | None = None) -> Store:
@@ -164,7 +166,7 @@ def open_store(home: Home, url: str | None = None) -> Store:
     home.make()
     given_url = url or os.environ.get("HOMER_DATABASE_URL")
     if not given_url:
-        with Hold(home):
+        with UsageLock(home):
             embedded_url = EmbeddedPostgres(home).start()
             migrate(embedded_url)
             return Store(home, parse_url(embedded_url))

@@ -27,7 +27,7 @@ from store import idle_stop, postmaster
 from store.home import Home
 from store.privileges import UnprivilegedUser, find_runner
 from store.sockets import clear_folder, socket_folder
-from store.usage import Hold
+from store.usage import UsageLock
 
 USER = "homer"
 DATABASE = "homer"
@@ -78,7 +78,7 @@ class EmbeddedPostgres:
         Raises:
             DatabaseError: It cannot be created or started; the message gives the reason.
         """
-        with Hold(self.home):  # A server that is stopping because it is idle has stopped then.
+        with UsageLock(self.home):  # A server that is stopping because it is idle has stopped then.
             return self._start_or_retry()
 
     def _start_or_retry(self) -> str:
@@ -96,10 +96,10 @@ class EmbeddedPostgres:
         Args:
             fast: False skips the last checkpoint, like a crash.
         """
-        if postmaster.read(self._data) is None:
+        if postmaster.read_pid_file(self._data) is None:
             return False
         with self._lock():
-            server = postmaster.alive(self._data)
+            server = postmaster.running_server(self._data)
             if server is None:
                 return False
             stopped = self._stop_process(server.pid, signal.SIGINT if fast else signal.SIGQUIT)
@@ -109,7 +109,7 @@ class EmbeddedPostgres:
 
     def running(self) -> bool:
         """Check whether the server accepts connections."""
-        server = postmaster.alive(self._data)
+        server = postmaster.running_server(self._data)
         return server is not None and server.status == "ready"
 
     def url(self, database: str = DATABASE) -> str:
@@ -119,7 +119,7 @@ class EmbeddedPostgres:
     @property
     def sockets(self) -> str:
         """The folder of the socket: the server's own, or the one it will use."""
-        server = postmaster.read(self._data)
+        server = postmaster.read_pid_file(self._data)
         return server.sockets if server and server.sockets else str(socket_folder(self.home))
 
     def ensure_database(self, database: str) -> str:
@@ -185,7 +185,7 @@ class EmbeddedPostgres:
         return self.running()
 
     def _alive(self) -> bool:
-        return postmaster.alive(self._data) is not None
+        return postmaster.running_server(self._data) is not None
 
     def _create(self, runner: UnprivilegedUser) -> None:
         """Create a cluster under a temporary name, so that a partial one is never used."""
@@ -234,7 +234,7 @@ class EmbeddedPostgres:
         )
         if result.returncode != 0:
             raise self._error("does not start")
-        idle_stop.launch(self.home)
+        idle_stop.launch_watcher(self.home)
 
     def _run(
         self, runner: UnprivilegedUser, name: str, *args: str

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from store.atomic_files import whole_file
+from store.atomic_files import atomic_file
 from store.database import Store
 from store.migrations import HEAD
 from store.queries.export import rows_of_video
@@ -26,7 +26,7 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
         InputError: ``out`` is a folder, or cannot be written.
         DatabaseError: A blob is missing or damaged.
     """
-    with whole_file(out) as temporary, ZipFile(temporary, "w") as archive:
+    with atomic_file(out) as temporary, ZipFile(temporary, "w") as archive:
         _write(store, video_id, archive)
 
 

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from domain.errors import InputError
-from domain.limits import LIMITS, ImportLimits
+from domain.limits import DEFAULT_LIMITS, ImportLimits
 from store.checkpoint_values import check_row
 from store.export import ROWS, VERSION
 from store.migrations import HEAD
-from store.queries.export import CHECKPOINT_NAMES, COUNTED, parcel_tables
-from store.zips import damage_told, open_zip, read_lines, read_member, too_large
+from store.queries.export import CHECKPOINT_NAMES, IDENTITY_TABLES, exported_tables
+from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
-WHAT = "export"
+KIND = "export"
 BLOBS = "blobs/"
 HIGHEST_ID = 1 << 53
 """The highest id accepted, which leaves enough for later rows."""
@@ -36,7 +36,7 @@ class ExportRow(NamedTuple):
 
 
 @dataclass
-class Contents:
+class ExportContents:
     """What the first pass over an export found.
 
     ``ids``: the ids of rows by table. ``looked``, ``questions``, ``said``: by trajectory, the
@@ -62,7 +62,7 @@ class Contents:
         self.rows += 1
         check_row(table, row)
         self.has_checkpoints |= table in CHECKPOINT_NAMES
-        if table in COUNTED:
+        if table in IDENTITY_TABLES:
             self.ids.setdefault(table, []).append(_id_of(row))
         if table == "trajectories":
             self.questions[row["id"]] = row["question_id"]
@@ -84,21 +84,21 @@ def _id_of(row: Row) -> int:
 class ExportFile:
     """A reader of an export. The file is untrusted."""
 
-    def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
+    def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = DEFAULT_LIMITS) -> None:
         self.path, self._zip, self._limits = path, archive, limits
         self.video = self._read_head()
 
-    def contents(self) -> Contents:
+    def contents(self) -> ExportContents:
         """Read the whole file, images included.
 
         Raises:
             InputError: It is damaged or altered, or exceeds a limit.
         """
-        known, contents = {*parcel_tables(), *CHECKPOINT_NAMES}, Contents()
+        known, contents = {*exported_tables(), *CHECKPOINT_NAMES}, ExportContents()
         for table, row, _size in self.rows():
             if table not in known:
                 raise InputError(f"{self.path} was altered: there is no table {table[:40]!r}")
-            with damage_told(self.path, WHAT):
+            with report_damage(self.path, KIND):
                 contents.add(table, row)
             if contents.rows > self._limits.rows:
                 raise too_large(self.path, "it has too many rows", "rows", self._limits.rows)
@@ -109,7 +109,7 @@ class ExportFile:
 
     def rows(self) -> Iterator[ExportRow]:
         """Yield tables and rows, in the order in which to insert them."""
-        with damage_told(self.path, WHAT), self._zip.open(ROWS) as file:
+        with report_damage(self.path, KIND), self._zip.open(ROWS) as file:
             lines = read_lines(self.path, file, self._limits)
             next(lines)
             for line in lines:
@@ -126,7 +126,7 @@ class ExportFile:
         """
         for name in self._zip.namelist():
             if name.startswith(BLOBS):
-                with damage_told(self.path, WHAT):
+                with report_damage(self.path, KIND):
                     data = read_member(self.path, self._zip, name, self._limits)
                 sha = hashlib.sha256(data).hexdigest()
                 if name != BLOBS + sha:
@@ -143,14 +143,14 @@ class ExportFile:
 
 
 @contextmanager
-def open_parcel(path: Path, limits: ImportLimits = LIMITS) -> Iterator[ExportFile]:
+def open_export(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Iterator[ExportFile]:
     """Open the file of an export.
 
     Raises:
         InputError: It cannot be read, is not an export, is from a newer version, or exceeds a
             limit.
     """
-    with open_zip(path, WHAT, limits) as archive:
-        with damage_told(path, WHAT):
+    with open_zip(path, KIND, limits) as archive:
+        with report_damage(path, KIND):
             export = ExportFile(path, archive, limits)
         yield export

@@ -10,14 +10,14 @@ Failure = DBAPIError | psycopg.Error
 """Errors of SQLAlchemy, and of psycopg where rows are copied without SQLAlchemy."""
 
 
-def is_failure(exc: Failure) -> bool:
+def is_database_failure(exc: Failure) -> bool:
     """Check whether the database failed, rather than rejected a statement of ours."""
     if isinstance(exc, psycopg.Error):
         return isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError)
     return exc.connection_invalidated or isinstance(exc, OperationalError | InterfaceError)
 
 
-def explain(exc: Failure, database: str) -> str:
+def explain_failure(exc: Failure, database: str) -> str:
     """Return one line: what failed and what to do about it. ``database`` names the database."""
     cause = exc if isinstance(exc, psycopg.Error) else exc.orig
     detail = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

@@ -12,12 +12,12 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from domain.errors import InputError
-from domain.limits import LIMITS, ImportLimits
-from store.atomic_files import whole_file
+from domain.limits import DEFAULT_LIMITS, ImportLimits
+from store.atomic_files import atomic_file
 from store.checkpoint_values import check_row
 from store.queries.forget import Copy
 from store.tables.schema import Base
-from store.zips import damage_told, open_zip, read_lines, read_member, too_large
+from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
 VERSION = 2
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
@@ -27,7 +27,7 @@ _TABLES = {
     *(f"checkpoints.{name}" for name in _CHECKPOINTS),
 }
 BLOBS = "blobs/"
-WHAT = "file of --keep-undo"
+KIND = "file of --keep-undo"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ForgottenFile:
     blobs: Mapping[str, bytes]
 
 
-def write_keepsake(out: Path, forgotten: ForgottenFile) -> None:
+def write_forgotten_file(out: Path, forgotten: ForgottenFile) -> None:
     """Write what was forgotten to ``out``, atomically.
 
     Raises:
@@ -49,7 +49,7 @@ def write_keepsake(out: Path, forgotten: ForgottenFile) -> None:
     """
     if out.exists():
         raise InputError(f"{out} is there already: name a new file for --keep-undo")
-    with whole_file(out) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as archive:
+    with atomic_file(out) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as archive:
         head: dict[str, object] = {
             "keepsake": VERSION,
             "video": forgotten.video,
@@ -67,13 +67,13 @@ def _lines(head: Mapping[str, object], rows: Iterable[Copy]) -> Iterable[str]:
         yield json.dumps([copy.table, copy.row], ensure_ascii=False)
 
 
-def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> ForgottenFile:
-    """Read a file written by ``write_keepsake``.
+def read_forgotten_file(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> ForgottenFile:
+    """Read a file written by ``write_forgotten_file``.
 
     Raises:
         InputError: The file cannot be read, is of another kind or altered, or exceeds a limit.
     """
-    with open_zip(path, WHAT, limits) as archive, damage_told(path, WHAT):
+    with open_zip(path, KIND, limits) as archive, report_damage(path, KIND):
         names = [name for name in archive.namelist() if name.startswith(BLOBS)]
         blobs = {
             name.removeprefix(BLOBS): read_member(path, archive, name, limits) for name in names

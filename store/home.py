@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import SetupError
-from store.private_files import make_private, narrow
+from store.private_files import make_private, restrict_folder
 
 _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),
@@ -111,7 +111,7 @@ class Home:
 def _restrict(path: Path) -> None:
     """Restrict a folder that an earlier version left open; links are not followed."""
     if path.is_dir() and not path.is_symlink():
-        narrow(path)
+        restrict_folder(path)
 
 
 def _platform_folder() -> Path:

@@ -19,12 +19,12 @@ import psutil
 from domain.errors import HomerError
 from store import postmaster
 from store.home import Home
-from store.usage import LOOK_EVERY_S, IdleClock, idle_limit_s
+from store.usage import POLL_INTERVAL_S, IdleClock, idle_limit_s
 
 END_WITHIN_S = 10.0
 
 
-def launch(home: Home) -> None:
+def launch_watcher(home: Home) -> None:
     """Start this process in the background; it ends with the current server."""
     code = Path(__file__).parents[1]
     path = os.pathsep.join(filter(None, [str(code), os.environ.get("PYTHONPATH")]))
@@ -39,9 +39,9 @@ def launch(home: Home) -> None:
     )
 
 
-def watch(home: Home) -> None:
+def watch_server(home: Home) -> None:
     """Wait until the server has ended, stopping it if it is idle or its directory is gone."""
-    postmaster_process = postmaster.alive(home.postgres)
+    postmaster_process = postmaster.running_server(home.postgres)
     if postmaster_process is None:
         return None
     server, clock, limit = (
@@ -51,16 +51,16 @@ def watch(home: Home) -> None:
     )
     while server.is_running() and server.status() != psutil.STATUS_ZOMBIE:
         if clock.is_gone():
-            return end(server)
+            return kill_server(server)
         if limit is not None and clock.idle_s() > limit:
             with clock.unused() as free:
                 if free:
                     return _stop(home)
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
     return None
 
 
-def end(server: psutil.Process) -> None:
+def kill_server(server: psutil.Process) -> None:
     """End a server whose files are gone: two signals, then kill it with its children."""
     processes = [server, *server.children(recursive=True)]
     for signal_number in (signal.SIGINT, signal.SIGQUIT):
@@ -81,4 +81,4 @@ def _stop(home: Home) -> None:
 
 if __name__ == "__main__":
     with suppress(psutil.Error, HomerError, OSError):
-        watch(Home(Path(sys.argv[1])))
+        watch_server(Home(Path(sys.argv[1])))

@@ -16,29 +16,29 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
-from store.bulk_insert import take_ids
+from store.bulk_insert import allocate_ids
 from store.checkpoint_values import WRITES
 from store.database import Store
-from store.export_reader import Contents, ExportFile, ExportRow, Row
-from store.failures import is_failure
+from store.export_reader import ExportContents, ExportFile, ExportRow, Row
+from store.failures import is_database_failure
 from store.progress import Progress
-from store.queries.audit import note
-from store.queries.blobs import hold_blobs
+from store.queries.audit import record_deed
+from store.queries.blobs import lock_blobs_shared
 from store.queries.export import (
     CHECKPOINT_NAMES,
     TABLES,
-    add_rows,
-    count_from,
+    any_id_taken,
+    continue_ids_after,
+    insert_json_rows,
     known_columns,
     known_trajectories,
-    taken,
 )
 from store.queries.videos import known_video
-from store.sweep import sweep_blobs
+from store.sweep import remove_orphaned_blobs
 from store.tables.schema import VideoRow
 
 BATCH, BATCH_BYTES = 500, 4 << 20
-UNCITED = ("questions", "model_calls")
+UNCITED_TABLES = ("questions", "model_calls")
 """Tables whose ids nothing cites: their rows always get new ids."""
 
 
@@ -53,7 +53,7 @@ class ImportedVideo(NamedTuple):
 
 
 def import_video(
-    store: Store, export: ExportFile, contents: Contents, progress: Progress
+    store: Store, export: ExportFile, contents: ExportContents, progress: Progress
 ) -> ImportedVideo:
     """Add the video of an export to the library, completely or not at all.
 
@@ -70,27 +70,27 @@ def import_video(
             result = _import(store, session, export, contents, progress)
     except BaseException:
         with suppress(DatabaseError):
-            sweep_blobs(store)
+            remove_orphaned_blobs(store)
         raise
     faults.fault_point(faults.FaultPoint.IMPORTED)
     return result
 
 
 def _import(
-    store: Store, session: Session, export: ExportFile, contents: Contents, progress: Progress
+    store: Store, session: Session, export: ExportFile, contents: ExportContents, progress: Progress
 ) -> ImportedVideo:
     if known_video(session, export.video) is not None:
         raise InputError(f"{export.video} is in this library already: delete it here first")
-    hold_blobs(session)
+    lock_blobs_shared(session)
     for _sha, data in export.blobs():
         store.blobs.put(data)
     faults.fault_point(faults.FaultPoint.IMPORTED_IMAGES)
-    mapping = Sorting(session, export.video, contents)
+    mapping = RowMapping(session, export.video, contents)
     progress.start("rows", contents.rows)
     try:
         _add_rows(session, export, mapping, progress.step)
     except (DBAPIError, psycopg.Error) as exc:
-        if is_failure(exc):
+        if is_database_failure(exc):
             raise
         raise _altered("its rows do not fit their tables") from exc
     except (KeyError, TypeError, ValueError) as exc:
@@ -99,13 +99,13 @@ def _import(
     video = known_video(session, export.video)
     if video is None:
         raise _altered("the video itself is not in it")
-    note(session, Deed.IMPORTED, video.id)
+    record_deed(session, Deed.IMPORTED, video.id)
     answers, clips = len(mapping.answers), mapping.added.get("clips", 0)
     return ImportedVideo(video.id, video.title, clips, answers, len(contents.questions) - answers)
 
 
 def _add_rows(
-    session: Session, export: ExportFile, mapping: Sorting, step: Callable[[int], None]
+    session: Session, export: ExportFile, mapping: RowMapping, step: Callable[[int], None]
 ) -> None:
     for table, rows in groupby(export.rows(), key=lambda row: row.table):
         known = known_columns(session, table)
@@ -135,7 +135,7 @@ def _add_batch(session: Session, table: str, known: frozenset[str], rows: list[R
         raise _altered(f"no table is like its {table}")
     if rows:
         columns = [name for name in rows[0] if not _computed(table, name)]
-        add_rows(session, table, columns, [json.dumps(row) for row in rows])
+        insert_json_rows(session, table, columns, [json.dumps(row) for row in rows])
 
 
 def _computed(table: str, column: str) -> bool:
@@ -146,14 +146,14 @@ def _altered(problem: str) -> InputError:
     return InputError(f"the export was altered: {problem}")
 
 
-class Sorting:
+class RowMapping:
     """Decides which rows are imported, and under which ids."""
 
-    def __init__(self, session: Session, video: str, contents: Contents) -> None:
+    def __init__(self, session: Session, video: str, contents: ExportContents) -> None:
         self._session, self._video = session, video
         self.added: dict[str, int] = {}
-        cited_ids = {name: ids for name, ids in contents.ids.items() if name not in UNCITED}
-        ids_are_free = not any(taken(session, name, ids) for name, ids in cited_ids.items())
+        cited_ids = {name: ids for name, ids in contents.ids.items() if name not in UNCITED_TABLES}
+        ids_are_free = not any(any_id_taken(session, name, ids) for name, ids in cited_ids.items())
         self.answers = self._answers(contents) if ids_are_free else frozenset()
         self._questions = {contents.questions[answer] for answer in self.answers}
         message_hashes = (contents.said.get(answer, set()) for answer in (None, *self.answers))
@@ -205,7 +205,7 @@ class Sorting:
                 raise _altered("a row is of another video")
         return value
 
-    def _answers(self, contents: Contents) -> frozenset[str]:
+    def _answers(self, contents: ExportContents) -> frozenset[str]:
         single_video = {
             trajectory
             for trajectory in contents.questions
@@ -216,9 +216,9 @@ class Sorting:
     def _map_ids(self, table: str, ids: list[int], *, keep: bool) -> dict[int, int]:
         """Map the ids in the file to those in this library, in the same order."""
         if keep:
-            count_from(self._session, table, max(ids))
+            continue_ids_after(self._session, table, max(ids))
             return {row_id: row_id for row_id in ids}
-        return dict(zip(sorted(ids), take_ids(self._session, table, len(ids)), strict=True))
+        return dict(zip(sorted(ids), allocate_ids(self._session, table, len(ids)), strict=True))
 
 
 def _owner_column(table: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-HELD = """
+HELD_LOCKS = """
 pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
@@ -11,5 +11,5 @@ pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
 Locks with a single key have its halves in the same columns, and another ``objsubid``.
 """
 
-HASH = "(CAST(hashtext({}) AS bigint) & 4294967295)"
+KEY_HASH = "(CAST(hashtext({}) AS bigint) & 4294967295)"
 """The ``objid`` of a lock whose second key is ``hashtext`` of the expression put in."""

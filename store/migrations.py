@@ -15,8 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from domain.errors import DatabaseError, InputError
-from store.failures import explain
-from store.urls import libpq_url, parse_url, shown
+from store.failures import explain_failure
+from store.urls import describe_url, libpq_url, parse_url
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -68,7 +68,7 @@ def require_current(url: URL) -> None:
     revision = _fetch_revision(url)
     if revision != HEAD:
         state = f"is at revision {revision}" if revision else "has no tables of Homer's yet"
-        raise DatabaseError(f"the {shown(url)} {state}: run `{COMMAND}` (it needs {HEAD})")
+        raise DatabaseError(f"the {describe_url(url)} {state}: run `{COMMAND}` (it needs {HEAD})")
 
 
 def script_folder() -> Path:
@@ -85,7 +85,7 @@ def _fetch_revision(url: URL) -> str | None:
                 return None
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except psycopg.Error as exc:
-        raise DatabaseError(explain(exc, shown(url))) from exc
+        raise DatabaseError(explain_failure(exc, describe_url(url))) from exc
     return str(row[0]) if row else None
 
 
@@ -105,7 +105,7 @@ def _upgrade(connection: Connection, url: URL) -> bool:
     return True
 
 
-def move(connection: Connection, revision: str) -> None:
+def migrate_to(connection: Connection, revision: str) -> None:
     """Migrate the tables to a revision, older or newer, within the connection's transaction.
 
     Raises:
@@ -145,7 +145,7 @@ def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
         command.upgrade(config, HEAD)
     except CommandError as exc:
         raise DatabaseError(
-            f"the {shown(url)} is at revision {before}, which this Homer does not know: "
+            f"the {describe_url(url)} is at revision {before}, which this Homer does not know: "
             "a newer Homer made it, so install that one"
         ) from exc
 
@@ -154,7 +154,7 @@ def _explain(exc: DBAPIError, url: URL) -> str:
     problem = str(exc.orig)
     if "extension" in problem:
         return (
-            f"the {shown(url)} lacks an extension ({problem.splitlines()[0]}): let its "
+            f"the {describe_url(url)} lacks an extension ({problem.splitlines()[0]}): let its "
             "administrator run CREATE EXTENSION vector; CREATE EXTENSION pg_trgm"
         )
-    return explain(exc, shown(url))
+    return explain_failure(exc, describe_url(url))

@@ -27,7 +27,7 @@ class Postmaster:
     status: str
 
 
-def read(data: Path) -> Postmaster | None:
+def read_pid_file(data: Path) -> Postmaster | None:
     """Read the pid file of the data folder; None if it is missing or incomplete."""
     try:
         lines = (data / "postmaster.pid").read_text().splitlines()
@@ -36,9 +36,9 @@ def read(data: Path) -> Postmaster | None:
         return None
 
 
-def alive(data: Path) -> Postmaster | None:
+def running_server(data: Path) -> Postmaster | None:
     """Read the pid file; None unless its process is running and serves this folder."""
-    server = read(data)
+    server = read_pid_file(data)
     return server if server and _serves_folder(server.pid, data) else None
 
 
@@ -78,7 +78,7 @@ def clear_stale(data: Path, sockets: Path) -> None:
             with suppress(psutil.Error):
                 process.kill()
         wait_until(lambda: not any(orphans(data)), 10)
-    server = read(data)
+    server = read_pid_file(data)
     if server is None or psutil.pid_exists(server.pid):
         for leftover in (data / "postmaster.pid", sockets / f"{SOCKET}.lock", sockets / SOCKET):
             leftover.unlink(missing_ok=True)

@@ -12,14 +12,14 @@ from contextlib import contextmanager, suppress
 
 import psycopg
 
-from store.locks import HELD
+from store.locks import HELD_LOCKS
 
 _KIND = 0x484F5455
 """The class of these advisory locks."""
 
-_PERSON = 1
+_USER = 1
 
-_IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD} AND classid = %s AND objid = %s)"  # noqa: S608
+_IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD_LOCKS} AND classid = %s AND objid = %s)"  # noqa: S608
 _TAKE_USER = "SELECT pg_advisory_lock_shared(%s, %s)"
 _RELEASE_USER = "SELECT pg_advisory_unlock_shared(%s, %s)"
 _PING = "SELECT 1"
@@ -82,7 +82,7 @@ class PriorityLock:
             self._count -= 1
             if self._count == 0 and self._held is not None:
                 with suppress(psycopg.Error):  # The lock ended with the connection.
-                    self._held.execute(_RELEASE_USER, [_KIND, _PERSON])
+                    self._held.execute(_RELEASE_USER, [_KIND, _USER])
                 self._held = None
 
     def _ensure(self) -> None:
@@ -97,11 +97,11 @@ class PriorityLock:
     def _take(self) -> None:
         connection = self._connect()
         taken = connection is self._held
-        connection.execute(_PING if taken else _TAKE_USER, None if taken else [_KIND, _PERSON])
+        connection.execute(_PING if taken else _TAKE_USER, None if taken else [_KIND, _USER])
         self._held = connection
 
     def _query(self) -> bool:
-        row = self._connect().execute(_IS_WAITING, [_KIND, _PERSON]).fetchone()
+        row = self._connect().execute(_IS_WAITING, [_KIND, _USER]).fetchone()
         return bool(row and row[0])
 
     def _connect(self) -> psycopg.Connection:

@@ -1,7 +1,7 @@
 """Files and folders that only their owner can read: mode 0600 and 0700, whatever the umask.
 
-A process sets the umask when it starts (``keep_private``), which covers what libraries write. Where
-the mode matters it is also given explicitly, since the code may run in somebody else's process.
+A process sets the umask when it starts (``set_private_umask``), which covers what libraries write.
+Where the mode matters it is also given explicitly, since the code may run in another program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OTHERS = 0o077
 """The permission bits of the group and of everybody else."""
 
 
-def keep_private() -> None:
+def set_private_umask() -> None:
     """Set the umask: new files of this process and its children are private to their owner."""
     os.umask(UMASK)
 
@@ -37,10 +37,10 @@ def make_private(folder: Path) -> None:
         missing.append(missing[-1].parent)
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
-    narrow(folder)
+    restrict_folder(folder)
 
 
-def narrow(folder: Path) -> None:
+def restrict_folder(folder: Path) -> None:
     """Remove the permissions of group and others from a folder of this user, if possible."""
     status = folder.stat()
     if status.st_mode & OTHERS and status.st_uid == os.geteuid():
@@ -89,14 +89,14 @@ def open_private(path: Path, *, append: bool = False, errors: str = "strict") ->
 
 
 @dataclass(frozen=True)
-class Mended:
+class RestrictionResult:
     """The number of files and folders that were restricted, and those that could not be."""
 
     closed: int
     left: tuple[Path, ...]
 
 
-def exposed(places: Iterable[Path]) -> Iterator[Path]:
+def find_exposed(places: Iterable[Path]) -> Iterator[Path]:
     """Yield what group or others can read, write or enter among these places and all in them.
 
     Links are not followed. What disappears meanwhile is skipped.
@@ -104,8 +104,10 @@ def exposed(places: Iterable[Path]) -> Iterator[Path]:
     return (Path(entry.folder, entry.name) for entry in _exposed_entries(places))
 
 
-def mend(places: Iterable[Path], done: Callable[[], None] = lambda: None) -> Mended:
-    """Remove the permissions of group and others from everything that ``exposed`` finds.
+def restrict_exposed(
+    places: Iterable[Path], done: Callable[[], None] = lambda: None
+) -> RestrictionResult:
+    """Remove the permissions of group and others from everything that ``find_exposed`` finds.
 
     Links, files with several names (hard links), sockets, and files of other users are left
     unchanged.
@@ -124,7 +126,7 @@ def mend(places: Iterable[Path], done: Callable[[], None] = lambda: None) -> Men
         except OSError:
             failed.append(Path(entry.folder, entry.name))
         done()
-    return Mended(restricted, tuple(failed))
+    return RestrictionResult(restricted, tuple(failed))
 
 
 @dataclass(frozen=True)

@@ -13,33 +13,35 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
-from domain.limits import LIMITS, ImportLimits
+from domain.limits import DEFAULT_LIMITS, ImportLimits
 from store.archive import BackupArchive, Manifest, open_archive
 from store.checkpoint_values import check_value
 from store.database import Store
-from store.failures import is_failure
-from store.migrations import HEAD, move
+from store.failures import is_database_failure
+from store.migrations import HEAD, migrate_to
 from store.progress import Megabytes, Progress
-from store.queries.audit import kept_lines, note, put_back
+from store.queries.audit import insert_missing_audit_rows, read_audit_rows, record_deed
 from store.queries.backup import (
     CopiedTable,
+    analyze_tables,
     checkpoint_values,
-    close_to_others,
+    copied_tables,
     copy_in,
-    filled,
-    measure,
+    lock_all_tables,
     merge_in,
-    name_library,
-    plain_values,
+    set_copy_format,
     set_counters,
-    tables_of,
+    set_library_id,
+    tables_with_rows,
 )
-from store.queries.blobs import blobs_in_use, hold_blobs, library_of
-from store.sweep import sweep_blobs
+from store.queries.blobs import blobs_in_use, lock_blobs_shared, own_library_id
+from store.sweep import remove_orphaned_blobs
 from store.tables.audit import AuditRow
 
 
-def check_archive(path: Path, progress: Progress, limits: ImportLimits = LIMITS) -> Manifest:
+def check_archive(
+    path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
+) -> Manifest:
     """Verify a back-up against its checksums; nothing is changed.
 
     Raises:
@@ -58,8 +60,8 @@ def check_archive(path: Path, progress: Progress, limits: ImportLimits = LIMITS)
     return manifest
 
 
-def restore(
-    store: Store, path: Path, progress: Progress, limits: ImportLimits = LIMITS
+def restore_backup(
+    store: Store, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
 ) -> Manifest:
     """Fill an empty library from a back-up that ``check_archive`` verified.
 
@@ -71,21 +73,21 @@ def restore(
         DatabaseError: The database cannot be reached, or rejects a row.
     """
     with open_archive(path, limits) as archive:
-        refuse_filled(store)
+        require_empty_library(store)
         _take_id(store, archive.manifest.library)
-        sweep_blobs(store)  # left by a restore that was killed
+        remove_orphaned_blobs(store)  # left by a restore that was killed
         try:
             with store.begin() as session:
                 _restore_rows(store, session, archive, progress)
         except BaseException:
             with suppress(DatabaseError):
-                sweep_blobs(store)
+                remove_orphaned_blobs(store)
             raise
         faults.fault_point(faults.FaultPoint.RESTORED)
         return archive.manifest
 
 
-def refuse_filled(store: Store) -> None:
+def require_empty_library(store: Store) -> None:
     """Check that the library is empty.
 
     Raises:
@@ -96,7 +98,7 @@ def refuse_filled(store: Store) -> None:
 
 
 def _refuse_filled(connection: Connection) -> None:
-    if tables := filled(connection):
+    if tables := tables_with_rows(connection):
         raise InputError(
             f"this library is not empty (rows of {', '.join(tables[:3])}): restore into an empty "
             "HOMER_HOME or database"
@@ -106,35 +108,35 @@ def _refuse_filled(connection: Connection) -> None:
 def _take_id(store: Store, name: str) -> None:
     """Give the library the back-up's id, unless another in this data directory has it."""
     with store.begin() as session:
-        if library_of(session) != name and not (store.home.blobs / name).exists():
-            name_library(session, name)
+        if own_library_id(session) != name and not (store.home.blobs / name).exists():
+            set_library_id(session, name)
     store.blobs.make()
 
 
 def _restore_rows(
     store: Store, session: Session, archive: BackupArchive, progress: Progress
 ) -> None:
-    connection, library, manifest = session.connection(), library_of(session), archive.manifest
-    hold_blobs(session)
-    close_to_others(connection)
+    connection, library, manifest = session.connection(), own_library_id(session), archive.manifest
+    lock_blobs_shared(session)
+    lock_all_tables(connection)
     _refuse_filled(connection)
-    plain_values(connection)
-    log = kept_lines(session)  # The tables of an older back-up have no log.
-    move(connection, manifest.revision)
+    set_copy_format(connection)
+    log = read_audit_rows(session)  # The tables of an older back-up have no log.
+    migrate_to(connection, manifest.revision)
     try:
         _fill_tables(connection, archive, progress)
-        move(connection, HEAD)
-        put_back(session, log)
+        migrate_to(connection, HEAD)
+        insert_missing_audit_rows(session, log)
         for kind, value in checkpoint_values(connection):
             check_value(kind, value)
     except (DBAPIError, psycopg.Error) as exc:
-        if is_failure(exc):
+        if is_database_failure(exc):
             raise
         raise InputError("the back-up's rows do not fit its tables: it was altered") from exc
     faults.fault_point(faults.FaultPoint.RESTORED_ROWS)
-    name_library(session, library)
-    note(session, Deed.RESTORED)
-    measure(connection)
+    set_library_id(session, library)
+    record_deed(session, Deed.RESTORED)
+    analyze_tables(connection)
     _fill_images(store, session, archive, progress)
     faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
 
@@ -156,7 +158,7 @@ def _fill_images(
 
 
 def _fill_tables(connection: Connection, archive: BackupArchive, progress: Progress) -> None:
-    tables = {(table.schema, table.name): table for table in tables_of(connection)}
+    tables = {(table.schema, table.name): table for table in copied_tables(connection)}
     progress.start("rows", sum(table.rows for table in archive.manifest.tables))
     for part in archive.manifest.tables:
         table = tables.get((part.schema_name, part.table))

@@ -8,22 +8,22 @@ from itertools import islice
 
 from domain import faults
 from store.database import Store
-from store.queries.blobs import claim_blobs, unused_blobs
+from store.queries.blobs import lock_blobs_exclusive, unused_blobs
 
 _BATCH = 1000
 
 
-def drop_blobs(store: Store, shas: Iterable[str]) -> int:
+def remove_unused_blobs(store: Store, shas: Iterable[str]) -> int:
     """Remove those of ``shas`` that no video uses now; return how many.
 
     Call it after the transaction that deleted their rows. A process killed in between leaves files
-    without rows, which ``sweep_blobs`` removes.
+    without rows, which ``remove_orphaned_blobs`` removes.
     """
     removed = 0
     remaining = iter(shas)
     while batch := list(islice(remaining, _BATCH)):
         with store.begin() as session:
-            claim_blobs(session)
+            lock_blobs_exclusive(session)
             for sha in unused_blobs(session, batch):
                 store.blobs.delete(sha)
                 removed += 1
@@ -31,7 +31,7 @@ def drop_blobs(store: Store, shas: Iterable[str]) -> int:
     return removed
 
 
-def sweep_blobs(store: Store, older_s: float = 0) -> int:
+def remove_orphaned_blobs(store: Store, older_s: float = 0) -> int:
     """Remove what killed writers left: blobs without a row, and partial files.
 
     Writers hold a shared lock until their rows are committed, and this waits for all of them.
@@ -45,6 +45,8 @@ def sweep_blobs(store: Store, older_s: float = 0) -> int:
     """
     before = time.time() - older_s
     with store.begin() as session:
-        claim_blobs(session)
+        lock_blobs_exclusive(session)
         parts = store.blobs.sweep_parts(before)
-    return parts + drop_blobs(store, [sha for sha, put in store.blobs.walk() if put <= before])
+    return parts + remove_unused_blobs(
+        store, [sha for sha, put in store.blobs.walk() if put <= before]
+    )

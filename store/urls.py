@@ -33,7 +33,7 @@ def libpq_url(url: URL) -> str:
     return url.set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-def shown(url: URL) -> str:
+def describe_url(url: URL) -> str:
     """Describe the database for messages, without password and options."""
     hosts = url.query.get("host", url.host)
     host = hosts if isinstance(hosts, str) else ",".join(hosts or ("localhost",))

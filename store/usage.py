@@ -19,12 +19,12 @@ from store.home import Home
 
 NAME = "in_use.lock"
 IDLE_MINUTES = 15.0
-VARIABLE = "HOMER_IDLE_MINUTES"
-LOOK_EVERY_S = 2.0
+IDLE_MINUTES_VARIABLE = "HOMER_IDLE_MINUTES"
+POLL_INTERVAL_S = 2.0
 """Seconds between two checks of the data directory and its lock."""
 
 
-class Hold:
+class UsageLock:
     """A shared lock on a data directory's servers; the kernel releases it when the process ends."""
 
     _file = -1
@@ -46,7 +46,7 @@ class Hold:
         if self._file >= 0:
             os.close(self._file)
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> UsageLock:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +58,7 @@ class IdleClock:
 
     def __init__(self, home: Home) -> None:
         self._home, self._file = home, _open_lock_file(home)
-        self._folder, self._busy = home.run.stat().st_ino, time.time()
+        self._folder, self._last_busy = home.run.stat().st_ino, time.time()
 
     def is_gone(self) -> bool:
         """Check whether the data directory was deleted, moved or replaced."""
@@ -74,9 +74,9 @@ class IdleClock:
     def idle_s(self) -> float:
         """Return the seconds since the last use; 0 while a process holds the lock."""
         if self._in_use():
-            self._busy = time.time()
+            self._last_busy = time.time()
         # A clock that was set back must not keep a server running for ever.
-        last_use = min(time.time(), max(self._busy, os.fstat(self._file).st_mtime))
+        last_use = min(time.time(), max(self._last_busy, os.fstat(self._file).st_mtime))
         return time.time() - last_use
 
     def _in_use(self) -> bool:
@@ -112,15 +112,15 @@ def idle_limit_s(home: Home) -> float | None:
     Raises:
         SetupError: It is not a number of minutes.
     """
-    configured = os.environ.get(VARIABLE) or _configured(home)
+    configured = os.environ.get(IDLE_MINUTES_VARIABLE) or _configured(home)
     try:
         minutes = float(str(configured))
     except ValueError:
         minutes = -1.0
     if not 0 <= minutes < float("inf"):
         raise SetupError(
-            f"{configured!r} is no number of minutes: set {VARIABLE}, or idle_minutes under "
-            f"[services] in {home.config}, to 0 (never stop) or more"
+            f"{configured!r} is no number of minutes: set {IDLE_MINUTES_VARIABLE}, "
+            f"or idle_minutes under [services] in {home.config}, to 0 (never stop) or more"
         )
     return 60 * minutes or None
 

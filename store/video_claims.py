@@ -17,12 +17,12 @@ from psycopg.rows import scalar_row
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from store.locks import HASH, HELD
+from store.locks import HELD_LOCKS, KEY_HASH
 
 if TYPE_CHECKING:
     from store.database import Store
 
-WATCHING = 7_202
+CLAIM_CLASS = 7_202
 """The class of the advisory locks that claim videos."""
 GRACE_S = 3.0
 """Seconds for which a process that was just killed may still hold its claim."""
@@ -45,16 +45,16 @@ def claim_video(store: Store, video: str, grace_s: float | None = None) -> Itera
     Raises:
         DatabaseError: The database cannot be reached.
     """
-    with store.failures_told():
+    with store.explaining_failures():
         connection = psycopg.connect(store.psycopg_url, autocommit=True)
     try:
-        with store.failures_told():
+        with store.explaining_failures():
             claimed = _try_claim(connection, video, GRACE_S if grace_s is None else grace_s)
         yield claimed
         if claimed:
             # The server handles a closed connection only a moment later.
             with suppress(psycopg.Error):
-                connection.execute(_RELEASE_CLAIM, (WATCHING, video))
+                connection.execute(_RELEASE_CLAIM, (CLAIM_CLASS, video))
     finally:
         connection.close()
 
@@ -64,7 +64,7 @@ def _try_claim(connection: psycopg.Connection[Any], video: str, grace_s: float) 
         connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
     deadline = time.monotonic() + grace_s
     with connection.cursor(row_factory=scalar_row) as cursor:
-        while not cursor.execute(_TRY_CLAIM, (WATCHING, video)).fetchone():
+        while not cursor.execute(_TRY_CLAIM, (CLAIM_CLASS, video)).fetchone():
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_S)
@@ -73,6 +73,6 @@ def _try_claim(connection: psycopg.Connection[Any], video: str, grace_s: float) 
 
 def claimed_videos(session: Session) -> frozenset[str]:
     """Return the ids of the videos claimed by any process of any machine."""
-    claimed = f"SELECT CAST(objid AS bigint) FROM {HELD} AND classid = :class"  # noqa: S608
-    query = f"SELECT id FROM videos WHERE {HASH.format('id')} IN ({claimed})"  # noqa: S608
-    return frozenset(session.execute(text(query), {"class": WATCHING}).scalars())
+    claimed = f"SELECT CAST(objid AS bigint) FROM {HELD_LOCKS} AND classid = :class"  # noqa: S608
+    query = f"SELECT id FROM videos WHERE {KEY_HASH.format('id')} IN ({claimed})"  # noqa: S608
+    return frozenset(session.execute(text(query), {"class": CLAIM_CLASS}).scalars())

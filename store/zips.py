@@ -13,9 +13,9 @@ from typing import IO, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from domain.errors import InputError
-from domain.limits import GB, LIMITS, MB, ImportLimits
+from domain.limits import DEFAULT_LIMITS, GB, MB, ImportLimits
 
-SMALL = 64 * MB
+ANY_RATIO_BELOW = 64 * MB
 """Bytes up to which any compression ratio is accepted."""
 
 _BROKEN = (BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, LookupError)
@@ -23,16 +23,16 @@ _UNEXPECTED = (ValueError, TypeError, NotImplementedError, RuntimeError, Overflo
 
 
 @contextmanager
-def open_zip(path: Path, what: str, limits: ImportLimits = LIMITS) -> Iterator[ZipFile]:
+def open_zip(path: Path, what: str, limits: ImportLimits = DEFAULT_LIMITS) -> Iterator[ZipFile]:
     """Open a zip for reading; ``what`` it should be is for messages.
 
     Raises:
         InputError: It cannot be read, is not a zip, or unpacks to more than ``limits`` allow.
     """
-    with damage_told(path, what):
+    with report_damage(path, what):
         archive = ZipFile(path)
     with archive:
-        with damage_told(path, what):
+        with report_damage(path, what):
             _check_sizes(path, archive, limits)
         yield archive
 
@@ -51,7 +51,7 @@ def _check_sizes(path: Path, archive: ZipFile, limits: ImportLimits) -> None:
     # Compared to the file itself too: members may overlap or declare a false size.
     sizes = [(member.file_size, member.compress_size) for member in members]
     for unpacked, packed in (*sizes, (total, path.stat().st_size)):
-        if unpacked > max(SMALL, limits.ratio * packed):
+        if unpacked > max(ANY_RATIO_BELOW, limits.ratio * packed):
             problem = f"{packed / MB:.1f} MB of it unpack to {unpacked / MB:.0f} MB"
             raise too_large(path, problem, "ratio", limits.ratio)
 
@@ -74,11 +74,11 @@ def read_lines(path: Path, file: IO[bytes], limits: ImportLimits) -> Iterator[by
     with io.BufferedReader(cast(io.RawIOBase, file), MB) as reader:
         while line := reader.readline(limit + 1):
             if len(line) > limit:
-                raise long_line(path, limits)
+                raise line_too_long(path, limits)
             yield line.removesuffix(b"\n")
 
 
-def long_line(path: Path, limits: ImportLimits) -> InputError:
+def line_too_long(path: Path, limits: ImportLimits) -> InputError:
     """Return the error for a line that is too long."""
     return too_large(path, "a line is too long, in MB", "line_mb", limits.line_mb)
 
@@ -97,7 +97,7 @@ def read_member(path: Path, archive: ZipFile, name: str, limits: ImportLimits) -
 
 
 @contextmanager
-def damage_told(path: Path, what: str) -> Iterator[None]:
+def report_damage(path: Path, what: str) -> Iterator[None]:
     """Report errors of reading as damage of the file.
 
     Raises:

@@ -27,7 +27,7 @@ from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
 from store.urls import parse_url
-from store.usage import Hold
+from store.usage import UsageLock
 from telemetry import tracing
 from tests.support import compiled
 from tests.support.scratch import MEMORY, has_room, scratch
@@ -78,7 +78,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
             server.start()
             migrate(server.ensure_database(TEMPLATE))
             # Tests have data directories of their own, so for this one nobody seems to use it.
-            with Hold(server.home):
+            with UsageLock(server.home):
                 yield server
         finally:
             server.stop(fast=False)

@@ -6,7 +6,7 @@ import argparse
 
 from domain.errors import HomerError
 from store.home import Home
-from store.private_files import keep_private
+from store.private_files import set_private_umask
 from telemetry.logging_setup import begin_to_tell
 from telemetry.logs import log_error
 from ui.application import run
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
     parser.add_argument("--port", type=int, default=PORT)
     chosen = parser.parse_args()
-    keep_private()
+    set_private_umask()
     try:
         begin_to_tell(Home.default())
         run(chosen.host, chosen.port)

@@ -14,9 +14,9 @@ from auth.listen import SignInMethods, ways_in
 from auth.oidc import secrets_of
 from auth.password import take_given
 from domain.errors import SetupError
-from services.lifetime import stop_by_itself
+from services.lifetime import stop_when_unused
 from store.home import Home
-from store.usage import Hold
+from store.usage import UsageLock
 
 if TYPE_CHECKING:
     import streamlit as st
@@ -76,9 +76,9 @@ def run(host: str, port: int) -> None:
     take_given(home)
     app = make_app(home, ways_in(home, host))
     _configure(home, host, port)
-    stop_by_itself(home)
+    stop_when_unused(home)
     # Servers of the data directory do not stop as idle while the app runs.
-    with Hold(home), _listening(host, port) as listener:
+    with UsageLock(home), _listening(host, port) as listener:
         uvicorn.Server(_served(app)).run([listener])
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from domain.asking import Answer, Question, told_apart
-from domain.confidence import level
+from domain.asking import Answer, Question, check_options
+from domain.confidence import level_of_confidence
 from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import parse_clock
@@ -22,9 +22,9 @@ from ui.pages import link
 from ui.player import player
 from ui.times import hms, lasting
 from ui.words import plain
-from views.answer_lines import answer_line, one_line, tail
+from views.answer_lines import answer_line, one_line, reply_tail
 from views.library import all_titles, videos_named
-from views.rounds import RUNNING, Inspected, headline, inspect
+from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 
 WORDS = 120
 """Characters shown of what the model writes at the moment."""
@@ -55,15 +55,15 @@ def _body() -> None:
         _one(desk, shown)
 
 
-def _opened(desk: PageState, name: str) -> Inspected | None:
+def _opened(desk: PageState, name: str) -> InspectedTrajectory | None:
     try:
-        return inspect(desk.store, name)
+        return inspect_trajectory(desk.store, name)
     except InputError as error:
         complain(error)
         return None
 
 
-def _form(desk: PageState, known: Mapping[str, str], shown: Inspected | None) -> None:
+def _form(desk: PageState, known: Mapping[str, str], shown: InspectedTrajectory | None) -> None:
     """The question; once it is complete and sent, its search is begun beside the page."""
     with st.form("question", border=False):
         default = _before(known, shown)
@@ -91,7 +91,7 @@ def _form(desk: PageState, known: Mapping[str, str], shown: Inspected | None) ->
             place.warning(plain(told[:1].upper() + told[1:]))
 
 
-def _before(known: Mapping[str, str], shown: Inspected | None) -> list[str]:
+def _before(known: Mapping[str, str], shown: InspectedTrajectory | None) -> list[str]:
     """The videos that are chosen at first: a follow-up keeps those of the question before."""
     asked = shown.row.question.videos if shown else address.all_told("video")
     found = [name for name in asked if name in known]
@@ -109,18 +109,18 @@ def _question(videos: Sequence[str], text: str, options: str, as_of: str) -> Que
         raise InputError("Choose at least one video.")
     lines = [line.strip() for line in options.splitlines() if line.strip()]
     moment = parse_clock(as_of) if as_of.strip() else None
-    choices = told_apart(lines)
+    choices = check_options(lines)
     return Question(text=text.strip(), videos=tuple(videos), options=choices, as_of_ms=moment)
 
 
 def _begin(desk: PageState, question: Question, profile: str) -> None:
     with st.spinner("Beginning the search ..."):
-        name = desk.runs.ask(desk.asker(profile), question)
+        name = desk.runs.ask(desk.runner(profile), question)
     address.say(trajectory=name, video=None)
     st.rerun()
 
 
-def _one(desk: PageState, shown: Inspected) -> None:
+def _one(desk: PageState, shown: InspectedTrajectory) -> None:
     st.divider()
     st.markdown(f"**{plain(shown.row.question.text)}**")
     if shown.row.state == RUNNING and (shown.at_work or desk.runs.running(shown.row.id)):
@@ -132,12 +132,12 @@ def _one(desk: PageState, shown: Inspected) -> None:
     _answer(desk, shown, shown.row.answer)
 
 
-def _broken(desk: PageState, shown: Inspected) -> None:
+def _broken(desk: PageState, shown: InspectedTrajectory) -> None:
     reasons = [error.message for error in shown.history.errors]
     told = f"The search was broken off: {reasons[-1]}" if reasons else "The search was broken off."
     st.error(plain(told))
     if st.button("Go on searching", type="primary"):
-        desk.runs.resume(desk.asker(shown.row.profile), shown.row.id)
+        desk.runs.resume(desk.runner(shown.row.profile), shown.row.id)
         st.rerun()
     link("trajectory", "See every step", trajectory=shown.row.id)
 
@@ -150,19 +150,19 @@ def _live(name: str) -> None:
 
 def _progress(name: str) -> None:
     desk = page_desk()
-    shown = inspect(desk.store, name)
+    shown = inspect_trajectory(desk.store, name)
     if shown.row.state != RUNNING:
         st.rerun()
     rounds = [one.number for one in shown.history.rounds]
     with st.status("Searching the memory ...", expanded=True):
         for number in rounds[:-1]:
-            st.write(plain(headline(shown.history, number)))
+            st.write(plain(round_headline(shown.history, number)))
         if rounds:
-            st.markdown(f"**{plain(headline(shown.history, rounds[-1]))}**")
+            st.markdown(f"**{plain(round_headline(shown.history, rounds[-1]))}**")
             show_remarks(shown.remarks(rounds[-1]))
         said = desk.runs.said(name)
         if said is not None:
-            st.caption(plain(tail(said, WORDS)))
+            st.caption(plain(reply_tail(said, WORDS)))
     if desk.runs.running(name):
         st.button("Stop and keep the best answer so far", on_click=desk.runs.stop, args=(name,))
     else:
@@ -170,7 +170,7 @@ def _progress(name: str) -> None:
     link("trajectory", "See every step", trajectory=name)
 
 
-def _answer(desk: PageState, shown: Inspected, answer: Answer) -> None:
+def _answer(desk: PageState, shown: InspectedTrajectory, answer: Answer) -> None:
     row = shown.row
     videos = videos_named(desk.store, row.question.videos)
     left, right = st.columns([3, 2])
@@ -189,7 +189,7 @@ def _answer(desk: PageState, shown: Inspected, answer: Answer) -> None:
 
 def _sureness(answer: Answer) -> str:
     """How sure an answer is and how well it is supported, in sentences."""
-    told = f"Confidence {level(answer.confidence)} ({answer.confidence:.2f})."
+    told = f"Confidence {level_of_confidence(answer.confidence)} ({answer.confidence:.2f})."
     return f"{told} {answer.standing.capitalize()}." if answer.standing else told
 
 
@@ -208,12 +208,12 @@ def _said(question: Question, answer: Answer) -> None:
         st.markdown("\n".join(f"- {plain(one)}" for one in answer.searched))
 
 
-def _lines(shown: Inspected) -> None:
+def _lines(shown: InspectedTrajectory) -> None:
     """The rounds, a line each."""
     rounds = shown.history.rounds
     with st.expander(f"{len(rounds)} rounds of searching"):
         for one in rounds:
-            label = headline(shown.history, one.number)
+            label = round_headline(shown.history, one.number)
             link("trajectory", plain(label), trajectory=shown.row.id, round=one.number)
 
 

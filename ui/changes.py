@@ -17,7 +17,7 @@ from ui import address
 from ui.app_state import page_desk
 from ui.signed_in import act_as_signed_in
 from ui.words import plain
-from views.people_view import Listed, PeopleView, PersonCard
+from views.people_view import PeopleView, PersonCard, PersonEntry
 
 LAST = "told of a change"
 KEPT = "kept of the forgotten"
@@ -70,7 +70,7 @@ def show_changes(store: Store, shown: PeopleView, one: PersonCard) -> None:
     _forget(store, shown.video, one)
 
 
-def _named(one: Listed | KnownPerson) -> str:
+def _named(one: PersonEntry | KnownPerson) -> str:
     return f"{one.number}" + ("" if one.label.startswith("<") else f" ({one.label})")
 
 

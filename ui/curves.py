@@ -10,7 +10,7 @@ from domain.evaluation import QuestionPart
 from evals.layout import percent
 from evals.tables import ALL, Point, RunReport, TypeScore
 from ui import chart
-from views.words import short
+from views.words import shortened
 
 NAME = 40
 """Characters of a type's name in a chart."""
@@ -56,11 +56,11 @@ def _told(points: Sequence[Point]) -> str:
 def _kind(one: TypeScore) -> chart.Row:
     found = one.right
     assert found is not None  # noqa: S101 - only those with figures are drawn
-    kind = "all questions" if one.type == ALL else short(one.type, NAME)
+    kind = "all questions" if one.type == ALL else shortened(one.type, NAME)
     return {"type": kind, "right": found.value, "low": found.low, "high": found.high}
 
 
 def _by_type(kinds: Sequence[TypeScore]) -> str:
-    ends = "; ".join(f"{short(one.type, NAME)} {percent(one.right)} %" for one in kinds[:12])
+    ends = "; ".join(f"{shortened(one.type, NAME)} {percent(one.right)} %" for one in kinds[:12])
     more = f"; and {len(kinds) - 12} more in the table" if len(kinds) > 12 else ""
     return f"Lines are where 90 % of resamples lie. {ends}{more}."

@@ -7,7 +7,7 @@ import streamlit as st
 from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock
-from flows.delete import cut_video, cutting
+from flows.delete import delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
 from memory.delete_span import stretches
 from store.database import Store
@@ -62,7 +62,7 @@ def _span(begin: str, end: str) -> TimeSpan:
 
 
 def _sure(desk: PageState, video: Video, span: TimeSpan) -> None:
-    found = cutting(desk.store, video.id, span)
+    found = preview_span_deletion(desk.store, video.id, span)
     cut = found.cut
     st.warning(
         plain(
@@ -75,7 +75,7 @@ def _sure(desk: PageState, video: Video, span: TimeSpan) -> None:
         if st.button("Yes, delete this part", type="primary"):
             toolbox = desk.toolbox(video.profile)
             whole = Workspace(desk.store.home, desk.store, toolbox.profile, toolbox)
-            gone = cut_video(whole, video, span)
+            gone = delete_video_span(whole, video, span)
             del st.session_state[_WANTED]
             st.session_state[_DONE] = (
                 f"{from_to(cut.span)} is deleted, with {gone.images} images and "

@@ -8,7 +8,7 @@ import streamlit as st
 
 from domain.asking import Citation, Evidence
 from domain.media import Video
-from domain.people import in_words
+from domain.people import tags_in_words
 from store.database import Store
 from ui.images import image_of
 from ui.player import chip
@@ -61,7 +61,7 @@ def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
 
 
 def _words(text: str) -> str:
-    told = in_words(text)
+    told = tags_in_words(text)
     return told if len(told) <= LONGEST else told[:LONGEST].rstrip() + " …"
 
 

@@ -11,20 +11,26 @@ from string import Template
 from domain.asking import Citation, Evidence
 from domain.errors import HomerError
 from domain.media import Video
-from domain.people import in_words
+from domain.people import tags_in_words
 from store.database import Store
 from ui.marks import STATES, remark_html
 from ui.times import from_to, hms, lasting, moment
 from views.answer_lines import answer_line
 from views.library import videos_named
 from views.moment import frame_at
-from views.rounds import Inspected, ShownCall, SubtaskChange, calls_at, headline
+from views.rounds import (
+    InspectedTrajectory,
+    ShownCall,
+    SubtaskChange,
+    calls_in_round,
+    round_headline,
+)
 from views.trajectory import Round
 
 PAGE = Path(__file__).parent / "parts" / "export.page"
 
 
-def as_page(store: Store, shown: Inspected) -> str:
+def as_page(store: Store, shown: InspectedTrajectory) -> str:
     """The whole page; every word from outside is escaped."""
     row = shown.row
     videos = videos_named(store, row.question.videos)
@@ -41,14 +47,14 @@ def as_page(store: Store, shown: Inspected) -> str:
     )
 
 
-def _facts(shown: Inspected) -> str:
+def _facts(shown: InspectedTrajectory) -> str:
     row, history = shown.row, shown.history
     told = (STATES.get(row.state, row.state), f"profile {row.profile}", f"{row.tokens} tokens")
     cost = f"{history.cost_usd:.4f} US dollars"
     return " · ".join((*told, cost, lasting(row.seconds), moment(row.started_at), row.id))
 
 
-def _lanes(shown: Inspected, video: Video) -> str:
+def _lanes(shown: InspectedTrajectory, video: Video) -> str:
     rows = [_lane(one, video) for one in shown.history.rounds]
     ends = f'<div class="ends"><span>0:00:00</span><span>{hms(video.duration_ms)}</span></div>'
     return f'<h3 dir="auto">{escape(video.title)}</h3>{"".join(rows)}{ends}'
@@ -69,16 +75,18 @@ def _bar(found: Evidence, video: Video) -> str:
     return f'<span class="bar" style="left:{left:.3f}%;width:{width:.3f}%" title="{label}"></span>'
 
 
-def _round(store: Store, shown: Inspected, videos: Mapping[str, Video], number: int) -> str:
+def _round(
+    store: Store, shown: InspectedTrajectory, videos: Mapping[str, Video], number: int
+) -> str:
     one = next((r for r in shown.history.rounds if r.number == number), None)
-    name = headline(shown.history, number) if one else "Before the first round: the plan"
+    name = round_headline(shown.history, number) if one else "Before the first round: the plan"
     found = [piece for search in (one.searches if one else ()) for piece in search.evidence]
     parts = [
         f'<section id="round-{number}"><h2 dir="auto">{escape(name)}</h2>',
         remark_html(shown.remarks(number)),
         "".join(_moment(store, piece, videos) for piece in found),
         _ledger(shown.ledger(number)),
-        "".join(_call(call) for call in calls_at(store, shown, number)),
+        "".join(_call(call) for call in calls_in_round(store, shown, number)),
         "</section>",
     ]
     return "".join(parts)
@@ -90,7 +98,7 @@ def _moment(store: Store, one: Citation | Evidence, videos: Mapping[str, Video])
     head = escape(f"{from_to(one.span)} {title}")
     return (
         f'<div class="moment">{_image(store, one)}<strong dir="auto">{head}</strong>'
-        f'<p dir="auto">{escape(in_words(one.text))}</p>'
+        f'<p dir="auto">{escape(tags_in_words(one.text))}</p>'
         f'<span class="small">{escape(one.ref)}{score}</span></div>'
     )
 

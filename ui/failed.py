@@ -6,7 +6,7 @@ import streamlit as st
 
 from domain.errors import HomerError
 from flows.jobs import Jobs
-from flows.retry import to_retry
+from flows.retry import clips_to_retry
 from flows.video_locks import is_watched
 from store.database import Store
 from store.queries.clips import StoredClip
@@ -14,7 +14,7 @@ from ui.faults import complain
 from ui.pages import link
 from ui.times import from_to
 from ui.words import plain
-from views.library_view import failures
+from views.library_view import failed_clips_of
 
 SHOWN = 5
 """Failed clips that the library names."""
@@ -23,7 +23,7 @@ SHOWN = 5
 def show_failed(store: Store, video: str, count: int) -> None:
     """The failed clips of a video, each with its reason and a way to try it again."""
     with st.expander(f"Failed clips: {count}"):
-        for clip in failures(store, video, SHOWN):
+        for clip in failed_clips_of(store, video, SHOWN):
             st.write(plain(f"clip {clip.index}, {from_to(clip.span)}: {_reason(clip)}"))
             retry_button(store, video, clip.index)
         if count > SHOWN:
@@ -48,7 +48,7 @@ def retry_button(store: Store, video: str, clip: int | None = None) -> None:
     try:
         only = () if clip is None else (clip,)
         # The job reads the whole file and says if it is another one: a page must not wait so long.
-        Jobs(store.home).retry(to_retry(store, video, only, compare=False))
+        Jobs(store.home).retry(clips_to_retry(store, video, only, compare=False))
     except HomerError as error:
         complain(error)
         return

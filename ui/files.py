@@ -16,7 +16,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.videos import find_video
-from views.originals import original_of
+from views.originals import original_file
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -45,7 +45,7 @@ def reachable() -> bool:
 
 def file_of(video: Video) -> Path | None:
     """The file that a video was watched from, where it still is and is still the same."""
-    return original_of(Home.default(), video.id, video.path)
+    return original_file(Home.default(), video.id, video.path)
 
 
 def routes() -> list[Route]:

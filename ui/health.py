@@ -9,7 +9,16 @@ import streamlit as st
 
 from flows.jobs import Jobs
 from models.profile import load_profile, profile_names
-from services.health import Check, Space, Trouble, checks, services, space, troubles, versions
+from services.health import (
+    Check,
+    DiskSpace,
+    RecentFailure,
+    check_setup,
+    disk_space,
+    recent_failures,
+    service_addresses,
+    versions,
+)
 from store.home import Home
 from ui.app_state import PageState, page_desk
 from ui.faults import guarded
@@ -35,8 +44,8 @@ def _body() -> None:
     _checks(made)
     _flows(desk)
     show_schedules(desk.store.home)
-    _space(space(desk.store))
-    _troubles(troubles(desk.store))
+    _space(disk_space(desk.store))
+    _troubles(recent_failures(desk.store))
     st.header("Versions", anchor=False)
     rows = [{"package": name, "version": found} for name, found in versions().items()]
     st.table(rows, hide_index=True)
@@ -46,7 +55,7 @@ def _body() -> None:
 def checks_of(root: str, profile: str) -> list[Check]:
     """What ``homer doctor`` finds; looked up once a minute."""
     home = Home(Path(root))
-    return list(checks(home, load_profile(profile, home.config)))
+    return list(check_setup(home, load_profile(profile, home.config)))
 
 
 def _checks(made: Sequence[Check]) -> None:
@@ -70,14 +79,14 @@ def _checks(made: Sequence[Check]) -> None:
 
 def _flows(desk: PageState) -> None:
     st.header("Flows", anchor=False)
-    for name, where in services(desk.store.home).items():
+    for name, where in service_addresses(desk.store.home).items():
         st.write(plain(f"{name}: {where or 'does not run; watching starts it'}"))
     running = [job for job in Jobs(desk.store.home).every() if job.running]
     st.write(f"{len(running)} jobs are watching videos.")
     link("library", "See them in the library")
 
 
-def _space(found: Space) -> None:
+def _space(found: DiskSpace) -> None:
     st.header("Room", anchor=False)
     for column, name, size in zip(
         st.columns(3),
@@ -88,7 +97,7 @@ def _space(found: Space) -> None:
         column.metric(name, room(size))
 
 
-def _troubles(found: Sequence[Trouble]) -> None:
+def _troubles(found: Sequence[RecentFailure]) -> None:
     st.header("Recent errors", anchor=False)
     if not found:
         st.caption("None.")

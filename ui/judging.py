@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.skills import JudgedTrajectory
-from flows.learning import type_of
-from skills.learn import judge, judgement
+from flows.learning import question_type
+from skills.learn import judge, recorded_judgement
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 
@@ -17,7 +17,7 @@ def show_judgement(store: Store, row: StoredTrajectory) -> None:
     """What was said of an answer, and the buttons to say it."""
     if row.answer is None:
         return
-    said = judgement(store, row.id)
+    said = recorded_judgement(store, row.id)
     with st.container(horizontal=True, vertical_alignment="center", key=f"judge_{row.id}"):
         st.markdown("Is this answer right?" if said is None else f"Judged **{VERDICTS[said]}**.")
         _way(store, row, said, "Right", "thumb_up", right=True)
@@ -45,6 +45,7 @@ def _way(
 
 def _say(store: Store, row: StoredTrajectory, right: bool | None) -> None:
     judge(
-        store, JudgedTrajectory(trajectory=row.id, question_type=type_of(row.question), right=right)
+        store,
+        JudgedTrajectory(trajectory=row.id, question_type=question_type(row.question), right=right),
     )
     st.rerun()

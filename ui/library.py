@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import HomerError, InputError
-from flows.delete import delete_video, leaving
+from flows.delete import delete_video, preview_video_deletion
 from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
 from store.home import Home
@@ -23,7 +23,7 @@ from ui.times import hms, room
 from ui.watching import TOLD, add_videos, follow
 from ui.words import plain
 from views.library_view import ListedVideo, page_of_videos
-from views.originals import original_of
+from views.originals import original_file
 
 WATCHING = "watching"
 
@@ -130,7 +130,7 @@ def _file_of(one: ListedVideo) -> Path:
     Raises:
         InputError: it is gone, or another one by now.
     """
-    found = original_of(Home.default(), one.id, one.path)
+    found = original_file(Home.default(), one.id, one.path)
     if found is None:
         raise InputError(
             f"the file is not at {one.path} any more, or is another one: put it back, or add it "
@@ -141,7 +141,7 @@ def _file_of(one: ListedVideo) -> Path:
 
 def _sure(desk: PageState, one: ListedVideo) -> None:
     """What will go, and one more press."""
-    found = leaving(desk.store, one.id)
+    found = preview_video_deletion(desk.store, one.id)
     held = found.held
     st.warning(
         plain(

@@ -19,7 +19,7 @@ from ui.player import player, seek
 from ui.timeline import Lane, TimelineBar, timeline
 from ui.times import from_to, hms
 from ui.words import plain
-from views.people_view import Pair, PeopleView, PersonCard, same_person, stage
+from views.people_view import CardPair, PeopleView, PersonCard, likely_same_people, load_people_view
 
 ROWS = 12
 """People a page."""
@@ -39,14 +39,14 @@ def _body() -> None:
         return
     told_last()
     start, number = wanted_offset(size=ROWS), address.number("person")
-    shown = stage(store, video.id, start, ROWS, number)
+    shown = load_people_view(store, video.id, start, ROWS, number)
     if not shown.people:
         st.info("Nobody was recognised in this video yet.")
         show_history(store, video)
         return
     offset = offset_of(len(shown.people), size=ROWS)
     if offset != start:
-        shown = stage(store, video.id, offset, ROWS, number)
+        shown = load_people_view(store, video.id, offset, ROWS, number)
     _over_time(shown)
     left, right = st.columns([3, 2])
     with right:
@@ -167,7 +167,7 @@ def _moments(shown: PeopleView, one: PersonCard) -> None:
 
 def _suggestions(store: Store, shown: PeopleView) -> None:
     st.header("Same person?", anchor=False)
-    found = same_person(store, shown.video.id, SUGGESTED)
+    found = likely_same_people(store, shown.video.id, SUGGESTED)
     if not found:
         st.caption("Nobody here looks or sounds so much like somebody else.")
     for pair in found:
@@ -185,7 +185,7 @@ def _first(shown: PeopleView, one: PersonCard, key: str) -> None:
         )
 
 
-def _suggestion(store: Store, shown: PeopleView, pair: Pair) -> None:
+def _suggestion(store: Store, shown: PeopleView, pair: CardPair) -> None:
     one, other, found = pair.one, pair.other, pair.found
     key = f"{found.one}_{found.other}"
     with st.container(border=True, key=f"pair_{key}"):

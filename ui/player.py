@@ -18,7 +18,7 @@ from ui.parts import mount
 from ui.times import from_to, hms
 from ui.words import plain
 from views.moment import frames_around
-from views.streams import stream_of
+from views.streams import load_stream_details
 
 
 def player(video: Video, start_ms: int = 0, key: str = "player") -> None:
@@ -68,7 +68,7 @@ def chip(video: str, span: TimeSpan, label: str, key: str, player_key: str = "pl
 
 def _without_film(store: Store, video: Video, at_ms: int) -> None:
     """Why nothing plays, and what was to be seen around the moment."""
-    st.info(_missing(video, is_stream=stream_of(store, video.id) is not None))
+    st.info(_missing(video, is_stream=load_stream_details(store, video.id) is not None))
     frames = [(one, image_of(store, one.blob)) for one in frames_around(store, video.id, at_ms)]
     with st.container(horizontal=True, key=f"frames_of_{video.id}"):
         for frame, data in frames:

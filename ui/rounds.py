@@ -16,14 +16,20 @@ from ui.player import player, seek
 from ui.timeline import TONES, Lane, TimelineBar, timeline
 from ui.times import from_to, lasting
 from ui.words import plain
-from views.rounds import Inspected, ShownCall, SubtaskChange, calls_at, headline
+from views.rounds import (
+    InspectedTrajectory,
+    ShownCall,
+    SubtaskChange,
+    calls_in_round,
+    round_headline,
+)
 from views.trajectory import Round
 
 SHOWN = 5
 """Pieces of evidence that are shown before one asks for more."""
 
 
-def show_rounds(store: Store, shown: Inspected, videos: Mapping[str, Video]) -> None:
+def show_rounds(store: Store, shown: InspectedTrajectory, videos: Mapping[str, Video]) -> None:
     """The timeline, the step back and forth, and the round that the address names."""
     numbers = [0, *(one.number for one in shown.history.rounds)]
     chosen = _chosen(numbers)
@@ -37,7 +43,7 @@ def show_rounds(store: Store, shown: Inspected, videos: Mapping[str, Video]) -> 
         _ledger(shown, chosen)
     with left:
         _round(store, shown, videos, chosen)
-    _calls(calls_at(store, shown, chosen))
+    _calls(calls_in_round(store, shown, chosen))
 
 
 def _chosen(numbers: Sequence[int]) -> int:
@@ -48,7 +54,7 @@ def _chosen(numbers: Sequence[int]) -> int:
     return numbers[min(1, len(numbers) - 1)]
 
 
-def _over_time(shown: Inspected, video: Video, chosen: int) -> None:
+def _over_time(shown: InspectedTrajectory, video: Video, chosen: int) -> None:
     lanes = [_lane(one, video.id) for one in shown.history.rounds]
     if not lanes:
         return
@@ -76,7 +82,7 @@ def _bar(one: Round, found: Evidence, tone: str) -> TimelineBar:
     return TimelineBar(f"{one.number}@{start}", start, end, label, found.ref, tone)
 
 
-def _stepper(shown: Inspected, numbers: Sequence[int], chosen: int) -> int:
+def _stepper(shown: InspectedTrajectory, numbers: Sequence[int], chosen: int) -> int:
     """Step back and forth with buttons or the arrow keys."""
     at = numbers.index(chosen)
     with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
@@ -84,7 +90,9 @@ def _stepper(shown: Inspected, numbers: Sequence[int], chosen: int) -> int:
             _go(numbers[at - 1])
         if st.button("Next", shortcut="Right", disabled=at == len(numbers) - 1, key="next"):
             _go(numbers[at + 1])
-        told = headline(shown.history, chosen) if chosen else "Before the first round: the plan"
+        told = (
+            round_headline(shown.history, chosen) if chosen else "Before the first round: the plan"
+        )
         st.markdown(f"**{plain(told)}**")
         st.caption(f"Step {at + 1} of {len(numbers)}; the arrow keys go back and forth.")
     address.say(round=chosen)
@@ -96,7 +104,9 @@ def _go(number: int) -> None:
     st.rerun()
 
 
-def _round(store: Store, shown: Inspected, videos: Mapping[str, Video], chosen: int) -> None:
+def _round(
+    store: Store, shown: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
+) -> None:
     st.subheader("What the harness said", anchor=False)
     show_key()
     show_remarks(shown.remarks(chosen))
@@ -125,7 +135,7 @@ def _pieces(store: Store, found: Sequence[Evidence], videos: Mapping[str, Video]
                 show_moment(store, piece, videos, f"{key}_{number}")
 
 
-def _player(shown: Inspected, videos: Mapping[str, Video], chosen: int) -> None:
+def _player(shown: InspectedTrajectory, videos: Mapping[str, Video], chosen: int) -> None:
     """The video that the round looked at."""
     one = next((r for r in shown.history.rounds if r.number == chosen), None)
     found = one.found.evidence if one and one.found else ()
@@ -136,7 +146,7 @@ def _player(shown: Inspected, videos: Mapping[str, Video], chosen: int) -> None:
         player(videos[name], found[0].span.start_ms if found else 0)
 
 
-def _ledger(shown: Inspected, chosen: int) -> None:
+def _ledger(shown: InspectedTrajectory, chosen: int) -> None:
     st.subheader("Ledger after this round", anchor=False)
     changes = shown.ledger(chosen)
     if not changes:

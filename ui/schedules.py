@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from domain.errors import HomerError
-from flows.schedules.api import open_book
+from flows.schedules.api import open_schedules
 from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer
 from store.home import Home
@@ -30,7 +30,7 @@ def show_schedules(home: Home) -> None:
         st.caption("What Homer does by itself is carried out while `homer up` runs.")
         return
     try:
-        with open_book(home, api, look=True) as book:
+        with open_schedules(home, api, look=True) as book:
             entries = book.entries()
     except HomerError as error:
         complain(error)
@@ -71,7 +71,7 @@ def _schedule(home: Home, api: str, one: ScheduleEntry) -> None:
 
 def _act(home: Home, api: str, act: str, name: str) -> None:
     try:
-        with open_book(home, api, look=True) as book:
+        with open_schedules(home, api, look=True) as book:
             {"pause": book.pause, "resume": book.resume, "run": book.run}[act](name)
     except HomerError as error:
         st.session_state[TOLD] = str(error)

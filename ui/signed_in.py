@@ -9,9 +9,9 @@ from contextlib import suppress
 import streamlit as st
 
 from auth.oidc import user_of
-from domain.audit import Deed, acting
+from domain.audit import Deed, acting_user
 from domain.errors import HomerError
-from store.queries.audit import note
+from store.queries.audit import record_deed
 from ui.files import shared_store
 from ui.signout import HERE
 
@@ -28,7 +28,7 @@ def act_as_signed_in() -> None:
     if HERE.closed:
         user = user_of(st.context.cookies)
         named = name_of(user)
-        acting.set(named or BY_PASSWORD)
+        acting_user.set(named or BY_PASSWORD)
         if named:
             _met_first(named, user)
 
@@ -51,9 +51,9 @@ def _met_first(named: str, user: Mapping[str, object]) -> None:
 
 def signed_in(who: str = BY_PASSWORD) -> None:
     """Write down that somebody signed in; a database that is away keeps nobody out."""
-    before = acting.set(who)
+    before = acting_user.set(who)
     try:
         with suppress(HomerError), shared_store().begin() as session:
-            note(session, Deed.SIGNED_IN)
+            record_deed(session, Deed.SIGNED_IN)
     finally:
-        acting.reset(before)
+        acting_user.reset(before)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from domain.skills import Skill
-from skills.learn import waiting
-from skills.library import KeptSkill, find_skill, page_of_skills, set_banned, versions_of
+from skills.learn import count_waiting
+from skills.library import LibrarySkill, find_skill, list_skills_page, set_banned, versions_of
 from store.database import Store
 from ui import address, chart
 from ui.app_state import page_desk
@@ -18,7 +18,14 @@ from ui.pages import link
 from ui.paging import SIZE, offset_of, wanted_offset
 from ui.times import moment
 from ui.words import plain
-from views.skill_use import Record, Use, page_of_sources, page_of_uses, policy_lines, record_of
+from views.skill_use import (
+    SkillUseRecord,
+    Use,
+    page_of_sources,
+    page_of_uses,
+    policy_lines,
+    skill_use_record,
+)
 
 SHOWN = 10
 """Questions a page, of those that were given a skill and of those that it was learned from."""
@@ -37,8 +44,8 @@ def _list() -> None:
     store = page_desk().store
     words = st.text_input("Search names and descriptions", key="q", bind="query-params") or ""
     start = wanted_offset()
-    found, total = page_of_skills(store, start, SIZE, words)
-    _waiting(waiting(store))
+    found, total = list_skills_page(store, start, SIZE, words)
+    _waiting(count_waiting(store))
     if not total:
         st.info(
             "No skill has these words."
@@ -50,7 +57,7 @@ def _list() -> None:
         return
     offset = offset_of(total)
     if offset != start:
-        found, _ = page_of_skills(store, offset, SIZE, words)
+        found, _ = list_skills_page(store, offset, SIZE, words)
     for one in found:
         _entry(one)
 
@@ -60,7 +67,7 @@ def _waiting(count: int) -> None:
         st.write(f"{count} judged answers are still to be learned from: `homer skills learn`")
 
 
-def _entry(one: KeptSkill) -> None:
+def _entry(one: LibrarySkill) -> None:
     skill = one.skill
     with st.container(border=True, key=f"skill_{skill.name}"):
         link("skills", plain(skill.name), skill=skill.name)
@@ -85,7 +92,7 @@ def _one() -> None:
         _earlier(versions_of(store, kept.skill.name)[:-1])
     with right:
         _ban(store, kept)
-    _record(record_of(store, kept.skill.name))
+    _record(skill_use_record(store, kept.skill.name))
     _questions(store, "Learned from", page_of_sources, kept.skill.name, "sources", _BY_HAND)
     _questions(store, "Given to", page_of_uses, kept.skill.name, "uses", _UNUSED)
 
@@ -113,7 +120,7 @@ def _earlier(versions: Sequence[Skill]) -> None:
                 _advice(skill)
 
 
-def _ban(store: Store, kept: KeptSkill) -> None:
+def _ban(store: Store, kept: LibrarySkill) -> None:
     name = kept.skill.name
     if kept.banned:
         st.warning("This skill is banned: no question is given it.")
@@ -127,7 +134,7 @@ def _ban(store: Store, kept: KeptSkill) -> None:
         st.rerun()
 
 
-def _record(record: Record) -> None:
+def _record(record: SkillUseRecord) -> None:
     st.header("Use and success", anchor=False)
     if not record.given:
         st.caption(_UNUSED)
@@ -145,7 +152,7 @@ def _record(record: Record) -> None:
     chart.numbers([{name: _shown(value) for name, value in row.items()} for row in rows])
 
 
-def _row(record: Record, at: int) -> dict[str, str | int | float]:
+def _row(record: SkillUseRecord, at: int) -> dict[str, str | int | float]:
     one = record.tallies[at]
     day = f"{one.start:%Y-%m}" if record.unit == "month" else f"{one.start:%Y-%m-%d}"
     told: dict[str, str | int | float] = {
@@ -161,7 +168,7 @@ def _shown(value: str | float) -> str:
     return f"{value:.0%}" if isinstance(value, float) else str(value)
 
 
-def _used(record: Record) -> str:
+def _used(record: SkillUseRecord) -> str:
     first, last = record.tallies[0].start, record.tallies[-1].start
     return (
         f"Given to {record.given} questions between {first:%Y-%m-%d} and {last:%Y-%m-%d}, "
@@ -169,7 +176,7 @@ def _used(record: Record) -> str:
     )
 
 
-def _went(record: Record) -> str:
+def _went(record: SkillUseRecord) -> str:
     return (
         f"{record.right} of {record.judged} judged answers were right "
         f"({record.right / record.judged:.0%}); {record.expected / record.judged:.0%} of others "

@@ -18,7 +18,13 @@ from ui.whatif import show_tools
 from ui.words import plain
 from views.answer_lines import answer_line
 from views.library import videos_named
-from views.rounds import RUNNING, Inspected, fork_lines, inspect, page_of_trajectories
+from views.rounds import (
+    RUNNING,
+    InspectedTrajectory,
+    fork_lines,
+    inspect_trajectory,
+    page_of_trajectories,
+)
 
 LOOK_S = 2.0
 """Seconds between looks at a run that goes on."""
@@ -64,7 +70,7 @@ def _entry(one: StoredTrajectory, fork: str) -> None:
 
 def _one() -> None:
     desk = page_desk()
-    shown = inspect(desk.store, address.told("trajectory"))
+    shown = inspect_trajectory(desk.store, address.told("trajectory"))
     _head(desk, shown)
     if shown.row.state == RUNNING:
         _unfinished(desk, shown)
@@ -73,7 +79,7 @@ def _one() -> None:
     show_tools(desk, shown)
 
 
-def _head(desk: PageState, shown: Inspected) -> None:
+def _head(desk: PageState, shown: InspectedTrajectory) -> None:
     row, history = shown.row, shown.history
     link("trajectory", "← All trajectories")
     st.subheader(plain(row.question.text), anchor=False)
@@ -100,14 +106,14 @@ def _head(desk: PageState, shown: Inspected) -> None:
     link("ask", "Open the answer with its moments", trajectory=row.id)
 
 
-def _unfinished(desk: PageState, shown: Inspected) -> None:
+def _unfinished(desk: PageState, shown: InspectedTrajectory) -> None:
     name = shown.row.id
     if shown.at_work or desk.runs.running(name):
         _follow(name, len(shown.history.events))
         return
     st.warning("This search was broken off before it had an answer.")
     if st.button("Go on searching", type="primary"):
-        desk.runs.resume(desk.asker(shown.row.profile), name)
+        desk.runs.resume(desk.runner(shown.row.profile), name)
         st.rerun()
 
 
@@ -119,6 +125,6 @@ def _follow(name: str, events: int) -> None:
 
 def _look(name: str, events: int) -> None:
     st.info("This question is being searched at this moment.")
-    shown = inspect(page_desk().store, name)
+    shown = inspect_trajectory(page_desk().store, name)
     if len(shown.history.events) != events or shown.row.state != RUNNING:
         st.rerun()

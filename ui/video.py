@@ -9,7 +9,7 @@ import streamlit as st
 from domain.asking import Mode
 from domain.events import EdgeType, Segment
 from domain.media import ClipState, Video
-from domain.people import in_words
+from domain.people import tags_in_words
 from retrieval.search_once import search_once
 from store.database import Store
 from store.queries.frames import StoredKeyframe
@@ -28,16 +28,16 @@ from ui.timeline import TONES, Arc, Lane, TimelineBar, packed, timeline
 from ui.times import from_to, hms
 from ui.words import plain
 from views.library import ShownClip
-from views.streams import StreamTold, gap_in_words, stream_of, watched_in_words
+from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
 from views.video_view import (
     GraphPage,
-    Opened,
+    SegmentView,
     ShownEdge,
     clip_spans,
     count_events,
-    graph_of,
-    opened,
-    reel,
+    load_clips_page,
+    load_graph_page,
+    load_segment_view,
 )
 
 CLIPS = 10
@@ -68,7 +68,7 @@ def _body() -> None:
         link("people", "Its people", video=video.id)
         link("ask", "Ask about it", video=video.id)
     number = address.number("segment")
-    event = opened(desk.store, video.id, number) if number is not None else None
+    event = load_segment_view(desk.store, video.id, number) if number is not None else None
     left, right = st.columns([3, 2])
     with left:
         player(video, _start(event.segment if event else None))
@@ -101,7 +101,7 @@ def _facts(video: Video, events: int) -> None:
 
 def _gaps(store: Store, video: Video) -> None:
     """Of a live stream: what of it is in memory, and what is missing and why."""
-    told = stream_of(store, video.id)
+    told = load_stream_details(store, video.id)
     if told is None:
         return
     st.caption(plain(f"A live stream from {told.source}"))
@@ -111,7 +111,7 @@ def _gaps(store: Store, video: Video) -> None:
                 f"g{number}",
                 gap.span.start_ms,
                 gap.span.end_ms,
-                f"Gap {from_to(gap.span)}: {gap_in_words(gap)}",
+                f"Gap {from_to(gap.span)}: {describe_gap(gap)}",
                 tone=TONES[-1],
             )
             for number, gap in enumerate(told.gaps[-GAPS:])
@@ -120,10 +120,10 @@ def _gaps(store: Store, video: Video) -> None:
         timeline(f"Gaps of {video.title}", video.duration_ms, lanes, "gaps_timeline")
         with st.expander(f"Gaps ({len(told.gaps)}): nothing of these times is in memory"):
             for gap in told.gaps[-GAPS:]:
-                st.write(plain(f"{from_to(gap.span)}  {gap_in_words(gap)}"))
+                st.write(plain(f"{from_to(gap.span)}  {describe_gap(gap)}"))
 
 
-def _segment(store: Store, video: Video, event: Opened) -> None:
+def _segment(store: Store, video: Video, event: SegmentView) -> None:
     one = event.segment
     st.subheader(plain(one.label), anchor=False)
     _play(video, one.span.start_ms, from_to(one.span), f"play_s{one.id}")
@@ -162,13 +162,13 @@ def _open(video: Video, segment: Segment, edge: int | None = None) -> None:
 
 def _events(desk: PageState, video: Video) -> None:
     start = wanted_offset("events", EVENTS)
-    graph = graph_of(desk.store, video.id, start, EVENTS)
+    graph = load_graph_page(desk.store, video.id, start, EVENTS)
     if not graph.total:
         st.info("No events are known yet: they come after every ten clips.")
         return
     offset = offset_of(graph.total, "events", EVENTS)
     if offset != start:
-        graph = graph_of(desk.store, video.id, offset, EVENTS)
+        graph = load_graph_page(desk.store, video.id, offset, EVENTS)
     shown = graph.segments
     chosen = address.number("segment")
     picked = timeline(
@@ -240,23 +240,23 @@ def _entry(video: Video, one: Segment) -> None:
 
 def _clips(desk: PageState, video: Video) -> None:
     start = wanted_offset("clips", CLIPS)
-    found = reel(desk.store, video, start, CLIPS)
+    found = load_clips_page(desk.store, video, start, CLIPS)
     offset = offset_of(found.total, "clips", CLIPS)
     if offset != start:
-        found = reel(desk.store, video, offset, CLIPS)
-    told = stream_of(desk.store, video.id)
+        found = load_clips_page(desk.store, video, offset, CLIPS)
+    told = load_stream_details(desk.store, video.id)
     for clip in found.clips:
         _before(told, clip, found.clips)
         _clip(desk.store, video, clip, found.frames.get(clip.index, ()), told)
 
 
-def _before(told: StreamTold | None, clip: ShownClip, shown: Sequence[ShownClip]) -> None:
+def _before(told: StreamDetails | None, clip: ShownClip, shown: Sequence[ShownClip]) -> None:
     """The gaps of a stream since the clip before it began."""
     begun = [one.span.start_ms for one in shown if one.index == clip.index - 1]
     since = begun[0] if begun else 0
     for gap in told.gaps if told and (begun or not clip.index) else ():
         if since <= gap.span.start_ms < clip.span.start_ms:
-            st.info(plain(f"Gap {from_to(gap.span)}: {gap_in_words(gap)}"))
+            st.info(plain(f"Gap {from_to(gap.span)}: {describe_gap(gap)}"))
 
 
 def _clip(
@@ -264,21 +264,21 @@ def _clip(
     video: Video,
     clip: ShownClip,
     frames: Sequence[StoredKeyframe],
-    told: StreamTold | None,
+    told: StreamDetails | None,
 ) -> None:
     with st.container(border=True, key=f"clip_{clip.index}"):
         with st.container(horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"):
             _play(video, clip.span.start_ms, from_to(clip.span), f"play_c{clip.index}")
             st.caption(f"clip {clip.index}, {clip.state}")
         if told is not None and clip.index in told.clips:
-            st.caption(plain(watched_in_words(told.clips[clip.index])))
+            st.caption(plain(describe_watching(told.clips[clip.index])))
         if clip.error:
             st.warning(plain(clip.error))
         if clip.state == ClipState.FAILED and video.path:
             retry_button(store, video.id, clip.index)
         _frames(store, clip, frames)
         lines = [
-            f"{hms(line.span.start_ms)} *{line.source}* {plain(in_words(line.text))}"
+            f"{hms(line.span.start_ms)} *{line.source}* {plain(tags_in_words(line.text))}"
             for line in clip.lines
         ]
         st.markdown("  \n".join(lines))

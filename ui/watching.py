@@ -9,10 +9,10 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import HomerError
-from flows.delete import drop_unwatched
+from flows.delete import delete_unwatched_uploads
 from flows.jobs import Job, Jobs
-from flows.uploads import keep_upload
-from flows.video_locks import watched_now
+from flows.uploads import store_upload
+from flows.video_locks import watched_videos
 from models.profile import profile_names
 from services.job_status import JobState
 from store.database import Store
@@ -22,7 +22,7 @@ from ui.paging import SIZE
 from ui.signed_in import act_as_signed_in
 from ui.times import lasting
 from ui.words import plain
-from views.library_view import ListedVideo, being_watched, pace, seconds_left
+from views.library_view import ListedVideo, being_watched, seconds_left, watch_rate
 
 LOOK_S = 2.0
 """Seconds between looks at what is being watched."""
@@ -64,10 +64,10 @@ def add_videos(desk: PageState, jobs: Jobs) -> None:
         kept: list[Path] = []
         try:
             for file in files or ():
-                kept.append(keep_upload(desk.store.home, file.name, file.getvalue()))  # noqa: PERF401 - those before one that fails are to go
+                kept.append(store_upload(desk.store.home, file.name, file.getvalue()))  # noqa: PERF401 - those before one that fails are to go
             jobs.start([*kept, *named], profile, direct=direct)
         except HomerError as error:
-            drop_unwatched(desk.store, jobs.unclaimed(map(str, kept)))
+            delete_unwatched_uploads(desk.store, jobs.unclaimed_sources(map(str, kept)))
             complain(error)
             return
     st.rerun()
@@ -88,7 +88,7 @@ def _look() -> None:
 def _follow() -> None:
     desk = page_desk()
     jobs = Jobs(desk.store.home)
-    watched = watched_now(desk.store)
+    watched = watched_videos(desk.store)
     every, moving = jobs.every(), being_watched(desk.store, SIZE, watched)
     held = {one.id for one in moving if one.id in watched}
     others = [one for one in moving if one.id in held and not _job_of(one, every)]
@@ -159,7 +159,7 @@ def _go_on(jobs: Jobs, job: Job) -> None:
 def _clear(jobs: Jobs, job: Job) -> None:
     """Takes a job off the page; an upload that became no video, and never will, goes with it."""
     jobs.dismiss(job.id)
-    gone = drop_unwatched(page_desk().store, jobs.unclaimed(job.sources))
+    gone = delete_unwatched_uploads(page_desk().store, jobs.unclaimed_sources(job.sources))
     if gone:
         names = ", ".join(path.name for path in gone)
         st.session_state[TOLD] = f"The uploaded file is removed, since it became no video: {names}."
@@ -167,7 +167,7 @@ def _clear(jobs: Jobs, job: Job) -> None:
 
 def _progress(store: Store, one: ListedVideo) -> None:
     left = one.clips - one.done - one.failed
-    soon = seconds_left(pace(store, one.id), left, datetime.now(UTC))
+    soon = seconds_left(watch_rate(store, one.id), left, datetime.now(UTC))
     eta = f", about {lasting(soon)} left" if soon is not None else ""
     part = (one.done + one.failed) / max(1, one.clips)
     st.progress(part, plain(f"{one.title}: {one.done} of {one.clips} clips{eta}"))

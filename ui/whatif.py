@@ -21,14 +21,14 @@ from ui.pages import link
 from ui.times import from_to
 from ui.words import plain
 from views.answer_lines import answer_line
-from views.comparison import ComparedRound, Difference, Parting, compare
-from views.rounds import Inspected
+from views.comparison import ComparedRound, Difference, FirstDivergence, compare_trajectories
+from views.rounds import InspectedTrajectory
 from views.trajectory import load_history
 
 KEEP = "as it was"
 
 
-def show_tools(desk: PageState, shown: Inspected) -> None:
+def show_tools(desk: PageState, shown: InspectedTrajectory) -> None:
     """Replay, fork, compare and export, in tabs."""
     st.header("What if", anchor=False)
     again, otherwise, beside, take = st.tabs(["Replay", "Fork", "Compare", "Export"])
@@ -42,7 +42,7 @@ def show_tools(desk: PageState, shown: Inspected) -> None:
         _export(desk, shown)
 
 
-def _replay(desk: PageState, shown: Inspected) -> None:
+def _replay(desk: PageState, shown: InspectedTrajectory) -> None:
     st.write("Runs the search again from its record: no model is asked, and nothing is written.")
     if st.button("Replay", key="replay"):
         with st.spinner("Running it again from the record ..."):
@@ -67,7 +67,7 @@ def _replayed(made: Replayed) -> None:
     st.error(plain(told))
 
 
-def _fork(desk: PageState, shown: Inspected) -> None:
+def _fork(desk: PageState, shown: InspectedTrajectory) -> None:
     numbers = [one.number for one in shown.history.rounds]
     if not numbers:
         st.info("There is no round yet to go on from.")
@@ -86,7 +86,7 @@ def _fork(desk: PageState, shown: Inspected) -> None:
     try:
         with st.spinner("Starting ..."):
             name = desk.runs.fork(
-                desk.asker(edit.profile or was.profile), shown.row.id, number, edit
+                desk.runner(edit.profile or was.profile), shown.row.id, number, edit
             )
     except HomerError as error:
         complain(error)
@@ -141,7 +141,7 @@ def _action(was: Action | None, query: str, mode: str) -> Action | None:
     return Action(kind="search", mode=wanted, query=query.strip(), reason="changed by a person")
 
 
-def _compare(desk: PageState, shown: Inspected) -> None:
+def _compare(desk: PageState, shown: InspectedTrajectory) -> None:
     st.write("Shows where two trajectories part: in what they did, saw and answered.")
     other = st.text_input(
         "The other trajectory", address.told("with_"), placeholder="the beginning of its id"
@@ -154,7 +154,7 @@ def _compare(desk: PageState, shown: Inspected) -> None:
         complain(error)
         return
     address.say(with_=two.id)
-    show_difference(compare(one, two), one.question, two.question)
+    show_difference(compare_trajectories(one, two), one.question, two.question)
 
 
 def show_difference(found: Difference, a: Question, b: Question) -> None:
@@ -177,7 +177,7 @@ def show_difference(found: Difference, a: Question, b: Question) -> None:
         column.write(plain(_said(answer, question)))
 
 
-def _parting(parting: Parting | None, *, seen: bool) -> None:
+def _parting(parting: FirstDivergence | None, *, seen: bool) -> None:
     if parting is None:
         st.write("The same in every round.")
         return
@@ -210,7 +210,7 @@ def _said(answer: Answer | None, question: Question) -> str:
     return answer_line(answer, question) if answer else "Nothing."
 
 
-def _export(desk: PageState, shown: Inspected) -> None:
+def _export(desk: PageState, shown: InspectedTrajectory) -> None:
     st.write("One file that opens in any browser, without Homer and without a network.")
     if st.button("Make the page", key="make_export"):
         with st.spinner("Writing ..."):

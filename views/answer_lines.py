@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from domain.asking import Answer, Citation, Question
-from domain.confidence import level
+from domain.confidence import level_of_confidence
 from domain.live import PartialReply, RunEvent
-from domain.people import in_words
+from domain.people import tags_in_words
 from graphs.edits import fork_line
 from models.partial_reply import said_so_far
-from views.words import clean
+from views.words import plain_line
 
 SHOWN = 160
 """Characters of a citation's text that are shown."""
 
 
-def lines_of(event: RunEvent) -> Iterator[str]:
+def event_lines(event: RunEvent) -> Iterator[str]:
     """Yield the lines of text for an event of a run; most events have none."""
     write = _WRITERS.get(event.kind)
     if write is not None:
@@ -26,7 +26,7 @@ def lines_of(event: RunEvent) -> Iterator[str]:
 
 def _plan(event: Any) -> Iterator[str]:
     for subtask in event.subtasks:
-        yield f"plan {subtask.id}: {clean(subtask.text)}"
+        yield f"plan {subtask.id}: {plain_line(subtask.text)}"
 
 
 def _skills(event: Any) -> Iterator[str]:
@@ -36,19 +36,19 @@ def _skills(event: Any) -> Iterator[str]:
 
 
 def _round(event: Any) -> Iterator[str]:
-    yield f"round {event.round}: {event.subtask}: {clean(event.text)}"
+    yield f"round {event.round}: {event.subtask}: {plain_line(event.text)}"
 
 
 def _guard(event: Any) -> Iterator[str]:
     if not event.accepted:
-        yield f"  refused ({event.rule}): {clean(event.complaint)}"
+        yield f"  refused ({event.rule}): {plain_line(event.complaint)}"
 
 
 def _retrieve(event: Any) -> Iterator[str]:
     how = f" (from structure: {event.finding.asks})" if event.finding else ""
-    prefix = f"  {event.mode} {clean(event.query)!r}{how}:"
+    prefix = f"  {event.mode} {plain_line(event.query)!r}{how}:"
     if event.refused:
-        yield f"{prefix} {clean(event.refused)}"
+        yield f"{prefix} {plain_line(event.refused)}"
     elif event.nothing_close or not event.evidence:
         yield f"{prefix} nothing close"
     else:
@@ -69,19 +69,19 @@ def _assess(event: Any) -> Iterator[str]:
 
 def _warning(event: Any) -> Iterator[str]:
     if event.warning:
-        yield f"  {clean(event.warning)}"
+        yield f"  {plain_line(event.warning)}"
 
 
 def _force(event: Any) -> Iterator[str]:
-    yield f"  next: {event.mode}, because {clean(event.reason)}"
+    yield f"  next: {event.mode}, because {plain_line(event.reason)}"
 
 
 def _error(event: Any) -> Iterator[str]:
-    yield f"  {event.where} failed: {clean(event.message)}"
+    yield f"  {event.where} failed: {plain_line(event.message)}"
 
 
 def _fork(event: Any) -> Iterator[str]:
-    yield clean(fork_line(event))
+    yield plain_line(fork_line(event))
 
 
 _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
@@ -100,19 +100,19 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
 }
 
 
-def sureness(answer: Answer) -> str:
+def confidence_line(answer: Answer) -> str:
     """Return an answer's confidence in words and as a number, and its standing."""
-    confidence = f"confidence {level(answer.confidence)} ({answer.confidence:.2f})"
+    confidence = f"confidence {level_of_confidence(answer.confidence)} ({answer.confidence:.2f})"
     return f"{confidence}; {answer.standing}" if answer.standing else confidence
 
 
 def answer_line(answer: Answer, question: Question) -> str:
     """Return the answer's text, with the letter of the chosen option."""
-    text = clean(answer.text)
+    text = plain_line(answer.text)
     if answer.option is None:
         return one_line(answer.text)
     place = ord(answer.option) - ord("A")
-    option = clean(question.options[place]) if place < len(question.options) else ""
+    option = plain_line(question.options[place]) if place < len(question.options) else ""
     return f"{answer.option}. {option}" + (
         "" if text in ("", option, answer.option) else f" ({text})"
     )
@@ -120,7 +120,7 @@ def answer_line(answer: Answer, question: Question) -> str:
 
 def one_line(text: str) -> str:
     """Return ``text`` on one line, with words for people whose name is not known."""
-    return clean(in_words(text))
+    return plain_line(tags_in_words(text))
 
 
 def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
@@ -128,13 +128,13 @@ def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
     text = one_line(citation.text)
     text = text if len(text) <= SHOWN else text[: SHOWN - 3].rstrip() + "..."
     clip = "" if citation.clip is None else f", clip {citation.clip}"
-    title = clean(titles.get(citation.video, citation.video))
+    title = plain_line(titles.get(citation.video, citation.video))
     support = "" if citation.support is None else f", support {citation.support:.2f}"
-    return f"{citation.span}  {text}  ({title}{clip}) [{clean(citation.ref)}]{support}"
+    return f"{citation.span}  {text}  ({title}{clip}) [{plain_line(citation.ref)}]{support}"
 
 
-def tail(reply: PartialReply, room: int) -> str:
+def reply_tail(reply: PartialReply, room: int) -> str:
     """Return the end of a partial reply on one line."""
-    words, room = clean(said_so_far(reply.text)), max(0, room)
+    words, room = plain_line(said_so_far(reply.text)), max(0, room)
     shown = words if len(words) <= room else f"…{words[len(words) - room :]}"
     return f"{reply.purpose}: {shown}"

@@ -19,7 +19,7 @@ class ComparedRound(Frozen):
     seen: tuple[str, ...]
 
 
-class Parting(Frozen):
+class FirstDivergence(Frozen):
     """The first round in which the two differ; None for a trajectory that had ended."""
 
     round: int
@@ -39,8 +39,8 @@ class Difference(Frozen):
     b: str
     same_question: bool
     same_answer: bool
-    action: Parting | None
-    evidence: Parting | None
+    action: FirstDivergence | None
+    evidence: FirstDivergence | None
     only_a: tuple[Evidence, ...]
     only_b: tuple[Evidence, ...]
     both: int
@@ -53,7 +53,7 @@ class Difference(Frozen):
         return self.action is None and self.evidence is None and self.same_answer
 
 
-def compare(a: History, b: History) -> Difference:
+def compare_trajectories(a: History, b: History) -> Difference:
     """Return the differences of ``a`` and ``b``; the reasons of actions are not compared."""
     seen_a, seen_b = _seen(a), _seen(b)
     return Difference(
@@ -71,14 +71,14 @@ def compare(a: History, b: History) -> Difference:
     )
 
 
-def _first_difference(a: History, b: History, fields: Sequence[str]) -> Parting | None:
+def _first_difference(a: History, b: History, fields: Sequence[str]) -> FirstDivergence | None:
     for left, right in zip_longest(map(_compared_round, a.rounds), map(_compared_round, b.rounds)):
         if (
             left is None
             or right is None
             or any(_compared(left, name) != _compared(right, name) for name in fields)
         ):
-            return Parting(round=(left or right).round, a=left, b=right)
+            return FirstDivergence(round=(left or right).round, a=left, b=right)
     return None
 
 

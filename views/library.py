@@ -36,24 +36,24 @@ from store.queries import (
     texts,
     videos,
 )
-from store.queries.audit import note
+from store.queries.audit import record_deed
 from store.queries.clips import StoredClip
-from store.queries.dump import dump
+from store.queries.dump import dump_video
 from store.queries.events import PatchAt
-from store.sweep import drop_blobs, sweep_blobs
-from views.streams import StreamTold, stream_told
+from store.sweep import remove_orphaned_blobs, remove_unused_blobs
+from views.streams import StreamDetails, stream_details
 
 __all__ = [
-    "Checked",
     "LibraryEntry",
-    "Portrait",
+    "VideoCheck",
+    "VideoDetails",
     "all_titles",
     "check_video",
-    "delete",
+    "delete_video_rows",
     "dump_lines",
-    "export",
+    "export_to_file",
     "list_library",
-    "resolve",
+    "resolve_video",
     "show_video",
     "videos_named",
 ]
@@ -85,7 +85,7 @@ class ShownLine(Frozen):
     weight: int
 
 
-class Cost(Frozen):
+class ClipCost(Frozen):
     """The cost of writing: model calls, failed calls, tokens, US dollars where prices are known.
 
     ``seconds`` of a clip is the time of watching it, including the calls; 0 if it is not known.
@@ -98,10 +98,10 @@ class Cost(Frozen):
     cost_usd: float = 0.0
     seconds: float = 0.0
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, other: ClipCost) -> ClipCost:
         """Return the sum of both."""
         ours, theirs = self.model_dump(), other.model_dump()
-        return Cost(**{name: ours[name] + theirs[name] for name in ours})
+        return ClipCost(**{name: ours[name] + theirs[name] for name in ours})
 
 
 class ShownClip(Frozen):
@@ -117,7 +117,7 @@ class ShownClip(Frozen):
     error: str | None
     attempts: int = 0
     given_up: bool = False
-    cost: Cost = Cost()
+    cost: ClipCost = ClipCost()
     budget: int | None = None
     left_out: tuple[str, ...] = ()
     lines: tuple[ShownLine, ...]
@@ -142,7 +142,7 @@ class ShownPerson(Frozen):
     from_clip: int
 
 
-class Portrait(Frozen):
+class VideoDetails(Frozen):
     """Everything known of a video as of a clip; ``last_clip`` -1: nothing yet."""
 
     video: Video
@@ -155,12 +155,12 @@ class Portrait(Frozen):
     segments: tuple[Segment, ...]
     edges: tuple[Edge, ...]
     pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
-    cost: Cost = Cost()
+    cost: ClipCost = ClipCost()
     languages: tuple[str, ...] = Field(default=(), description="heard, the most spoken first")
-    stream: StreamTold | None = Field(default=None, description="of a live source only")
+    stream: StreamDetails | None = Field(default=None, description="of a live source only")
 
 
-class Checked(Frozen):
+class VideoCheck(Frozen):
     """The result of checking a video; ``clips``, ``segments``, ``edges``, ``images`` are counts."""
 
     video: str
@@ -175,11 +175,11 @@ class Checked(Frozen):
 def list_library(store: Store) -> list[LibraryEntry]:
     """Return all videos, by title, then id."""
     with store.begin(snapshot=True) as session:
-        rows = library_pages.shelf_page(session)
+        rows = library_pages.videos_page(session)
     return [LibraryEntry.model_validate(row, from_attributes=True) for row in rows]
 
 
-def resolve(session: Session, name: str) -> Video:
+def resolve_video(session: Session, name: str) -> Video:
     """Return the video of that id, title, or unambiguous beginning of one.
 
     Raises:
@@ -192,17 +192,17 @@ def resolve(session: Session, name: str) -> Video:
 def all_titles(store: Store) -> dict[str, str]:
     """Return the title of every video by its id, by title, then id."""
     with store.begin() as session:
-        return videos.titles(session)
+        return videos.video_titles(session)
 
 
 def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
     """Return those of the videos that are in the library, by id, in the given order."""
     with store.begin() as session:
-        found = videos.videos_of(session, ids)
+        found = videos.find_videos(session, ids)
     return {video: found[video] for video in dict.fromkeys(ids) if video in found}
 
 
-def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait:
+def show_video(store: Store, name: str, as_of_ms: int | None = None) -> VideoDetails:
     """Return everything known of a video at a moment of video time (None: now).
 
     Raises:
@@ -210,12 +210,12 @@ def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait
         Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
-        video = resolve(session, name)
-        view = clips.view_of(session, [video.id], as_of_ms)
+        video = resolve_video(session, name)
+        view = clips.memory_view(session, [video.id], as_of_ms)
         return _portrait(session, video, view.scopes[0].last_clip, as_of_ms)
 
 
-def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -> Portrait:
+def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -> VideoDetails:
     state = videos.video_state(session, video.id)
     assert state is not None  # noqa: S101 - the video was found in this very snapshot
     stored = clips.clips_of(session, video.id)
@@ -224,7 +224,7 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
     named = ClipPeople(characters=tuple(person.character for person in people))
     segments = events.segments_at(session, video.id, last)
     shown = tuple(shown_clips(session, video.id, stored, people, last))
-    return Portrait(
+    return VideoDetails(
         video=video,
         state=state.state,
         error=state.error,
@@ -237,18 +237,18 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
         ),
         edges=tuple(events.as_edge(row) for row in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
-        cost=sum((clip.cost for clip in shown), Cost()),
+        cost=sum((clip.cost for clip in shown), ClipCost()),
         languages=tuple(texts.languages_heard(session, video.id, last)),
-        stream=stream_told(session, video.id, as_of_ms),
+        stream=stream_details(session, video.id, as_of_ms),
     )
 
 
-def _costs(session: Session, video_id: str, stored: Sequence[StoredClip]) -> dict[int, Cost]:
+def _costs(session: Session, video_id: str, stored: Sequence[StoredClip]) -> dict[int, ClipCost]:
     """Return the cost of each clip; the calls for a patch count for its last clip."""
     usages = {usage.clip: asdict(usage) for usage in calls.usage_by_clip(session, video_id)}
     fields = ("calls", "failed", "tokens_in", "tokens_out", "cost_usd")
     return {
-        clip.index: Cost(
+        clip.index: ClipCost(
             seconds=clip.seconds,
             **{field: usages[clip.index][field] for field in fields if clip.index in usages},
         )
@@ -279,7 +279,7 @@ def shown_clips(
             state=clip.state,
             error=clip.error,
             attempts=clip.attempts,
-            given_up=clip.state == ClipState.FAILED and clip.attempts >= clips.ATTEMPTS,
+            given_up=clip.state == ClipState.FAILED and clip.attempts >= clips.MAX_ATTEMPTS,
             cost=costs[clip.index],
             budget=clip.budget,
             left_out=clip.left_out,
@@ -335,7 +335,7 @@ def _pending(patches: Sequence[PatchAt]) -> tuple[int, ...]:
 
 def check_video(
     store: Store, name: str, as_of_ms: int | None = None, progress: Progress | None = None
-) -> Checked:
+) -> VideoCheck:
     """Check the whole event graph of a video at a moment of video time (None: now).
 
     All its images are also compared with their digests, including those of later moments.
@@ -345,12 +345,12 @@ def check_video(
         Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
-        video = resolve(session, name)
-        view = clips.view_of(session, [video.id], as_of_ms)
+        video = resolve_video(session, name)
+        view = clips.memory_view(session, [video.id], as_of_ms)
         graph = _graph_to_check(session, video.id, view.scopes[0].last_clip)
         images = blobs.blobs_of(session, video.id)
     image_findings = list(_bad_images(store, video.id, images, progress))
-    return Checked(
+    return VideoCheck(
         video=video.id,
         title=video.title,
         clips=len(graph.done),
@@ -398,7 +398,7 @@ def _graph_to_check(session: Session, video_id: str, last: int) -> CheckedGraph:
     )
 
 
-def delete(store: Store, name: str) -> int:
+def delete_video_rows(store: Store, name: str) -> int:
     """Delete every row, blob, checkpoint and trajectory of a video; return how many files.
 
     Files that a killed ingestion left without a row are deleted too.
@@ -409,15 +409,15 @@ def delete(store: Store, name: str) -> int:
     """
     try:
         with store.begin() as session:
-            video = resolve(session, name).id
+            video = resolve_video(session, name).id
             unused = videos.delete_video(session, video)
-            note(session, Deed.DELETED, video)
+            record_deed(session, Deed.DELETED, video)
             faults.fault_point(faults.FaultPoint.DELETED_ROWS)
     except NotFound:
-        sweep_blobs(store)  # of a deletion that was killed
+        remove_orphaned_blobs(store)  # of a deletion that was killed
         raise
     faults.fault_point(faults.FaultPoint.DELETED)
-    return drop_blobs(store, unused) + sweep_blobs(store)
+    return remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)
 
 
 def dump_lines(store: Store, name: str) -> Iterator[str]:
@@ -428,10 +428,10 @@ def dump_lines(store: Store, name: str) -> Iterator[str]:
         Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
-        yield from dump(session, resolve(session, name).id)
+        yield from dump_video(session, resolve_video(session, name).id)
 
 
-def export(store: Store, name: str, out: Path) -> None:
+def export_to_file(store: Store, name: str, out: Path) -> None:
     """Write everything about a video, including blobs, into one zip file.
 
     Raises:
@@ -441,7 +441,7 @@ def export(store: Store, name: str, out: Path) -> None:
     from store.export import export_video
 
     with store.begin(snapshot=True) as session:
-        video = resolve(session, name)
+        video = resolve_video(session, name)
     export_video(store, video.id, out)
     with store.begin() as session:
-        note(session, Deed.EXPORTED, video.id)
+        record_deed(session, Deed.EXPORTED, video.id)

@@ -12,7 +12,7 @@ from store.queries import library_pages as stored
 from store.queries.clips import StoredClip
 from store.queries.library_pages import Holdings, ListedVideo, WatchRate
 from store.queries.videos import WATCHING
-from views.library import resolve
+from views.library import resolve_video
 
 RECENT_CLIPS = 20
 """How many clips the rate is computed from."""
@@ -21,11 +21,11 @@ __all__ = [
     "Holdings",
     "ListedVideo",
     "being_watched",
-    "failures",
-    "holdings",
-    "pace",
+    "failed_clips_of",
     "page_of_videos",
     "seconds_left",
+    "video_holdings",
+    "watch_rate",
 ]
 
 
@@ -34,30 +34,30 @@ def page_of_videos(
 ) -> tuple[list[ListedVideo], int]:
     """Return a page of the library by title, and the number of videos."""
     with store.begin(snapshot=True) as session:
-        page = stored.shelf_page(session, offset, limit, words)
-        return page, stored.shelf_size(session, words)
+        page = stored.videos_page(session, offset, limit, words)
+        return page, stored.count_videos(session, words)
 
 
 def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[ListedVideo]:
     """Return unfinished videos by title: ``limit`` of them, and all those of ``held``."""
     with store.begin(snapshot=True) as session:
-        page = stored.shelf_page(session, 0, limit, state=WATCHING)
+        page = stored.videos_page(session, 0, limit, state=WATCHING)
         missing = set(held) - {video.id for video in page}
         if not missing:
             return page
-        return page + stored.shelf_page(session, state=WATCHING, only=missing)
+        return page + stored.videos_page(session, state=WATCHING, only=missing)
 
 
-def failures(store: Store, video: str, limit: int | None = None) -> list[StoredClip]:
+def failed_clips_of(store: Store, video: str, limit: int | None = None) -> list[StoredClip]:
     """Return the first ``limit`` failed clips of a video, with the reason of each."""
     with store.begin() as session:
         return clips.failed_clips(session, video, limit)
 
 
-def pace(store: Store, video: str) -> WatchRate | None:
+def watch_rate(store: Store, video: str) -> WatchRate | None:
     """Return how fast a video was watched recently; None for fewer than two clips."""
     with store.begin() as session:
-        return stored.pace_of(session, video, RECENT_CLIPS)
+        return stored.watch_rate(session, video, RECENT_CLIPS)
 
 
 def seconds_left(rate: WatchRate | None, left: int, now: datetime) -> float | None:
@@ -72,7 +72,7 @@ def seconds_left(rate: WatchRate | None, left: int, now: datetime) -> float | No
     return max(each * left - elapsed, each * (left - 1))
 
 
-def holdings(store: Store, name: str) -> tuple[Video, Holdings]:
+def video_holdings(store: Store, name: str) -> tuple[Video, Holdings]:
     """Return a video, and what its deletion removes.
 
     Raises:
@@ -80,5 +80,5 @@ def holdings(store: Store, name: str) -> tuple[Video, Holdings]:
         Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
-        video = resolve(session, name)
-        return video, stored.holdings_of(session, video.id)
+        video = resolve_video(session, name)
+        return video, stored.video_holdings(session, video.id)

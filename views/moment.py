@@ -12,7 +12,7 @@ from domain.base import Frozen
 from domain.errors import NotFound
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.clips import clip_at, view_of
+from store.queries.clips import clip_at, memory_view
 from store.queries.frames import StoredKeyframe, frame_near, frame_of, frames_of
 
 NEAR_MS = 20_000
@@ -67,7 +67,7 @@ def _last(session: Session, video: str, as_of_ms: int | None) -> float:
     if as_of_ms is None:
         return math.inf
     with suppress(NotFound):
-        return view_of(session, [video], as_of_ms).scopes[0].last_clip
+        return memory_view(session, [video], as_of_ms).scopes[0].last_clip
     return -1
 
 

@@ -22,7 +22,7 @@ _LOCK = threading.Lock()
 """Lets one of several concurrent requests for a file read it."""
 
 
-def original_of(home: Home, video: str, path: str | None) -> Path | None:
+def original_file(home: Home, video: str, path: str | None) -> Path | None:
     """Return the file at ``path`` if its content is the video's; else None.
 
     Args:
@@ -38,19 +38,19 @@ def original_of(home: Home, video: str, path: str | None) -> Path | None:
     return file if digest == video else None
 
 
-def note_original(home: Home, video: str, stamp: str | None) -> None:
+def cache_original(home: Home, video: str, stamp: str | None) -> None:
     """Cache that a file is a video's original; its `stamp_of` was taken before it was read."""
     if stamp is not None:
         _write_cache(home, video, stamp, video)
 
 
-def forget_original(home: Home, video: str) -> None:
+def drop_cached_original(home: Home, video: str) -> None:
     """Delete the cached result for a video's file."""
     with suppress(OSError):
         _cache_path(home, video).unlink()
 
 
-def stamp_of(file: Path) -> str | None:
+def stat_digest(file: Path) -> str | None:
     """Return a digest of a file's path, inode, size and times, which changes when it does."""
     try:
         stat = file.stat()
@@ -64,7 +64,7 @@ def stamp_of(file: Path) -> str | None:
 
 def _digest(home: Home, video: str, file: Path) -> str | None:
     """Return the video id of a file's content, from the cache if the file is unchanged."""
-    stamp = stamp_of(file)
+    stamp = stat_digest(file)
     if stamp is None:
         return None
     with suppress(OSError, ValueError):

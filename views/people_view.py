@@ -17,12 +17,12 @@ from people.overlay import Truth, are_apart, truth_of
 from people.similar import Looks, SimilarPair, alike
 from store.database import Store
 from store.queries.appearances import (
+    AppearanceSpan,
     Centre,
-    Stretch,
-    centres_of,
-    crops_of,
+    appearance_spans,
+    best_crops,
+    identity_centres,
     seen_together,
-    stretches_of,
 )
 from store.queries.characters import CharacterAt
 from store.queries.corrections import corrections_of
@@ -38,7 +38,7 @@ LOOKED_AT = 200
 """The most pairs that are checked, the most similar first, until enough are found."""
 
 
-class Listed(Frozen):
+class PersonEntry(Frozen):
     """A person in the list of all: the number, and the name or else the tag."""
 
     number: int
@@ -63,12 +63,12 @@ class PeopleView(Frozen):
     """A video, all its people by number, some of them in full, and the chosen one."""
 
     video: Video
-    people: tuple[Listed, ...]
+    people: tuple[PersonEntry, ...]
     figures: tuple[PersonCard, ...]
     chosen: PersonCard | None = None
 
 
-class Pair(Frozen):
+class CardPair(Frozen):
     """Two characters that may be one person."""
 
     found: SimilarPair
@@ -76,7 +76,7 @@ class Pair(Frozen):
     other: PersonCard
 
 
-def stage(
+def load_people_view(
     store: Store, video: str, offset: int = 0, limit: int | None = None, chosen: int | None = None
 ) -> PeopleView:
     """Return the people of a video as they are now: all by name, ``limit`` of them in full.
@@ -98,7 +98,8 @@ def stage(
         chosen_people = [person for person in cast.people if person.character.number == chosen]
         cards = _cards(session, cast, [*page, *chosen_people])
     names = [
-        Listed(number=entry.character.number, label=entry.character.label) for entry in cast.people
+        PersonEntry(number=entry.character.number, label=entry.character.label)
+        for entry in cast.people
     ]
     return PeopleView(
         video=cast.video,
@@ -115,10 +116,10 @@ def _cards(
     people = list({person.id: person for person in people}.values())
     rows = [row for person in people for row in person.members]
     gap = max(GAP_MS, cast.video.duration_ms // SLOTS)
-    by_identity: dict[int, list[Stretch]] = {}
-    for stretch in stretches_of(session, cast.video.id, rows, gap):
+    by_identity: dict[int, list[AppearanceSpan]] = {}
+    for stretch in appearance_spans(session, cast.video.id, rows, gap):
         by_identity.setdefault(stretch.identity, []).append(stretch)
-    crops, known = crops_of(session, rows), known_people(session, cast, people)
+    crops, known = best_crops(session, rows), known_people(session, cast, people)
     return {
         character.character.number: PersonCard(
             person=person,
@@ -133,7 +134,7 @@ def _cards(
 def _when(
     cast: VideoPeople,
     person: CharacterAt,
-    by_identity: Mapping[int, Sequence[Stretch]],
+    by_identity: Mapping[int, Sequence[AppearanceSpan]],
     kind: IdentityKind,
     gap_ms: int,
 ) -> tuple[TimeSpan, ...]:
@@ -146,7 +147,7 @@ def _when(
     return tuple(stretches(spans, gap_ms))
 
 
-def same_person(store: Store, video: str, limit: int = 10) -> list[Pair]:
+def likely_same_people(store: Store, video: str, limit: int = 10) -> list[CardPair]:
     """Return pairs of characters that may be one person, the most similar first.
 
     Their cosine is at or near the model's threshold for one person (`likeness.NEAR`). Pairs that
@@ -158,7 +159,7 @@ def same_person(store: Store, video: str, limit: int = 10) -> list[Pair]:
     """
     with store.begin(snapshot=True) as session:
         cast = cast_of(session, video)
-        centres = centres_of(session, cast.video.id)
+        centres = identity_centres(session, cast.video.id)
         people = {person.character.number: person for person in cast.people}
         vectors = {number: _looks(person.members, centres) for number, person in people.items()}
         truth = truth_of(corrections_of(session, cast.video.id)) or Truth()
@@ -167,7 +168,7 @@ def same_person(store: Store, video: str, limit: int = 10) -> list[Pair]:
         pairs = list(_apart(session, people, _undecided(cast, truth, candidates), limit))
         both = [people[number] for pair in pairs for number in (pair.one, pair.other)]
         cards = _cards(session, cast, both)
-    return [Pair(found=pair, one=cards[pair.one], other=cards[pair.other]) for pair in pairs]
+    return [CardPair(found=pair, one=cards[pair.one], other=cards[pair.other]) for pair in pairs]
 
 
 def _thresholds(session: Session, video: str) -> dict[IdentityKind, float]:

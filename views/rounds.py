@@ -82,7 +82,7 @@ class ShownCall:
 
 
 @dataclass(frozen=True)
-class Inspected:
+class InspectedTrajectory:
     """A whole trajectory, with everything that its page shows.
 
     ``at_work``: some process works on it now.
@@ -104,7 +104,7 @@ class Inspected:
     def remarks(self, number: int) -> list[Remark]:
         """Return the remarks of the harness in a round, in order; 0 is before the first."""
         events = [event for event in self.history.events if event.round == number]
-        return [remark for event in events for remark in remarks_on(event)]
+        return [remark for event in events for remark in harness_remarks(event)]
 
     def ledger(self, number: int) -> list[SubtaskChange]:
         """Return the ledger at the end of a round, with the changes since the round before."""
@@ -138,7 +138,7 @@ def fork_lines(store: Store, trajectories: Sequence[str]) -> dict[str, str]:
         }
 
 
-def inspect(store: Store, name: str) -> Inspected:
+def inspect_trajectory(store: Store, name: str) -> InspectedTrajectory:
     """Return the trajectory whose id is or begins with ``name``.
 
     Raises:
@@ -149,10 +149,10 @@ def inspect(store: Store, name: str) -> Inspected:
         row = find_trajectory(session, name)
         events = events_of(session, row.id)
         at_work = is_claimed(session, row.id)
-    return Inspected(row, history_of(row, events), at_work)
+    return InspectedTrajectory(row, history_of(row, events), at_work)
 
 
-def calls_at(store: Store, shown: Inspected, number: int) -> list[ShownCall]:
+def calls_in_round(store: Store, shown: InspectedTrajectory, number: int) -> list[ShownCall]:
     """Return the model calls of a round with their texts; 0 is before the first round."""
     events = [event for event in shown.history.events if isinstance(event, ModelCalled)]
     before: dict[str, int] = {}
@@ -172,11 +172,11 @@ def _call(session: Session, trajectory: str, event: ModelCalled, nth: int) -> Sh
     if row is None:
         return ShownCall(event)
     sent = messages_of(session, row.messages)
-    messages = [(str(message.get("role", "")), text_of(message)) for message in sent]
+    messages = [(str(message.get("role", "")), message_text(message)) for message in sent]
     return ShownCall(event, messages, str((row.reply or {}).get("text", "")))
 
 
-def text_of(message: Mapping[str, Any]) -> str:
+def message_text(message: Mapping[str, Any]) -> str:
     """Return the text of a recorded message; images are named by the beginning of their digest."""
     content = message.get("content", "")
     if isinstance(content, str):
@@ -206,7 +206,7 @@ def _marks(now: Subtask, before: Subtask | None) -> Iterator[str]:
         yield "answered" if now.answer else "answer taken back"
 
 
-def remarks_on(event: Event) -> Iterator[Remark]:
+def harness_remarks(event: Event) -> Iterator[Remark]:
     """Yield the remarks of the harness for an event: most events have none."""
     for part, text in _remarks(event):
         if text:
@@ -277,7 +277,7 @@ def _corrected(event: Event) -> str:
             return ""
 
 
-def headline(history: History, number: int) -> str:
+def round_headline(history: History, number: int) -> str:
     """Return a round in one line: the subtask, the action, and the result."""
     round_ = next((each for each in history.rounds if each.number == number), None)
     if round_ is None:

@@ -15,17 +15,24 @@ from store.queries.skill_use import SkillTally, Unit, Use
 if TYPE_CHECKING:
     from store.database import Store
 
-__all__ = ["Record", "SkillTally", "Use", "page_of_sources", "page_of_uses", "record_of"]
+__all__ = [
+    "SkillTally",
+    "SkillUseRecord",
+    "Use",
+    "page_of_sources",
+    "page_of_uses",
+    "skill_use_record",
+]
 
 DAYS, WEEKS = 60, 400
 """Days up to which use is counted by day, and by week."""
 
 
-class Record(Frozen):
+class SkillUseRecord(Frozen):
     """The use of a skill. ``tallies`` are by ``unit``, without empty units.
 
-    ``judged`` answers to questions that were given it, ``right`` of them; ``expected``: how many
-    of them would be right at the rate of similar answers without it (``skills.bans``).
+    ``judged`` answers to questions that were given it, ``right`` of them; ``expected``: how many of
+    them would be right at the rate of similar answers without it (``skills.bans``).
     """
 
     given: int
@@ -36,24 +43,24 @@ class Record(Frozen):
     tallies: tuple[SkillTally, ...]
 
 
-def record_of(store: Store, name: str) -> Record:
+def skill_use_record(store: Store, name: str) -> SkillUseRecord:
     """Return how a skill was used, from its first to its last question."""
     with store.begin(snapshot=True) as session:
         between = stored.used_between(session, name)
-        unit = unit_for(*between) if between else "day"
+        unit = tally_unit(*between) if between else "day"
         tallies = tuple(stored.tallies(session, name, unit))
-        own, total = stored.shares(session, name), stored.shares(session)
-    return Record(
+        own, total = stored.right_shares(session, name), stored.right_shares(session)
+    return SkillUseRecord(
         given=sum(tally.given for tally in tallies),
         judged=sum(tally.judged for tally in tallies),
         right=sum(tally.right for tally in tallies),
-        expected=expected(own, total),
+        expected=expected_right(own, total),
         unit=unit,
         tallies=tallies,
     )
 
 
-def unit_for(first: datetime, last: datetime) -> Unit:
+def tally_unit(first: datetime, last: datetime) -> Unit:
     """Return the unit in which use between two moments is counted."""
     lasted = last - first
     if lasted <= timedelta(days=DAYS):
@@ -61,7 +68,7 @@ def unit_for(first: datetime, last: datetime) -> Unit:
     return "week" if lasted <= timedelta(days=WEEKS) else "month"
 
 
-def expected(mine: Shares, every: Shares) -> float:
+def expected_right(mine: Shares, every: Shares) -> float:
     """Return how many of ``mine`` would be right at the rate of similar answers.
 
     Answers without similar ones count with their own verdict.

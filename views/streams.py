@@ -12,7 +12,7 @@ from store.database import Store
 from store.queries import streams as rows
 
 
-class StreamTold(Frozen):
+class StreamDetails(Frozen):
     """A live stream. ``source`` has no secret; ``clips``: how each was watched, by number."""
 
     source: str
@@ -20,24 +20,26 @@ class StreamTold(Frozen):
     clips: Mapping[int, StreamClip]
 
 
-def stream_told(session: Session, video: str, until_ms: int | None = None) -> StreamTold | None:
+def stream_details(
+    session: Session, video: str, until_ms: int | None = None
+) -> StreamDetails | None:
     """Return a stream up to a moment of video time (None: all); None for a file."""
     stream = rows.find_stream(session, video)
     if stream is None:
         return None
-    clips = {clip.clip: clip for clip in rows.clips_told(session, video)}
-    return StreamTold(
+    clips = {clip.clip: clip for clip in rows.stream_clips(session, video)}
+    return StreamDetails(
         source=stream.source, gaps=tuple(rows.gaps_of(session, video, until_ms)), clips=clips
     )
 
 
-def stream_of(store: Store, video: str) -> StreamTold | None:
+def load_stream_details(store: Store, video: str) -> StreamDetails | None:
     """Return a stream as it is now; None for a file."""
     with store.begin(snapshot=True) as session:
-        return stream_told(session, video)
+        return stream_details(session, video)
 
 
-def watched_in_words(clip: StreamClip) -> str:
+def describe_watching(clip: StreamClip) -> str:
     """Describe how a clip was watched: frames, what was skipped, the lag.
 
     ``750 frames came, 150 looked at; level 3: every 5th, without objects, screen; lag 12.0 s``
@@ -53,7 +55,7 @@ def watched_in_words(clip: StreamClip) -> str:
     return "; ".join(parts)
 
 
-def gap_in_words(gap: Gap) -> str:
+def describe_gap(gap: Gap) -> str:
     """Return why a gap is not in memory: ``the connection was lost``."""
     frames = f" ({gap.frames} frames)" if gap.frames else ""
     return f"{gap.reason}{frames}"

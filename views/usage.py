@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent.replay_source import inherited
+from agent.replay_source import inherited_count
 from domain.base import Frozen
 from domain.trajectory import Event, ModelCalled, RoundOpened
 
@@ -36,7 +36,7 @@ class TrajectoryUsage(Frozen):
 
 def usage_in(events: Sequence[Event]) -> TrajectoryUsage:
     """Return the usage of the calls among ``events``."""
-    own = events[inherited(events) :]
+    own = events[inherited_count(events) :]
     calls = [event for event in own if isinstance(event, ModelCalled)]
     rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
     total = _sum(calls)

@@ -34,14 +34,14 @@ class GraphPage(Frozen):
     total: int
 
 
-class Opened(Frozen):
+class SegmentView(Frozen):
     """One segment with its edges, outgoing ones first."""
 
     segment: Segment
     links: tuple[ShownEdge, ...]
 
 
-class VideoView(Frozen, arbitrary_types_allowed=True):
+class ClipsPage(Frozen, arbitrary_types_allowed=True):
     """Some clips of a video, with the keyframes of each; ``total`` counts all its clips."""
 
     clips: tuple[ShownClip, ...]
@@ -56,7 +56,7 @@ class PeoplePage(Frozen):
     total: int
 
 
-def graph_of(
+def load_graph_page(
     store: Store, video: str, offset: int = 0, limit: int = 300, as_of_ms: int | None = None
 ) -> GraphPage:
     """Return ``limit`` segments from the ``offset``-th on, by time; ``as_of_ms`` None: now."""
@@ -69,7 +69,7 @@ def graph_of(
     return GraphPage(segments=tuple(shown), links=tuple(_links(shown, edges)), total=total)
 
 
-def opened(store: Store, video: str, segment: int) -> Opened | None:
+def load_segment_view(store: Store, video: str, segment: int) -> SegmentView | None:
     """Return a segment of a video as it is now; None if the video has none of that id."""
     with store.begin(snapshot=True) as session:
         last = _last(session, video)
@@ -79,7 +79,9 @@ def opened(store: Store, video: str, segment: int) -> Opened | None:
         shown = _with_names(session, video, last, segments)
     away_first = sorted(edges, key=lambda edge: edge.source != segment)
     links = tuple(_links(shown, away_first))
-    return next((Opened(segment=each, links=links) for each in shown if each.id == segment), None)
+    return next(
+        (SegmentView(segment=each, links=links) for each in shown if each.id == segment), None
+    )
 
 
 def count_events(store: Store, video: str) -> int:
@@ -89,7 +91,7 @@ def count_events(store: Store, video: str) -> int:
 
 
 def _last(session: Session, video: str, as_of_ms: int | None = None) -> int:
-    return clips.view_of(session, [video], as_of_ms).scopes[0].last_clip
+    return clips.memory_view(session, [video], as_of_ms).scopes[0].last_clip
 
 
 def _with_names(
@@ -110,9 +112,9 @@ def _links(segments: Sequence[Segment], edges: Sequence[Edge]) -> list[ShownEdge
     ]
 
 
-def reel(
+def load_clips_page(
     store: Store, video: Video, offset: int, limit: int, as_of_ms: int | None = None
-) -> VideoView:
+) -> ClipsPage:
     """Return ``limit`` clips of a video from the ``offset``-th on, with their memories.
 
     With ``as_of_ms`` only the clips that were watched by then are returned.
@@ -121,15 +123,15 @@ def reel(
         last = _last(session, video.id, as_of_ms)
         until = None if as_of_ms is None else last
         total = clips.count_clips(session, video.id, until)
-        stored = clips.some_clips(session, video.id, offset, limit, until)
+        stored = clips.clips_page(session, video.id, offset, limit, until)
         people = characters_at(session, video.id, last)
         shown = tuple(shown_clips(session, video.id, stored, people, last))
         frames = frames_of(session, video.id, [clip.index for clip in stored])
     by_clip = {c.index: tuple(f for f in frames if f.clip == c.index) for c in shown}
-    return VideoView(clips=shown, frames=by_clip, total=total)
+    return ClipsPage(clips=shown, frames=by_clip, total=total)
 
 
-def cast_of(
+def load_people_page(
     store: Store, video: str, offset: int = 0, limit: int = 100, as_of_ms: int | None = None
 ) -> PeoplePage:
     """Return ``limit`` people of a video from the ``offset``-th on; ``as_of_ms`` None: now."""

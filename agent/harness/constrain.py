@@ -33,7 +33,7 @@ _ASKS = re.compile(
 )
 
 
-class MadeSearch(Frozen):
+class EarlierSearch(Frozen):
     """An earlier search, for the rule against near-duplicates."""
 
     mode: Mode
@@ -52,7 +52,7 @@ class ActionBounds(Frozen):
     options: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     subtask: str = ""
-    searched: tuple[MadeSearch, ...] = ()
+    searched: tuple[EarlierSearch, ...] = ()
     evidence: frozenset[str] = frozenset()
     shown: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ def letter(position: int) -> str:
     return chr(ord("A") + position)
 
 
-def chosen(text: str, options: Sequence[str]) -> str | None:
+def chosen_letter(text: str, options: Sequence[str]) -> str | None:
     """Return the letter of the option that ``text`` names and nothing else, or None.
 
     ``C``, ``(c)``, ``C.``, ``Answer: C``, ``C) the option's text`` and the option's text are C;
@@ -163,7 +163,7 @@ def _may_be_missing(action: Action, bounds: ActionBounds) -> str:
 
 
 def _option(action: Action, bounds: ActionBounds) -> str:
-    if not bounds.options or chosen(action.answer, bounds.options):
+    if not bounds.options or chosen_letter(action.answer, bounds.options):
         return ""
     last = letter(len(bounds.options) - 1)
     return f"The answer must be exactly one letter from A to {last}, and nothing else."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agent.state import Focus, ProgressLedger
 from domain.asking import Action, Ledger, Mode, Subtask, SubtaskState
 from domain.base import Frozen
-from domain.ledger import broken, is_stalled
+from domain.ledger import blocked_subtasks, is_stalled
 from domain.settings import AskSettings
 from retrieval.terms import STOP, plain_words
 
@@ -48,7 +48,7 @@ def replan_reasons(
     ]
     reasons += [
         Reason(key=f"broken {name}", text=f"{name} waits for a subtask that will not be resolved")
-        for name in broken(ledger, settings)
+        for name in blocked_subtasks(ledger, settings)
     ]
     if progress.stale >= settings.replan_stale_rounds:
         text = f"{progress.stale} rounds brought no new evidence"
@@ -78,7 +78,7 @@ def after_round(
     if not spent:
         return counted, ""
     if not counted.grace:
-        hints = strategies(modes, settings.memory.modes)
+        hints = strategy_hints(modes, settings.memory.modes)
         changes = {"grace": True, "hints": (*counted.hints, *hints)}
         return counted.model_copy(update=changes), "grace round: little new was found"
     warning = "last round: the search gives nothing new"
@@ -97,7 +97,9 @@ def _counted(progress: ProgressLedger, gain: RoundGain) -> ProgressLedger:
     return progress.model_copy(update=changes)
 
 
-def strategies(tried: Sequence[Mode], available: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
+def strategy_hints(
+    tried: Sequence[Mode], available: Sequence[Mode] = tuple(Mode)
+) -> tuple[str, ...]:
     """Return suggestions after these modes: first unused modes, else other words."""
     unused = [hint for mode, hint in _STRATEGIES.items() if mode in available and mode not in tried]
     return tuple(unused) or ("All modes were tried: use other words, names or times.",)
@@ -117,7 +119,7 @@ def forced_mode(
     return Mode.NEIGHBOR if neighbours else Mode.EVENT
 
 
-def rescue(
+def harness_search(
     subtask: Subtask,
     forced: Mode | None,
     focus: Focus | None,
@@ -151,7 +153,7 @@ def _search(mode: Mode, query: str) -> Action:
     return Action(kind="search", reason=BY_HARNESS, mode=mode, query=query)
 
 
-def needed(ledger: Ledger, settings: AskSettings) -> tuple[Subtask, ...]:
+def needed_subtasks(ledger: Ledger, settings: AskSettings) -> tuple[Subtask, ...]:
     """Return subtasks that an answer should wait for: never searched, or with attempts left."""
     open_states = (SubtaskState.PENDING, SubtaskState.SEARCHING, SubtaskState.PARTIAL)
     return tuple(

@@ -13,8 +13,8 @@ from agent.harness.constrain import letter
 from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.people import TAG
 from domain.skills import RoutedSkill, Tone
-from domain.texts import visible
-from domain.time import clock
+from domain.texts import strip_invisible
+from domain.time import format_clock
 from domain.trajectory import EvidenceRetrieved, Neighbour
 
 LINE = 320
@@ -30,40 +30,40 @@ _TAGS = re.compile(rf"({TAG.pattern.replace('(', '(?:')})")
 _BRACKETS = str.maketrans("<>[]＜＞［］【】⟨⟩", "‹›()‹›()()‹›")
 
 
-def quoted(text: str, most: int = LINE) -> str:
+def quote_untrusted(text: str, most: int = LINE) -> str:
     """Return untrusted text as a card may show it: one line, at most ``most`` characters.
 
     It cannot open or close a mark or form a citation: only people's tags keep their brackets.
     Invisible characters are removed.
     """
-    flat = " ".join(_MARK.sub(" ", visible(text)).split())
+    flat = " ".join(_MARK.sub(" ", strip_invisible(text)).split())
     safe = "".join(
         part if TAG.fullmatch(part) else part.translate(_BRACKETS) for part in _TAGS.split(flat)
     )
-    return safe if len(safe) <= most else begun(safe, most - 1)
+    return safe if len(safe) <= most else truncated(safe, most - 1)
 
 
-def begun(text: str, most: int) -> str:
+def truncated(text: str, most: int) -> str:
     """Truncate ``text`` to ``most`` characters without half a tag at the end, and add "…"."""
     text = text[:most]
     half = text.find("<", text.rfind(">") + 1)
     return text[: half if half >= 0 else None].rstrip() + "…"
 
 
-def labelled(text: str, most: int = 80) -> str:
+def quote_label(text: str, most: int = 80) -> str:
     """Return untrusted text made safe between quotation marks."""
-    return quoted(text, most).replace('"', "'")
+    return quote_untrusted(text, most).replace('"', "'")
 
 
 def card(retrieval: EvidenceRetrieved, seen: Collection[str], repeats: bool) -> str:
     """Return the card of a search; on a repeated focus only new evidence is spelled out."""
     shown = [e for e in retrieval.evidence if not (repeats and e.ref in seen)]
-    lines = [f'<card mode="{retrieval.mode}" query="{labelled(retrieval.query, 120)}">']
+    lines = [f'<card mode="{retrieval.mode}" query="{quote_label(retrieval.query, 120)}">']
     if retrieval.refused:
-        lines.append(f"Refused: {quoted(retrieval.refused, 600)}")
+        lines.append(f"Refused: {quote_untrusted(retrieval.refused, 600)}")
     if retrieval.focus:
         again = " (as before; only what is new follows)" if repeats else ""
-        lines.append(f'Focus: [{retrieval.focus}] "{labelled(retrieval.focus_label)}"{again}')
+        lines.append(f'Focus: [{retrieval.focus}] "{quote_label(retrieval.focus_label)}"{again}')
     if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
     lines += [memory_line(e) for e in shown]
@@ -78,13 +78,13 @@ def memory_line(evidence: Evidence) -> str:
     """Return one memory with its citation, time and score."""
     most = SUMMARY if evidence.ref.startswith("s") else LINE
     head = f'<memory id="[{evidence.ref}]" time="{evidence.span}" score="{evidence.score:.2f}">'
-    return f"{head}{quoted(evidence.text, most)}</memory>"
+    return f"{head}{quote_untrusted(evidence.text, most)}</memory>"
 
 
 def _neighbour(neighbour: Neighbour) -> str:
     arrow = "->" if neighbour.outgoing else "<-"
-    why = f" ({quoted(neighbour.rationale, 160)})" if neighbour.rationale else ""
-    label = labelled(neighbour.label)
+    why = f" ({quote_untrusted(neighbour.rationale, 160)})" if neighbour.rationale else ""
+    label = quote_label(neighbour.label)
     return f'Neighbour {arrow} {neighbour.relation}: "{label}" [{neighbour.ref}]{why}'
 
 
@@ -100,7 +100,7 @@ def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:
 
 def plan_lines(planned: Ledger) -> str:
     """Return the plan as it is shown once with the question."""
-    lines = [f"{s.id}{_after(s)} {quoted(s.text)}" for s in planned.subtasks]
+    lines = [f"{s.id}{_after(s)} {quote_untrusted(s.text)}" for s in planned.subtasks]
     return "\n".join(["<ledger>", *lines, "</ledger>"]) if lines else ""
 
 
@@ -121,22 +121,24 @@ def _news(subtask: Subtask) -> tuple[object, ...]:
 
 def _subtask(subtask: Subtask, current: Subtask | None) -> str:
     mark = "*" if current is not None and subtask.id == current.id else "-"
-    answer = f": {quoted(subtask.answer)}" if subtask.answer else ""
+    answer = f": {quote_untrusted(subtask.answer)}" if subtask.answer else ""
     known = f" [{len(subtask.evidence)} pieces of evidence]" if subtask.evidence else ""
     state = f"{subtask.state}, {subtask.attempts} attempts"
-    text = quoted(subtask.text)
+    text = quote_untrusted(subtask.text)
     return f"{mark} {subtask.id} ({state}){_after(subtask)} {text}{answer}{known}"
 
 
 def question_lines(question: Question) -> str:
     """Return the question with its lettered options and the time it is asked as of."""
-    lines = [f"<question>{quoted(question.text, 2000)}</question>"]
+    lines = [f"<question>{quote_untrusted(question.text, 2000)}</question>"]
     lines += [
-        f'<option letter="{letter(i)}">{quoted(o, 600)}</option>'
+        f'<option letter="{letter(i)}">{quote_untrusted(o, 600)}</option>'
         for i, o in enumerate(question.options)
     ]
     if question.as_of_ms is not None:
-        lines.append(f"Asked at {clock(question.as_of_ms)} of the video; later is not known.")
+        lines.append(
+            f"Asked at {format_clock(question.as_of_ms)} of the video; later is not known."
+        )
     return "\n".join(lines)
 
 
@@ -152,29 +154,31 @@ def hint_lines(hints: Sequence[str], complaint: str, final: bool) -> str:
 def skill_lines(skills: Iterable[RoutedSkill], tone: Tone) -> str:
     """Return the advice of the skills of one tone, one line each, without repeats."""
     advice = (line for skill in skills if skill.tone is tone for line in skill.instructions)
-    return "\n".join(f"- {quoted(line)}" for line in dict.fromkeys(advice))
+    return "\n".join(f"- {quote_untrusted(line)}" for line in dict.fromkeys(advice))
 
 
 def people_lines(people: Iterable[tuple[str, str]]) -> str:
     """Return tags with their known names."""
-    named = [f"{tag} is {quoted(name, 60)}" for tag, name in people]
+    named = [f"{tag} is {quote_untrusted(name, 60)}" for tag, name in people]
     return "<people>" + "; ".join(named) + ".</people>" if named else ""
 
 
 def focus_line(ref: str, label: str) -> str:
     """Return the segment in focus; no label if there is none."""
-    return f'<focus>[{ref}] "{labelled(label)}"</focus>' if ref else "No segment is in focus yet."
+    return (
+        f'<focus>[{ref}] "{quote_label(label)}"</focus>' if ref else "No segment is in focus yet."
+    )
 
 
 def subtask_line(subtask: Subtask | None) -> str:
     """Return the current subtask, else "the question"."""
     if subtask is None:
         return "the question"
-    return f"<subtask>{subtask.id}: {quoted(subtask.text)}</subtask>"
+    return f"<subtask>{subtask.id}: {quote_untrusted(subtask.text)}</subtask>"
 
 
 def action_line(action: Action) -> str:
     """Return an action in words."""
     if action.kind == "answer":
         return "answer"
-    return f"search {action.mode}: {quoted(action.query, 160)}"
+    return f"search {action.mode}: {quote_untrusted(action.query, 160)}"

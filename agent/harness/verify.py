@@ -20,7 +20,7 @@ def _pieces(text: str) -> list[str]:
     return [piece for word in plain_words(text) for piece in pieces(word)]
 
 
-def payload(retrieval: EvidenceRetrieved) -> frozenset[str]:
+def payload_words(retrieval: EvidenceRetrieved) -> frozenset[str]:
     """Return the fingerprint of one retrieval."""
     return fingerprint((e.text for e in retrieval.evidence), retrieval.query)
 
@@ -30,9 +30,11 @@ def increment(retrieval: EvidenceRetrieved, earlier: Sequence[EvidenceRetrieved]
 
     A payload without words gives 0.
     """
-    words = payload(retrieval)
+    words = payload_words(retrieval)
     known = (
-        frozenset().union(*(payload(previous) for previous in earlier)) if earlier else frozenset()
+        frozenset().union(*(payload_words(previous) for previous in earlier))
+        if earlier
+        else frozenset()
     )
     return len(words - known) / len(words) if words else 0.0
 

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from agent.harness.constrain import is_asked, letter, words
 from agent.harness.inform import (
     action_line,
-    begun,
     card,
     focus_line,
     has_news,
@@ -22,12 +21,13 @@ from agent.harness.inform import (
     question_lines,
     skill_lines,
     subtask_line,
+    truncated,
 )
 from agent.reasoners.port import Assessment, CompletedRound, Conclusion, DecisionContext
 from agent.reasoners.prompts import prompt
 from agent.reasoners.question_parts import as_query
 from agent.reasoners.replies import PlanReply, ReplanReply
-from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, short
+from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, with_short_texts
 from domain.asking import Action, Mode, Subtask
 from domain.errors import BlobGone
 from domain.ledger import Edits, SubtaskDraft
@@ -102,7 +102,7 @@ class LlmReasoner:
         reply = self._caller.ask(
             "plan",
             _messages(decision, task_prompt),
-            short(PlanReply, self._caller.near),
+            with_short_texts(PlanReply, self._caller.near),
             round=decision.round,
             temperature=temperature,
         )
@@ -180,7 +180,7 @@ class LlmReasoner:
         return self._caller.ask(
             "replan",
             messages,
-            short(ReplanReply, self._caller.near),
+            with_short_texts(ReplanReply, self._caller.near),
             round=decision.round,
             temperature=temperature,
         ).edits()
@@ -247,7 +247,7 @@ def _shortened(text: str) -> str:
 def _truncated(line: str) -> str:
     """Truncate a memory line but keep its closing mark."""
     body = line.removesuffix(END)
-    return line if len(body) <= OLD_LINE else begun(body, OLD_LINE) + END
+    return line if len(body) <= OLD_LINE else truncated(body, OLD_LINE) + END
 
 
 def _ledger(decision: DecisionContext, current: Subtask | None) -> str:

@@ -14,7 +14,7 @@ from agent.reasoners.structure_answers import by_structure, claimed
 from agent.reasoners.structure_questions import structure_of
 from domain.asking import Action, Evidence, Mode, Subtask
 from domain.ledger import Edits, SubtaskDraft
-from domain.skills import policy_of
+from domain.skills import combined_policy
 from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution
 
 NOTE = (
@@ -33,7 +33,7 @@ class LocalReasoner:
 
     def plan(self, decision: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question by its words, unless a skill says to leave it whole."""
-        if policy_of(decision.skills).split is False or is_structural(decision):
+        if combined_policy(decision.skills).split is False or is_structural(decision):
             return (SubtaskDraft(text=decision.question.text),)
         return decompose(decision.question.text, decision.question.options)
 
@@ -54,11 +54,11 @@ class LocalReasoner:
     def assess(self, decision: DecisionContext) -> Assessment:
         """Resolve a subtask with a quotation after a close look that found something close."""
         task, retrieval = decision.current, decision.found
-        if task is None or retrieval is None or not closes(task, retrieval):
+        if task is None or retrieval is None or not can_answer(task, retrieval):
             return Assessment()
         if retrieval.finding is not None and (claim := claimed(decision, task, retrieval)):
             return Assessment(resolved=(claim,))
-        best = quotable(answering(task, retrieval))
+        best = quotable(answering_evidence(task, retrieval))
         if not best:
             return Assessment()
         claim = Resolution(subtask=task.id, answer=quotation(best), refs=tuple(e.ref for e in best))
@@ -97,7 +97,7 @@ def choose_mode(decision: DecisionContext) -> Mode:
     """
     task = decision.current
     first = task is None or task.attempts <= 1
-    known = policy_of(decision.skills).modes
+    known = combined_policy(decision.skills).modes
     if known and task is not None:
         return known[min(max(1, task.attempts), len(known)) - 1]
     if decision.focus is None or task is None:
@@ -138,7 +138,7 @@ def reason_for(mode: Mode) -> str:
     return reasons.get(mode, "")
 
 
-def closes(task: Subtask, retrieval: EvidenceRetrieved) -> bool:
+def can_answer(task: Subtask, retrieval: EvidenceRetrieved) -> bool:
     """Check whether a search can answer a subtask: one by events answers only broad subtasks.
 
     A search that scored evidence for an option answers it in any mode.
@@ -149,7 +149,7 @@ def closes(task: Subtask, retrieval: EvidenceRetrieved) -> bool:
     return close or bool(retrieval.weighed) or retrieval.finding is not None
 
 
-def answering(task: Subtask, retrieval: EvidenceRetrieved) -> Sequence[Evidence]:
+def answering_evidence(task: Subtask, retrieval: EvidenceRetrieved) -> Sequence[Evidence]:
     """Return the evidence that may answer a subtask: lines and images, or events if it is broad."""
     events = [e for e in retrieval.evidence if e.ref.startswith("s")]
     if retrieval.weighed or not events:

@@ -60,7 +60,7 @@ FOR = "Evidence that "
 AGAINST = "Evidence against: "
 
 
-def stated(text: str) -> str:
+def as_statement(text: str) -> str:
     """Turn a question into a statement with a gap: ``Why did Ann leave?`` is ``Ann leave``."""
     statement_ = text.strip().rstrip("?？.! ").strip()
     for label in (CAUSE, EVENT, FOR, AGAINST):
@@ -70,7 +70,7 @@ def stated(text: str) -> str:
     return bare.strip() or statement_
 
 
-def several(question: str) -> tuple[str, ...]:
+def question_parts_of(question: str) -> tuple[str, ...]:
     """Split a question that asks several things into parts; empty if it asks one."""
     parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
     return tuple(parts) if len(parts) > 1 else ()
@@ -85,18 +85,18 @@ def decompose(
     """
     if options:
         return tuple(_for_options(options, group) for group in _grouped(options, most))
-    if parts := several(question):
+    if parts := question_parts_of(question):
         return tuple(SubtaskDraft(text=part) for part in parts)
     stripped = question.strip()
     if _WHY.match(stripped):
         return (
-            SubtaskDraft(text=EVENT + stated(stripped)),
-            SubtaskDraft(text=CAUSE + stated(stripped), depends=("t1",)),
+            SubtaskDraft(text=EVENT + as_statement(stripped)),
+            SubtaskDraft(text=CAUSE + as_statement(stripped), depends=("t1",)),
         )
     if _YES_NO.fullmatch(stripped.rstrip("?？ ")):
         return (
-            SubtaskDraft(text=FOR + stated(stripped)),
-            SubtaskDraft(text=AGAINST + stated(stripped)),
+            SubtaskDraft(text=FOR + as_statement(stripped)),
+            SubtaskDraft(text=AGAINST + as_statement(stripped)),
         )
     return (SubtaskDraft(text=question),)
 
@@ -119,7 +119,7 @@ def option_text(options: Sequence[str], letters: Sequence[str]) -> str:
     return f"Evidence for {'; '.join(chosen)}"
 
 
-def is_own(task: Subtask, question: Question) -> bool:
+def has_rule_wording(task: Subtask, question: Question) -> bool:
     """Check whether a subtask still has the wording that the rules gave it."""
     drafts = (option_text(question.options, task.options),) if task.options else ()
     parts = decompose(question.text, ())
@@ -128,7 +128,7 @@ def is_own(task: Subtask, question: Question) -> bool:
 
 def query_of(task: Subtask, question: Question) -> str:
     """Return a subtask as a query; for options, the question restated with each of them."""
-    if not task.options or not is_own(task, question):
+    if not task.options or not has_rule_wording(task, question):
         return as_query(task.text)
     chosen = (question.options[ascii_uppercase.index(letter)] for letter in task.options)
     restated = "; ".join(_restated(question.text, option) for option in chosen)
@@ -140,13 +140,13 @@ def _restated(question: str, option: str) -> str:
     return as_query(restated) if is_asked(restated) or len(words(restated)) < 2 else restated
 
 
-def sought_by(task: Subtask, question: Question) -> str:
+def ranking_text_of(task: Subtask, question: Question) -> str:
     """Return the text that a subtask's search is ranked by.
 
     The question itself where the query only restates it: it ranks better than a statement with a
     gap.
     """
-    if not is_own(task, question):
+    if not has_rule_wording(task, question):
         return query_of(task, question)
     if task.text.startswith((EVENT, AGAINST)):
         return query_of(task, question)
@@ -173,13 +173,13 @@ def subtask_claim(task: Subtask, question: Question) -> str:
     """
     if not task.options:
         is_lead_up = task.text.startswith((EVENT, CAUSE, FOR, AGAINST))
-        return question.text if is_lead_up else sought_by(task, question)
+        return question.text if is_lead_up else ranking_text_of(task, question)
     return "; ".join(answer_claim(question, letter) for letter in task.options)
 
 
 def as_query(text: str) -> str:
     """Turn a subtask into a query that the guard accepts: a statement of at least two words."""
-    statement_ = stated(text)
+    statement_ = as_statement(text)
     query = statement_ if len(words(statement_)) >= 2 else f"{statement_} in the video"
     is_copy = is_asked(query) or words(query) == words(text)
     return f"the video tells {query.rstrip('?')}" if is_copy else query

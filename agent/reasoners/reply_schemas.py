@@ -115,7 +115,7 @@ def with_schema(reply: type[Form], form: dict[str, Any]) -> type[Form]:
     return WithSchema
 
 
-def short(reply: type[Form], narrow: bool) -> type[Form]:
+def with_short_texts(reply: type[Form], narrow: bool) -> type[Form]:
     """Return ``reply`` with texts of limited length, for a model that does not stop by itself."""
     return with_schema(reply, _shortened(reply.model_json_schema())) if narrow else reply
 

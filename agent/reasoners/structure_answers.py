@@ -11,7 +11,7 @@ from agent.reasoners.port import Conclusion, DecisionContext
 from domain.asking import Evidence, Subtask, Support
 from domain.structure import Asks, Finding, StructurePart
 from domain.texts import first_number
-from domain.time import TimeSpan, clock
+from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved, Resolution
 
 MOST_SPANS = 4
@@ -94,7 +94,7 @@ def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartA
         near = tuple(e.ref for e in evidence if e.ref in held)
         text = CANNOT.format(why=finding.unrecorded)
         return PartAnswer(text, near, DECLINED, declined=True) if near else None
-    parts = finding.of_those(held.keys()).parts
+    parts = finding.restricted_to(held.keys()).parts
     if parts and finding.put:
         return PartAnswer(" ".join(part.text for part in parts), _refs(parts), FAIR)
     return _WORDED[finding.asks](finding, parts, held) if parts else None
@@ -195,7 +195,7 @@ def _mention(finding: Finding, parts: Sequence[StructurePart], held: Held) -> Pa
     at = held[part.refs[0]].span
     order = "First" if finding.asks is Asks.FIRST else "Last"
     near = "" if finding.exact else ", by likeness to the words only"
-    text = f"{order} at {clock(at.start_ms)}{near}: {part.text}"
+    text = f"{order} at {format_clock(at.start_ms)}{near}: {part.text}"
     return PartAnswer(text, part.refs, SURE if finding.exact else UNSURE)
 
 

@@ -192,7 +192,7 @@ def structure_of(question: str, options: Sequence[str] = ()) -> Structure | None
     With options, only structures that can be compared with them are recognised, and nothing is
     declined.
     """
-    text = plain(question)
+    text = normalise_question(question)
     if not text or len(text) > LONGEST:
         return None
     recognised = _recognised(text)
@@ -201,7 +201,7 @@ def structure_of(question: str, options: Sequence[str] = ()) -> Structure | None
     return recognised or _undescribed(text)
 
 
-def plain(question: str) -> str:
+def normalise_question(question: str) -> str:
     """Normalise a question: no final mark, single spaces, "what's" written out."""
     text = _SPACE.sub(" ", question).strip().rstrip("?？.! ").strip()
     return _IS_SHORT.sub(lambda match: f"{match[1]} is", text)

@@ -15,11 +15,16 @@ from api.asking import RunningQuestion
 from api.disconnect import ClientGone
 from api.params import PAGE, Asked, Limit, Offset, Page, after, as_of_ms
 from api.sse import MEDIA_TYPE, EventStream, wants_events
-from domain.asking import Question, told_apart
+from domain.asking import Question, check_options
 from domain.errors import InputError
 from graphs.runner import Runner
 from store.queries.videos import named_or_only
-from views.rounds import Inspected, headline, inspect, page_of_trajectories
+from views.rounds import (
+    InspectedTrajectory,
+    inspect_trajectory,
+    page_of_trajectories,
+    round_headline,
+)
 from views.trajectory import Round
 
 router = APIRouter(tags=["questions"])
@@ -150,14 +155,18 @@ def _prepared(desk: ApiState, body: Ask) -> tuple[Runner, Question]:
     """The machine of the profile, and the question of the videos that are named."""
     if not body.question.strip():
         raise InputError("the question is empty")
-    at, options, profile = as_of_ms(body.as_of), told_apart(body.options), desk.named(body.profile)
+    at, options, profile = (
+        as_of_ms(body.as_of),
+        check_options(body.options),
+        desk.named(body.profile),
+    )
     with desk.store.begin() as session:
         videos = named_or_only(session, body.videos)
     if not videos:
         raise InputError("which video? name one or more in `videos`: GET /videos lists them")
     text = body.question.strip()
     question = Question(text=text, videos=videos, options=options, as_of_ms=at)
-    return desk.asker(profile), question
+    return desk.runner(profile), question
 
 
 @router.get("/questions", summary="What was asked")
@@ -173,7 +182,7 @@ def questions(desk: Desk, offset: Offset = 0, limit: Limit = PAGE, q: Asked = ""
 @router.get("/questions/{name}", summary="A question with its rounds and answer")
 def question(desk: Desk, name: Id) -> Trajectory:
     """How a question was searched, round by round, and its answer with the citations."""
-    found = inspect(desk.store, name)
+    found = inspect_trajectory(desk.store, name)
     row = found.row
     return Trajectory(
         **question_of(row).model_dump(),
@@ -187,17 +196,17 @@ def question(desk: Desk, name: Id) -> Trajectory:
 @router.get("/questions/{name}/events", summary="Every step of a question")
 def events(desk: Desk, name: Id, offset: Offset = 0, limit: Limit = PAGE) -> Events:
     """The events of a trajectory, each as it was recorded: plans, searches, evidence, verdicts."""
-    every = inspect(desk.store, name).history.events
+    every = inspect_trajectory(desk.store, name).history.events
     shown = [one.model_dump(mode="json") for one in every[offset : offset + limit]]
     total = len(every)
     return Events(total=total, offset=offset, next=after(offset, len(shown), total), events=shown)
 
 
-def _round(found: Inspected, one: Round) -> RoundTold:
+def _round(found: InspectedTrajectory, one: Round) -> RoundTold:
     action = one.action
     return RoundTold(
         number=one.number,
-        headline=headline(found.history, one.number),
+        headline=round_headline(found.history, one.number),
         subtask=one.text,
         mode=None if action is None or action.mode is None else action.mode.value,
         query=action.query if action else "",

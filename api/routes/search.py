@@ -14,7 +14,7 @@ from api.params import AsOf, Profile, as_of_ms
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.events import Segment
-from domain.people import in_words
+from domain.people import tags_in_words
 from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.search_once import search_once
 
@@ -118,8 +118,8 @@ def _event(one: Segment) -> EventFound:
     return EventFound(
         ref=f"s{one.id}",
         video=one.video,
-        label=in_words(one.label),
-        summary=in_words(one.summary),
+        label=tags_in_words(one.label),
+        summary=tags_in_words(one.summary),
         start_s=one.span.start_ms / 1000,
         end_s=one.span.end_ms / 1000,
     )
@@ -131,7 +131,7 @@ def _image(one: ShownKeyframe) -> ImageFound:
         video=one.video,
         clip=one.clip,
         time_s=one.time_ms / 1000,
-        description=in_words(one.description),
+        description=tags_in_words(one.description),
         score=round(one.score, 4),
         image=keyframe_path(one.video, one.id),
     )

@@ -12,13 +12,13 @@ from api.app_state import ApiState, Desk
 from api.params import PAGE, AsOf, Limit, Offset, Page, Words, after, as_of_ms
 from domain.errors import Busy, NotFound
 from domain.media import Video
-from domain.people import in_words
+from domain.people import tags_in_words
 from flows.delete import delete_video
-from flows.video_locks import PAUSED, watched_now
+from flows.video_locks import PAUSED, watched_videos
 from store.queries.videos import WATCHING, known_video
-from views.library import ShownClip, resolve
-from views.library_view import ListedVideo, holdings, page_of_videos
-from views.video_view import ShownEdge, cast_of, graph_of, reel
+from views.library import ShownClip, resolve_video
+from views.library_view import ListedVideo, page_of_videos, video_holdings
+from views.video_view import ShownEdge, load_clips_page, load_graph_page, load_people_page
 
 router = APIRouter(tags=["videos"])
 Name = Annotated[
@@ -147,7 +147,7 @@ class Deleted(BaseModel):
 def videos(desk: Desk, offset: Offset = 0, limit: Limit = PAGE, q: Words = "") -> Videos:
     """The videos by title, with how far each is watched."""
     found, total = page_of_videos(desk.store, offset, limit, q)
-    busy = watched_now(desk.store)
+    busy = watched_videos(desk.store)
     shown = [_told(one, one.id in busy) for one in found]
     return Videos(total=total, offset=offset, next=after(offset, len(shown), total), videos=shown)
 
@@ -169,7 +169,7 @@ def _told(one: ListedVideo, busy: bool) -> VideoTold:
 @router.get("/videos/{name}", summary="A video")
 def video(desk: Desk, name: Name) -> Held:
     """How much is remembered of a video; `links` lead to its clips, people and events."""
-    found, held = holdings(desk.store, name)
+    found, held = video_holdings(desk.store, name)
     parts = ("clips", "people", "events")
     return Held(
         **found.model_dump(include={"id", "title", "width", "height", "profile"}),
@@ -189,7 +189,7 @@ def clips(
 ) -> Clips:
     """The clips in order, with what was said, read and seen in each, and its keyframes."""
     at, one = as_of_ms(as_of), _video(desk, name)
-    found = reel(desk.store, one, offset, limit, at)
+    found = load_clips_page(desk.store, one, offset, limit, at)
     images = {
         number: [keyframe_path(one.id, frame.id) for frame in frames]
         for number, frames in found.frames.items()
@@ -207,7 +207,7 @@ def _clip(one: ShownClip, images: list[str]) -> ClipTold:
             end_s=line.span.end_ms / 1000,
             kind=line.kind,
             source=line.source,
-            text=in_words(line.text),
+            text=tags_in_words(line.text),
         )
         for line in one.lines
     ]
@@ -227,11 +227,11 @@ def people(
     desk: Desk, name: Name, offset: Offset = 0, limit: Limit = PAGE, as_of: AsOf = None
 ) -> People:
     """Who is in the video, with all names that are known."""
-    found = cast_of(desk.store, _video(desk, name).id, offset, limit, as_of_ms(as_of))
+    found = load_people_page(desk.store, _video(desk, name).id, offset, limit, as_of_ms(as_of))
     shown = [
         PersonTold(
             number=one.number,
-            label=in_words(one.label),
+            label=tags_in_words(one.label),
             names=[known.name for known in one.names],
             tags=list(one.tags),
         )
@@ -246,12 +246,12 @@ def events(
     desk: Desk, name: Name, offset: Offset = 0, limit: Limit = PAGE, as_of: AsOf = None
 ) -> Happened:
     """What went on, by time, and how the events of this page are joined."""
-    found = graph_of(desk.store, _video(desk, name).id, offset, limit, as_of_ms(as_of))
+    found = load_graph_page(desk.store, _video(desk, name).id, offset, limit, as_of_ms(as_of))
     shown = [
         EventTold(
             ref=f"s{one.id}",
-            label=in_words(one.label),
-            summary=in_words(one.summary),
+            label=tags_in_words(one.label),
+            summary=tags_in_words(one.summary),
             start_s=one.span.start_ms / 1000,
             end_s=one.span.end_ms / 1000,
             clips=list(one.clips),
@@ -270,7 +270,7 @@ def _joined(one: ShownEdge) -> Joined:
         relation=str(edge.relation),
         target=f"s{edge.target}",
         confidence=edge.confidence,
-        rationale=in_words(edge.rationale),
+        rationale=tags_in_words(edge.rationale),
     )
 
 
@@ -286,7 +286,7 @@ def delete(
     with desk.store.begin() as session:
         if known_video(session, video) is None:
             raise NotFound(f"no video has the id {video!r}")
-    if video in watched_now(desk.store):
+    if video in watched_videos(desk.store):
         raise Busy("this video is being watched: wait until it is done, or have it paused")
     done = delete_video(desk.store, video)
     title = done.video.title
@@ -295,4 +295,4 @@ def delete(
 
 def _video(desk: ApiState, name: str) -> Video:
     with desk.store.begin() as session:
-        return resolve(session, name)
+        return resolve_video(session, name)

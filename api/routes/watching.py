@@ -18,7 +18,7 @@ from domain.errors import Busy, InputError, NotFound
 from flows.jobs import Job, Jobs, new_id
 from services.job_status import JobState
 from services.prefect import PrefectServer
-from store.queries.audit import note
+from store.queries.audit import record_deed
 
 router = APIRouter(tags=["watching"])
 
@@ -80,7 +80,7 @@ def add(desk: Desk, body: Add, response: Response) -> JobTold:
         _refuse_more(jobs, str(path))
         job = new_id()
         # Before it begins: where the database is away, nothing runs that is not on record.
-        note(session, Deed.ADDED, job)
+        record_deed(session, Deed.ADDED, job)
         jobs.start([path], profile, again=body.again, direct=direct, job=job)
     response.headers["Location"] = f"/jobs/{job}"
     return _told(desk, _job(desk, job))

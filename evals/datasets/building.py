@@ -89,7 +89,7 @@ def _with_unique_ids(questions: Iterable[EvalQuestion]) -> Iterator[EvalQuestion
         yield item if free == item.id else item.model_copy(update={"id": free})
 
 
-def refuse_twins(place: str, questions: Iterable[EvalQuestion]) -> None:
+def reject_duplicate_ids(place: str, questions: Iterable[EvalQuestion]) -> None:
     """Refuse repeated ids, where they are the user's own.
 
     Raises:
@@ -100,7 +100,7 @@ def refuse_twins(place: str, questions: Iterable[EvalQuestion]) -> None:
         raise InputError(f"{place}: the question id {repeated[0]!r} comes twice")
 
 
-def unlabelled(options: Sequence[str]) -> tuple[str, ...]:
+def without_labels(options: Sequence[str]) -> tuple[str, ...]:
     """Return options without their letters (``A. Red``, ``(B) Blue``), if all have their own."""
     marks = [_LABEL.match(option) for option in options]
     letters = [mark[1] if mark else "" for mark in marks]

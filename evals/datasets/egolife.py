@@ -21,7 +21,7 @@ from evals.egolife_questions import (
     QUESTIONS,
     TITLE,
     EgoQuestion,
-    Target,
+    TargetSpan,
     read_ego_questions,
 )
 
@@ -156,7 +156,7 @@ def _ours(place: str, item: EgoQuestion) -> EvalQuestion:
     )
 
 
-def _span(target: Target) -> TimeSpan:
+def _span(target: TargetSpan) -> TimeSpan:
     start, end = map(ms, target.span)
     return TimeSpan.of(start, end) if end > start else instant(start)
 

@@ -65,7 +65,7 @@ def _video(root: Path, place: str, row: _LvBenchVideo) -> EvalVideo:
 
 
 def _question(place: str, row: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQuestion:
-    words, options = parted(qa.question)
+    words, options = split_options(qa.question)
     return question(
         f"{place}, uid {qa.uid}",
         id=qa.uid,
@@ -78,7 +78,7 @@ def _question(place: str, row: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQuest
     )
 
 
-def parted(text: str) -> tuple[str, tuple[str, ...]]:
+def split_options(text: str) -> tuple[str, tuple[str, ...]]:
     """Split a question from its options, which follow as ``(A) ...``, a line each."""
     first, *rest = _OPTION.split(text)
     options = sorted(zip(rest[::2], rest[1::2], strict=True), key=itemgetter(0))

@@ -14,7 +14,7 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
 from evals.dataset import Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, ms, question, refuse_twins, video
+from evals.datasets.building import dataset, ms, question, reject_duplicate_ids, video
 from evals.datasets.files import (
     CAPTION_ENDINGS,
     Published,
@@ -139,7 +139,7 @@ def read(folder: Path) -> Dataset:
     rows = list(all_checked(_OwnRow, _rows(path)))
     videos = [_video(root_of(folder), row.video, place) for place, row in rows]
     questions = [_question(n, *row) for n, row in enumerate(rows, 1)]
-    refuse_twins(str(path), questions)
+    reject_duplicate_ids(str(path), questions)
     return dataset("own", str(path), videos, questions)
 
 

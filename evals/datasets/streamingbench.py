@@ -54,7 +54,11 @@ class _StreamingBenchRow(Published):
             parsed = ast.literal_eval(value)
         except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
             raise ValueError(f"no list of options: {value[:80]!r}") from error
-        return settled([str(option) for option in parsed]) if isinstance(parsed, list) else value
+        return (
+            joined_options([str(option) for option in parsed])
+            if isinstance(parsed, list)
+            else value
+        )
 
     @property
     def spans(self) -> tuple[TimeSpan, ...]:
@@ -63,7 +67,7 @@ class _StreamingBenchRow(Published):
         return (TimeSpan.of(start, end),) if end >= start and self.due else ()
 
 
-def settled(options: list[str]) -> tuple[str, ...]:
+def joined_options(options: list[str]) -> tuple[str, ...]:
     """Return options without letters, with parts torn off by a line break joined again.
 
     Only a list that is too long was torn, or repeats itself: the first of each letter counts, and

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
-from evals.datasets.building import dataset, question, unlabelled, video
+from evals.datasets.building import dataset, question, video, without_labels
 from evals.datasets.files import Published, all_checked, file_in, records, root_of, video_in
 
 PARQUET = "test-00000-of-00001.parquet"
@@ -71,7 +71,7 @@ def _question(place: str, row: _VideoMmeRow) -> EvalQuestion:
         id=row.question_id,
         video=row.video_id,
         question=row.question,
-        options=unlabelled(row.options),
+        options=without_labels(row.options),
         answer=row.answer.strip(),
         types=(row.duration, row.task_type),
     )

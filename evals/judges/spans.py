@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from domain.time import TimeSpan
 
 
-def merged(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
+def merge_spans(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
     """Return the same moments as spans that neither overlap nor touch, in order."""
     merged_spans: list[TimeSpan] = []
     for span in sorted(map(_long, spans), key=lambda item: (item.start_ms, item.end_ms)):
@@ -28,7 +28,7 @@ def _long(span: TimeSpan) -> TimeSpan:
 
 def covered_ms(spans: Iterable[TimeSpan]) -> int:
     """Return the milliseconds in any of the spans."""
-    return sum(span.length_ms for span in merged(spans))
+    return sum(span.length_ms for span in merge_spans(spans))
 
 
 def iou(spans: Sequence[TimeSpan], other_spans: Sequence[TimeSpan]) -> float:

@@ -13,12 +13,12 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field
 
-from agent.harness.inform import quoted
+from agent.harness.inform import quote_untrusted
 from domain.asking import Answer
 from domain.errors import ModelError, SetupError
 from domain.evaluation import Verdict
 from evals.dataset import EvalQuestion
-from evals.judges.options import KEPT_BACK
+from evals.judges.options import ANSWERS_WITHHELD
 from models.chat import ChatReply
 from models.messages import Message, user
 from models.profile import IN_PROCESS, Profile
@@ -78,7 +78,7 @@ def judge_words(
 ) -> Verdict:
     """Judge by the model; unjudged without a model, a reference, or a readable reply."""
     if not question.answer:
-        return Verdict(right=None, judge=NOBODY, why=KEPT_BACK)
+        return Verdict(right=None, judge=NOBODY, why=ANSWERS_WITHHELD)
     if not model:
         return Verdict(right=None, judge=NOBODY, why=WEAK)
     try:
@@ -92,7 +92,7 @@ def judge_words(
 def _prompt(question: EvalQuestion, answer: Answer) -> str:
     answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
     return Template(PROMPT.read_text(encoding="utf-8")).substitute(
-        question=quoted(question.question, LONGEST),
-        reference=quoted(question.answer, LONGEST),
-        answer=quoted(answer_text, LONGEST),
+        question=quote_untrusted(question.question, LONGEST),
+        reference=quote_untrusted(question.answer, LONGEST),
+        answer=quote_untrusted(answer_text, LONGEST),
     )

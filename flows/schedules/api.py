@@ -8,21 +8,23 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from domain.errors import SetupError
-from flows.reporting import reporting
-from flows.schedules.declared import declared
+from flows.reporting import report_to_prefect
+from flows.schedules.declared import declared_schedules
 from flows.schedules.worker import ScheduleWorker
-from flows.stream.interrupted import settle_streams
-from services.library_tag import library_id, pool_of
+from flows.stream.interrupted import end_interrupted_streams
+from services.library_tag import library_id, work_pool_name
 from services.prefect import api_url
 from store.database import open_store
 from store.home import Home
 
 if TYPE_CHECKING:
-    from flows.schedules.deployments import Deployments
+    from flows.schedules.deployments import ScheduleDeployments
 
 
 @contextmanager
-def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iterator[Deployments]:
+def open_schedules(
+    home: Home, api: str | None = None, *, look: bool = False
+) -> Iterator[ScheduleDeployments]:
     """Open the schedules of a library, with those of ``homer.toml`` and the default ones.
 
     Args:
@@ -35,17 +37,17 @@ def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iter
             the library cannot be opened.
     """
     library = _library(home)
-    with reporting(home, api or api_url(home)):
+    with report_to_prefect(home, api or api_url(home)):
         import httpx
         from prefect.client.orchestration import get_client
 
-        from flows.schedules.deployments import Deployments
+        from flows.schedules.deployments import ScheduleDeployments
 
         try:
             with get_client(sync_client=True) as client:
-                deployments = Deployments(client, library)
+                deployments = ScheduleDeployments(client, library)
                 if not look:
-                    deployments.begin(declared(home.config))
+                    deployments.begin(declared_schedules(home.config))
                 yield deployments
         except httpx.HTTPError as error:
             raise SetupError(f"Prefect's server cannot be reached or refused: {error}") from error
@@ -63,13 +65,13 @@ def start_schedules(home: Home, api: str) -> str:
     """
     with open_store(home) as store:
         library = library_id(store)
-        settle_streams(store)
-    with open_book(home, api) as deployments:
-        from services.stale_runs import mark_gone
+        end_interrupted_streams(store)
+    with open_schedules(home, api) as deployments:
+        from services.stale_runs import mark_dead_runs
 
-        mark_gone(library)
+        mark_dead_runs(library)
         deployments.skip_missed(datetime.now(UTC))
-    return ScheduleWorker(home).start(api, pool_of(library))
+    return ScheduleWorker(home).start(api, work_pool_name(library))
 
 
 def _library(home: Home) -> str:

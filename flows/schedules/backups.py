@@ -12,7 +12,7 @@ from store.database import Store
 from store.private_files import make_private
 from store.progress import Progress
 
-FORM = "homer-%Y%m%d-%H%M%S.homer"
+BACKUP_NAME_FORMAT = "homer-%Y%m%d-%H%M%S.homer"
 _BACKUP_NAME = re.compile(r"homer-\d{8}-\d{6}\.homer")
 
 
@@ -33,12 +33,12 @@ def back_up_into(
             make_private(folder)
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror})") from error
-    out = folder / now.strftime(FORM)
+    out = folder / now.strftime(BACKUP_NAME_FORMAT)
     back_up(store, out, progress)
-    return out, drop_old(folder, keep)
+    return out, delete_old_backups(folder, keep)
 
 
-def drop_old(folder: Path, keep: int) -> list[Path]:
+def delete_old_backups(folder: Path, keep: int) -> list[Path]:
     """Delete the back-ups of schedules except the ``keep`` latest, in the order of their names."""
     backups = sorted(path for path in folder.iterdir() if _BACKUP_NAME.fullmatch(path.name))
     deleted = backups[:-keep]

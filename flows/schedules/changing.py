@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flows.schedules.kinds import ScheduleDraft, kind_named, options_from, planned
+from flows.schedules.kinds import ScheduleDraft, kind_named, parse_options, parse_schedule
 
 if TYPE_CHECKING:
     from flows.schedules.deployments import ScheduleEntry
 
 
-def changed(
+def changed_schedule(
     entries: Sequence[ScheduleEntry],
     name: str,
     kind: str | None,
@@ -38,8 +38,8 @@ def changed(
     if current is not None and kind not in (None, current.kind):
         current = None
     spec = kind_named(kind or (current.kind if current else name))
-    given = options_from(spec, pairs)
+    given = parse_options(spec, pairs)
     options = {**(current.options if current else {}), **given}
     present = {key: value for key, value in options.items() if value not in ("", [""])}
     time = when or (current.when if current else spec.when)
-    return planned(name, {**present, "kind": spec.name, "when": time, "on": on})
+    return parse_schedule(name, {**present, "kind": spec.name, "when": time, "on": on})

@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 from domain.errors import InputError, SetupError
-from flows.schedules.kinds import ScheduleDraft, planned
+from flows.schedules.kinds import ScheduleDraft, parse_schedule
 
 
-def declared(config: Path) -> dict[str, ScheduleDraft]:
+def declared_schedules(config: Path) -> dict[str, ScheduleDraft]:
     """Return the schedules of the file by name; none if the file does not exist.
 
     Raises:
@@ -23,11 +23,11 @@ def declared(config: Path) -> dict[str, ScheduleDraft]:
     except (OSError, ValueError, RecursionError) as error:
         raise SetupError(f"{config} cannot be read: {error}") from error
     try:
-        return {name: planned(name, dict(options)) for name, options in dict(table).items()}
+        return {name: parse_schedule(name, dict(options)) for name, options in dict(table).items()}
     except (InputError, TypeError, ValueError) as error:
         raise SetupError(f"{config}: {error}") from error
 
 
-def digest(schedule: ScheduleDraft) -> str:
+def schedule_digest(schedule: ScheduleDraft) -> str:
     """Return a digest that shows whether the schedule has been changed in the file."""
     return f"homer.toml {hashlib.sha256(schedule.model_dump_json().encode()).hexdigest()[:16]}"

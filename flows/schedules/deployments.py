@@ -42,10 +42,10 @@ from tzlocal import get_localzone_name
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.schedules import When
-from flows.schedules.declared import digest
-from flows.schedules.job_template import process_job
-from flows.schedules.kinds import KINDS, ScheduleDraft, kind_named, planned
-from services.library_tag import name_in, name_of, pool_of, tag_of
+from flows.schedules.declared import schedule_digest
+from flows.schedules.job_template import process_job_template
+from flows.schedules.kinds import KINDS, ScheduleDraft, kind_named, parse_schedule
+from services.library_tag import deployment_name, library_tag_name, schedule_name, work_pool_name
 
 AT_ONCE = 2
 """How many scheduled jobs run at a time, so that a back-up need not wait for a folder."""
@@ -78,12 +78,12 @@ class ScheduleEntry(Frozen):
     last: ScheduleRun | None
 
 
-class Deployments:
+class ScheduleDeployments:
     """The schedules of one library; those of other libraries on the server are not seen."""
 
     def __init__(self, client: SyncPrefectClient, library: str) -> None:
         self._client, self.library = client, library
-        self._tags, self.pool = [TAG, tag_of(library)], pool_of(library)
+        self._tags, self.pool = [TAG, library_tag_name(library)], work_pool_name(library)
 
     def begin(self, wanted: dict[str, ScheduleDraft]) -> None:
         """Create the pool and the missing schedules; what a user changed stays as it is.
@@ -95,8 +95,8 @@ class Deployments:
         self._make_pool()
         known = self._deployments()
         for name, draft in wanted.items():
-            if name not in known or known[name].version != digest(draft):
-                self.put(draft, digest(draft))
+            if name not in known or known[name].version != schedule_digest(draft):
+                self.put(draft, schedule_digest(draft))
         for name, deployment in known.items():
             if name not in wanted and _is_declared(deployment):
                 self._client.delete_deployment(deployment.id)
@@ -106,7 +106,7 @@ class Deployments:
         }
         for kind in KINDS:
             if kind.is_ready and kind.name not in present:
-                self.put(planned(kind.name, {"on": kind.on}))
+                self.put(parse_schedule(kind.name, {"on": kind.on}))
 
     def put(self, draft: ScheduleDraft, version: str = "") -> None:
         """Create a schedule, or change the one of its name.
@@ -126,7 +126,7 @@ class Deployments:
             self._client.delete_deployment(current.id)
         self._client.create_deployment(
             flow,
-            name_in(self.library, draft.name),
+            deployment_name(self.library, draft.name),
             version=version or (current.version if current else None),
             schedules=[DeploymentScheduleCreate(schedule=when, active=True)],
             concurrency_limit=1,
@@ -215,7 +215,7 @@ class Deployments:
         return missed
 
     def _make_pool(self) -> None:
-        template = process_job()
+        template = process_job_template()
         pool = WorkPoolCreate(
             name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
         )
@@ -231,7 +231,7 @@ class Deployments:
     def _deployments(self) -> dict[str, DeploymentResponse]:
         tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=self._tags))
         deployments = self._client.read_deployments(deployment_filter=tagged)
-        return {name_of(deployment.name): deployment for deployment in deployments}
+        return {schedule_name(deployment.name): deployment for deployment in deployments}
 
     def _find(self, name: str) -> DeploymentResponse | None:
         return self._deployments().get(name)
@@ -250,7 +250,7 @@ class Deployments:
         upcoming = self._runs(deployment, scheduled, FlowRunSort.NEXT_SCHEDULED_START_TIME_ASC)
         last = self._runs(deployment, started, FlowRunSort.EXPECTED_START_TIME_DESC)
         return ScheduleEntry(
-            name=name_of(deployment.name),
+            name=schedule_name(deployment.name),
             kind=self._client.read_flow(deployment.flow_id).name,
             when=", ".join(str(_as_when(schedule.schedule)) for schedule in deployment.schedules)
             or "never",

@@ -21,7 +21,7 @@ from models.secrets import hidden, secrets_in, shown_url
 from perception.allowed_hosts import Reach, only
 from store.database import Store
 from store.private_files import make_private
-from store.queries.schedules import take, taken_of
+from store.queries.schedules import processed_items, record_processed
 
 YT_DLP = Extra(("yt_dlp",), ("yt-dlp",), "fetch")
 ANSWER_S = 30
@@ -35,7 +35,7 @@ LONGEST_S = 12 * 3600.0
 """Time limit in seconds for all videos of an address in one run."""
 
 
-class Known(Protocol):
+class FetchedNames(Protocol):
     """The videos that were fetched already, by the fetcher's names; the interface of yt-dlp."""
 
     def got(self, path: Path) -> None:
@@ -51,20 +51,20 @@ class Known(Protocol):
 class VideoFetcher(Protocol):
     """Fetches the videos of an address into a folder."""
 
-    def __call__(self, url: str, folder: Path, most: int, known: Known) -> Fetched:
+    def __call__(self, url: str, folder: Path, most: int, known: FetchedNames) -> FetchResult:
         """Fetch at most ``most`` unknown videos; a failed one does not stop the others."""
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchResult:
     """The result: new files, and for each address that failed a line with the reason."""
 
     files: tuple[Path, ...] = ()
     faults: tuple[str, ...] = ()
 
-    def __add__(self, other: Fetched) -> Fetched:
+    def __add__(self, other: FetchResult) -> FetchResult:
         """Return both results together."""
-        return Fetched(self.files + other.files, self.faults + other.faults)
+        return FetchResult(self.files + other.files, self.faults + other.faults)
 
 
 class FetchArchive:
@@ -76,28 +76,28 @@ class FetchArchive:
     def __contains__(self, name: object) -> bool:
         key = _key(str(name))
         with self._store.begin() as session:
-            return key in taken_of(session, [key])
+            return key in processed_items(session, [key])
 
     def add(self, name: str) -> None:
         """Note that it was fetched now."""
         with self._store.begin() as session:
-            take(session, _key(name))
+            record_processed(session, _key(name))
 
     def got(self, path: Path) -> None:
         """Note that a file is complete, before its video is noted, so that a kill loses neither."""
         with self._store.begin() as session:
-            take(session, _file_key(path))
+            record_processed(session, _file_key(path))
 
-    def brought(self, paths: Iterable[Path]) -> set[Path]:
+    def already_fetched(self, paths: Iterable[Path]) -> set[Path]:
         """Return the files that were fetched, by this run or an earlier one."""
         keys = {_file_key(path): path for path in paths}
         with self._store.begin() as session:
-            return {keys[key] for key in taken_of(session, keys)}
+            return {keys[key] for key in processed_items(session, keys)}
 
 
 def fetch_all(
     store: Store, urls: Iterable[str], folder: Path, most: int, get: VideoFetcher
-) -> Fetched:
+) -> FetchResult:
     """Fetch what is new at each address; one that fails does not stop the others.
 
     Args:
@@ -116,10 +116,10 @@ def fetch_all(
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror})") from error
     known = FetchArchive(store)
-    return reduce(add, (get(url, folder, most, known) for url in urls), Fetched())
+    return reduce(add, (get(url, folder, most, known) for url in urls), FetchResult())
 
 
-def fetcher() -> VideoFetcher:
+def video_fetcher() -> VideoFetcher:
     """Return the fetcher.
 
     Raises:
@@ -130,7 +130,7 @@ def fetcher() -> VideoFetcher:
     return _fetch_with_yt_dlp
 
 
-def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: Known) -> Fetched:
+def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -> FetchResult:
     from yt_dlp import YoutubeDL
     from yt_dlp.utils import DownloadCancelled, DownloadError, YoutubeDLError
 
@@ -170,7 +170,7 @@ def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: Known) -> Fetch
             faults.error(str(error))
     finally:
         limits.clear()
-    return Fetched(tuple(files), tuple(faults.told))
+    return FetchResult(tuple(files), tuple(faults.told))
 
 
 def _proxies() -> list[str]:
@@ -261,7 +261,7 @@ class _Faults:
     info = warning = debug
 
 
-def _options(folder: Path, most: int, known: Known, faults: _Faults) -> dict[str, Any]:
+def _options(folder: Path, most: int, known: FetchedNames, faults: _Faults) -> dict[str, Any]:
     """Return yt-dlp's options: one file per video, no other programs, no user settings."""
     return {
         "logger": faults,

@@ -20,11 +20,11 @@ from perception.source import media_in, video_id
 from store.database import Store
 from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
-from store.queries.schedules import take, taken_of
+from store.queries.schedules import processed_items, record_processed
 
 
 @dataclass(frozen=True)
-class Stand:
+class FileStamp:
     """The state of a file: ``size`` in bytes, ``changed`` in nanoseconds of the file system."""
 
     path: Path
@@ -38,16 +38,16 @@ class Stand:
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
-def stand_of(path: Path) -> Stand | None:
+def file_stamp(path: Path) -> FileStamp | None:
     """Return the current state of a file; None if it does not exist or is empty."""
     try:
         stat = path.stat()
     except OSError:
         return None
-    return Stand(path.absolute(), stat.st_size, stat.st_mtime_ns) if stat.st_size else None
+    return FileStamp(path.absolute(), stat.st_size, stat.st_mtime_ns) if stat.st_size else None
 
 
-def stands(folder: Path) -> list[Stand]:
+def media_stamps(folder: Path) -> list[FileStamp]:
     """Return the media files of a folder, at any depth, in order.
 
     Raises:
@@ -55,21 +55,23 @@ def stands(folder: Path) -> list[Stand]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: make it, or tell the schedule another one")
-    return [stand for path in media_in(folder) if (stand := stand_of(path))]
+    return [stand for path in media_in(folder) if (stand := file_stamp(path))]
 
 
-def settled(files: Sequence[Stand], stable_s: float, wait: Callable[[float], None]) -> list[Stand]:
+def unchanged_files(
+    files: Sequence[FileStamp], stable_s: float, wait: Callable[[float], None]
+) -> list[FileStamp]:
     """Return the files that are unchanged ``stable_s`` seconds later; without any, do not wait."""
     if not files:
         return []
     wait(stable_s)
-    return [file for file in files if stand_of(file.path) == file]
+    return [file for file in files if file_stamp(file.path) == file]
 
 
-def not_taken(store: Store, files: Sequence[Stand]) -> list[Stand]:
+def unrecorded_files(store: Store, files: Sequence[FileStamp]) -> list[FileStamp]:
     """Return the files that are not recorded in their current state."""
     with store.begin() as session:
-        recorded = taken_of(session, [file.key for file in files])
+        recorded = processed_items(session, [file.key for file in files])
     return [file for file in files if file.key not in recorded]
 
 
@@ -96,12 +98,12 @@ def watch_folder(
         InputError: the folder does not exist.
         SetupError: the database or a model is missing.
     """
-    ready = settled(not_taken(workspace.store, stands(folder)), stable_s, wait)
-    yield from watch_once(workspace, ready, listener, direct=direct)
+    ready = unchanged_files(unrecorded_files(workspace.store, media_stamps(folder)), stable_s, wait)
+    yield from watch_new_files(workspace, ready, listener, direct=direct)
 
 
-def watch_once(
-    workspace: Workspace, ready: Iterable[Stand], listener: Listener, *, direct: bool = False
+def watch_new_files(
+    workspace: Workspace, ready: Iterable[FileStamp], listener: Listener, *, direct: bool = False
 ) -> Iterator[FileOutcome]:
     """Watch files, and record each of them unless a later run may do better.
 
@@ -115,7 +117,7 @@ def watch_once(
         for outcome in outcomes:
             if is_final(workspace.store, outcome):
                 with workspace.store.begin() as session:
-                    take(session, file.key, why(outcome))
+                    record_processed(session, file.key, failure_reason(outcome))
             yield outcome
 
 
@@ -137,7 +139,7 @@ def is_final(store: Store, outcome: FileOutcome) -> bool:
         return not next_clips(session, outcome.watched.video.id)
 
 
-def why(outcome: FileOutcome) -> str | None:
+def failure_reason(outcome: FileOutcome) -> str | None:
     """Return the reason why a file is not completely in memory; None if it is."""
     if outcome.error is not None:
         return str(outcome.error)

@@ -9,7 +9,7 @@ from typing import Any
 FILE = Path(__file__).with_name("process_job.json")
 
 
-def process_job() -> dict[str, Any]:
+def process_job_template() -> dict[str, Any]:
     """Read the base job template: no command, environment or folder comes from a run.
 
     It has no ``env``, since Prefect would merge the variables of a run into it.

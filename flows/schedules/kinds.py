@@ -189,7 +189,7 @@ def kind_named(name: str) -> ScheduleKind:
     return match
 
 
-def planned(name: str, table: Mapping[str, Any]) -> ScheduleDraft:
+def parse_schedule(name: str, table: Mapping[str, Any]) -> ScheduleDraft:
     """Return a schedule from a table with ``kind`` (else its name), ``when``, ``on`` and options.
 
     Raises:
@@ -211,7 +211,7 @@ def planned(name: str, table: Mapping[str, Any]) -> ScheduleDraft:
     return ScheduleDraft(name=name, kind=kind.name, when=when, on=on, options=values)
 
 
-def options_from(kind: ScheduleKind, pairs: Iterable[str]) -> dict[str, Any]:
+def parse_options(kind: ScheduleKind, pairs: Iterable[str]) -> dict[str, Any]:
     """Parse options of the form ``key=value``; a list is given by repeating the key.
 
     Raises:

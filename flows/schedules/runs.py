@@ -1,6 +1,7 @@
 """The flows that schedules run. Their results are the messages of their states in Prefect.
 
-Import this module only after Prefect's environment is set (``services.prefect.environment``).
+Import this module only after Prefect's environment is set
+(``services.prefect.prefect_environment``).
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from domain.errors import HomerError
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.schedules import work
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
 from flows.schedules.work import JobReport
-from flows.workspace import Workspace, open_desk
-from services.stale_runs import claim_run
+from flows.workspace import Workspace, open_workspace
+from services.stale_runs import label_run
 from store.home import Home
-from store.private_files import keep_private
+from store.private_files import set_private_umask
 from telemetry import tracing
 from telemetry.logging_setup import begin_to_tell
 
 
-def as_state(job: Callable[[], JobReport]) -> State[None]:
+def run_as_state(job: Callable[[], JobReport]) -> State[None]:
     """Run a job; return its result, or its error, as the state of its flow run."""
-    keep_private()
-    claim_run()
+    set_private_umask()
+    label_run()
     begin_to_tell(Home.default())
     try:
         with tracing.within(flow_run=str(flow_run.id)):
@@ -42,22 +43,24 @@ def as_state(job: Callable[[], JobReport]) -> State[None]:
     return Completed(message=report.text) if report.ok else Failed(message=report.text)
 
 
-def in_background(job: Callable[[Workspace], JobReport], profile: str | None = None) -> State[None]:
+def run_in_background(
+    job: Callable[[Workspace], JobReport], profile: str | None = None
+) -> State[None]:
     """Run a job with a workspace in the background, and return the state of its flow run."""
 
     def run_job() -> JobReport:
-        with open_desk(profile, background=True) as workspace:
+        with open_workspace(profile, background=True) as workspace:
             return job(workspace)
 
-    return as_state(run_job)
+    return run_as_state(run_job)
 
 
 @flow(name="watch")
 def watch(folder: Path, stable_s: float = 10.0, profile: str | None = None) -> State[None]:
     """Watch what is new or changed in a folder."""
     options = WatchOptions(folder=folder, stable_s=stable_s, profile=profile)
-    return in_background(
-        lambda workspace: work.watch(workspace, options, Silent(), time.sleep), profile
+    return run_in_background(
+        lambda workspace: work.watch(workspace, options, SilentListener(), time.sleep), profile
     )
 
 
@@ -73,13 +76,15 @@ def fetch(
     """Fetch what is new at addresses, and watch it."""
     named: dict[str, Any] = {"urls": urls, "file": file, "folder": folder}
     options = FetchOptions(**named, right=right, most=most, profile=profile)
-    return in_background(lambda workspace: work.fetch(workspace, options, Silent()), profile)
+    return run_in_background(
+        lambda workspace: work.fetch(workspace, options, SilentListener()), profile
+    )
 
 
 @flow(name="learn")
 def learn(answers: int = 64, profile: str | None = None) -> State[None]:
     """Learn from judged answers once there are enough."""
-    return in_background(
+    return run_in_background(
         lambda workspace: work.learn(workspace, LearnOptions(answers=answers)), profile
     )
 
@@ -87,17 +92,17 @@ def learn(answers: int = 64, profile: str | None = None) -> State[None]:
 @flow(name="retain")
 def retain(profile: str | None = None) -> State[None]:
     """Keep less of videos the older they are."""
-    return in_background(lambda workspace: work.retain(workspace, datetime.now(UTC)), profile)
+    return run_in_background(lambda workspace: work.retain(workspace, datetime.now(UTC)), profile)
 
 
 @flow(name="backup")
 def backup(folder: Path | None = None, keep: int = 7) -> State[None]:
     """Back the library up, and keep the latest."""
     options = BackupOptions(folder=folder, keep=keep)
-    return in_background(lambda workspace: work.backup(workspace, options, datetime.now()))
+    return run_in_background(lambda workspace: work.backup(workspace, options, datetime.now()))
 
 
 @flow(name="check")
 def check() -> State[None]:
     """Check the event graph of every video."""
-    return in_background(work.check)
+    return run_in_background(work.check)

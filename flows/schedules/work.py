@@ -12,17 +12,17 @@ from pathlib import Path
 from domain.errors import InputError, NotFound
 from flows.ingest_files import FileOutcome
 from flows.ingest_steps import Listener
-from flows.learning import learn_all
+from flows.learning import learn_in_batches
 from flows.retention import retain as run_retention
 from flows.schedules.backups import back_up_into
-from flows.schedules.fetching import FetchArchive, fetch_all, fetcher
-from flows.schedules.folder import not_taken, stand_of, watch_folder, watch_once
+from flows.schedules.fetching import FetchArchive, fetch_all, video_fetcher
+from flows.schedules.folder import file_stamp, unrecorded_files, watch_folder, watch_new_files
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
-from flows.stream.interrupted import settle_streams
-from flows.workspace import LOOKS_EVERY_S, Workspace
+from flows.stream.interrupted import end_interrupted_streams
+from flows.workspace import GIVE_WAY_POLL_S, Workspace
 from perception.source import media_in
-from skills.learn import waiting
-from views.library import Checked, check_video, list_library
+from skills.learn import count_waiting
+from views.library import VideoCheck, check_video, list_library
 
 NAMED = 5
 """How many problems are named in one line."""
@@ -39,12 +39,12 @@ class JobReport:
     ok: bool = True
 
 
-class Polite:
+class YieldingProgress:
     """A progress listener that makes background work wait while other work has priority."""
 
     def __init__(self, workspace: Workspace, wait: Callable[[float], None] = time.sleep) -> None:
         self._workspace, self._wait = workspace, wait
-        self._patience_s, self._checked_at = PATIENCE_S, -LOOKS_EVERY_S
+        self._patience_s, self._checked_at = PATIENCE_S, -GIVE_WAY_POLL_S
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """Give way before the first step."""
@@ -52,9 +52,9 @@ class Polite:
         self.step()
 
     def step(self, steps: int = 1) -> None:
-        """Give way between two steps, at most once every ``LOOKS_EVERY_S`` seconds."""
+        """Give way between two steps, at most once every ``GIVE_WAY_POLL_S`` seconds."""
         del steps
-        if time.monotonic() - self._checked_at >= LOOKS_EVERY_S:
+        if time.monotonic() - self._checked_at >= GIVE_WAY_POLL_S:
             self._patience_s -= self._workspace.give_way(self._wait, self._patience_s)
             self._checked_at = time.monotonic()
 
@@ -79,23 +79,25 @@ def fetch(workspace: Workspace, options: FetchOptions, listener: Listener) -> Jo
         SetupError: the fetcher is not installed, or the database or a model is missing.
     """
     folder = options.folder or workspace.home.root / "fetched"
-    urls = [*options.urls, *_listed(options.file)]
-    fetched = fetch_all(workspace.store, urls, folder, options.most, fetcher())
+    urls = [*options.urls, *_read_addresses(options.file)]
+    fetched = fetch_all(workspace.store, urls, folder, options.most, video_fetcher())
     files = {*media_in(folder), *fetched.files}
     # The user's folder may have files that were not fetched; both may have files of earlier runs.
-    own = FetchArchive(workspace.store).brought(files) if options.folder else files
-    ready = [file for path in sorted(own) if (file := stand_of(path))]
-    report = _report_files(watch_once(workspace, not_taken(workspace.store, ready), listener))
+    own = FetchArchive(workspace.store).already_fetched(files) if options.folder else files
+    ready = [file for path in sorted(own) if (file := file_stamp(path))]
+    report = _report_files(
+        watch_new_files(workspace, unrecorded_files(workspace.store, ready), listener)
+    )
     text = f"{len(fetched.files)} fetched; {report.text}"
     return JobReport("; ".join([text, *fetched.faults[:NAMED]]), report.ok and not fetched.faults)
 
 
 def learn(workspace: Workspace, options: LearnOptions) -> JobReport:
     """Learn from judged answers, once there are ``options.answers`` of them."""
-    count = waiting(workspace.store)
+    count = count_waiting(workspace.store)
     if count < options.answers:
         return JobReport(f"{count} of {options.answers} judged answers are there")
-    batches = list(learn_all(workspace))
+    batches = list(learn_in_batches(workspace))
     written = [skill.name for batch in batches for skill in batch.written]
     banned = [name for batch in batches for name in batch.banned]
     answers = sum(batch.answers for batch in batches)
@@ -125,7 +127,9 @@ def backup(workspace: Workspace, options: BackupOptions, now: datetime) -> JobRe
     """
     folder = options.folder or workspace.home.root / "backups"
     workspace.give_way()
-    out, deleted = back_up_into(workspace.store, folder, options.keep, now, Polite(workspace))
+    out, deleted = back_up_into(
+        workspace.store, folder, options.keep, now, YieldingProgress(workspace)
+    )
     size = out.stat().st_size / 1e6
     return JobReport(
         f"{out}: {size:.1f} MB" + (f"; {len(deleted)} old ones removed" if deleted else "")
@@ -134,7 +138,7 @@ def backup(workspace: Workspace, options: BackupOptions, now: datetime) -> JobRe
 
 def check(workspace: Workspace) -> JobReport:
     """Check the event graph of every video; report videos with findings by their ids."""
-    settle_streams(workspace.store)
+    end_interrupted_streams(workspace.store)
     results = list(_check_videos(workspace))
     bad = [result for result in results if result.findings]
     if not bad:
@@ -143,7 +147,7 @@ def check(workspace: Workspace) -> JobReport:
     return JobReport(f"{_first_few(lines)}; `homer check VIDEO` shows them", ok=False)
 
 
-def _check_videos(workspace: Workspace) -> Iterator[Checked]:
+def _check_videos(workspace: Workspace) -> Iterator[VideoCheck]:
     for video in list_library(workspace.store):
         workspace.give_way()
         with suppress(NotFound):  # It was deleted in the meantime.
@@ -171,7 +175,7 @@ def _first_few(problems: list[str]) -> str:
     return "; ".join(problems[:NAMED]) + more
 
 
-def _listed(file: Path | None) -> list[str]:
+def _read_addresses(file: Path | None) -> list[str]:
     """Read the addresses of a file, one per line; ``#`` starts a comment.
 
     Raises:

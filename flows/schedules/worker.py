@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from services.daemon import HOST, Daemon
-from services.prefect import environment
+from services.prefect import prefect_environment
 from services.prefect_login import VARIABLE, login_for
 from store.home import Home
 
@@ -35,7 +35,7 @@ class ScheduleWorker:
         """
         secret = login_for(self._home, api)
         env = {
-            **environment(self._home),
+            **prefect_environment(self._home),
             "HOMER_HOME": str(self._home.root),
             "PREFECT_API_URL": api,
             **({VARIABLE: secret} if secret else {}),

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
-from services.lifetime import stop_by_itself
+from services.lifetime import stop_when_unused
 from store.home import Home
-from store.private_files import keep_private
+from store.private_files import set_private_umask
 
 
 def main() -> None:
     """Run the worker until it is stopped, or its data directory is gone."""
     pool, port = sys.argv[1:]
-    keep_private()
-    stop_by_itself(Home.default())
+    set_private_umask()
+    stop_when_unused(Home.default())
     # Prefect reads this port only from the environment, when it is imported.
     os.environ["PREFECT_WORKER_WEBSERVER_PORT"] = port
     from prefect.cli import app

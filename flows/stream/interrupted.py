@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 
 from domain.errors import Busy
-from flows.video_locks import alone, watched_now
+from flows.video_locks import exclusive_lock, watched_videos
 from store.database import Store
-from store.queries.streams import streams_begun
+from store.queries.streams import active_streams
 from store.queries.videos import DONE, set_video_state
 from store.video_claims import claim_video
 
 
-def settle_streams(store: Store) -> list[str]:
+def end_interrupted_streams(store: Store) -> list[str]:
     """Mark streams that no process watches any more as ended, and return their ids.
 
     The same `homer watch` resumes each later. Files need none of this: they count as paused, with
@@ -22,14 +22,18 @@ def settle_streams(store: Store) -> list[str]:
         DatabaseError: the database is gone.
     """
     with store.begin() as session:
-        watching = streams_begun(session)
-    unwatched = set(watching) - watched_now(store) if watching else set[str]()
+        watching = active_streams(session)
+    unwatched = set(watching) - watched_videos(store) if watching else set[str]()
     return [video for video in watching if video in unwatched and _end_stream(store, video)]
 
 
 def _end_stream(store: Store, video: str) -> bool:
     """Mark a stream as ended; return False if another process watches it by now."""
-    with suppress(Busy), alone(store.home, video, video), claim_video(store, video, 0.0) as claimed:
+    with (
+        suppress(Busy),
+        exclusive_lock(store.home, video, video),
+        claim_video(store, video, 0.0) as claimed,
+    ):
         if claimed:
             with store.begin() as session:
                 set_video_state(session, video, DONE)

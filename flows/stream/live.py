@@ -1,6 +1,7 @@
 """The live stream as a Prefect flow: a run for every few clips, a task per step.
 
-Import this module only after Prefect's environment is set (``services.prefect.environment``).
+Import this module only after Prefect's environment is set
+(``services.prefect.prefect_environment``).
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 from prefect import flow, tags
 
 from flows.in_process_run import InProcess
-from flows.ingest import PrefectSteps, runner_of
+from flows.ingest import PrefectSteps, task_runner
 from flows.ingest_steps import Listener
 from flows.perception_workers import WorkerPool
-from flows.stream.interrupted import settle_streams
-from flows.stream.steps import RUN_CLIPS, follow, here
+from flows.stream.interrupted import end_interrupted_streams
+from flows.stream.steps import RUN_CLIPS, follow_stream, stream_work_settings
 from flows.stream.watching import StreamIngestion
-from services.library_tag import library_id, tag_of
-from services.stale_runs import claim_run, mark_gone, mark_killed
+from services.library_tag import library_id, library_tag_name
+from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
 
 
 @flow(
@@ -28,20 +29,20 @@ def watch_clips(
 ) -> bool:
     """Watch the next clips of the stream that this process reads; return whether more may come."""
     del video, first_clip
-    claim_run()
+    label_run()
     ingestion, listener = opened.get()
-    settings = here(ingestion)
-    with runner_of(settings, ingestion.desk.home) as runner, WorkerPool(settings) as pool:
-        return follow(ingestion, PrefectSteps(pool, runner), listener, RUN_CLIPS)
+    settings = stream_work_settings(ingestion)
+    with task_runner(settings, ingestion.desk.home) as runner, WorkerPool(settings) as pool:
+        return follow_stream(ingestion, PrefectSteps(pool, runner), listener, RUN_CLIPS)
 
 
-def run(ingestion: StreamIngestion, listener: Listener) -> bool:
+def run_stream_flow(ingestion: StreamIngestion, listener: Listener) -> bool:
     """Run the flow for the next clips; mark killed runs first."""
     tag = f"video:{ingestion.video.id}"
     library = library_id(ingestion.desk.store)
-    mark_killed(library, tag)
-    mark_gone(library)
-    settle_streams(ingestion.desk.store)
+    mark_killed_runs(library, tag)
+    mark_dead_runs(library)
+    end_interrupted_streams(ingestion.desk.store)
     opened = InProcess((ingestion, listener))
-    with tags(tag, tag_of(library)):
+    with tags(tag, library_tag_name(library)):
         return watch_clips(ingestion.video.id, ingestion.state().clips, opened)

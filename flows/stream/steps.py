@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from domain.errors import ModelError
 from domain.settings import WorkSettings
-from flows.ingest_steps import Listener, PlainSteps, Steps, failure_of, remember_error
+from flows.ingest_steps import Listener, PlainSteps, Steps, try_to_remember, wait_for_failure
 from flows.perception_workers import WorkerPool
-from flows.reporting import connect, reporting
+from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.stream.watching import StreamIngestion
 
 RUN_CLIPS = 10
@@ -24,18 +24,18 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
     Raises:
         HomerError: the database is gone, or reading failed with it; the same command resumes.
     """
-    clips = ingestion.begin_stream()
+    clips = ingestion.start_stream()
     listener.opened(ingestion.video, clips, clips)
-    api = None if direct else connect(ingestion.desk.home, listener.said)
+    api = None if direct else connect_to_prefect(ingestion.desk.home, listener.said)
     while api is not None and _run_in_flow(ingestion, listener, api):
         continue
-    with PlainSteps(WorkerPool(here(ingestion))) as steps:
-        follow(ingestion, steps, listener)
+    with PlainSteps(WorkerPool(stream_work_settings(ingestion))) as steps:
+        follow_stream(ingestion, steps, listener)
         steps.weave(ingestion, final=True)
     return ingestion.end()
 
 
-def here(ingestion: StreamIngestion) -> WorkSettings:
+def stream_work_settings(ingestion: StreamIngestion) -> WorkSettings:
     """Return the settings of a stream's workers: clips are perceived in this process.
 
     The wait for a slot counts as lag of the clip, so less is perceived afterwards.
@@ -45,11 +45,11 @@ def here(ingestion: StreamIngestion) -> WorkSettings:
 
 def _run_in_flow(ingestion: StreamIngestion, listener: Listener, api: str) -> bool:
     """Run the flow once; return whether there may be another run."""
-    with reporting(ingestion.desk.home, api):
-        from flows.stream.live import run
+    with report_to_prefect(ingestion.desk.home, api):
+        from flows.stream.live import run_stream_flow
 
         try:
-            return run(ingestion, listener)
+            return run_stream_flow(ingestion, listener)
         except _server_errors() as error:
             # The stream must go on when the server of its runs is gone.
             listener.said(f"going on without Prefect: {type(error).__name__}")
@@ -64,7 +64,7 @@ def _server_errors() -> tuple[type[Exception], ...]:
     return (HTTPError, PrefectException)
 
 
-def follow(
+def follow_stream(
     ingestion: StreamIngestion, steps: Steps, listener: Listener, most: int | None = None
 ) -> bool:
     """Watch clip after clip, ``most`` at most; return whether more may come.
@@ -77,7 +77,7 @@ def follow(
     perceiving = steps.perceive(ingestion, clip) if clip is not None else None
     while clip is not None:
         remaining = None if remaining is None else remaining - 1
-        error = failure_of(perceiving) if perceiving is not None else None
+        error = wait_for_failure(perceiving) if perceiving is not None else None
         following = _next(ingestion, clip, wait=False) if remaining != 0 else None
         perceiving = steps.perceive(ingestion, following) if following is not None else None
         _finish(ingestion, steps, listener, clip, error)
@@ -109,7 +109,7 @@ def _finish(
     clip: int,
     error: ModelError | None,
 ) -> None:
-    error = error or remember_error(ingestion, steps, clip)
+    error = error or try_to_remember(ingestion, steps, clip)
     if error is None:
         listener.remembered(ingestion.video, clip)
     else:

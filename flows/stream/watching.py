@@ -18,9 +18,9 @@ from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
-from flows.clip_memory import ClipLeft, ClipMemory
+from flows.clip_memory import ClipFailed, ClipMemory
 from flows.ingest_video import models_used
-from flows.video_locks import alone, claimed
+from flows.video_locks import exclusive_database_lock, exclusive_lock
 from flows.workspace import Workspace
 from perception.clip_buffer import ClipBuffer
 from perception.degradation import DegradationPolicy, thinned
@@ -30,7 +30,7 @@ from perception.live_reader import Clock, LiveReader, OpenSource, StreamPosition
 from perception.perceive_clip import Perceived, perceive
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
-from store.queries.audit import note
+from store.queries.audit import record_deed
 from store.queries.videos import VideoState
 
 
@@ -68,7 +68,7 @@ class StreamIngestion:
         """
         return self._memory.state()
 
-    def begin_stream(self) -> int:
+    def start_stream(self) -> int:
         """Mark the stream as being watched; return how many clips it has."""
         self._memory.mark(video_rows.WATCHING)
         self._memory.start_drafts()
@@ -122,7 +122,7 @@ class StreamIngestion:
         """
         try:
             self._memory.remember(clip)
-        except ClipLeft:
+        except ClipFailed:
             self._note_loss(clip)
             raise
         self._store_record(clip)
@@ -157,13 +157,13 @@ class StreamIngestion:
             lag_ms=lag_ms,
         )
         with self.desk.store.begin() as session:
-            stream_rows.set_watched(session, self.video.id, record)
+            stream_rows.set_stream_clip(session, self.video.id, record)
         if not captured.waits:
             self._policy.after(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
 
     def _note_loss(self, clip: int) -> None:
         with self.desk.store.begin() as session:
-            stream_rows.lose_clip(session, self.video.id, clip)
+            stream_rows.give_up_clip(session, self.video.id, clip)
         if clip in self._arrived:
             self._store_record(clip)
 
@@ -196,8 +196,8 @@ def open_stream(
     """
     time_of_day = clock or WallClock()
     with (
-        alone(workspace.home, source.id, source.label),
-        claimed(workspace.store, source.id, source.label),
+        exclusive_lock(workspace.home, source.id, source.label),
+        exclusive_database_lock(workspace.store, source.id, source.label),
     ):
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, source.id)
@@ -245,11 +245,11 @@ def _prepare_rows(
         if opened is not None:
             video = _video(workspace, source, opened)
             if video_rows.add_video(session, video, (), models_used(workspace.profile)):
-                note(session, Deed.ADDED, video.id)
+                record_deed(session, Deed.ADDED, video.id)
             stream = Stream(source=source.name, began_ms=clock.now_ms())
             stream_rows.add_stream(session, video.id, stream)
         stream_row = stream_rows.find_stream(session, source.id)
-        next_clip, end_ms = stream_rows.take_up(session, source.id)
+        next_clip, end_ms = stream_rows.resume_stream(session, source.id)
         video = video_rows.find_video(session, source.id)
     began_ms = stream_row.began_ms if stream_row else clock.now_ms()
     return video, StreamPosition(began_ms, next_clip, end_ms)

@@ -9,7 +9,7 @@ from importlib import resources
 from string import Template
 
 from domain.people import TAG
-from domain.texts import visible
+from domain.texts import strip_invisible
 
 _TAGS = re.compile(rf"({TAG.pattern.replace('(', '(?:')})")
 _BRACKETS = str.maketrans("<>＜＞", "‹›‹›")
@@ -27,7 +27,7 @@ def prompt(name: str, **slots: str | int) -> str:
 
 def foreign(text: str) -> str:
     """Words of others for use in a prompt: they can neither forge a tag nor close a mark."""
-    return " ".join(visible(text).translate(_BRACKETS).split())
+    return " ".join(strip_invisible(text).translate(_BRACKETS).split())
 
 
 def noted(text: str) -> str:
@@ -39,7 +39,7 @@ def noted(text: str) -> str:
 
 
 def _flat(text: str) -> str:
-    return re.sub(r"\s+", " ", visible(text).translate(_BRACKETS))
+    return re.sub(r"\s+", " ", strip_invisible(text).translate(_BRACKETS))
 
 
 def listed(lines: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from domain.events import Relation
-from domain.sentences import sentences
+from domain.sentences import split_sentences
 from memory.writers.labels import content_words
 
 
@@ -47,7 +47,7 @@ _FOLLOWS = re.compile(
 
 def stated(text: str) -> list[StatedCause]:
     """The relations that a line states, at most one a sentence."""
-    found = (_of_sentence(sentence) for sentence in sentences(text))
+    found = (_of_sentence(sentence) for sentence in split_sentences(text))
     return [one for one in found if one is not None]
 
 

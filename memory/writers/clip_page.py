@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from domain.media import Percept, Utterance
-from domain.object_words import by_time
+from domain.object_words import describe_by_time
 from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.budget import Item, Parts
 from memory.writers.local_clip import speaker_of
@@ -19,7 +19,7 @@ CROPS = 8
 def parts_of(percept: Percept, people: ClipPeople, context: ClipContext, *, images: bool) -> Parts:
     """All that may be shown of a clip, in order of time; no images where the model sees none."""
     screen = (f"{one.time_ms / 1000:.1f} s: {foreign(one.text)}" for one in percept.screen_texts)
-    things = (f"{ms / 1000:.1f} s: {told}" for ms, told in by_time(percept.objects))
+    things = (f"{ms / 1000:.1f} s: {told}" for ms, told in describe_by_time(percept.objects))
     facts = (f"[m{fact.id}] {noted(people.named(fact.text))}" for fact in context.facts)
     return {
         "keyframes": tuple(_frames(percept, context)) if images else (),

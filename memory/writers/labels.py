@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from domain.memories import PRESENCE
-from domain.word_lists import words
+from domain.memories import PRESENCE_SOURCES
+from domain.word_lists import load_words
 from memory.patches import SUMMARY_SENTENCES, count_sentences
 from memory.writers.port import WindowLine
 
@@ -35,7 +35,7 @@ def content_words(text: str) -> list[str]:
     """The words of ``text`` in lower case that tell what it is about."""
     plain = _TAG.sub(" ", text).replace("’", "'")
     found = (word.strip("'-").removesuffix("'s") for word in _WORD.findall(plain.casefold()))
-    return [word for word in found if len(word) > 1 and word not in words("stop")]
+    return [word for word in found if len(word) > 1 and word not in load_words("stop")]
 
 
 def phrases(text: str) -> Iterable[tuple[str, ...]]:
@@ -72,7 +72,7 @@ class Salience:
 
     def label(self, lines: Sequence[WindowLine], most_words: int) -> str:
         """At most three telling phrases; empty where there are no words."""
-        shown = [line for line in lines if line.source not in PRESENCE]
+        shown = [line for line in lines if line.source not in PRESENCE_SOURCES]
         ranked = self._ranked(shown)
         taken: list[tuple[str, ...]] = []
         used: set[str] = set()
@@ -130,8 +130,10 @@ def summary(lines: Sequence[WindowLine]) -> str:
 
 def _worth_telling(lines: Sequence[WindowLine]) -> list[WindowLine]:
     once = list({line.told.casefold(): line for line in reversed(lines)}.values())[::-1]
-    full = [one for one in once if one.source not in PRESENCE and len(one.text.split()) >= SHORT]
-    spoken = [one for one in once if one.source not in PRESENCE]
+    full = [
+        one for one in once if one.source not in PRESENCE_SOURCES and len(one.text.split()) >= SHORT
+    ]
+    spoken = [one for one in once if one.source not in PRESENCE_SOURCES]
     return full or spoken or once
 
 

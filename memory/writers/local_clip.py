@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
-from domain.object_words import counted, listing
-from domain.people import Identity, IdentityStatement, untagged
-from domain.sentences import pieces
+from domain.object_words import count_objects, describe_counts
+from domain.people import Identity, IdentityStatement, escape_tags
+from domain.sentences import split_utterance
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.writers.port import ClipContext
@@ -74,10 +74,10 @@ def _said(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[Memor
     for said in utterances:
         voice = speaker_of(said, people)
         tag = (voice.tag,) if voice else ()
-        for text, span in pieces(said):
+        for text, span in split_utterance(said):
             yield MemoryDraft(
                 kind=MemoryKind.EPISODIC,
-                text=untagged(text),
+                text=escape_tags(text),
                 span=span,
                 source=MemorySource.SAID,
                 tags=tag,
@@ -93,10 +93,10 @@ def _came_along(percept: Percept) -> Iterable[MemoryDraft]:
         (MemorySource.CHAPTER, percept.chapters),
     ):
         for told in lines:
-            for text, span in pieces(told):
-                line = _line(untagged(text), span, source)
+            for text, span in split_utterance(told):
+                line = _line(escape_tags(text), span, source)
                 named = source == MemorySource.SUBTITLE and told.speaker
-                yield line.model_copy(update={"speaker": untagged(named)}) if named else line
+                yield line.model_copy(update={"speaker": escape_tags(named)}) if named else line
 
 
 def _line(
@@ -116,7 +116,7 @@ def _read(percept: Percept) -> Iterable[MemoryDraft]:
         shown[key] = (text, shown[key][1].union(span)) if key in shown else (text, span)
     for text, span in shown.values():
         if text:
-            yield _line(untagged(text), span, MemorySource.READ)
+            yield _line(escape_tags(text), span, MemorySource.READ)
 
 
 def _joined(lines: Sequence[ScreenText]) -> str:
@@ -141,7 +141,7 @@ def _things(percept: Percept) -> Iterable[MemoryDraft]:
     if percept.objects:
         times = [thing.time_ms for thing in percept.objects]
         end = max(max(times), min(max(times) + READ_MS, percept.clip.span.end_ms))
-        text = f"Seen: {listing(counted(percept.objects))}."
+        text = f"Seen: {describe_counts(count_objects(percept.objects))}."
         yield _line(text, TimeSpan.of(min(times), end), MemorySource.OBJECTS)
 
 
@@ -189,7 +189,7 @@ def _whole(spans: Sequence[TimeSpan]) -> TimeSpan:
 def _named(percept: Percept, people: ClipPeople) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
     for plate in plates(percept):
         tag = people.faces[plate.face].tag
-        text = f"{tag} is named {untagged(f'{plate.name}, {plate.title}')} (shown on screen)."
+        text = f"{tag} is named {escape_tags(f'{plate.name}, {plate.title}')} (shown on screen)."
         end = max(plate.time_ms, min(plate.time_ms + READ_MS, percept.clip.span.end_ms))
         yield (
             _fact(text, TimeSpan.of(plate.time_ms, end), MemorySource.READ, tag),
@@ -198,7 +198,7 @@ def _named(percept: Percept, people: ClipPeople) -> Iterable[tuple[MemoryDraft, 
     for said in percept.utterances:
         voice, name = speaker_of(said, people), introduced(said)
         if voice and name and not said.speaker:
-            told = untagged(said.text.strip())
+            told = escape_tags(said.text.strip())
             text = f'{voice.tag} is named {name} (said: "{told}").'
             yield _fact(text, said.span, MemorySource.SAID, voice.tag), (voice.tag, name)
 

@@ -16,9 +16,9 @@ from itertools import pairwise
 import numpy as np
 
 from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
-from domain.memories import PRESENCE, MemorySource
+from domain.memories import PRESENCE_SOURCES, MemorySource
 from domain.settings import MemorySettings
-from domain.time import TimeSpan, clock
+from domain.time import TimeSpan, format_clock
 from memory.writers.causes import StatedCause, stated
 from memory.writers.labels import Salience, content_words, summary
 from memory.writers.port import EventWindow, KnownSegment, WindowLine
@@ -81,7 +81,7 @@ class LocalEventWriter:
         known = _extendable(window)
         clips = [*(known.clips if known else ()), *window.new]
         lines = [*(window.before if known else ()), *window.lines]
-        told = [line for line in lines if line.source not in PRESENCE]
+        told = [line for line in lines if line.source not in PRESENCE_SOURCES]
         runs = self._runs(window, clips, told, known)
         topics = [
             _Topic(
@@ -134,7 +134,7 @@ class LocalEventWriter:
         for topic in topics:
             own = topic.known.label if topic.known else None
             label = salience.label(topic.lines, self._settings.label_words)
-            label = label or f"Nothing said at {clock(topic.span.start_ms)}"
+            label = label or f"Nothing said at {format_clock(topic.span.start_ms)}"
             if label in taken - {own}:
                 label = dated(label, topic.span, self._settings.label_words)
             taken.add(label)
@@ -180,7 +180,7 @@ def _draft(topic: _Topic) -> SegmentDraft:
 
 def dated(label: str, span: TimeSpan, room: int) -> str:
     """The label with its time, within the limit of words."""
-    time = clock(span.start_ms)
+    time = format_clock(span.start_ms)
     kept = label.split()[: room - 1 - len(time.split())]
     return f"{' '.join(kept).rstrip(',')} at {time}"
 
@@ -240,7 +240,7 @@ def _causes(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft
 
 def _causal(cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic) -> EdgeDraft:
     quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
-    said = f'{line.speaker or "Someone"} says at {clock(line.span.start_ms)}: "{quote}".'
+    said = f'{line.speaker or "Someone"} says at {format_clock(line.span.start_ms)}: "{quote}".'
     return EdgeDraft(
         source=source.label,
         target=target.label,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from domain.events import EventPatch
 from domain.media import Percept
-from domain.memories import ClipMemories, Memory, MemorySource, credited
+from domain.memories import ClipMemories, Memory, MemorySource, with_attribution
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
 from people.clip_people import ClipPeople
@@ -83,7 +83,7 @@ class WindowLine:
         if self.source == MemorySource.READ and not self.tags:
             return f"On screen: {self.text}"
         if self.source in (MemorySource.SUBTITLE, MemorySource.CHAPTER):
-            return credited(self.text, self.source, self.speaker)
+            return with_attribution(self.text, self.source, self.speaker)
         return f"{self.speaker}: {self.text}" if self.speaker else self.text
 
 

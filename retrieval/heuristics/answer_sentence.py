@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from domain.asking import Evidence
 from domain.ranking import Extract
-from domain.sentences import sentences
+from domain.sentences import split_sentences
 from domain.time import TimeSpan
 from retrieval.people_in_query import told, with_names
 from retrieval.terms import terms
@@ -94,7 +94,7 @@ def _same_talk(view: ViewIndex, one: int, other: int) -> bool:
 
 def answering(text: str, score: Score) -> str:
     """The sentence of ``text`` that answers best; with the next where it is short or a question."""
-    parts = sentences(text)
+    parts = split_sentences(text)
     if len(parts) < 2:
         return text
     scores = list(score(parts))

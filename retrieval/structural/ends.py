@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.memories import PRESENCE, MemorySource
+from domain.memories import PRESENCE_SOURCES, MemorySource
 from domain.structure import Asks, Finding, Structure, StructurePart
 from retrieval.heuristics.answer_sentence import whole
 from retrieval.people_in_query import told
@@ -58,7 +58,7 @@ def _chosen(view: ViewIndex, rows: Sequence[ViewLine], asked: Structure) -> list
     if asked.manner != "said":
         near.sort(key=_end if last else _start)
         read = [row for row in near if row.line.source == MemorySource.READ]
-        there = [row for row in near if row.line.source in PRESENCE and not row.described]
+        there = [row for row in near if row.line.source in PRESENCE_SOURCES and not row.described]
         groups += [[row] for row in (*_edge(read, READ, last=last), *_edge(there, 1, last=last))]
         groups = groups or [[row] for row in _edge(rows, 1, last=last)]
     return sorted(groups, key=lambda group: (group[0].line.start_ms, group[0].line.id))
@@ -85,7 +85,7 @@ def _fits(row: ViewLine, manner: str) -> bool:
     if manner == "said":
         return row.spoken or row.described
     read = row.line.source == MemorySource.READ or row.described
-    return read or (row.line.source in PRESENCE if manner == "shown" else row.spoken)
+    return read or (row.line.source in PRESENCE_SOURCES if manner == "shown" else row.spoken)
 
 
 def _start(row: ViewLine) -> int:

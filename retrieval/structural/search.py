@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from domain.asking import Mode
-from domain.structure import DESCRIBED, Asks, Finding, Structure
+from domain.structure import NEEDS_DESCRIPTION, Asks, Finding, Structure
 from models.ports import TextEmbedder
 from retrieval.heuristics.unrecorded import unrecorded
 from retrieval.query_context import QueryContext
@@ -54,7 +54,7 @@ def structural(
         text: embeds the words of what is looked for.
         ordinary: makes the ordinary search.
     """
-    if asked.asks in DESCRIBED:
+    if asked.asks in NEEDS_DESCRIPTION:
         return _declining(sought, asked, ordinary())
     found = _found(sought, asked, _near(sought.panorama, text))
     if found is None:

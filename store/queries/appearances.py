@@ -24,11 +24,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
-from store.arrays import among
+from store.arrays import is_any_of
 from store.tables.schema import ExemplarRow, IdentityRow, SightingRow, UtteranceRow
 
 
-class Stretch(NamedTuple):
+class AppearanceSpan(NamedTuple):
     """A span over which an identity appears without a longer gap."""
 
     identity: int
@@ -44,9 +44,9 @@ class Centre(NamedTuple):
     vector: NDArray[np.float32]
 
 
-def stretches_of(
+def appearance_spans(
     session: Session, video_id: str, identities: Sequence[int], gap_ms: int
-) -> list[Stretch]:
+) -> list[AppearanceSpan]:
     """Return when these identities appear, by identity and time; gaps up to ``gap_ms`` are joined.
 
     In a clip without a sighting of an identity its utterances count.
@@ -59,14 +59,14 @@ def stretches_of(
         ~select(seen.clip).where(seen.identity == said.identity, seen.clip == said.clip).exists()
     )
     appearances = select(sightings).union_all(silent).subquery()
-    return [Stretch(*row) for row in session.execute(_join_close(appearances, gap_ms))]
+    return [AppearanceSpan(*row) for row in session.execute(_join_close(appearances, gap_ms))]
 
 
 def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int]) -> CTE:
     """Return the span from the first to the last appearance of each identity in each clip."""
     start, end = func.min(table.start_ms).label("start"), func.max(table.end_ms).label("end")
     query = select(table.identity_id.label("identity"), table.clip.label("clip"), start, end)
-    matching = query.where(table.video_id == video_id, among(table.identity_id, identities))
+    matching = query.where(table.video_id == video_id, is_any_of(table.identity_id, identities))
     return matching.group_by(table.identity_id, table.clip).cte()
 
 
@@ -88,19 +88,19 @@ def _join_close(appearances: Any, gap_ms: int) -> Select[int, int, int]:
     return query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
 
 
-def crops_of(session: Session, identities: Sequence[int]) -> dict[int, str]:
+def best_crops(session: Session, identities: Sequence[int]) -> dict[int, str]:
     """Return the SHA-256 of the best crop of each identity that has one."""
     row = SightingRow
     best = (
         select(row.identity_id, row.blob)
-        .where(among(row.identity_id, identities), row.blob.is_not(None))
+        .where(is_any_of(row.identity_id, identities), row.blob.is_not(None))
         .ext(distinct_on(row.identity_id))
         .order_by(row.identity_id, row.quality.desc(), row.id)
     )
     return {identity: blob for identity, blob in session.execute(best) if blob}
 
 
-def centres_of(session: Session, video_id: str) -> Mapping[int, Centre]:
+def identity_centres(session: Session, video_id: str) -> Mapping[int, Centre]:
     """Return the centre of every identity of a video that has exemplars, by identity."""
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (

@@ -12,32 +12,32 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from domain.audit import AuditEntry, Deed, acting
-from domain.texts import storable
+from domain.audit import AuditEntry, Deed, acting_user
+from domain.texts import make_storable
 from store.tables.audit import AuditRow
 from store.tables.schema import VideoRow
 
-LONGEST = 200
+MAX_NAME_LENGTH = 200
 """Maximum length of a stored name."""
 
 
-def actor() -> str:
+def acting_name() -> str:
     """Return the acting user, or else the user of this process."""
-    user = acting.get()
+    user = acting_user.get()
     if user is not None:
-        return storable(user)[:LONGEST]
+        return make_storable(user)[:MAX_NAME_LENGTH]
     try:
-        return storable(getpass.getuser())[:LONGEST]
+        return make_storable(getpass.getuser())[:MAX_NAME_LENGTH]
     except (KeyError, OSError):  # A container may run as a user id without a name.
         return f"user {os.getuid()}"
 
 
-def keeps_log(session: Session) -> bool:
+def has_audit_log(session: Session) -> bool:
     """Check whether the tables are of a revision that has the audit log."""
     return session.scalar(select(func.to_regclass(AuditRow.__tablename__))) is not None
 
 
-def note(session: Session, deed: Deed, subject: str = "") -> None:
+def record_deed(session: Session, deed: Deed, subject: str = "") -> None:
     """Record an action, if and only if the transaction is committed.
 
     Args:
@@ -45,23 +45,23 @@ def note(session: Session, deed: Deed, subject: str = "") -> None:
         deed: What is done.
         subject: The id of what it is done to; never content.
     """
-    row = {"who": actor(), "deed": str(deed), "subject": subject}
+    row = {"who": acting_name(), "deed": str(deed), "subject": subject}
     session.execute(insert(AuditRow).values(row))
 
 
-def kept_lines(session: Session) -> list[dict[str, Any]]:
+def read_audit_rows(session: Session) -> list[dict[str, Any]]:
     """Return all rows of the log, to be inserted again after its table was recreated."""
     query = select(*AuditRow.__table__.columns)
     return [dict(row) for row in session.execute(query).mappings()]
 
 
-def put_back(session: Session, lines: Sequence[dict[str, Any]]) -> None:
+def insert_missing_audit_rows(session: Session, lines: Sequence[dict[str, Any]]) -> None:
     """Insert the rows that are missing."""
     if lines:
         session.execute(upsert(AuditRow).on_conflict_do_nothing(), lines)
 
 
-def entries(
+def audit_entries(
     session: Session,
     *,
     deeds: tuple[Deed, ...] = (),
@@ -98,7 +98,7 @@ def deleted_videos(session: Session) -> frozenset[str]:
     return frozenset(session.scalars(deleted.where(row.subject.not_in(select(VideoRow.id)))))
 
 
-def now_of(session: Session) -> datetime:
+def transaction_time(session: Session) -> datetime:
     """Return the time stamp of the actions in this transaction."""
     return session.execute(select(func.now())).scalar_one()
 

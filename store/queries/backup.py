@@ -18,12 +18,12 @@ from sqlalchemy.orm import Session
 from store.driver import driver_of
 from store.queries.trajectories import CHECKPOINTS
 from store.tables.schema import AuditRow, Base, LibraryRow
-from store.tables.search_indexes import is_worked_out
+from store.tables.search_indexes import is_computed
 
-OWN = [
+OWN_TABLES = [
     one.name
     for one in Base.metadata.sorted_tables
-    if one.name != LibraryRow.__tablename__ and not is_worked_out(one)
+    if one.name != LibraryRow.__tablename__ and not is_computed(one)
 ]
 """Homer's tables, referenced ones first. The library's id is not copied as a row."""
 Driver = psycopg.Connection[Any]
@@ -44,14 +44,14 @@ class CopiedTable:
         return self.schema or own, self.name
 
 
-def tables_of(connection: Connection) -> list[CopiedTable]:
+def copied_tables(connection: Connection) -> list[CopiedTable]:
     """Return all tables, LangGraph's checkpoints included, in the order in which to fill them."""
     inspector = inspect(connection)
     own_columns, checkpoint_columns = (
         _columns_by_table(inspector, inspector.default_schema_name),
         _columns_by_table(inspector, CHECKPOINTS),
     )
-    tables = [_table("", name, own_columns[name]) for name in OWN if name in own_columns]
+    tables = [_table("", name, own_columns[name]) for name in OWN_TABLES if name in own_columns]
     checkpoint_tables = sorted(checkpoint_columns.keys() - {_MIGRATIONS})
     return [
         *tables,
@@ -69,37 +69,37 @@ def _table(schema: str, name: str, columns: Any) -> CopiedTable:
     return CopiedTable(schema, name, stored, tuple(c["name"] for c in columns if c.get("identity")))
 
 
-def own_schema_of(connection: Connection) -> str:
+def default_schema(connection: Connection) -> str:
     """Return the schema of Homer's tables."""
     return inspect(connection).default_schema_name or "public"
 
 
 def count_rows(connection: Connection, tables: Iterable[CopiedTable]) -> int:
     """Return the total number of rows of these tables."""
-    driver, own = driver_of(connection), own_schema_of(connection)
+    driver, own = driver_of(connection), default_schema(connection)
     queries = (SQL("SELECT count(*) FROM {}").format(_name(table, own)) for table in tables)
     return sum(int(_scalar(driver, query) or 0) for query in queries)
 
 
-def filled(connection: Connection) -> list[str]:
+def tables_with_rows(connection: Connection) -> list[str]:
     """Return the names of tables that have rows; the audit log does not count."""
-    driver, own = driver_of(connection), own_schema_of(connection)
+    driver, own = driver_of(connection), default_schema(connection)
     query = SQL("SELECT EXISTS (SELECT FROM {})")
-    tables = tables_of(connection)
+    tables = copied_tables(connection)
     data_tables = [table for table in tables if table.name != AuditRow.__tablename__]
     return [table.name for table in data_tables if _scalar(driver, query.format(_name(table, own)))]
 
 
-def close_to_others(connection: Connection) -> None:
+def lock_all_tables(connection: Connection) -> None:
     """Lock Homer's tables against all reads and writes until this transaction ends."""
-    driver, own = driver_of(connection), own_schema_of(connection)
-    names = SQL(", ").join(_name(table, own) for table in tables_of(connection))
+    driver, own = driver_of(connection), default_schema(connection)
+    names = SQL(", ").join(_name(table, own) for table in copied_tables(connection))
     driver.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
 
 
-def counters_of(connection: Connection, table: CopiedTable) -> dict[str, int]:
+def read_counters(connection: Connection, table: CopiedTable) -> dict[str, int]:
     """Return the last id given by each identity column; those that gave none are left out."""
-    driver, own = driver_of(connection), own_schema_of(connection)
+    driver, own = driver_of(connection), default_schema(connection)
     counters: dict[str, int] = {}
     for column in table.counted:
         last = _scalar(driver, SQL(_LAST).format(_quoted(table, own)), [column])
@@ -113,14 +113,14 @@ _SET = "SELECT setval(pg_get_serial_sequence({}, %s)::regclass, %s)"
 
 def set_counters(connection: Connection, table: CopiedTable, counters: dict[str, int]) -> None:
     """Continue the ids of new rows from these."""
-    driver, own = driver_of(connection), own_schema_of(connection)
+    driver, own = driver_of(connection), default_schema(connection)
     for column in table.counted:
         if counters.get(column):
             query = SQL(_SET).format(_quoted(table, own))
             driver.execute(query, [column, counters[column]])
 
 
-def plain_values(connection: Connection) -> None:
+def set_copy_format(connection: Connection) -> None:
     """Set the text format of values, whatever the server's settings, and lift the time-out."""
     for setting in ("datestyle = 'ISO, YMD'", "extra_float_digits = 1", "statement_timeout = 0"):
         connection.execute(text(f"SET LOCAL {setting}"))
@@ -177,20 +177,20 @@ def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | Non
     yield from ((row.type, row.blob) for row in rows)
 
 
-def measure(connection: Connection) -> None:
+def analyze_tables(connection: Connection) -> None:
     """Update the planner's statistics of all tables."""
-    driver, own = driver_of(connection), own_schema_of(connection)
-    for table in tables_of(connection):
+    driver, own = driver_of(connection), default_schema(connection)
+    for table in copied_tables(connection):
         driver.execute(SQL("ANALYZE {}").format(_name(table, own)))
 
 
-def name_library(session: Session, name: str) -> None:
+def set_library_id(session: Session, name: str) -> None:
     """Set the library's id."""
     session.execute(text("UPDATE library SET id = :name"), {"name": name})
 
 
 def _name_and_columns(connection: Connection, table: CopiedTable) -> tuple[Identifier, Composed]:
-    own = own_schema_of(connection)
+    own = default_schema(connection)
     return _name(table, own), SQL(", ").join(map(Identifier, table.columns))
 
 

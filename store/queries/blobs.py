@@ -17,17 +17,17 @@ from store.tables.schema import BlobRow, LibraryRow
 _LOCK = 0x424C4F42
 
 
-def library_of(session: Session) -> str:
+def own_library_id(session: Session) -> str:
     """Return the id of this library, which is unique."""
     return session.scalars(select(LibraryRow.id)).one()
 
 
-def hold_blobs(session: Session) -> None:
+def lock_blobs_shared(session: Session) -> None:
     """Lock blobs against removal until this transaction ends; call it before the first put."""
     session.execute(text("SELECT pg_advisory_xact_lock_shared(:key)"), {"key": _LOCK})
 
 
-def claim_blobs(session: Session) -> None:
+def lock_blobs_exclusive(session: Session) -> None:
     """Wait for all holders of blobs, and block others until this transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
 
@@ -51,7 +51,7 @@ def blobs_of(session: Session, video_id: str) -> dict[str, int]:
     return {row.sha256: row.size for row in session.execute(query.order_by(BlobRow.sha256))}
 
 
-def size_of_blobs(session: Session) -> int:
+def blob_bytes(session: Session) -> int:
     """Return the bytes of all blobs that videos use, each counted once."""
     sizes = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
     return int(session.scalar(select(func.sum(sizes.subquery().c.size))) or 0)

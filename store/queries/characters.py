@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.people import Character
-from store.arrays import among
-from store.queries.as_of import holds
+from store.arrays import is_any_of
+from store.queries.as_of import valid_at
 from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 
@@ -45,14 +45,14 @@ def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterA
 def characters_with(session: Session, identity_ids: Iterable[int], clip: int) -> list[CharacterAt]:
     """Return the characters that these identities belong to as of ``clip``, by number."""
     members = select(CharacterMemberRow.character_id).where(
-        among(CharacterMemberRow.identity_id, identity_ids), holds(CharacterMemberRow, clip)
+        is_any_of(CharacterMemberRow.identity_id, identity_ids), valid_at(CharacterMemberRow, clip)
     )
     return _read(session, select(CharacterRow).where(CharacterRow.id.in_(members)), clip)
 
 
 def _read(session: Session, query: Select[Any], clip: int) -> list[CharacterAt]:
     rows = list(
-        session.scalars(query.where(holds(CharacterRow, clip)).order_by(CharacterRow.number))
+        session.scalars(query.where(valid_at(CharacterRow, clip)).order_by(CharacterRow.number))
     )
     if not rows:
         return []
@@ -67,7 +67,7 @@ def _character(
     numbers = {kind: tuple(n for _, k, n in members if k == str(kind)) for kind in IdentityKind}
     character = Character(
         number=row.number,
-        name=preferred(names),
+        name=preferred_name(names),
         faces=numbers[IdentityKind.FACE],
         voices=numbers[IdentityKind.VOICE],
     )
@@ -75,13 +75,17 @@ def _character(
     return CharacterAt(row.id, character, rows, tuple(names), row.from_clip)
 
 
-TRUST = ("model", "said", "read", "caption", "person")
+NAME_SOURCES_BY_TRUST = ("model", "said", "read", "caption", "person")
 """Sources of names, the least trusted first."""
 
 
-def preferred(names: Sequence[Name]) -> str | None:
+def preferred_name(names: Sequence[Name]) -> str | None:
     """Return the most trusted name, the oldest among equals."""
-    best = max(names, key=lambda name: (TRUST.index(name.source), -name.from_clip), default=None)
+    best = max(
+        names,
+        key=lambda name: (NAME_SOURCES_BY_TRUST.index(name.source), -name.from_clip),
+        default=None,
+    )
     return best.text if best else None
 
 
@@ -94,7 +98,8 @@ def _members(
         )
         .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
         .where(
-            among(CharacterMemberRow.character_id, character_ids), holds(CharacterMemberRow, clip)
+            is_any_of(CharacterMemberRow.character_id, character_ids),
+            valid_at(CharacterMemberRow, clip),
         )
         .order_by(IdentityRow.kind, IdentityRow.number)
     )
@@ -107,7 +112,10 @@ def _members(
 def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, list[Name]]:
     query = (
         select(CharacterNameRow)
-        .where(among(CharacterNameRow.character_id, character_ids), holds(CharacterNameRow, clip))
+        .where(
+            is_any_of(CharacterNameRow.character_id, character_ids),
+            valid_at(CharacterNameRow, clip),
+        )
         .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
     )
     names: dict[int, list[Name]] = {}

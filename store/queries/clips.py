@@ -16,7 +16,7 @@ from domain.view import MemoryView, Scope
 from store.queries.videos import WATCHING
 from store.tables.schema import ClipRow, VideoRow
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """A clip that failed this often is not retried, unless explicitly requested."""
 
 
@@ -43,7 +43,7 @@ def clips_of(session: Session, video_id: str) -> list[StoredClip]:
     return _select_clips(session, ClipRow.video_id == video_id)
 
 
-def some_clips(
+def clips_page(
     session: Session, video_id: str, offset: int, limit: int, last: int | None = None
 ) -> list[StoredClip]:
     """Return ``limit`` clips of a video from the ``offset``-th on, in order, up to ``last``."""
@@ -76,7 +76,7 @@ def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[
         again: Include those that failed for good.
     """
     pending = ClipRow.state == ClipState.PENDING
-    retriable = true() if again else ClipRow.attempts < ATTEMPTS
+    retriable = true() if again else ClipRow.attempts < MAX_ATTEMPTS
     retry = and_(ClipRow.state == ClipState.FAILED, retriable)
     return _select_clips(session, ClipRow.video_id == video_id, or_(pending, retry))
 
@@ -87,7 +87,7 @@ def failed_clips(session: Session, video_id: str, limit: int | None = None) -> l
     return _select_clips(session, ClipRow.video_id == video_id, failed, limit=limit)
 
 
-def refuse_other_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
+def require_same_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
     """Check that the rest of a known video can be watched in these clips.
 
     Raises:
@@ -133,7 +133,7 @@ def mark_clip(
         raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
 
 
-def tried_at(session: Session, video_id: str, index: int) -> datetime | None:
+def last_attempt_at(session: Session, video_id: str, index: int) -> datetime | None:
     """Return when a clip was added or its last attempt ended; None if there is no such clip."""
     this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
     return session.scalar(select(ClipRow.updated_at).where(this_clip))
@@ -145,7 +145,7 @@ def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> 
     session.execute(update(ClipRow).where(this_clip).values(seconds=ClipRow.seconds + seconds))
 
 
-def keep_budget(
+def record_budget(
     session: Session, video_id: str, index: int, budget: int | None, left_out: Sequence[str]
 ) -> None:
     """Record the budget of a clip's writer, and what was left out to stay within it."""
@@ -154,7 +154,9 @@ def keep_budget(
     session.execute(update(ClipRow).where(this_clip).values(values))
 
 
-def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = None) -> MemoryView:
+def memory_view(
+    session: Session, video_ids: Sequence[str], as_of_ms: int | None = None
+) -> MemoryView:
     """Return the memory view of a question: of each video the settled clips that ended by then.
 
     A clip is settled when it and all before it are done, deleted, or failed for good. So a question
@@ -195,7 +197,7 @@ def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str,
 
 def _settled() -> ColumnElement[bool]:
     """Return the condition that a clip is done or deleted, or failed for good."""
-    given_up = or_(ClipRow.attempts >= ATTEMPTS, VideoRow.state != WATCHING)
+    given_up = or_(ClipRow.attempts >= MAX_ATTEMPTS, VideoRow.state != WATCHING)
     finished = ClipRow.state.in_((ClipState.DONE, ClipState.DELETED))
     return or_(finished, and_(ClipRow.state == ClipState.FAILED, given_up))
 

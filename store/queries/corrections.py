@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.media import IdentityKind
-from store.arrays import among
+from store.arrays import is_any_of
 from store.queries.characters import Name
 from store.tables.schema import (
     CharacterMemberRow,
@@ -78,7 +78,7 @@ class Appearances(NamedTuple):
     end_ms: int
 
 
-def hold_corrections(session: Session) -> None:
+def lock_corrections(session: Session) -> None:
     """Lock corrections against other writers until this transaction ends; watching continues."""
     session.execute(text("LOCK TABLE corrections IN SHARE ROW EXCLUSIVE MODE"))
 
@@ -97,7 +97,7 @@ def add_correction(
     numbers: Sequence[int],
     outcomes: Sequence[CorrectedCharacter],
 ) -> Correction:
-    """Record a correction under the next number; call ``hold_corrections`` before."""
+    """Record a correction under the next number; call ``lock_corrections`` before."""
     highest = select(func.max(CorrectionRow.number)).where(CorrectionRow.video_id == video_id)
     correction = Correction(
         number=(session.scalar(highest) or 0) + 1,
@@ -156,7 +156,7 @@ def origins_of(session: Session, video_id: str) -> list[Origin]:
     return [Origin(row[0], IdentityKind(row[1]), *row[2:]) for row in rows]
 
 
-def names_learned(session: Session, video_id: str, clip: int) -> list[LearnedName]:
+def learned_names(session: Session, video_id: str, clip: int) -> list[LearnedName]:
     """Return every name learned up to ``clip``, oldest first, whichever character has it now."""
     name = CharacterNameRow
     query = (
@@ -171,7 +171,7 @@ def names_learned(session: Session, video_id: str, clip: int) -> list[LearnedNam
     ]
 
 
-def stated_until(session: Session, video_id: str, clip: int) -> list[StatedSupport]:
+def statements_until(session: Session, video_id: str, clip: int) -> list[StatedSupport]:
     """Return all identity statements up to ``clip``, in order of clips."""
     row = IdentityStatementRow
     query = (
@@ -209,6 +209,6 @@ def appearances_of(
     for table in (UtteranceRow, SightingRow):
         times = (func.count(), func.min(table.start_ms), func.max(table.end_ms))
         query = select(table.identity_id, *times).where(table.video_id == video_id)
-        query = query.where(among(table.identity_id, identities)).group_by(table.identity_id)
+        query = query.where(is_any_of(table.identity_id, identities)).group_by(table.identity_id)
         appearances |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
     return appearances

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from store.queries.cutting import among_clips
+from store.queries.cutting import has_any_clip
 from store.tables.schema import EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
-TOLD = "Part of what this rested on was deleted."
+CUT_RATIONALE = "Part of what this rested on was deleted."
 """The rationale of an edge whose original one was deleted."""
 
 
@@ -38,7 +38,7 @@ def cut_segments(
     """
     row = SegmentRevisionRow
     query = select(row, SegmentRow.number).join(SegmentRow, SegmentRow.id == row.segment_id)
-    query = query.where(SegmentRow.video_id == video_id, among_clips(row.clips, clips))
+    query = query.where(SegmentRow.video_id == video_id, has_any_clip(row.clips, clips))
     touched: set[int] = set()
     remaining: list[CutRevision] = []
     for revision, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
@@ -78,19 +78,19 @@ def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[in
     """
     row = EdgeRow
     ends: set[int] = set()
-    query = select(row).where(row.video_id == video_id, among_clips(row.evidence, clips))
+    query = select(row).where(row.video_id == video_id, has_any_clip(row.evidence, clips))
     for edge in session.scalars(query):
         ends |= {edge.source_id, edge.target_id}
         clips_left = [clip for clip in edge.evidence if clip not in clips]
         if clips_left:
-            edge.evidence, edge.rationale = clips_left, TOLD
+            edge.evidence, edge.rationale = clips_left, CUT_RATIONALE
         else:
             session.delete(edge)
     session.flush()
     return ends
 
 
-def revision_of(session: Session, row_id: int) -> CutRevision:
+def load_cut_revision(session: Session, row_id: int) -> CutRevision:
     """Return a revision that is to be rewritten."""
     row = SegmentRevisionRow
     query = select(row.segment_id, SegmentRow.number, row.clips, row.from_clip)
@@ -107,7 +107,7 @@ def labels_of_others(session: Session, video_id: str, segment: int) -> set[str]:
     return set(session.scalars(query.where(*others)))
 
 
-def retell(
+def rewrite_revision(
     session: Session, revision: int, label: str, summary: str, vector: Sequence[float]
 ) -> None:
     """Replace the label, summary and vector of a revision."""
@@ -116,7 +116,7 @@ def retell(
     session.execute(update(row).where(row.id == revision).values(values))
 
 
-def redraw_patches(session: Session, video_id: str, clips: Collection[int]) -> None:
+def rewrite_patches(session: Session, video_id: str, clips: Collection[int]) -> None:
     """Rewrite patches that may quote these clips from the current graph.
 
     What their writers proposed is dropped: call it once the graph is final.

@@ -61,7 +61,7 @@ OF_CLIPS: tuple[Any, ...] = (
 """Tables whose rows belong to one clip each."""
 
 
-class Touched(NamedTuple):
+class OverlappingClip(NamedTuple):
     """A clip that overlaps a span."""
 
     clip: int
@@ -69,17 +69,19 @@ class Touched(NamedTuple):
     state: ClipState
 
 
-def clips_touched(session: Session, video_id: str, span: TimeSpan) -> list[Touched]:
+def overlapping_clips(session: Session, video_id: str, span: TimeSpan) -> list[OverlappingClip]:
     """Return the clips of a video that overlap a span, in order, including deleted ones."""
     row = ClipRow
     query = select(row.clip, row.start_ms, row.end_ms, row.state).where(
         row.video_id == video_id, row.start_ms < span.end_ms, row.end_ms > span.start_ms
     )
     rows = session.execute(query.order_by(row.clip))
-    return [Touched(clip, TimeSpan.of(a, b), ClipState(state)) for clip, a, b, state in rows]
+    return [
+        OverlappingClip(clip, TimeSpan.of(a, b), ClipState(state)) for clip, a, b, state in rows
+    ]
 
 
-def deleted_stretches(session: Session, video_id: str) -> list[TimeSpan]:
+def deleted_spans(session: Session, video_id: str) -> list[TimeSpan]:
     """Return the deleted spans of a video in order, adjacent clips joined."""
     row = ClipRow
     query = select(row.start_ms, row.end_ms).where(
@@ -93,7 +95,7 @@ def deleted_stretches(session: Session, video_id: str) -> list[TimeSpan]:
     return spans
 
 
-def words_of_clips(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
+def texts_in_clips(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
     """Yield all text that was said, read and seen in these clips."""
     yield from _perceived_text(session, video_id, lambda row: row.clip.in_(clips))
     name = CharacterNameRow
@@ -102,7 +104,7 @@ def words_of_clips(session: Session, video_id: str, clips: Collection[int]) -> I
     yield from session.scalars(names.where(*in_clips))
 
 
-def words_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
+def texts_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
     """Yield all text from the other clips, earlier memories, and the video's title."""
     yield from _perceived_text(session, video_id, lambda row: row.clip.not_in(clips))
     yield from session.scalars(select(VideoRow.title).where(VideoRow.id == video_id))
@@ -124,7 +126,7 @@ def _perceived_text(session: Session, video_id: str, which: Any) -> Iterator[str
         yield from session.scalars(query.execution_options(yield_per=1000))
 
 
-def met_in(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
+def identities_in_clips(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
     """Return the identities that were seen, heard or mentioned in these clips."""
     appearances = _appearances(video_id).subquery()
     return set(
@@ -134,7 +136,7 @@ def met_in(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
     )
 
 
-def first_met(session: Session, video_id: str, ids: Collection[int]) -> dict[int, int]:
+def first_appearances(session: Session, video_id: str, ids: Collection[int]) -> dict[int, int]:
     """Return the first clip of each identity; identities that never appear are left out."""
     appearances = _appearances(video_id).subquery()
     query = select(appearances.c.identity_id, func.min(appearances.c.clip)).where(
@@ -201,20 +203,20 @@ def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> No
     session.execute(update(ClipRow).where(*these_clips).values(emptied))
 
 
-def drop_lines(session: Session, ids: Collection[int]) -> set[int]:
+def delete_memories(session: Session, ids: Collection[int]) -> set[int]:
     """Delete memories; return their clips."""
     deleted = delete(MemoryRow).where(MemoryRow.id.in_(ids)).returning(MemoryRow.clip)
     return set(session.scalars(deleted)) if ids else set()
 
 
-def embed_lines(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
+def set_memory_vectors(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
     """Replace the vectors, shape (D,), of memories by id."""
     for row, vector in vectors.items():
         this_memory = update(MemoryRow).where(MemoryRow.id == row)
         session.execute(this_memory.values(embedding=list(vector)))
 
 
-def sum_up(
+def set_clip_summary(
     session: Session, video_id: str, clip: int, summary: str, vector: Sequence[float] | None
 ) -> None:
     """Replace the text and vector, shape (D,), that sum up a clip."""
@@ -222,14 +224,14 @@ def sum_up(
     session.execute(update(ClipRow).where(*this_clip).values(text=summary, embedding=vector))
 
 
-def tags_of(session: Session, ids: Collection[int]) -> set[str]:
+def identity_tags(session: Session, ids: Collection[int]) -> set[str]:
     """Return the tags of identities, such as ``<face_3>``."""
     row = IdentityRow
     rows = session.execute(select(row.kind, row.number).where(row.id.in_(ids)))
     return {f"<{kind}_{number}>" for kind, number in rows}
 
 
-def drop_identities(session: Session, ids: Collection[int]) -> list[int]:
+def delete_identities(session: Session, ids: Collection[int]) -> list[int]:
     """Delete identities; return the numbers of characters that are left without members.
 
     Those characters are ended but kept, so that their numbers are not reused.
@@ -250,7 +252,7 @@ def drop_identities(session: Session, ids: Collection[int]) -> list[int]:
     return sorted(session.scalars(select(character.number).where(character.id.in_(emptied))))
 
 
-def begin_later(session: Session, first: Mapping[int, int]) -> None:
+def move_first_clips(session: Session, first: Mapping[int, int]) -> None:
     """Move the first clips of identities forward to these, and of their characters too."""
     member, character = CharacterMemberRow, CharacterRow
     for row, clip in first.items():
@@ -265,7 +267,7 @@ def begin_later(session: Session, first: Mapping[int, int]) -> None:
     session.execute(later_ones.values(from_clip=later))
 
 
-def unlearn_names(session: Session, video_id: str, clips: Collection[int]) -> None:
+def remove_learned_names(session: Session, video_id: str, clips: Collection[int]) -> None:
     """Move names learned in these clips to where they next occur, or delete them."""
     name, character = CharacterNameRow, CharacterRow
     query = select(name).join(character, character.id == name.character_id)
@@ -295,7 +297,7 @@ def _next_mention(session: Session, video_id: str, name: str, after: int) -> int
     return min((clip for clip in clips if clip is not None), default=None)
 
 
-def tellings(session: Session, video_id: str, first: int) -> Iterator[tuple[str, str]]:
+def trajectory_texts(session: Session, video_id: str, first: int) -> Iterator[tuple[str, str]]:
     """Yield trajectories that saw clip ``first`` or later, with each text of theirs."""
     seen = TrajectoryVideoRow
     runs = select(seen.trajectory_id).where(seen.video_id == video_id, seen.last_clip >= first)
@@ -320,7 +322,7 @@ def tellings(session: Session, video_id: str, first: int) -> Iterator[tuple[str,
         yield from ((row, content) for row, content in rows)
 
 
-def running(session: Session, video_id: str) -> set[str]:
+def running_trajectories(session: Session, video_id: str) -> set[str]:
     """Return the running trajectories over a video."""
     trajectories = select(TrajectoryVideoRow.trajectory_id).where(
         TrajectoryVideoRow.video_id == video_id
@@ -331,13 +333,13 @@ def running(session: Session, video_id: str) -> set[str]:
     )
 
 
-def drop_runs(session: Session, ids: Sequence[str]) -> None:
+def delete_trajectories_and_results(session: Session, ids: Sequence[str]) -> None:
     """Delete trajectories and their evaluation results."""
     session.execute(delete(EvalResultRow).where(EvalResultRow.trajectory_id.in_(ids)))
     delete_runs(session, ids)
 
 
-def results_of(session: Session, video_id: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+def result_texts(session: Session, video_id: str) -> Iterator[tuple[tuple[str, str, str], str]]:
     """Yield the keys and texts of the evaluation results on a video."""
     row = EvalResultRow
     words = func.concat_ws(" ", cast(row.item, Text), cast(row.verdict, Text))
@@ -346,14 +348,14 @@ def results_of(session: Session, video_id: str) -> Iterator[tuple[tuple[str, str
         yield (run, arm, question), content
 
 
-def drop_result(session: Session, key: tuple[str, str, str]) -> None:
+def delete_result(session: Session, key: tuple[str, str, str]) -> None:
     """Delete an evaluation result."""
     row = EvalResultRow
     this_result = (row.run == key[0], row.arm == key[1], row.question == key[2])
     session.execute(delete(row).where(*this_result))
 
 
-def among_clips(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
+def has_any_clip(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
     """Return the condition that an array of clips has one of these."""
     overlaps: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
     return overlaps

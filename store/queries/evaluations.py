@@ -24,7 +24,7 @@ from store.tables.schema import (
 )
 
 RUNNING, DONE, STOPPED = "running", "done", "stopped"
-SKILL = "skill"
+SKILL_PURPOSE = "skill"
 """The purpose of calls that write skills."""
 
 
@@ -94,7 +94,7 @@ def set_run_state(session: Session, name: str, state: str, note: str = "") -> No
     session.execute(update(EvalRunRow).where(EvalRunRow.name == name).values(**values))
 
 
-def runs(
+def list_runs(
     session: Session, name: str | None = None, offset: int = 0, limit: int | None = None
 ) -> list[StoredRun]:
     """Return all runs, latest first, or a page of them, or the one with that name."""
@@ -167,7 +167,7 @@ def _is_slot(run: str, slot: Slot) -> tuple[Any, ...]:
     return row.run == run, row.arm == slot.arm, row.question == slot.question
 
 
-def results(session: Session, run: str) -> list[Result]:
+def run_results(session: Session, run: str) -> list[Result]:
     """Return all questions of a run with their results, by arm and place."""
     row = EvalResultRow
     query = _with_trajectory().where(row.run == run).order_by(row.arm, row.place)
@@ -178,7 +178,7 @@ def results(session: Session, run: str) -> list[Result]:
     ]
 
 
-def one_result(session: Session, run: str, slot: Slot) -> Result:
+def slot_result(session: Session, run: str, slot: Slot) -> Result:
     """Return the result of one question, without its usage."""
     row, trajectory = session.execute(_with_trajectory().where(*_is_slot(run, slot))).one()
     return _result(row, trajectory, None)
@@ -243,7 +243,7 @@ def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:
     return usage
 
 
-def cost_of(session: Session, run: str, videos: Collection[str] = ()) -> float:
+def run_cost(session: Session, run: str, videos: Collection[str] = ()) -> float:
     """Return the US dollars that a run has cost so far.
 
     These are its answers and their judges, and since the run began the writers of its videos and of
@@ -256,12 +256,12 @@ def cost_of(session: Session, run: str, videos: Collection[str] = ()) -> float:
     relevant = or_(
         call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(of_run)),
         and_(since, or_(planned, call.video_id.in_(videos))),
-        and_(since, call.purpose == SKILL),
+        and_(since, call.purpose == SKILL_PURPOSE),
     )
     return float(session.scalar(select(func.sum(call.cost_usd)).where(relevant)) or 0)
 
 
-def cost_of_slot(session: Session, run: str, slot: Slot) -> float:
+def slot_cost(session: Session, run: str, slot: Slot) -> float:
     """Return the US dollars that a question of a run has cost so far: answering and judging it."""
     call, row = ModelCallRow, EvalResultRow
     query = select(func.sum(call.cost_usd)).join(row, row.trajectory_id == call.trajectory_id)
@@ -274,7 +274,7 @@ def add_batch(session: Session, run: str, batch: int, learned: Mapping[str, Any]
     session.execute(insert(EvalBatchRow).values(values).on_conflict_do_nothing())
 
 
-def batches(session: Session, run: str) -> dict[int, Mapping[str, Any]]:
+def learned_batches(session: Session, run: str) -> dict[int, Mapping[str, Any]]:
     """Return what was learned from each batch."""
     row = EvalBatchRow
     query = select(row.batch, row.learned).where(row.run == run).order_by(row.batch)

@@ -32,8 +32,8 @@ from sqlalchemy.orm import Session, aliased
 from domain.events import Edge, Relation, Segment
 from domain.media import ClipState
 from domain.time import TimeSpan
-from store.arrays import among
-from store.queries.as_of import holds
+from store.arrays import is_any_of
+from store.queries.as_of import valid_at
 from store.tables.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
@@ -85,7 +85,7 @@ class EdgeAt:
 def _holds(row: Any, clip: int | None) -> Any:
     if clip is None:
         return row.to_clip.is_(None)
-    return holds(row, clip)
+    return valid_at(row, clip)
 
 
 def patches_of(session: Session, video_id: str) -> list[PatchAt]:
@@ -225,7 +225,7 @@ def closest_segments(
 def open_edges_of(session: Session, segment_ids: Iterable[int]) -> list[EdgeAt]:
     """Return the open edges that start or end at one of these segments, by id."""
     ids = set(segment_ids)
-    touches = or_(among(EdgeRow.source_id, ids), among(EdgeRow.target_id, ids))
+    touches = or_(is_any_of(EdgeRow.source_id, ids), is_any_of(EdgeRow.target_id, ids))
     query = select(EdgeRow).where(touches, EdgeRow.to_clip.is_(None)).order_by(EdgeRow.id)
     return [edge_at(row) for row in session.scalars(query)]
 
@@ -283,7 +283,7 @@ def close_revisions(
     closed = [*segment_ids, *absorbed]
     if closed:
         row = SegmentRevisionRow
-        open_revisions = (among(row.segment_id, closed), row.to_clip.is_(None))
+        open_revisions = (is_any_of(row.segment_id, closed), row.to_clip.is_(None))
         values = {"to_clip": clip, "absorbed_into": _paired_with(row.segment_id, absorbed)}
         _update(session, update(row).where(*open_revisions).values(values))
 
@@ -306,7 +306,7 @@ def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[st
 def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
     """Close edges after ``clip``."""
     if edge_ids:
-        open_edges = (among(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
+        open_edges = (is_any_of(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
         _update(session, update(EdgeRow).where(*open_edges).values(to_clip=clip))
 
 
@@ -318,7 +318,7 @@ def _update(session: Session, change: Update) -> None:
 def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[int, TimeSpan]:
     """Return the span of each of these clips."""
     query = select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms).where(
-        ClipRow.video_id == video_id, among(ClipRow.clip, clips)
+        ClipRow.video_id == video_id, is_any_of(ClipRow.clip, clips)
     )
     return {clip: TimeSpan.of(start, end) for clip, start, end in session.execute(query)}
 
@@ -330,7 +330,7 @@ def done_spans(
     done = select(ClipRow.clip).where(
         ClipRow.video_id == video_id,
         # Writers may name any number; the column's type would reject larger ones.
-        among(ClipRow.clip, (clip for clip in clips if clip <= last_clip)),
+        is_any_of(ClipRow.clip, (clip for clip in clips if clip <= last_clip)),
         ClipRow.state == ClipState.DONE,
     )
     return clip_spans(session, video_id, session.scalars(done))

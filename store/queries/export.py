@@ -35,28 +35,30 @@ from store.tables.schema import (
     TrajectoryVideoRow,
     VideoRow,
 )
-from store.tables.search_indexes import is_worked_out
+from store.tables.search_indexes import is_computed
 
 TABLES = Base.metadata.tables
-COUNTED = {name for name, table in TABLES.items() if "id" in table.c and table.c.id.identity}
+IDENTITY_TABLES = {
+    name for name, table in TABLES.items() if "id" in table.c and table.c.id.identity
+}
 """Tables with an identity column."""
 CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 
-def parcel_tables() -> list[str]:
+def exported_tables() -> list[str]:
     """Return the tables that hold rows of a video, referenced tables first."""
     conditions = _conditions("")
     return [
         table.name
         for table in Base.metadata.sorted_tables
-        if table.name in conditions and not is_worked_out(table)
+        if table.name in conditions and not is_computed(table)
     ]
 
 
 def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
     """Yield every row of a video and of the trajectories over it, in insertion order."""
     conditions = _conditions(video)
-    for name in parcel_tables():
+    for name in exported_tables():
         table = TABLES[name]
         row = cast(func.to_jsonb(literal_column(name)), Text)
         query = select(row).select_from(table).where(conditions[name])
@@ -118,12 +120,12 @@ def known_columns(session: Session, name: str) -> frozenset[str]:
             "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:name) AND attnum > 0"
         )
         return frozenset(session.scalars(text(query), {"name": name}))
-    if name not in parcel_tables():
+    if name not in exported_tables():
         return frozenset()
     return frozenset(column.name for column in TABLES[name].columns)
 
 
-def taken(session: Session, name: str, ids: Iterable[int]) -> bool:
+def any_id_taken(session: Session, name: str, ids: Iterable[int]) -> bool:
     """Check whether a table has a row with one of these ids."""
     query = f"SELECT EXISTS (SELECT FROM {TABLES[name].name} WHERE id = ANY(:ids))"  # noqa: S608
     return bool(session.scalar(text(query), {"ids": list(ids)}))
@@ -135,7 +137,7 @@ def known_trajectories(session: Session, ids: Iterable[str]) -> set[str]:
     return set(session.scalars(query))
 
 
-def count_from(session: Session, name: str, last: int) -> None:
+def continue_ids_after(session: Session, name: str, last: int) -> None:
     """Continue the ids of a table after ``last`` and after all ids given so far."""
     query = """
         SELECT setval(place, greatest(:last, coalesce(pg_sequence_last_value(place), 0)))
@@ -144,7 +146,9 @@ def count_from(session: Session, name: str, last: int) -> None:
     session.execute(text(query), {"name": name, "last": last})
 
 
-def add_rows(session: Session, name: str, columns: Sequence[str], rows: Sequence[str]) -> None:
+def insert_json_rows(
+    session: Session, name: str, columns: Sequence[str], rows: Sequence[str]
+) -> None:
     """Insert rows given as JSON; messages that exist already are skipped."""
     table = Identifier(*name.split("."))
     listed = SQL(", ").join(map(Identifier, columns))

@@ -37,7 +37,7 @@ class FailedRun(NamedTuple):
     told: str
 
 
-def failed_clips(session: Session, limit: int) -> list[FailedClip]:
+def recent_failed_clips(session: Session, limit: int) -> list[FailedClip]:
     """Return the clips that failed last."""
     c = ClipRow
     query = (
@@ -49,7 +49,7 @@ def failed_clips(session: Session, limit: int) -> list[FailedClip]:
     return [FailedClip(*row) for row in session.execute(query.limit(limit))]
 
 
-def failed_runs(session: Session, limit: int) -> list[FailedRun]:
+def recent_failed_runs(session: Session, limit: int) -> list[FailedRun]:
     """Return the runs that failed last, with their error."""
     t, e = TrajectoryRow, TrajectoryEventRow
     message = (

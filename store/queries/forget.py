@@ -114,7 +114,9 @@ def traces_of(
     return Traces(video_id, identities, characters, list(frames), sorted(runs))
 
 
-def copies(session: Session, table: type[Base], where: ColumnElement[bool]) -> Iterator[Copy]:
+def copy_table_rows(
+    session: Session, table: type[Base], where: ColumnElement[bool]
+) -> Iterator[Copy]:
     """Yield copies of the rows of a table."""
     name = table.__tablename__
     row = cast(func.to_jsonb(literal_column(name)), Text)
@@ -123,9 +125,9 @@ def copies(session: Session, table: type[Base], where: ColumnElement[bool]) -> I
 
 
 def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
-    """Yield a copy of every row that ``erase`` deletes or changes."""
+    """Yield a copy of every row that ``erase_traces`` deletes or changes."""
     for table, where in _rows_of(traces):
-        yield from copies(session, table, where)
+        yield from copy_table_rows(session, table, where)
     for name in CHECKPOINT_TABLES if has_checkpoints(session) else ():
         query = f"SELECT to_jsonb(t)::text FROM checkpoints.{name} t WHERE thread_id = ANY(:ids)"  # noqa: S608
         for row in session.scalars(text(query), {"ids": list(traces.trajectories)}):
@@ -191,7 +193,7 @@ def _is_call(traces: Traces) -> ColumnElement[bool]:
     return or_(call.video_id == traces.video, call.trajectory_id.in_(traces.trajectories))
 
 
-def erase(session: Session, traces: Traces) -> list[str]:
+def erase_traces(session: Session, traces: Traces) -> list[str]:
     """Delete the rows of a person, and the trajectories that may have shown them.
 
     The characters are ended but kept, so that their numbers are not reused.
@@ -210,8 +212,8 @@ def erase(session: Session, traces: Traces) -> list[str]:
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
     over = CharacterRow.id.in_(traces.characters)
     session.execute(update(CharacterRow).where(over).values(from_clip=0, to_clip=0))
-    touch(session, traces.video)
-    return drop_blob_rows(session, traces.video)
+    mark_rewritten(session, traces.video)
+    return delete_unnamed_blob_rows(session, traces.video)
 
 
 def _restore_memberships(session: Session, traces: Traces) -> None:
@@ -244,7 +246,7 @@ def _restore_memberships(session: Session, traces: Traces) -> None:
     session.flush()
 
 
-def drop_blob_rows(session: Session, video_id: str) -> list[str]:
+def delete_unnamed_blob_rows(session: Session, video_id: str) -> list[str]:
     """Delete the video's blobs that none of its rows names; return those no video uses any more."""
     queries = (
         select(table.blob).where(table.video_id == video_id, table.blob.is_not(None))
@@ -258,7 +260,7 @@ def drop_blob_rows(session: Session, video_id: str) -> list[str]:
     return unused_blobs(session, list(session.scalars(deleted)))
 
 
-def blobs_named(session: Session, traces: Traces) -> list[str]:
+def blobs_of_traces(session: Session, traces: Traces) -> list[str]:
     """Return the files of the person's sightings and keyframes."""
     sightings = select(SightingRow.blob).where(SightingRow.identity_id.in_(traces.identities))
     keyframes = select(KeyframeRow.blob).where(KeyframeRow.id.in_(traces.keyframes))
@@ -267,7 +269,7 @@ def blobs_named(session: Session, traces: Traces) -> list[str]:
     )
 
 
-def touch(session: Session, video_id: str) -> None:
+def mark_rewritten(session: Session, video_id: str) -> None:
     """Give the video a new version, so that cached indexes of it are read again.
 
     A trigger deletes its stored search index. Not for transactions on a snapshot.
@@ -324,17 +326,17 @@ def _contains_any(
     )
 
 
-def key_of(row: NamedRow) -> ColumnElement[bool]:
+def row_condition(row: NamedRow) -> ColumnElement[bool]:
     """Return the condition for the row."""
     return and_(*(row.table.__table__.c[name] == value for name, value in row.key.items()))
 
 
-def rewrite(session: Session, row: NamedRow, values: Mapping[str, Any]) -> None:
+def update_row(session: Session, row: NamedRow, values: Mapping[str, Any]) -> None:
     """Replace texts or the vector of the row."""
-    session.execute(update(row.table).where(key_of(row)).values(dict(values)))
+    session.execute(update(row.table).where(row_condition(row)).values(dict(values)))
 
 
-def lines_at(session: Session, video_id: str, clip: int) -> list[Any]:
+def memory_vectors(session: Session, video_id: str, clip: int) -> list[Any]:
     """Return the vectors of a clip's memories, shape (D,) each."""
     row = MemoryRow
     query = select(row.embedding).where(row.video_id == video_id, row.clip == clip)
@@ -352,7 +354,7 @@ def summary_of(session: Session, revision: int) -> tuple[str, str]:
     return row.label, row.summary
 
 
-def put_back(session: Session, copied: Sequence[Copy]) -> None:
+def restore_rows(session: Session, copied: Sequence[Copy]) -> None:
     """Restore rows as they were when they were first copied, overwriting existing ones."""
     names = [table.name for table in Base.metadata.sorted_tables]
     order = {name: position for position, name in enumerate(names)}

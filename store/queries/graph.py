@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from domain.events import Edge, Segment
 from domain.time import TimeSpan
-from store.arrays import among
-from store.queries.as_of import holds
+from store.arrays import is_any_of
+from store.queries.as_of import valid_at
 from store.queries.events import as_edge, edge_at
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
 
@@ -28,7 +28,7 @@ def segments_in_time(
 
 def segments_named(session: Session, video_id: str, clip: int, ids: Sequence[int]) -> list[Segment]:
     """Return those of these segments that are valid in a video as of ``clip``."""
-    return _read(session, video_id, _segments(video_id, clip).where(among(SegmentRow.id, ids)))
+    return _read(session, video_id, _segments(video_id, clip).where(is_any_of(SegmentRow.id, ids)))
 
 
 def count_segments(session: Session, video_id: str, clip: int) -> int:
@@ -39,7 +39,9 @@ def count_segments(session: Session, video_id: str, clip: int) -> int:
 
 def edges_among(session: Session, ids: Sequence[int], clip: int) -> list[Edge]:
     """Return the edges as of ``clip`` that start and end at these segments, by id."""
-    return _edges(session, clip, among(EdgeRow.source_id, ids), among(EdgeRow.target_id, ids))
+    return _edges(
+        session, clip, is_any_of(EdgeRow.source_id, ids), is_any_of(EdgeRow.target_id, ids)
+    )
 
 
 def edges_touching(session: Session, segment: int, clip: int) -> list[Edge]:
@@ -51,7 +53,7 @@ def _segments(video_id: str, clip: int) -> Select[*tuple[Any, ...]]:
     row = SegmentRevisionRow
     columns = (SegmentRow.id, SegmentRow.number, row.label, row.summary, row.clips, row.revision)
     query = select(*columns).join(row, row.segment_id == SegmentRow.id)
-    return query.where(SegmentRow.video_id == video_id, holds(row, clip))
+    return query.where(SegmentRow.video_id == video_id, valid_at(row, clip))
 
 
 def _read(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> list[Segment]:
@@ -75,7 +77,7 @@ def _read(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> l
 def _spans(session: Session, video_id: str, clips: Sequence[int]) -> dict[int, tuple[int, int]]:
     row = ClipRow
     query = select(row.clip, row.start_ms, row.end_ms)
-    query = query.where(row.video_id == video_id, among(row.clip, clips))
+    query = query.where(row.video_id == video_id, is_any_of(row.clip, clips))
     return {clip: (start, end) for clip, start, end in session.execute(query)}
 
 
@@ -86,5 +88,5 @@ def _covering_span(spans: Sequence[tuple[int, int]]) -> TimeSpan:
 
 
 def _edges(session: Session, clip: int, *which: ColumnElement[bool]) -> list[Edge]:
-    query = select(EdgeRow).where(*which, holds(EdgeRow, clip)).order_by(EdgeRow.id)
+    query = select(EdgeRow).where(*which, valid_at(EdgeRow, clip)).order_by(EdgeRow.id)
     return [as_edge(edge_at(row)) for row in session.scalars(query)]

@@ -102,7 +102,7 @@ def identity_rows(
     return {(IdentityKind(kind), number): row for kind, number, row in session.execute(query)}
 
 
-def seen_by(session: Session, identity_ids: Iterable[int], clip: int) -> None:
+def move_first_clips_back(session: Session, identity_ids: Iterable[int], clip: int) -> None:
     """Move the first clip of identities back that are met in an earlier clip watched late."""
     ids = list(identity_ids)
     of_these = select(CharacterMemberRow.character_id).where(
@@ -142,7 +142,7 @@ def change_exemplars(
         session.execute(insert(ExemplarRow), [dict(row) for row in add])
 
 
-def speakers_of(session: Session, video_id: str, names: Iterable[str]) -> dict[str, Identity]:
+def named_voices(session: Session, video_id: str, names: Iterable[str]) -> dict[str, Identity]:
     """Return the voices that the source itself names, by name.
 
     If a character has several voices, the one that the name was learned from counts.
@@ -205,7 +205,7 @@ class IdentitySupport:
     statements: int
 
 
-def support_for(session: Session, voice_ids: Sequence[int]) -> list[IdentitySupport]:
+def identity_support(session: Session, voice_ids: Sequence[int]) -> list[IdentitySupport]:
     """Return the support of every face for each of these voices, by voice, then face number."""
     total = func.sum(IdentityStatementRow.support)
     count = func.count().cast(Integer)
@@ -253,7 +253,7 @@ def _sightings(session: Session, *where: ColumnElement[bool]) -> list[SightingAt
     ]
 
 
-def company_of(
+def voice_and_face_sightings(
     session: Session, video_id: str, voice_id: int, clip: int, limit: int
 ) -> tuple[list[int], list[SightingAt], list[SightingAt]]:
     """Return the last clips of a voice up to ``clip``, and its and all faces' sightings in them.

@@ -20,14 +20,14 @@ class CachedIndex(NamedTuple):
     body: bytes
 
 
-def kept_keys(session: Session, videos: Collection[str]) -> dict[str, tuple[str, int]]:
+def cached_index_keys(session: Session, videos: Collection[str]) -> dict[str, tuple[str, int]]:
     """Return ``key`` and ``through`` of the stored indexes of these videos."""
     row = SearchIndexRow
     query = select(row.video_id, row.key, row.through).where(row.video_id.in_(videos))
     return {video: (key, through) for video, key, through in session.execute(query)}
 
 
-def kept_body(session: Session, video: str) -> bytes:
+def cached_index_body(session: Session, video: str) -> bytes:
     """Return the stored index of a video, without SQLAlchemy, which would fetch it as text."""
     query = "SELECT body FROM search_indexes WHERE video_id = %s"
     with driver_of(session.connection()).cursor(binary=True) as cursor:
@@ -42,7 +42,7 @@ _KEEP = """
 """
 
 
-def keep_index(session: Session, video: str, version: int, index: CachedIndex) -> bool:
+def cache_index(session: Session, video: str, version: int, index: CachedIndex) -> bool:
     """Store an index, unless the video is being or was rewritten since.
 
     Args:

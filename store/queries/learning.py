@@ -48,7 +48,7 @@ def judgement_of(session: Session, trajectory: str) -> JudgedTrajectory | None:
     return _as_judged(row) if row else None
 
 
-def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
+def unlearned_judgements(session: Session, most: int) -> list[JudgedTrajectory]:
     """Return the judged answers that were not learned from yet, oldest first."""
     rows = session.scalars(
         select(JudgementRow)
@@ -67,19 +67,21 @@ def count_unlearned(session: Session) -> int:
     return session.scalar(select(func.count()).where(*pending)) or 0
 
 
-def judgements(session: Session) -> list[JudgedTrajectory]:
+def all_judgements(session: Session) -> list[JudgedTrajectory]:
     """Return all judged answers."""
     rows = session.scalars(select(JudgementRow).order_by(JudgementRow.trajectory_id))
     return [_as_judged(row) for row in rows]
 
 
-def comparable(session: Session) -> list[ComparedAnswer]:
+def comparable_answers(session: Session) -> list[ComparedAnswer]:
     """Return all judged answers with their comparison keys."""
-    rows = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
+    rows = session.execute(
+        select_with_comparison_key(JudgementRow.trajectory_id, JudgementRow.right)
+    )
     return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in rows]
 
 
-def alike(*columns: Any) -> Select[Any]:
+def select_with_comparison_key(*columns: Any) -> Select[Any]:
     """Select these columns of judged answers, followed by those of ``ComparisonKey``."""
     row, trajectory, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
     names = (func.coalesce(run.dataset, ""), func.coalesce(run.name, ""))
@@ -123,7 +125,7 @@ def add_observations(session: Session, judged: JudgedTrajectory, signals: Iterab
         session.execute(insert(ObservationRow).values(values).on_conflict_do_nothing())
 
 
-def recurring(session: Session, least: int, size: int) -> list[tuple[Pattern, list[str]]]:
+def recurring_patterns(session: Session, least: int, size: int) -> list[tuple[Pattern, list[str]]]:
     """Return patterns that recur within one batch and that no skill was made of.
 
     Args:
@@ -156,7 +158,9 @@ def recurring(session: Session, least: int, size: int) -> list[tuple[Pattern, li
     ]
 
 
-def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill: Skill) -> None:
+def link_observations(
+    session: Session, pattern: Pattern, trajectories: Sequence[str], skill: Skill
+) -> None:
     """Record which observations a skill was made of."""
     observation = ObservationRow
     session.execute(
@@ -170,16 +174,16 @@ def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill:
     )
 
 
-def made_of(session: Session, skill: str) -> list[str]:
+def source_trajectories(session: Session, skill: str) -> list[str]:
     """Return the trajectories that a skill was learned from, in all its versions."""
     observation = ObservationRow
     query = select(observation.trajectory_id).where(observation.skill == skill).distinct()
     return sorted(session.scalars(query))
 
 
-def latest_of(session: Session, name: str) -> Skill | None:
+def latest_skill_version(session: Session, name: str) -> Skill | None:
     """Return the latest version of a skill, or None."""
-    skill_versions = stored.versions(session, name)
+    skill_versions = stored.skill_versions(session, name)
     return skill_versions[-1] if skill_versions else None
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, ScalarSelect, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.media import ClipState
-from domain.texts import storable
-from store.queries.videos import OVER
+from domain.texts import make_storable
+from store.queries.videos import FINISHED_STATES
 from store.tables.schema import (
     BlobRow,
     CharacterRow,
@@ -64,7 +64,7 @@ class Holdings:
     bytes: int
 
 
-def shelf_page(
+def videos_page(
     session: Session,
     offset: int = 0,
     limit: int | None = None,
@@ -78,7 +78,7 @@ def shelf_page(
     """
     v = VideoRow
     columns = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
-    counts = (_clips(), _clips(*OVER), _clips(ClipState.FAILED))
+    counts = (_clips(), _clips(*FINISHED_STATES), _clips(ClipState.FAILED))
     query = (
         select(*columns, *counts, _first_keyframe())
         .where(*_title_has(words))
@@ -91,13 +91,13 @@ def shelf_page(
     return [ListedVideo(*row) for row in session.execute(query.offset(offset).limit(limit))]
 
 
-def shelf_size(session: Session, words: str = "") -> int:
+def count_videos(session: Session, words: str = "") -> int:
     """Return the number of videos; ``words``: only those with them in the title."""
     query = select(func.count()).select_from(VideoRow).where(*_title_has(words))
     return session.scalar(query) or 0
 
 
-def pace_of(session: Session, video_id: str, clips: int) -> WatchRate | None:
+def watch_rate(session: Session, video_id: str, clips: int) -> WatchRate | None:
     """Return how fast the last ``clips`` clips were done; None for fewer than two."""
     row = ClipRow
     recent = (
@@ -111,7 +111,7 @@ def pace_of(session: Session, video_id: str, clips: int) -> WatchRate | None:
     return WatchRate(count, first, last) if count > 1 else None
 
 
-def holdings_of(session: Session, video_id: str) -> Holdings:
+def video_holdings(session: Session, video_id: str) -> Holdings:
     """Return counts of what a video holds."""
 
     def count(row: Any) -> int:
@@ -144,6 +144,6 @@ def _first_keyframe() -> ScalarSelect[str]:
 
 
 def _title_has(words: str) -> list[ColumnElement[bool]]:
-    wanted = storable(words).strip()
+    wanted = make_storable(words).strip()
     title = VideoRow.title.icontains(wanted, autoescape=True)
     return [or_(title, VideoRow.id == wanted)] if wanted else []

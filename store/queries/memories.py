@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session, defer
 
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.time import TimeSpan
-from store.arrays import among
-from store.bulk_insert import HALFVEC, copy_rows, pack_halfvec, take_ids, unpack_halfvecs
+from store.arrays import is_any_of
+from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec, unpack_halfvecs
 from store.tables.schema import IdentityRow, MemoryLinkRow, MemoryRow, MemoryStrengthRow
 
 Vector = Sequence[float] | NDArray[np.float32]
@@ -50,7 +50,7 @@ def add_memories(
     vectors: Sequence[Vector],
 ) -> list[int]:
     """Store memories of one clip; return their ids in order."""
-    ids = take_ids(session, "memories", len(drafts)) if drafts else []
+    ids = allocate_ids(session, "memories", len(drafts)) if drafts else []
     rows = [
         (
             memory_id,
@@ -126,7 +126,7 @@ def memories_of_clips(
     session: Session, video_id: str, clips: Sequence[int], as_of: int
 ) -> list[MemoryAt]:
     """Return the memories of these clips as of clip ``as_of``, in order of time."""
-    query = _visible(as_of).where(MemoryRow.video_id == video_id, among(MemoryRow.clip, clips))
+    query = _visible(as_of).where(MemoryRow.video_id == video_id, is_any_of(MemoryRow.clip, clips))
     order = (MemoryRow.clip, MemoryRow.start_ms, MemoryRow.id)
     return _read(session, query.order_by(*order), as_of)
 
@@ -189,7 +189,7 @@ def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str,
     query = (
         select(MemoryLinkRow.memory_id, IdentityRow.kind, IdentityRow.number)
         .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
-        .where(among(MemoryLinkRow.memory_id, memory_ids))
+        .where(is_any_of(MemoryLinkRow.memory_id, memory_ids))
         .order_by(MemoryLinkRow.memory_id, IdentityRow.kind, IdentityRow.number)
     )
     tags: dict[int, tuple[str, ...]] = {}
@@ -204,7 +204,7 @@ def strengths(
     """Return how often each memory was confirmed by clip ``as_of``; others are left out."""
     query = (
         select(MemoryStrengthRow.memory_id, func.count())
-        .where(among(MemoryStrengthRow.memory_id, memory_ids), MemoryStrengthRow.clip <= as_of)
+        .where(is_any_of(MemoryStrengthRow.memory_id, memory_ids), MemoryStrengthRow.clip <= as_of)
         .group_by(MemoryStrengthRow.memory_id)
     )
     return dict(session.execute(query).all())

@@ -52,7 +52,7 @@ def _select_on_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
     )
 
 
-FRAME = (
+KEYFRAME_COLUMNS = (
     KeyframeRow.id,
     KeyframeRow.clip,
     KeyframeRow.time_ms,
@@ -61,7 +61,7 @@ FRAME = (
     KeyframeRow.description,
 )
 """The columns of a ``KeyframeOnClip``."""
-_FRAMES = _select_on_clips(KeyframeRow, KeyframeRow.time_ms, *FRAME)
+_FRAMES = _select_on_clips(KeyframeRow, KeyframeRow.time_ms, *KEYFRAME_COLUMNS)
 _TEXTS = _select_on_clips(
     ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text
 )
@@ -111,10 +111,10 @@ def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[S
 
 
 def _object(time_ms: int, label: str, score: float, box: Sequence[int]) -> SeenObject:
-    return SeenObject(time_ms=time_ms, label=label, score=score, box=box_of(box))
+    return SeenObject(time_ms=time_ms, label=label, score=score, box=stored_box(box))
 
 
-def box_of(corners: Sequence[int]) -> Box:
+def stored_box(corners: Sequence[int]) -> Box:
     """Build a box from stored corners."""
     x0, y0, x1, y1 = corners
     return Box(x0=x0, y0=y0, x1=x1, y1=y1)

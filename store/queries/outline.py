@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import REGCLASS
 from sqlalchemy.orm import Session
 
 from store.migrations import HEAD, revision_of
-from store.queries.blobs import size_of_blobs
+from store.queries.blobs import blob_bytes
 from store.queries.failures import database_bytes
 from store.tables.schema import Base, ClipRow, TrajectoryEventRow, TrajectoryRow, VideoRow
 
@@ -58,7 +58,7 @@ def database_facts(session: Session) -> dict[str, Any]:
         "revision": revision_of(session.connection()),
         "head": HEAD,
         "bytes": database_bytes(session),
-        "image_bytes": size_of_blobs(session),
+        "image_bytes": blob_bytes(session),
     }
 
 

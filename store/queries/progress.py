@@ -13,7 +13,7 @@ from store.tables.schema import ClipRow
 
 
 @dataclass(frozen=True)
-class Settled:
+class ClipStates:
     """The clips of a range, and of earlier uncovered ones, by state.
 
     ``highest`` is the last clip of the video, -1 for none; ``first_pending`` its first clip in or
@@ -26,7 +26,9 @@ class Settled:
     highest: int
 
 
-def settled(session: Session, video_id: str, start: int, stop: int, also: Sequence[int]) -> Settled:
+def clip_states(
+    session: Session, video_id: str, start: int, stop: int, also: Sequence[int]
+) -> ClipStates:
     """Return the states of clips ``start <= clip < stop`` and of ``also``."""
     of_video = ClipRow.video_id == video_id
     wanted = or_(and_(ClipRow.clip >= start, ClipRow.clip < stop), ClipRow.clip.in_(also))
@@ -34,7 +36,7 @@ def settled(session: Session, video_id: str, start: int, stop: int, also: Sequen
     states = session.execute(query).all()
     pending = of_video & (ClipRow.state == ClipState.PENDING) & (ClipRow.clip >= start)
     highest = session.scalar(select(func.max(ClipRow.clip)).where(of_video))
-    return Settled(
+    return ClipStates(
         done=tuple(clip for clip, state in states if state == ClipState.DONE),
         failed=tuple(clip for clip, state in states if state == ClipState.FAILED),
         first_pending=session.scalar(select(func.min(ClipRow.clip)).where(pending)),

@@ -43,7 +43,7 @@ Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
 
 
-def records(session: Session, video_id: str) -> Iterator[Record]:
+def video_records(session: Session, video_id: str) -> Iterator[Record]:
     """Yield every record of a video; the key ``row`` is its kind.
 
     Vectors are 12 hex digits of their MD5; clock times and the file's path are left out, so two

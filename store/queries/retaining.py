@@ -27,7 +27,7 @@ from store.tables.schema import (
 _FRAME = re.compile(r"(?<!\w)(?:k([1-9]\d{0,17})|([0-9a-f]{64}))(?!\w)")
 
 
-class Aged(NamedTuple):
+class AgedVideo(NamedTuple):
     """A video that is no longer being watched, and since when it has been in the library."""
 
     id: str
@@ -48,7 +48,7 @@ class StoredFrame(NamedTuple):
     bytes: int
 
 
-def aged(session: Session) -> list[Aged]:
+def videos_by_age(session: Session) -> list[AgedVideo]:
     """Return every video that is not being watched, oldest first.
 
     A stream is as old as its last clip, since it can be resumed under its name.
@@ -58,10 +58,10 @@ def aged(session: Session) -> list[Aged]:
     last_clip = select(func.max(ClipRow.updated_at)).where(ClipRow.video_id == row.id, streamed)
     since = func.greatest(row.created_at, last_clip.scalar_subquery()).label("since")
     query = select(row.id, row.title, since).where(row.state != WATCHING)
-    return [Aged(*fields) for fields in session.execute(query.order_by(since, row.id))]
+    return [AgedVideo(*fields) for fields in session.execute(query.order_by(since, row.id))]
 
 
-def frames_kept(session: Session, video: str) -> list[StoredFrame]:
+def stored_frames(session: Session, video: str) -> list[StoredFrame]:
     """Return the keyframes of a video by clip, the best first."""
     row, blob = KeyframeRow, BlobRow
     size = select(blob.size).where(blob.video_id == video, blob.sha256 == row.blob)
@@ -81,7 +81,7 @@ def frames_kept(session: Session, video: str) -> list[StoredFrame]:
     return [StoredFrame(*fields) for fields in session.execute(query.order_by(*order))]
 
 
-def frames_cited(session: Session, video: str) -> set[int | str]:
+def frames_in_answers(session: Session, video: str) -> set[int | str]:
     """Return keyframes that answers about the video saw or cite: ids, and SHA-256 of images."""
     trajectories = select(TrajectoryVideoRow.trajectory_id).where(
         TrajectoryVideoRow.video_id == video
@@ -98,7 +98,7 @@ def frames_cited(session: Session, video: str) -> set[int | str]:
     return refs
 
 
-def crops_of(session: Session, video: str) -> dict[str, int]:
+def face_crops(session: Session, video: str) -> dict[str, int]:
     """Return the face crops of a video with their sizes in bytes."""
     sighting, blob = SightingRow, BlobRow
     crops = select(sighting.blob).where(sighting.video_id == video, sighting.blob.is_not(None))
@@ -106,12 +106,12 @@ def crops_of(session: Session, video: str) -> dict[str, int]:
     return dict(session.execute(query).all())
 
 
-def drop_frames(session: Session, ids: Collection[int]) -> None:
+def delete_frames(session: Session, ids: Collection[int]) -> None:
     """Delete keyframes; the texts read and objects seen on them stay."""
     session.execute(remove(KeyframeRow).where(KeyframeRow.id.in_(ids)))
 
 
-def drop_crops(session: Session, video: str) -> None:
+def remove_crops(session: Session, video: str) -> None:
     """Remove the images of sightings."""
     with_crop = (SightingRow.video_id == video, SightingRow.blob.is_not(None))
     session.execute(update(SightingRow).where(*with_crop).values(blob=None))

@@ -20,18 +20,18 @@ class FailedItem(NamedTuple):
     told: str
 
 
-def taken_of(session: Session, keys: Collection[str]) -> set[str]:
+def processed_items(session: Session, keys: Collection[str]) -> set[str]:
     """Return those of ``keys`` that were processed."""
     return set(session.scalars(select(TakenRow.key).where(TakenRow.key.in_(keys))))
 
 
-def take(session: Session, key: str, told: str | None = None) -> None:
+def record_processed(session: Session, key: str, told: str | None = None) -> None:
     """Record that an item was processed; ``told`` says why it could not be watched."""
     row = insert(TakenRow).values(key=key, told=told)
     session.execute(row.on_conflict_do_update(index_elements=[TakenRow.key], set_={"told": told}))
 
 
-def refused(session: Session, limit: int) -> list[FailedItem]:
+def failed_items(session: Session, limit: int) -> list[FailedItem]:
     """Return the items that could not be watched, latest first."""
     row = TakenRow
     query = (

@@ -28,8 +28,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.events import Edge, Relation
 from domain.view import Scope
 from store.driver import driver_of
-from store.queries.as_of import holds
-from store.queries.on_clips import FRAME, KeyframeOnClip
+from store.queries.as_of import valid_at
+from store.queries.on_clips import KEYFRAME_COLUMNS, KeyframeOnClip
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
@@ -101,13 +101,13 @@ def _vectors(packed: Iterable[bytes | None]) -> Matrix:
     size = next((int.from_bytes(v[:2], "big") for v in values if v is not None), 0)
     blank = bytes(4 + 2 * size)
     data = b"".join(blank if v is None else v for v in values)
-    return widened(np.frombuffer(data, dtype=">u2").reshape(-1, 2 + size)[:, 2:])
+    return widen_halves(np.frombuffer(data, dtype=">u2").reshape(-1, 2 + size)[:, 2:])
 
 
 _BLOCK_ROWS = 256
 
 
-def widened(halves: NDArray[np.uint16]) -> Matrix:
+def widen_halves(halves: NDArray[np.uint16]) -> Matrix:
     """Convert finite 16-bit floats (N, D), given as bits, to 32 bits.
 
     By integer arithmetic over many at once, ten times as fast as NumPy's conversion one by one. The
@@ -152,7 +152,7 @@ def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.i
     return np.array([row[0] for row in rows], np.int64), _vectors(row[1] for row in rows)
 
 
-def superseded(session: Session, video: str) -> dict[int, int]:
+def superseded_memories(session: Session, video: str) -> dict[int, int]:
     """Return the superseded memories, each with the clip after which it is."""
     rows = session.execute(
         select(MemoryRow.id, MemoryRow.superseded_at).where(
@@ -176,7 +176,7 @@ def cells_between(session: Session, video: str, after_clip: int, last_clip: int)
     return [CellRow._make(r) for r in rows]
 
 
-def revisions(session: Session, video: str) -> Revisions:
+def segment_revisions(session: Session, video: str) -> Revisions:
     """Return every revision of every segment; views select those that are valid."""
     row = SegmentRevisionRow
     results = session.execute(
@@ -213,13 +213,13 @@ _EDGES = (
     .where(
         EdgeRow.video_id == bindparam("video"),
         or_(EdgeRow.source_id == bindparam("segment"), EdgeRow.target_id == bindparam("segment")),
-        holds(EdgeRow, bindparam("last_clip")),
+        valid_at(EdgeRow, bindparam("last_clip")),
     )
     .order_by(EdgeRow.id)
 )
 
 
-def edges_at(connection: Connection | Session, scope: Scope, segment: int) -> list[Edge]:
+def edges_of_segment(connection: Connection | Session, scope: Scope, segment: int) -> list[Edge]:
     """Return the edges of a segment that are valid in ``scope``, in both directions."""
     parameters = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
     rows = connection.execute(_EDGES, parameters)
@@ -251,7 +251,9 @@ _MENTIONS = (
 )
 
 
-def mentions(connection: Connection | Session, scope: Scope, tags: Collection[str]) -> set[int]:
+def memories_mentioning(
+    connection: Connection | Session, scope: Scope, tags: Collection[str]
+) -> set[int]:
     """Return the ids of memories in ``scope`` that mention an identity with one of ``tags``."""
     parameters = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
     return set(connection.execute(_MENTIONS, parameters).scalars())
@@ -303,7 +305,7 @@ def cited_segments(
             SegmentRow.video_id == scope.video,
             SegmentRow.id.in_(sorted(ids)),
             ClipRow.clip <= scope.last_clip,
-            holds(row, scope.last_clip),
+            valid_at(row, scope.last_clip),
         )
         .group_by(SegmentRow.id, row.id)
     )
@@ -314,7 +316,7 @@ def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[K
     """Return those of these keyframes that are in ``scope``."""
     row = KeyframeRow
     rows = session.execute(
-        select(*FRAME).where(
+        select(*KEYFRAME_COLUMNS).where(
             row.video_id == scope.video,
             row.id.in_(sorted(ids)),
             row.clip <= scope.last_clip,

@@ -10,7 +10,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from domain.skills import ComparisonKey, Share
-from store.queries.learning import alike
+from store.queries.learning import select_with_comparison_key
 from store.tables.schema import (
     JudgementRow,
     ObservationRow,
@@ -84,11 +84,11 @@ def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
     return [SkillTally(*row) for row in session.execute(query)]
 
 
-def shares(session: Session, name: str | None = None) -> Mapping[ComparisonKey, Share]:
+def right_shares(session: Session, name: str | None = None) -> Mapping[ComparisonKey, Share]:
     """Return the judged answers by comparison key; ``name``: only of questions given that skill."""
     row = JudgementRow
     counts = (func.count(), func.count().filter(row.right.is_(True)))
-    query = alike(*counts).where(row.right.is_not(None))
+    query = select_with_comparison_key(*counts).where(row.right.is_not(None))
     if name is not None:
         query = query.where(row.trajectory_id.in_(_given(name)))
     grouped = query.group_by(*query.selected_columns[2:])

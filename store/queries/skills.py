@@ -10,20 +10,20 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from domain.skills import Skill
-from domain.texts import storable
+from domain.texts import make_storable
 from store.tables.schema import CharacterNameRow, SkillRow, TrajectoryEventRow
 
 
-class KeptVersion(NamedTuple):
+class LatestVersion(NamedTuple):
     """The latest version of a skill."""
 
     skill: Skill
     banned: bool
 
 
-def latest(
+def latest_versions(
     session: Session, offset: int = 0, limit: int | None = None, words: str = ""
-) -> list[KeptVersion]:
+) -> list[LatestVersion]:
     """Return each skill's latest version by name; ``words``: in its name or description."""
     skills = _latest().subquery()
     query = (
@@ -32,7 +32,7 @@ def latest(
         .order_by(skills.c.name)
     )
     rows = session.execute(query.offset(offset).limit(limit))
-    return [KeptVersion(Skill.model_validate(payload), banned) for payload, banned in rows]
+    return [LatestVersion(Skill.model_validate(payload), banned) for payload, banned in rows]
 
 
 def count_skills(session: Session, words: str = "") -> int:
@@ -44,10 +44,10 @@ def count_skills(session: Session, words: str = "") -> int:
     )
 
 
-def find(session: Session, name: str) -> KeptVersion | None:
+def find_skill(session: Session, name: str) -> LatestVersion | None:
     """Return the latest version of the skill with that name."""
-    row = session.scalars(_latest().where(SkillRow.name == storable(name))).first()
-    return KeptVersion(Skill.model_validate(row.payload), row.banned) if row else None
+    row = session.scalars(_latest().where(SkillRow.name == make_storable(name))).first()
+    return LatestVersion(Skill.model_validate(row.payload), row.banned) if row else None
 
 
 def _latest() -> Select[SkillRow]:
@@ -56,7 +56,7 @@ def _latest() -> Select[SkillRow]:
 
 
 def _about(columns: Any, words: str) -> list[ColumnElement[bool]]:
-    search_words = storable(words).strip()
+    search_words = make_storable(words).strip()
     description = columns.payload["description"].as_string()
     matches = [
         column.icontains(search_words, autoescape=True) for column in (columns.name, description)
@@ -64,7 +64,7 @@ def _about(columns: Any, words: str) -> list[ColumnElement[bool]]:
     return [or_(*matches)] if search_words else []
 
 
-def versions(session: Session, name: str) -> list[Skill]:
+def skill_versions(session: Session, name: str) -> list[Skill]:
     """Return all versions of a skill, oldest first."""
     rows = session.scalars(
         select(SkillRow.payload).where(SkillRow.name == name).order_by(SkillRow.version)
@@ -72,7 +72,7 @@ def versions(session: Session, name: str) -> list[Skill]:
     return [Skill.model_validate(payload) for payload in rows]
 
 
-def add(session: Session, skill: Skill) -> None:
+def add_version(session: Session, skill: Skill) -> None:
     """Store a version; a banned skill stays banned."""
     banned = session.scalar(
         select(func.bool_or(SkillRow.banned)).where(SkillRow.name == skill.name)
@@ -88,7 +88,7 @@ def set_banned(session: Session, name: str, *, banned: bool) -> None:
     session.execute(update(SkillRow).where(SkillRow.name == name).values(banned=banned))
 
 
-def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]:
+def count_uses_by_skill(session: Session, names: Sequence[str] | None = None) -> dict[str, int]:
     """Return the number of questions given each skill, or each of ``names``."""
     entry = func.jsonb_array_elements(TrajectoryEventRow.payload["skills"]).table_valued(
         "value", name="given"
@@ -105,7 +105,7 @@ def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]
     return {str(skill): int(count) for skill, count in rows}
 
 
-def given_to(
+def trajectories_given(
     session: Session, name: str, version: int | None = None, most: int | None = None
 ) -> list[str]:
     """Return the latest trajectories given a skill, or one version of it, newest first."""
@@ -120,14 +120,14 @@ def given_to(
     return list(rows)
 
 
-class Given(NamedTuple):
+class GivenVersion(NamedTuple):
     """A trajectory whose question was given a skill in this version."""
 
     trajectory: str
     version: int
 
 
-def given(session: Session) -> dict[str, list[Given]]:
+def trajectories_by_skill(session: Session) -> dict[str, list[GivenVersion]]:
     """Return the trajectories given each skill, by its name; in one query for all skills."""
     row = TrajectoryEventRow
     skill_entry = func.jsonb_array_elements(row.payload["skills"]).table_valued(
@@ -141,12 +141,12 @@ def given(session: Session) -> dict[str, list[Given]]:
         .where(row.kind == "skills")
         .order_by(row.trajectory_id)
     )
-    trajectories: dict[str, list[Given]] = {}
+    trajectories: dict[str, list[GivenVersion]] = {}
     for trajectory, skill, skill_version in rows:
-        trajectories.setdefault(str(skill), []).append(Given(trajectory, int(skill_version)))
+        trajectories.setdefault(str(skill), []).append(GivenVersion(trajectory, int(skill_version)))
     return trajectories
 
 
-def known_names(session: Session) -> list[str]:
+def names_of_people(session: Session) -> list[str]:
     """Return the names of people, which skills for all videos must not mention."""
     return sorted(session.scalars(select(CharacterNameRow.name).distinct()))

@@ -93,7 +93,7 @@ _MOMENT = text(
 )
 
 
-def moment(connection: Connection | Session) -> str | None:
+def current_snapshot(connection: Connection | Session) -> str | None:
     """Return the current snapshot: if it is equal later, nothing was written in between.
 
     None on a standby server, whose snapshots do not list all running transactions.
@@ -116,6 +116,6 @@ def stamps(session: Session, through: Mapping[str, int]) -> dict[str, Stamp]:
     return stamps_by_video
 
 
-def still_there(session: Session, videos: Collection[str]) -> set[str]:
+def existing_videos(session: Session, videos: Collection[str]) -> set[str]:
     """Return those of these videos that were not deleted."""
     return set(session.scalars(select(VideoRow.id).where(VideoRow.id.in_(videos))))

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
-from store.queries.clips import ATTEMPTS
+from store.queries.clips import MAX_ATTEMPTS
 from store.queries.videos import WATCHING, set_progress
 from store.tables.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
 
@@ -28,7 +28,7 @@ def find_stream(session: Session, video_id: str) -> Stream | None:
     return None if row is None else Stream(source=row.source, began_ms=row.began_ms)
 
 
-def streams_begun(session: Session) -> list[str]:
+def active_streams(session: Session) -> list[str]:
     """Return the ids of the streams that are marked as being watched."""
     row = VideoRow
     stream_ids = select(StreamRow.video_id)
@@ -36,7 +36,7 @@ def streams_begun(session: Session) -> list[str]:
     return list(session.scalars(query))
 
 
-def take_up(session: Session, video_id: str) -> tuple[int, int]:
+def resume_stream(session: Session, video_id: str) -> tuple[int, int]:
     """Resume a stream: delete a clip that was being watched when a process died.
 
     Its time becomes part of the next gap.
@@ -92,7 +92,7 @@ def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
         session.execute(insert(StreamGapRow), rows)
 
 
-def set_watched(session: Session, video_id: str, stream_clip: StreamClip) -> None:
+def set_stream_clip(session: Session, video_id: str, stream_clip: StreamClip) -> None:
     """Set how a clip was finally watched: its level, its frames, its lag."""
     this_clip = (StreamClipRow.video_id == video_id, StreamClipRow.clip == stream_clip.clip)
     values = {
@@ -103,10 +103,10 @@ def set_watched(session: Session, video_id: str, stream_clip: StreamClip) -> Non
     session.execute(update(StreamClipRow).where(*this_clip).values(values))
 
 
-def lose_clip(session: Session, video_id: str, index: int) -> None:
+def give_up_clip(session: Session, video_id: str, index: int) -> None:
     """Exclude a failed clip of a stream from retries: its data is gone."""
     this_clip = (ClipRow.video_id == video_id, ClipRow.clip == index)
-    session.execute(update(ClipRow).where(*this_clip).values(attempts=ATTEMPTS))
+    session.execute(update(ClipRow).where(*this_clip).values(attempts=MAX_ATTEMPTS))
 
 
 def gaps_of(session: Session, video_id: str, until_ms: int | None = None) -> list[Gap]:
@@ -125,7 +125,7 @@ def gaps_of(session: Session, video_id: str, until_ms: int | None = None) -> lis
     ]
 
 
-def clips_told(session: Session, video_id: str) -> list[StreamClip]:
+def stream_clips(session: Session, video_id: str) -> list[StreamClip]:
     """Return how each clip of a stream was watched, in order."""
     row = StreamClipRow
     query = select(row).where(row.video_id == video_id).order_by(row.clip)

@@ -31,7 +31,7 @@ def clip_texts(session: Session, video: str) -> list[ClipText]:
     return [ClipText._make(row) for row in rows]
 
 
-def lines_within(session: Session, scope: Scope, spans: Sequence[TimeSpan]) -> list[str]:
+def memories_within(session: Session, scope: Scope, spans: Sequence[TimeSpan]) -> list[str]:
     """Return the memories in view of the clips that overlap one of ``spans``."""
     line, clip = MemoryRow, ClipRow
     ends = [(s.start_ms, max(s.end_ms, s.start_ms + 1)) for s in spans]

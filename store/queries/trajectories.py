@@ -15,16 +15,16 @@ from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Question
 from domain.errors import Ambiguous, NotFound
-from domain.texts import storable
+from domain.texts import make_storable
 from domain.trajectory import EVENT, Event, Forked
 from domain.view import MemoryView, Scope
-from store.locks import HASH, HELD
-from store.queries.videos import share_videos
+from store.locks import HELD_LOCKS, KEY_HASH
+from store.queries.videos import lock_videos_for_share
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 
 CHECKPOINTS = "checkpoints"
 """The schema of LangGraph's own tables, which Alembic does not manage."""
-CLAIMS = 7_201
+CLAIM_CLASS = 7_201
 """The class of the advisory locks that claim trajectories."""
 
 
@@ -57,7 +57,7 @@ def add_trajectory(
     Raises:
         NotFound: A video of the view was deleted meanwhile.
     """
-    share_videos(session, [scope.video for scope in view.scopes])
+    lock_videos_for_share(session, [scope.video for scope in view.scopes])
     row = QuestionRow(
         text=question.text,
         options=list(question.options),
@@ -75,7 +75,7 @@ def add_trajectory(
     session.execute(insert(TrajectoryVideoRow), scopes)
 
 
-def is_known(session: Session, trajectory: str) -> bool:
+def trajectory_exists(session: Session, trajectory: str) -> bool:
     """Check whether a trajectory exists."""
     return session.get(TrajectoryRow, trajectory) is not None
 
@@ -130,7 +130,7 @@ def marks_of(session: Session, trajectory: str) -> list[Mark]:
     return [Mark(*row) for row in session.execute(query)]
 
 
-def drop_events(session: Session, trajectory: str, first: int) -> None:
+def delete_events(session: Session, trajectory: str, first: int) -> None:
     """Delete events from ``first`` on: those of a step that a crash cut off."""
     event = TrajectoryEventRow
     session.execute(delete(event).where(event.trajectory_id == trajectory, event.seq >= first))
@@ -173,7 +173,7 @@ def release_trajectory(connection: Connection[Any], trajectory: str) -> bool:
 
 def _call_lock(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return bool(cursor.execute(query, (CLAIMS, trajectory)).fetchone())
+        return bool(cursor.execute(query, (CLAIM_CLASS, trajectory)).fetchone())
 
 
 def reopen_trajectory(session: Session, trajectory: str) -> None:
@@ -189,7 +189,7 @@ def find_trajectory(session: Session, name: str) -> StoredTrajectory:
         NotFound: No trajectory's id begins with ``name``.
         Ambiguous: Several do.
     """
-    name = storable(name)
+    name = make_storable(name)
     match = TrajectoryRow.id.startswith(name, autoescape=True) if name else TrajectoryRow.id == ""
     rows = session.execute(_trajectories().where(match).order_by(TrajectoryRow.id).limit(3)).all()
     exact = [row for row in rows if row[0].id == name]
@@ -231,7 +231,7 @@ def count_trajectories(session: Session, words: str = "") -> int:
 
 
 def _question_has(words: str) -> list[ColumnElement[bool]]:
-    wanted = storable(words).strip()
+    wanted = make_storable(words).strip()
     return [QuestionRow.text.icontains(wanted, autoescape=True)] if wanted else []
 
 
@@ -247,7 +247,7 @@ def is_claimed_by(connection: Connection[Any] | Cursor[Any], trajectory: str, ba
     return bool(connection.execute(query, (trajectory, backend)).fetchall())
 
 
-def stop_broken_off(session: Session) -> int:
+def stop_abandoned(session: Session) -> int:
     """Stop running trajectories whose process is gone; return how many.
 
     A claim lasts as long as its process is connected, independent of clocks.
@@ -259,7 +259,7 @@ def stop_broken_off(session: Session) -> int:
     return len(session.execute(text(query)).all())
 
 
-_CLAIM = f"{HELD} AND classid = {CLAIMS} AND objid = {HASH}"
+_CLAIM = f"{HELD_LOCKS} AND classid = {CLAIM_CLASS} AND objid = {KEY_HASH}"
 _CLAIMED = f"EXISTS (SELECT FROM {_CLAIM})"
 
 
@@ -325,7 +325,7 @@ def claim_checkpoint_schema(connection: Connection[Any]) -> bool:
     return row is not None and bool(row["mine"])
 
 
-def leave_checkpoint_schema(connection: Connection[Any]) -> None:
+def release_checkpoint_schema(connection: Connection[Any]) -> None:
     """Release the claim on the creation of LangGraph's tables."""
     connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 

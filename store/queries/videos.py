@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import Ambiguous, NotFound
 from domain.media import Clip, ClipState, Video
-from domain.texts import storable
+from domain.texts import make_storable
 from store.queries.blobs import unused_blobs
 from store.queries.percepts import lock_video
 from store.tables.schema import (
@@ -28,7 +28,7 @@ from store.tables.schema import (
 
 WATCHING, DONE, FAILED = "watching", "done", "failed"
 
-OVER = (ClipState.DONE, ClipState.DELETED)
+FINISHED_STATES = (ClipState.DONE, ClipState.DELETED)
 """States of clips that need no watching any more."""
 CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 
@@ -79,7 +79,7 @@ def find_video(session: Session, name: str) -> Video:
         NotFound: There is none.
         Ambiguous: There are several; the message names them.
     """
-    name, stem = storable(name), func.lower(VideoRow.title)
+    name, stem = make_storable(name), func.lower(VideoRow.title)
     conditions: list[ColumnElement[bool]] = [
         VideoRow.id == name,
         VideoRow.title == name,
@@ -108,13 +108,13 @@ def list_videos(session: Session) -> list[Video]:
     return [_video(row) for row in rows]
 
 
-def titles(session: Session) -> dict[str, str]:
+def video_titles(session: Session) -> dict[str, str]:
     """Return the titles of all videos by id, in order of title, then id."""
     query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.title, VideoRow.id)
     return dict(session.execute(query).all())
 
 
-def videos_of(session: Session, ids: Sequence[str]) -> dict[str, Video]:
+def find_videos(session: Session, ids: Sequence[str]) -> dict[str, Video]:
     """Return those of these videos that exist, by id."""
     rows = session.scalars(select(VideoRow).where(VideoRow.id.in_(set(ids))))
     return {row.id: _video(row) for row in rows}
@@ -145,7 +145,7 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
         return None
     counts = (
         func.count(),
-        func.count().filter(ClipRow.state.in_(OVER)),
+        func.count().filter(ClipRow.state.in_(FINISHED_STATES)),
         func.count().filter(ClipRow.state == ClipState.FAILED),
     )
     query = select(*counts).where(ClipRow.video_id == video_id)
@@ -155,7 +155,7 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     )
 
 
-def hold_video(session: Session, video_id: str) -> bool:
+def protect_video(session: Session, video_id: str) -> bool:
     """Protect a video from deletion until this transaction ends; return False if it is gone."""
     # ``delete_video`` waits for this lock before it touches any row.
     session.execute(text("LOCK TABLE model_calls IN ROW EXCLUSIVE MODE"))
@@ -168,10 +168,10 @@ def delete_video(session: Session, video_id: str) -> list[str]:
     Its questions, events, model calls and checkpoints are deleted too, and messages only they used.
 
     Returns:
-        SHA-256 of the blobs that no video uses any more, for ``store.sweep.drop_blobs`` to remove
-        once this transaction is committed.
+        SHA-256 of the blobs that no video uses any more, for ``store.sweep.remove_unused_blobs``
+        to remove once this transaction is committed.
     """
-    close_video(session, video_id)
+    lock_video_for_delete(session, video_id)
     of_video = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
     blobs = list(session.scalars(of_video))
     delete_trajectories(session, video_id)
@@ -181,7 +181,7 @@ def delete_video(session: Session, video_id: str) -> list[str]:
     return unused_blobs(session, blobs)
 
 
-def drop_path(session: Session, video_id: str) -> None:
+def clear_path(session: Session, video_id: str) -> None:
     """Remove the path of a video, whose file is gone."""
     set_progress(session, video_id, path=None)
 
@@ -191,7 +191,7 @@ def _update_path(session: Session, video: Video) -> None:
         set_progress(session, video.id, path=video.path)
 
 
-def close_video(session: Session, video_id: str) -> None:
+def lock_video_for_delete(session: Session, video_id: str) -> None:
     """Lock a video exclusively before anything of it is deleted; call it first.
 
     It waits for running writes and for questions being added; later ones see what is left.
@@ -204,7 +204,7 @@ def close_video(session: Session, video_id: str) -> None:
     session.execute(select(VideoRow.id).where(VideoRow.id == video_id).with_for_update())
 
 
-def share_videos(session: Session, video_ids: Sequence[str]) -> None:
+def lock_videos_for_share(session: Session, video_ids: Sequence[str]) -> None:
     """Lock the videos of a new question in share mode against deletion until this transaction ends.
 
     Raises:

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, now
+from store.tables.base import Base, added_at
 
 
 class AuditRow(Base):
@@ -22,7 +22,7 @@ class AuditRow(Base):
     id: Mapped[str] = mapped_column(
         primary_key=True, server_default=text("(gen_random_uuid())::text")
     )
-    at: Mapped[datetime] = now()
+    at: Mapped[datetime] = added_at()
     who: Mapped[str]
     deed: Mapped[str]
     subject: Mapped[str]

@@ -20,21 +20,21 @@ class Base(DeclarativeBase):
     }
 
 
-def pk() -> Mapped[int]:
+def primary_key() -> Mapped[int]:
     """Return the primary key column: an identity."""
     return mapped_column(BigInteger, Identity(), primary_key=True)
 
 
-def video(**kwargs: Any) -> Mapped[str]:
+def video_column(**kwargs: Any) -> Mapped[str]:
     """Return a column with the video of a row."""
     return mapped_column(ForeignKey("videos.id", ondelete="CASCADE"), **kwargs)
 
 
-def ref(target: str, **kwargs: Any) -> Mapped[Any]:
+def reference(target: str, **kwargs: Any) -> Mapped[Any]:
     """Return a foreign key column; rows are deleted with what they refer to."""
     return mapped_column(BigInteger, ForeignKey(target, ondelete="CASCADE"), **kwargs)
 
 
-def now() -> Mapped[datetime]:
+def added_at() -> Mapped[datetime]:
     """Return a column with the time when a row was added."""
     return mapped_column(DateTime(timezone=True), server_default=func.now())

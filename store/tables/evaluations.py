@@ -9,7 +9,7 @@ from sqlalchemy import DateTime, ForeignKey
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, now, video
+from store.tables.base import Base, added_at, video_column
 
 
 class EvalRunRow(Base):
@@ -22,7 +22,7 @@ class EvalRunRow(Base):
     settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
     state: Mapped[str]
     note: Mapped[str] = mapped_column(server_default="")
-    began_at: Mapped[datetime] = now()
+    began_at: Mapped[datetime] = added_at()
     ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
 
 
@@ -41,7 +41,7 @@ class EvalResultRow(Base):
     place: Mapped[int]
     part: Mapped[str]
     batch: Mapped[int]
-    video_id: Mapped[str] = video(index=True)
+    video_id: Mapped[str] = video_column(index=True)
     trajectory_id: Mapped[str | None] = mapped_column(
         ForeignKey("trajectories.id", ondelete="CASCADE"), unique=True
     )
@@ -58,4 +58,4 @@ class EvalBatchRow(Base):
     )
     batch: Mapped[int] = mapped_column(primary_key=True)
     learned: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    learned_at: Mapped[datetime] = now()
+    learned_at: Mapped[datetime] = added_at()

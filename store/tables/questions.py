@@ -9,19 +9,19 @@ from sqlalchemy import ARRAY, BigInteger, ForeignKey, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, now, pk, ref, video
+from store.tables.base import Base, added_at, primary_key, reference, video_column
 
 
 class QuestionRow(Base):
     """A question as asked."""
 
     __tablename__ = "questions"
-    id: Mapped[int] = pk()
+    id: Mapped[int] = primary_key()
     text: Mapped[str]
     options: Mapped[list[Any]] = mapped_column(JSONB)
     as_of_ms: Mapped[int | None] = mapped_column(BigInteger)
     type: Mapped[str | None]
-    asked_at: Mapped[datetime] = now()
+    asked_at: Mapped[datetime] = added_at()
 
 
 class TrajectoryRow(Base):
@@ -29,14 +29,14 @@ class TrajectoryRow(Base):
 
     __tablename__ = "trajectories"
     id: Mapped[str] = mapped_column(primary_key=True)
-    question_id: Mapped[int] = ref("questions.id")
+    question_id: Mapped[int] = reference("questions.id")
     machine: Mapped[str]
     profile: Mapped[str]
     state: Mapped[str]
     answer: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     tokens: Mapped[int]
     seconds: Mapped[float]
-    started_at: Mapped[datetime] = now()
+    started_at: Mapped[datetime] = added_at()
 
 
 class TrajectoryVideoRow(Base):
@@ -46,7 +46,7 @@ class TrajectoryVideoRow(Base):
     trajectory_id: Mapped[str] = mapped_column(
         ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
     )
-    video_id: Mapped[str] = video(primary_key=True, index=True)
+    video_id: Mapped[str] = video_column(primary_key=True, index=True)
     last_clip: Mapped[int]
 
 
@@ -68,7 +68,7 @@ class TrajectoryEventRow(Base):
     seq: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str]
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    at: Mapped[datetime] = now()
+    at: Mapped[datetime] = added_at()
     step: Mapped[str] = mapped_column(server_default="")
 
 
@@ -80,7 +80,7 @@ class SkillRow(Base):
     version: Mapped[int] = mapped_column(primary_key=True)
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
     banned: Mapped[bool] = mapped_column(server_default=text("false"))
-    made_at: Mapped[datetime] = now()
+    made_at: Mapped[datetime] = added_at()
 
 
 class JudgementRow(Base):
@@ -93,7 +93,7 @@ class JudgementRow(Base):
     question_type: Mapped[str]
     right: Mapped[bool | None]
     learned: Mapped[bool] = mapped_column(server_default=text("false"))
-    judged_at: Mapped[datetime] = now()
+    judged_at: Mapped[datetime] = added_at()
 
 
 class ObservationRow(Base):
@@ -122,7 +122,7 @@ class ModelCallRow(Base):
 
     __tablename__ = "model_calls"
     __table_args__ = (Index("model_calls_of_request", "request_hash"),)
-    id: Mapped[int] = pk()
+    id: Mapped[int] = primary_key()
     request_hash: Mapped[str]
     purpose: Mapped[str]
     profile: Mapped[str]
@@ -141,4 +141,4 @@ class ModelCallRow(Base):
     trajectory_id: Mapped[str | None] = mapped_column(
         ForeignKey("trajectories.id", ondelete="CASCADE"), index=True
     )
-    called_at: Mapped[datetime] = now()
+    called_at: Mapped[datetime] = added_at()

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, now
+from store.tables.base import Base, added_at
 
 
 class TakenRow(Base):
@@ -18,4 +18,4 @@ class TakenRow(Base):
     __tablename__ = "taken"
     key: Mapped[str] = mapped_column(primary_key=True)
     told: Mapped[str | None]
-    taken_at: Mapped[datetime] = now()
+    taken_at: Mapped[datetime] = added_at()

@@ -25,7 +25,7 @@ from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.audit import AuditRow
-from store.tables.base import Base, now, pk, ref, video
+from store.tables.base import Base, added_at, primary_key, reference, video_column
 from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
 from store.tables.questions import (
     JudgementRow,
@@ -117,7 +117,7 @@ class VideoRow(Base):
     state: Mapped[str]
     error: Mapped[str | None]
     models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
-    created_at: Mapped[datetime] = now()
+    created_at: Mapped[datetime] = added_at()
     rewritten: Mapped[int] = mapped_column(
         BigInteger,
         server_default="0",
@@ -129,7 +129,7 @@ class ClipRow(Base):
     """A clip. ``text`` and ``embedding`` sum up its memories; ``seconds``: time spent so far."""
 
     __tablename__ = "clips"
-    video_id: Mapped[str] = video(primary_key=True)
+    video_id: Mapped[str] = video_column(primary_key=True)
     clip: Mapped[int] = mapped_column(primary_key=True)
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
@@ -146,7 +146,7 @@ class ClipRow(Base):
         server_default="[]",
         comment="what its model was not shown, to stay within the budget",
     )
-    updated_at: Mapped[datetime] = now()
+    updated_at: Mapped[datetime] = added_at()
 
 
 class _OfClip:
@@ -167,7 +167,7 @@ class KeyframeRow(_OfClip, Base):
 
     __tablename__ = "keyframes"
     __table_args__ = (_clip_fk(), Index("keyframes_of_clip", "video_id", "clip"))
-    id: Mapped[int] = pk()
+    id: Mapped[int] = primary_key()
     time_ms: Mapped[int] = mapped_column(BigInteger)
     shot: Mapped[int]
     sharpness: Mapped[float]
@@ -185,8 +185,8 @@ class IdentityRow(Base):
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("video_id", "kind", "number"),)
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
     kind: Mapped[str]
     number: Mapped[int]
     first_clip: Mapped[int]
@@ -197,8 +197,8 @@ class SightingRow(_OfClip, Base):
 
     __tablename__ = "sightings"
     __table_args__ = (_clip_fk(), Index("sightings_of_clip", "video_id", "clip"))
-    id: Mapped[int] = pk()
-    identity_id: Mapped[int] = ref("identities.id", index=True)
+    id: Mapped[int] = primary_key()
+    identity_id: Mapped[int] = reference("identities.id", index=True)
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
     box: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
@@ -211,9 +211,9 @@ class ExemplarRow(Base):
     """A vector by which an identity is recognised (at most 10 a face, 20 a voice)."""
 
     __tablename__ = "exemplars"
-    id: Mapped[int] = pk()
-    identity_id: Mapped[int] = ref("identities.id", index=True)
-    sighting_id: Mapped[int] = ref("sightings.id", unique=True)
+    id: Mapped[int] = primary_key()
+    identity_id: Mapped[int] = reference("identities.id", index=True)
+    sighting_id: Mapped[int] = reference("sightings.id", unique=True)
     quality: Mapped[float]
     vector: Mapped[Any] = mapped_column(VECTOR())
 
@@ -223,7 +223,7 @@ class UtteranceRow(_OfClip, Base):
 
     __tablename__ = "utterances"
     __table_args__ = (_clip_fk(), Index("utterances_of_clip", "video_id", "clip"))
-    id: Mapped[int] = pk()
+    id: Mapped[int] = primary_key()
     origin: Mapped[str]
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
@@ -239,7 +239,7 @@ class UtteranceRow(_OfClip, Base):
 class _OnKeyframe(_OfClip):
     """Something found on a keyframe. ``box`` is [x0, y0, x1, y1] in its pixels."""
 
-    id: Mapped[int] = pk()
+    id: Mapped[int] = primary_key()
     time_ms: Mapped[int] = mapped_column(BigInteger)
     score: Mapped[float]
     box: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
@@ -266,8 +266,8 @@ class CharacterRow(Base):
 
     __tablename__ = "characters"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
     number: Mapped[int]
     from_clip: Mapped[int]
     to_clip: Mapped[int | None]
@@ -277,9 +277,9 @@ class CharacterMemberRow(Base):
     """An identity's membership in a character, while valid."""
 
     __tablename__ = "character_members"
-    id: Mapped[int] = pk()
-    character_id: Mapped[int] = ref("characters.id", index=True)
-    identity_id: Mapped[int] = ref("identities.id", index=True)
+    id: Mapped[int] = primary_key()
+    character_id: Mapped[int] = reference("characters.id", index=True)
+    identity_id: Mapped[int] = reference("identities.id", index=True)
     from_clip: Mapped[int]
     to_clip: Mapped[int | None]
 
@@ -291,9 +291,9 @@ class CharacterNameRow(Base):
     """
 
     __tablename__ = "character_names"
-    id: Mapped[int] = pk()
-    character_id: Mapped[int] = ref("characters.id", index=True)
-    identity_id: Mapped[int | None] = ref("identities.id")
+    id: Mapped[int] = primary_key()
+    character_id: Mapped[int] = reference("characters.id", index=True)
+    identity_id: Mapped[int | None] = reference("identities.id")
     name: Mapped[str]
     source: Mapped[str]
     from_clip: Mapped[int]
@@ -309,26 +309,26 @@ class CorrectionRow(Base):
 
     __tablename__ = "corrections"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
     number: Mapped[int]
     kind: Mapped[str]
     told: Mapped[str]
     numbers: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     outcomes: Mapped[list[Any]] = mapped_column(JSONB)
     undone: Mapped[bool] = mapped_column(server_default=text("false"))
-    made_at: Mapped[datetime] = now()
+    made_at: Mapped[datetime] = added_at()
 
 
 class IdentityStatementRow(Base):
     """Support for "this face is this voice", clip by clip."""
 
     __tablename__ = "identity_statements"
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
     clip: Mapped[int]
-    face_id: Mapped[int] = ref("identities.id")
-    voice_id: Mapped[int] = ref("identities.id")
+    face_id: Mapped[int] = reference("identities.id")
+    voice_id: Mapped[int] = reference("identities.id")
     support: Mapped[float]
     reason: Mapped[str]
 
@@ -345,7 +345,7 @@ class MemoryRow(_OfClip, Base):
             "memories_superseded", "video_id", postgresql_where=text("superseded_at IS NOT NULL")
         ),
     )
-    id: Mapped[int] = pk()
+    id: Mapped[int] = primary_key()
     kind: Mapped[str]
     text: Mapped[str]
     start_ms: Mapped[int] = mapped_column(BigInteger)
@@ -363,16 +363,16 @@ class MemoryLinkRow(Base):
     """A memory mentions an identity."""
 
     __tablename__ = "memory_links"
-    memory_id: Mapped[int] = ref("memories.id", primary_key=True)
-    identity_id: Mapped[int] = ref("identities.id", primary_key=True, index=True)
+    memory_id: Mapped[int] = reference("memories.id", primary_key=True)
+    identity_id: Mapped[int] = reference("identities.id", primary_key=True, index=True)
 
 
 class MemoryStrengthRow(Base):
     """A semantic memory was confirmed at ``clip``: its weight is 1 + the rows in view."""
 
     __tablename__ = "memory_strengths"
-    id: Mapped[int] = pk()
-    memory_id: Mapped[int] = ref("memories.id", index=True)
+    id: Mapped[int] = primary_key()
+    memory_id: Mapped[int] = reference("memories.id", index=True)
     clip: Mapped[int]
 
 
@@ -381,8 +381,8 @@ class SegmentRow(Base):
 
     __tablename__ = "segments"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
     number: Mapped[int]
 
 
@@ -401,8 +401,8 @@ class SegmentRevisionRow(Base):
             postgresql_where=text("to_clip IS NULL"),
         ),
     )
-    id: Mapped[int] = pk()
-    segment_id: Mapped[int] = ref("segments.id")
+    id: Mapped[int] = primary_key()
+    segment_id: Mapped[int] = reference("segments.id")
     revision: Mapped[int]
     label: Mapped[str]
     summary: Mapped[str]
@@ -421,10 +421,10 @@ class EdgeRow(Base):
 
     __tablename__ = "edges"
     __table_args__ = (Index("edges_of_video", "video_id", "from_clip"),)
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
-    source_id: Mapped[int] = ref("segments.id", index=True)
-    target_id: Mapped[int] = ref("segments.id", index=True)
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
+    source_id: Mapped[int] = reference("segments.id", index=True)
+    target_id: Mapped[int] = reference("segments.id", index=True)
     relation: Mapped[str]
     explicit: Mapped[bool]
     confidence: Mapped[float]
@@ -439,8 +439,8 @@ class PatchRow(Base):
 
     __tablename__ = "patches"
     __table_args__ = (UniqueConstraint("video_id", "at_clip"),)
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
     at_clip: Mapped[int]
     first_clip: Mapped[int]
     repairs: Mapped[int]
@@ -453,6 +453,6 @@ class BlobRow(Base):
     """Which video uses which blob, so that deleting one video never removes another's."""
 
     __tablename__ = "blobs"
-    video_id: Mapped[str] = video(primary_key=True)
+    video_id: Mapped[str] = video_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
     size: Mapped[int] = mapped_column(BigInteger)

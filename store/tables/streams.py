@@ -5,14 +5,14 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, pk, video
+from store.tables.base import Base, primary_key, video_column
 
 
 class StreamRow(Base):
     """A video that is watched live; ``source`` holds no secret."""
 
     __tablename__ = "streams"
-    video_id: Mapped[str] = video(primary_key=True)
+    video_id: Mapped[str] = video_column(primary_key=True)
     source: Mapped[str]
     began_ms: Mapped[int] = mapped_column(BigInteger, comment="Unix time of video time 0")
 
@@ -40,8 +40,8 @@ class StreamGapRow(Base):
 
     __tablename__ = "stream_gaps"
     __table_args__ = (Index("stream_gaps_of_video", "video_id", "start_ms"),)
-    id: Mapped[int] = pk()
-    video_id: Mapped[str] = video()
+    id: Mapped[int] = primary_key()
+    video_id: Mapped[str] = video_column()
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
     reason: Mapped[str]

@@ -22,7 +22,7 @@ from store.tables.schema import VideoRow
 from tests.support.media import make_video
 from tests.support.pages import EVIL
 from ui.server import AppServer
-from views.originals import note_original, stamp_of
+from views.originals import cache_original, stat_digest
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -58,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox) -> Iterato
             session.execute(update(VideoRow).values(path=str(film)))
             # The id is the captions' digest: for the app the film is as if it were of that video.
             for name in session.scalars(select(VideoRow.id)):
-                note_original(home, name, stamp_of(film))
+                cache_original(home, name, stat_digest(film))
         try:
             yield home
         finally:

@@ -18,7 +18,7 @@ from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
 from tests.browser.pages import no_violations, opened, seen, settled
 from views.library import all_titles
-from views.video_view import graph_of
+from views.video_view import load_graph_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -74,7 +74,7 @@ def ways(place: Home, toolbox: Toolbox) -> dict[str, str]:
             mark_clip(session, name, 0, ClipState.FAILED, "the model was away")
             set_video_state(session, name, FAILED, "1 clips could not be watched")
         rename(store, name, str(list_people(store, name)[0].number), "Ada")
-        event = graph_of(store, name).segments[0].id
+        event = load_graph_page(store, name).segments[0].id
     return {
         "Ask": f"?trajectory={asked.trajectory_id}",
         "Trajectory": f"trajectory?trajectory={asked.trajectory_id}&round=1",

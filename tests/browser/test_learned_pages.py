@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skills.library import find_skill, put_in
+from skills.library import find_skill, store_skills
 from store.database import open_store
 from store.home import Home
 from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
@@ -41,7 +41,7 @@ def learned(place: Home) -> None:
         fill_run(store, "second", 40, video=video, shift=1, first=80)
         for n, text in enumerate(ODD):
             fill_run(store, f"odd-{n}", 4, video=video, first=160 + 8 * n, **odd(text))
-        put_in(store, [a_skill("advice-0", instructions=("Look for both first.",))])
+        store_skills(store, [a_skill("advice-0", instructions=("Look for both first.",))])
 
 
 def test_an_answer_is_judged_and_the_verdict_is_there_again(
@@ -98,7 +98,7 @@ def test_any_words_of_a_skill_stay_words_and_stay_inside(
 
     name = f"odd-{len(text)}"
     with open_store(place) as store, store.begin() as session:
-        stored.add(session, a_skill(name, description=text, instructions=(text,)))
+        stored.add_version(session, a_skill(name, description=text, instructions=(text,)))
     opened(page, f"{address}/skills?skill={name}", "Skills")
     page.wait_for_function(BEGINS, arg=text[:40])
     inside(page)

@@ -14,7 +14,7 @@ import pytest
 
 from domain.media import ClipState
 from flows.jobs import Job, Jobs
-from flows.reporting import reporting
+from flows.reporting import report_to_prefect
 from services.prefect import PrefectServer
 from store import postmaster
 from store.database import open_store
@@ -105,7 +105,7 @@ def test_it_goes_on_to_the_end_by_one_press(page: Page, place: Home, keep: Keep)
 
 def states(place: Home) -> list[str]:
     api = f"{PrefectServer(place).address()}/api"
-    with reporting(place, api):
+    with report_to_prefect(place, api):
         from prefect.client.orchestration import get_client
 
         with get_client(sync_client=True) as client:
@@ -154,7 +154,7 @@ def test_a_database_that_is_killed_is_back_while_the_page_is_open(
 ) -> None:
     """Nobody loads the page again: what is pressed next works."""
     opened(page, f"{address}/library", "Library")
-    server = postmaster.read(place.postgres)
+    server = postmaster.read_pid_file(place.postgres)
     assert server is not None
     os.kill(server.pid, signal.SIGKILL)
     time.sleep(1)

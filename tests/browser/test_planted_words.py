@@ -16,7 +16,7 @@ from tests.support.asking import PARTY
 from tests.support.media import make_video
 from tests.support.planted import plant
 from ui.server import AppServer
-from views.video_view import graph_of
+from views.video_view import load_graph_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -71,7 +71,7 @@ def ways(place: Home) -> dict[str, str]:
     """The address of every page, in each of its views, by a name."""
     asked = (place.root.parent / "asked").read_text()
     with open_store(place) as store:
-        event = graph_of(store, PARTY).segments[0].id
+        event = load_graph_page(store, PARTY).segments[0].id
     return {
         "ask": f"?trajectory={asked}",
         "trajectories": "trajectory",

@@ -49,7 +49,7 @@ def query(url: str, text: str) -> object:
 
 
 def pid_of(server: EmbeddedPostgres) -> int:
-    found = postmaster.read(server.home.postgres)
+    found = postmaster.read_pid_file(server.home.postgres)
     assert found is not None
     return found.pid
 

@@ -12,7 +12,7 @@ import pytest
 from evals.records import run_report, run_rows
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.learning import judgements
+from store.queries.learning import all_judgements
 from store.queries.trajectories import list_trajectories
 from tests.support.dying_evals import POINTS, killed_evaluating
 from tests.support.evaluating import evaluate, houses
@@ -35,7 +35,7 @@ def told(store: Store) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]
     rows = [row.model_dump(exclude=OF_THE_CLOCK) for row in run_rows(store, "run")]
     report = run_report(store, "run").model_dump(exclude={"run", "usage"})
     with store.begin() as session:
-        learned = sorted(str(one.right) for one in judgements(session))
+        learned = sorted(str(one.right) for one in all_judgements(session))
     return rows, report, learned
 
 

@@ -22,7 +22,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import migrate
-from store.queries.backup import name_library
+from store.queries.backup import set_library_id
 from tests.support.chaos import (
     DROP,
     ENDED,
@@ -105,7 +105,7 @@ class Workshop:
         migrate(url)
         with open_store(Home(self._folder / name).make(), url) as store:
             with store.begin() as session:
-                name_library(session, uuid4().hex)
+                set_library_id(session, uuid4().hex)
             SCENARIOS[name].prepare(store)
         self._ready.add(name)
 

@@ -16,7 +16,7 @@ from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import migrate
-from store.queries.backup import name_library
+from store.queries.backup import set_library_id
 from tests.support.chaos import writing
 from tests.support.openai_server import OpenAIServer
 from tests.support.scratch import scratch
@@ -48,7 +48,7 @@ def test_nothing_is_wrong_after_anything_in_any_order(
     migrate(url)
     home = Home(tmp_path / "home").make()
     with open_store(home, url) as store, store.begin() as session:
-        name_library(session, uuid4().hex)
+        set_library_id(session, uuid4().hex)
     with OpenAIServer(writing) as model:
         told = Storm(server, url, home.root, model.base_url, seed).rage(SECONDS)
     print(_line(seed, told))

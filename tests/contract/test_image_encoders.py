@@ -23,7 +23,7 @@ from models.profile import Profile
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.dump import dump
+from store.queries.dump import dump_video
 from store.tables.schema import VideoRow
 from tests.support.memory import (
     SETTINGS,
@@ -200,5 +200,5 @@ def test_vectors_of_another_model_are_not_compared(filmed: Filmed, tmp_path: Pat
 def test_vectors_are_part_of_the_dump(filmed: Filmed) -> None:
     store, _ = filmed
     with store.begin() as session:
-        rows = [json.loads(line) for line in dump(session, VIDEO)]
+        rows = [json.loads(line) for line in dump_video(session, VIDEO)]
     assert all(row["embedding"] for row in rows if row["row"] == "keyframe")

@@ -25,7 +25,7 @@ from graphs.ask import AskResult, ask
 from models.toolbox import Toolbox
 from retrieval.citations import cite
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient
@@ -79,7 +79,7 @@ def test_an_open_question_gets_an_answer_whose_citations_are_rows_of_the_memory(
     assert answer.option is None
     assert answer.citations or answer.not_in_memory
     with store.begin() as session:
-        found = cite(session, view_of(session, [PARTY]), [c.ref for c in answer.citations])
+        found = cite(session, memory_view(session, [PARTY]), [c.ref for c in answer.citations])
     assert found.citations == tuple(c.unscored for c in answer.citations)
     assert found.unknown == ()
 

@@ -337,10 +337,10 @@ def values(_folder: Path) -> Seeds:
 
 def read_value(path: Path) -> None:
     """As a run that goes on, or a fork, reads it; then it can be written again."""
-    from store.checkpoint_values import pack, unpack
+    from store.checkpoint_values import pack_value, unpack_value
 
-    found = unpack(path.suffix.removeprefix("."), path.read_bytes())
-    assert unpack(*pack(found)) == found
+    found = unpack_value(path.suffix.removeprefix("."), path.read_bytes())
+    assert unpack_value(*pack_value(found)) == found
 
 
 def spoil_zip(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
@@ -370,9 +370,9 @@ class Quiet:
 
 def read_export(path: Path) -> None:
     """As ``homer import`` reads it before it touches the database."""
-    from store.export_reader import open_parcel
+    from store.export_reader import open_export
 
-    with open_parcel(path) as parcel:
+    with open_export(path) as parcel:
         parcel.contents()
 
 

@@ -14,7 +14,7 @@ from domain.time import TimeSpan
 from flows import video_locks
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.audit import entries
+from store.queries.audit import audit_entries
 from store.tables.schema import KeyframeRow
 from store.urls import parse_url
 from tests.support.api import WordDesk, client_of, problem
@@ -226,7 +226,7 @@ def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> No
             problem(client.get(path), 404, "not-found")
         problem(client.delete(f"/videos/{PARTY}"), 404, "not-found")
     with store.begin() as session:
-        told = [(one.who, one.deed.value, one.subject) for one in entries(session)]
+        told = [(one.who, one.deed.value, one.subject) for one in audit_entries(session)]
     assert told == [("api (127.0.0.1)", "deleted", PARTY)]
     assert not Path(store.blobs.path(sha)).exists()
 
@@ -234,7 +234,7 @@ def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> No
 def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
     remember_party(store)
     with client_of(WordDesk(store, "local")) as client:
-        with video_locks.alone(store.home, PARTY, "party"):
+        with video_locks.exclusive_lock(store.home, PARTY, "party"):
             assert client.get("/videos").json()["videos"][0]["state"] == "watching"
             problem(client.delete(f"/videos/{PARTY}"), 409, "busy")
         assert client.delete(f"/videos/{PARTY}").status_code == 200

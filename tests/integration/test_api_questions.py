@@ -20,7 +20,7 @@ from domain.errors import ModelError
 from domain.ledger import SubtaskDraft
 from nodes.stop import SO_FAR
 from store.database import Store
-from store.queries.audit import entries
+from store.queries.audit import audit_entries
 from store.queries.trajectories import StoredTrajectory, list_trajectories
 from tests.support.api import CLIENT, HERE, WordDesk, client_of, events_in, problem
 from tests.support.asking import PARTY, remember_party
@@ -83,7 +83,7 @@ def test_an_answer_has_its_moments_images_and_a_line_in_the_audit_log(store: Sto
         assert steps["events"][0]["kind"] == "question"
         assert steps["next"] == 2
     with store.begin() as session:
-        assert [(one.who, one.deed.value, one.subject) for one in entries(session)] == [
+        assert [(one.who, one.deed.value, one.subject) for one in audit_entries(session)] == [
             ("api (127.0.0.1)", "asked", told["id"])
         ]
 
@@ -333,7 +333,7 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
     else:
         assert client.sent[0]["status"] == 503
     assert f"/questions/{row.id}" in client.text
-    again = desk.asker().resume(row.id)
+    again = desk.runner().resume(row.id)
     assert SO_FAR not in again.answer.note
     desk.close()
 

@@ -167,7 +167,7 @@ def test_nothing_is_begun_that_cannot_be_put_on_record(
         raise DatabaseError("the database is away")
 
     pretend(monkeypatch, WAITS)
-    monkeypatch.setattr(watching, "note", away)
+    monkeypatch.setattr(watching, "record_deed", away)
     with client_of(desk_of(store, folder)) as client:
         problem(client.post("/videos", json={"path": "talk.mp4"}), 503, "database")
         assert client.get("/jobs").json() == []

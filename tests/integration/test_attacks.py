@@ -16,7 +16,7 @@ import pytest
 from agent.harness.inform import MARKS
 from domain.asking import Question
 from domain.media import IdentityKind
-from domain.people import Identity, untagged
+from domain.people import Identity, escape_tags
 from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved, Guarded
 from graphs.ask import AskResult, ask
 from memory.writers.local_clip import LocalClipWriter
@@ -24,7 +24,7 @@ from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
 from retrieval.citations import cite
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.heard import into
 from tests.support.memory import percept, said, text_at
@@ -51,7 +51,7 @@ PLACES = ["said", "read", "name", "label", "screen"]
 
 def remember(store: Store, attack: str, place: str) -> None:
     """The gate, with an attack in one place of the memory."""
-    line = untagged(attack) if place in ("said", "read") else "The sky is clear"
+    line = escape_tags(attack) if place in ("said", "read") else "The sky is clear"
     source = place if place == "read" else "said"
     clips = [
         [Said("Ann opens the gate", 3, who=("<face_1>",)), Said(line, 9, source=source)],
@@ -187,7 +187,7 @@ def check_format(store: Store, asked: AskResult, events: list[Any]) -> None:
     shown = {e.ref for r in events if isinstance(r, EvidenceRetrieved) for e in r.evidence}
     assert {c.ref for c in answer.citations} <= shown
     with store.begin() as session:
-        view = view_of(session, [PARTY])
+        view = memory_view(session, [PARTY])
         found = cite(session, view, [c.ref for c in answer.citations])
     assert found.citations == tuple(c.unscored for c in answer.citations)
     assert not found.unknown

@@ -14,23 +14,23 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.asking import Question
-from domain.audit import Deed, acting
-from flows.restore import import_export
+from domain.audit import Deed, acting_user
+from flows.restore import import_exported_video
 from graphs.ask import ask
 from people.corrections import rename, undo
 from people.forget import forget, recall
 from store.backup import back_up
 from store.database import Store, open_store
 from store.home import Home
-from store.migrations import HEAD, move
-from store.queries.audit import actor, entries, note
-from store.restore import restore
+from store.migrations import HEAD, migrate_to
+from store.queries.audit import acting_name, audit_entries, record_deed
+from store.restore import restore_backup
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.cuttable import cut, watch_talk
 from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
 from ui.signed_in import name_of
-from views.library import delete, export
+from views.library import delete_video_rows, export_to_file
 
 pytestmark = pytest.mark.usefixtures("tampered")
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("tampered")
 def done(store: Store) -> list[tuple[str, str]]:
     """What is on record, the first deed first."""
     with store.begin() as session:
-        return [(one.deed.value, one.subject) for one in reversed(entries(session))]
+        return [(one.deed.value, one.subject) for one in reversed(audit_entries(session))]
 
 
 def test_every_deed_is_on_record_by_its_id(store: Store, tmp_path: Path) -> None:
@@ -48,10 +48,10 @@ def test_every_deed_is_on_record_by_its_id(store: Store, tmp_path: Path) -> None
     undo(store, PARTY)
     forget(store, PARTY, "Bob", WordVectors(), tmp_path / "bob.zip")
     recall(store, PARTY, tmp_path / "bob.zip")
-    export(store, PARTY, tmp_path / "party.zip")
+    export_to_file(store, PARTY, tmp_path / "party.zip")
     back_up(store, tmp_path / "all.homer", Quiet())
-    delete(store, PARTY)
-    import_export(store, tmp_path / "party.zip", Quiet())
+    delete_video_rows(store, PARTY)
+    import_exported_video(store, tmp_path / "party.zip", Quiet())
     assert done(store) == [
         ("asked", asked.trajectory_id),
         ("changed people", f"{PARTY} correction 1"),
@@ -76,7 +76,7 @@ def test_a_deleted_span_is_told_by_its_times(store: Store) -> None:
 
 def test_what_was_not_done_is_not_on_record(store: Store) -> None:
     with store.begin() as session:
-        note(session, Deed.DELETED, VIDEO)
+        record_deed(session, Deed.DELETED, VIDEO)
         session.rollback()
     assert done(store) == []
 
@@ -86,7 +86,7 @@ def test_what_was_not_done_is_not_on_record(store: Store) -> None:
 )
 def test_nobody_changes_or_deletes_a_line(store: Store, how: str) -> None:
     with store.begin() as session:
-        note(session, Deed.DELETED, VIDEO)
+        record_deed(session, Deed.DELETED, VIDEO)
     with pytest.raises(DBAPIError, match="neither changed nor deleted"), store.begin() as session:
         session.execute(text(how))
     assert done(store) == [("deleted", VIDEO)]
@@ -96,12 +96,12 @@ def test_it_is_in_back_ups_and_both_logs_come_together(
     store: Store, make_database: Any, tmp_path: Path
 ) -> None:
     with store.begin() as session:
-        note(session, Deed.DELETED, VIDEO)
+        record_deed(session, Deed.DELETED, VIDEO)
     back_up(store, tmp_path / "all.homer", Quiet())
     with open_store(Home(tmp_path / "other"), make_database()) as other:
         with other.begin() as session:
-            note(session, Deed.SIGNED_IN)
-        restore(other, tmp_path / "all.homer", Quiet())
+            record_deed(session, Deed.SIGNED_IN)
+        restore_backup(other, tmp_path / "all.homer", Quiet())
         assert sorted(done(other)) == [("deleted", VIDEO), ("restored", ""), ("signed in", "")]
 
 
@@ -110,13 +110,13 @@ def test_a_back_up_of_before_there_was_a_log_leaves_the_lines_that_are_there(
 ) -> None:
     with open_store(Home(tmp_path / "other"), make_database()) as other:
         with other.begin() as session:
-            note(session, Deed.SIGNED_IN, "ann")
+            record_deed(session, Deed.SIGNED_IN, "ann")
         with store.begin() as session:
-            move(session.connection(), "0012")
+            migrate_to(session.connection(), "0012")
         back_up(store, tmp_path / "old.homer", Quiet())
         with store.begin() as session:
-            move(session.connection(), HEAD)
-        restore(other, tmp_path / "old.homer", Quiet())
+            migrate_to(session.connection(), HEAD)
+        restore_backup(other, tmp_path / "old.homer", Quiet())
         assert sorted(done(other)) == [("restored", ""), ("signed in", "ann")]
         with pytest.raises(DBAPIError, match="neither changed nor deleted"), other.begin() as found:
             found.execute(text("DELETE FROM audit"))
@@ -126,9 +126,9 @@ def test_a_library_that_was_emptied_is_restored_from_its_own_back_up(
     store: Store, tmp_path: Path
 ) -> None:
     with store.begin() as session:
-        note(session, Deed.SIGNED_IN, "ann")
+        record_deed(session, Deed.SIGNED_IN, "ann")
     back_up(store, tmp_path / "all.homer", Quiet())
-    restore(store, tmp_path / "all.homer", Quiet())
+    restore_backup(store, tmp_path / "all.homer", Quiet())
     assert sorted(done(store)) == [("backed up", ""), ("restored", ""), ("signed in", "ann")]
 
 
@@ -136,17 +136,17 @@ def test_it_is_by_whoever_is_signed_in_else_by_the_user_of_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "ann")
-    assert actor() == "ann"
-    token = acting.set("bob@example.org\0")
-    assert actor().startswith("bob@example.org")
-    assert "\0" not in actor()
-    acting.reset(token)
+    assert acting_name() == "ann"
+    token = acting_user.set("bob@example.org\0")
+    assert acting_name().startswith("bob@example.org")
+    assert "\0" not in acting_name()
+    acting_user.reset(token)
 
     def unknown() -> str:
         raise KeyError("uid not found")
 
     monkeypatch.setattr("getpass.getuser", unknown)
-    assert actor().startswith("user ")
+    assert acting_name().startswith("user ")
 
 
 @pytest.mark.parametrize(
@@ -177,10 +177,10 @@ def test_the_command_lists_and_chooses(
         ("ann", Deed.DELETED, VIDEO),
         ("bob", Deed.ASKED, "t2"),
     ):
-        token = acting.set(who)
+        token = acting_user.set(who)
         with store.begin() as session:
-            note(session, deed, subject)
-        acting.reset(token)
+            record_deed(session, deed, subject)
+        acting_user.reset(token)
     shown = [line.split()[2:] for line in homer()[1].splitlines()[1:]]
     assert shown == [["bob", "asked", "t2"], ["ann", "deleted", VIDEO], ["ann", "asked", "t1"]]
     rows = json.loads(homer("--who", "ann", "--deed", "asked", "--json")[1])

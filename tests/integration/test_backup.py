@@ -27,10 +27,10 @@ from store.backup import back_up
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.migrations import HEAD, migrate, move
-from store.queries.backup import count_rows, name_library, tables_of
-from store.queries.blobs import library_of
-from store.restore import check_archive, restore
+from store.migrations import HEAD, migrate, migrate_to
+from store.queries.backup import copied_tables, count_rows, set_library_id
+from store.queries.blobs import own_library_id
+from store.restore import check_archive, restore_backup
 from store.tables.schema import BlobRow
 from store.urls import parse_url
 from tests.support import full_video
@@ -47,7 +47,7 @@ from tests.support.library import (
     next_id,
     revisions,
 )
-from views.library import delete
+from views.library import delete_video_rows
 
 OLDER = corners(revisions()[1:-1])
 
@@ -77,13 +77,13 @@ def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
 def named(store: Store) -> Store:
     """The databases of the tests are copies of one, and have its name: this one gets its own."""
     with store.begin() as session:
-        name_library(session, uuid4().hex)
+        set_library_id(session, uuid4().hex)
     return store
 
 
 def name_of(store: Store) -> str:
     with store.begin() as session:
-        return library_of(session)
+        return own_library_id(session)
 
 
 def restored(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
@@ -121,7 +121,7 @@ def test_a_number_that_was_given_is_not_given_again(
     """Old answers cite lines by number: a deleted line's must not come to mean another."""
     full_video.fill(store, FULL)
     full_video.fill(store, OTHER)
-    delete(store, OTHER)
+    delete_video_rows(store, OTHER)
     back_up(store, tmp_path / "b", Quiet())
     restored(empty, tmp_path / "b", monkeypatch)
     assert next_id(empty, "memories") == next_id(store, "memories")
@@ -151,7 +151,7 @@ def test_progress_is_of_rows_then_of_megabytes(
     told = back_up(library[0], tmp_path / "b", bar)
     with library[0].begin() as session:
         # All but the line in the audit log that says what is just done.
-        rows = count_rows(session.connection(), tables_of(session.connection())) - 1
+        rows = count_rows(session.connection(), copied_tables(session.connection())) - 1
     assert bar.told == [("rows", rows), ("images, MB", 1)]
     assert sum(one.rows for one in told.tables) == bar.steps == rows
     check_archive(backup, bar)
@@ -213,7 +213,7 @@ def test_images_of_a_killed_restoring_go_with_the_next(
     library: tuple[Store, str], backup: Path, empty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with empty.begin() as session:
-        name_library(session, name_of(library[0]))
+        set_library_id(session, name_of(library[0]))
     left = empty.blobs.put(b"of a killed restoring")
     restored(empty, backup, monkeypatch)
     assert left not in all_images(empty)
@@ -226,10 +226,10 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date(
 ) -> None:
     full_video.fill(store, FULL)
     with store.begin() as session:
-        move(session.connection(), revision)
+        migrate_to(session.connection(), revision)
     back_up(store, tmp_path / "b", Quiet())
     assert check_archive(tmp_path / "b", Quiet()).revision == revision
-    restore(empty, tmp_path / "b", Quiet())
+    restore_backup(empty, tmp_path / "b", Quiet())
     migrate(store.url)
     assert all_dumps(empty) == all_dumps(store)
     assert all_images(empty) == all_images(store)
@@ -307,10 +307,10 @@ def test_beside_its_original_a_library_has_a_name_and_images_of_its_own(
     full_video.fill(store, FULL)
     back_up(store, tmp_path / "b", Quiet())
     with open_store(store.home, make_database()) as twin:
-        restore(named(twin), tmp_path / "b", Quiet())
+        restore_backup(named(twin), tmp_path / "b", Quiet())
         assert name_of(twin) != name_of(store)
         kept = all_images(twin)
-        delete(store, FULL)
+        delete_video_rows(store, FULL)
         assert (all_images(store), all_images(twin)) == ({}, kept)
 
 
@@ -319,7 +319,7 @@ def test_two_libraries_without_images_never_share_a_name(
 ) -> None:
     back_up(store, tmp_path / "b", Quiet())
     with open_store(store.home, make_database()) as twin:
-        restore(named(twin), tmp_path / "b", Quiet())
+        restore_backup(named(twin), tmp_path / "b", Quiet())
         assert name_of(twin) != name_of(store)
         assert (store.home.blobs / name_of(twin)).is_dir()
 
@@ -331,7 +331,7 @@ def test_an_image_that_is_gone_is_named_and_the_rest_is_kept(
     gone = sorted(all_images(store))[0]
     store.blobs.delete(gone)
     assert back_up(store, tmp_path / "b", Quiet()).missing == (gone,)
-    restore(empty, tmp_path / "b", Quiet())
+    restore_backup(empty, tmp_path / "b", Quiet())
     assert all_images(empty) == all_images(store)
     assert all_dumps(empty) == all_dumps(store)
 
@@ -339,7 +339,7 @@ def test_an_image_that_is_gone_is_named_and_the_rest_is_kept(
 def test_an_image_stays_until_the_backup_has_it(store: Store, tmp_path: Path) -> None:
     """Somebody deletes the video meanwhile: that waits, and the back-up is whole."""
     full_video.fill(store, FULL)
-    deleting = Thread(target=delete, args=(store, FULL))
+    deleting = Thread(target=delete_video_rows, args=(store, FULL))
 
     class Meanwhile(Quiet):
         def start(self, label: str, total: int, done: int = 0) -> None:
@@ -363,7 +363,7 @@ def test_memory_does_not_grow_with_the_library(store: Store, tmp_path: Path, emp
         session.execute(text("UPDATE memories SET text = repeat(md5(id::text), 30000)"))
     tracemalloc.start()
     back_up(store, tmp_path / "b", Quiet())
-    restore(empty, tmp_path / "b", Quiet())
+    restore_backup(empty, tmp_path / "b", Quiet())
     _now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (tmp_path / "b").stat().st_size > 24_000_000
@@ -419,7 +419,7 @@ def test_a_database_that_goes_away_is_told_and_nothing_is_left(
                 )
 
     with pytest.raises(DatabaseError, match=r"cannot be reached|gave up"):
-        restore(empty, backup, Cut())
+        restore_backup(empty, backup, Cut())
     assert not any(all_rows(empty).values())
     assert list(empty.blobs.walk()) == []
     with pytest.raises(DatabaseError, match=r"cannot be reached|gave up"):

@@ -11,7 +11,7 @@ import pytest
 from domain.asking import Question
 from domain.errors import InputError, ModelError, NotFound
 from graphs.ask import AskResult, ask
-from graphs.batch import answered, read_questions, run_batch, write_batch
+from graphs.batch import answered_ids, read_questions, run_batch, write_batch
 from graphs.runner import Runner
 from models.toolbox import Toolbox
 from store.database import Store
@@ -49,8 +49,8 @@ def test_every_question_gets_its_line_and_a_second_run_asks_nothing(
     assert lines[7]["option"] == "B"
     assert "option" not in lines["a"]
     assert all(e["end_s"] <= 90.0 for e in lines["c"]["retrieved"])
-    assert answered(out) == {"a", 7, "c"}
-    assert list(run_batch(party, WordToolbox(), questions, answered(out))) == []
+    assert answered_ids(out) == {"a", 7, "c"}
+    assert list(run_batch(party, WordToolbox(), questions, answered_ids(out))) == []
 
 
 def test_a_batch_gives_what_single_questions_give(party: Store, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_torn_last_line_is_cut_off_and_done_again(party: Store, tmp_path: Path
     list(write_batch(out, run_batch(party, WordToolbox(), questions[:2], workers=1)))
     whole = out.read_bytes()
     out.write_bytes(whole[:-20])
-    done = answered(out)
+    done = answered_ids(out)
     assert done == {"a"}
     results = list(write_batch(out, run_batch(party, WordToolbox(), questions, done)))
     assert [r.finished for r in results] == [2, 3]
@@ -99,12 +99,12 @@ def test_a_wrong_line_is_named_with_what_is_wrong(
 def test_a_missing_file_and_a_file_that_is_no_output_are_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_questions(tmp_path / "none.jsonl")
-    assert answered(tmp_path / "none.jsonl") == set()
+    assert answered_ids(tmp_path / "none.jsonl") == set()
     for text in ("hello\nworld\n", '{"id": [1]}\n', "[1]\n"):
         wrong = tmp_path / "wrong.txt"
         wrong.write_text(text)
         with pytest.raises(InputError, match="line 1"):
-            answered(wrong)
+            answered_ids(wrong)
         assert wrong.read_text() == text
 
 
@@ -136,6 +136,6 @@ def test_a_question_that_fails_does_not_stop_the_others_and_is_asked_again(
     results = {r.id: r for r in write_batch(out, failing)}
     assert isinstance(results[7].error, ModelError)
     assert results[7].line is None
-    assert answered(out) == {"a", "c"}
-    again = list(run_batch(party, WordToolbox(), questions, answered(out)))
+    assert answered_ids(out) == {"a", "c"}
+    again = list(run_batch(party, WordToolbox(), questions, answered_ids(out)))
     assert [(r.id, r.error) for r in again] == [(7, None)]

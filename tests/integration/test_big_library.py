@@ -19,7 +19,7 @@ from people import similar
 from people.corrections import apart, rename, undo
 from people.face_voice_evidence import stretches
 from store.database import Store
-from store.queries.appearances import seen_together, stretches_of
+from store.queries.appearances import appearance_spans, seen_together
 from store.queries.identities import add_identities
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -27,8 +27,8 @@ from tests.support.big_library import CLIP_MS, fill_library, span_of
 from tests.support.machine import VIDEO
 from tests.support.memory import known_video
 from tests.support.pages import app_over, open_page, words
-from views.people_view import same_person, stage
-from views.video_view import clip_spans, count_events, graph_of, opened
+from views.people_view import likely_same_people, load_people_view
+from views.video_view import clip_spans, count_events, load_graph_page, load_segment_view
 
 CLIPS = 1_200
 
@@ -85,14 +85,14 @@ def test_the_last_events_are_on_the_last_page(long: Store) -> None:
 
 
 def test_events_come_by_time_with_what_joins_those_that_are_shown(long: Store) -> None:
-    found = graph_of(long, VIDEO, 100, 50)
+    found = load_graph_page(long, VIDEO, 100, 50)
     assert found.total == count_events(long, VIDEO) == 400
     assert [one.span for one in found.segments] == [span_of(n) for n in range(100, 150)]
     assert len(found.links) == 49
     first, last = found.segments[0], found.segments[-1]
     assert (found.links[0].source, found.links[-1].target) == (first, last)
     # By itself an event has what lies beyond the page too.
-    alone = opened(long, VIDEO, first.id)
+    alone = load_segment_view(long, VIDEO, first.id)
     assert alone is not None
     assert [link.source.id == first.id for link in alone.links] == [True, False]
     assert alone.segment == first
@@ -100,37 +100,37 @@ def test_events_come_by_time_with_what_joins_those_that_are_shown(long: Store) -
 
 def test_events_have_the_names_that_people_gave(long: Store) -> None:
     rename(long, VIDEO, "0", "Ada Lovelace")
-    assert graph_of(long, VIDEO, 0, 1).segments[0].summary == "Ada Lovelace does 0."
+    assert load_graph_page(long, VIDEO, 0, 1).segments[0].summary == "Ada Lovelace does 0."
 
 
 def test_an_event_of_another_video_or_of_none_does_not_open(long: Store) -> None:
     remember_party(long)
-    other = graph_of(long, PARTY).segments[0].id
-    assert opened(long, VIDEO, other) is None
-    assert opened(long, VIDEO, 999_999) is None
-    assert opened(long, PARTY, other) is not None
+    other = load_graph_page(long, PARTY).segments[0].id
+    assert load_segment_view(long, VIDEO, other) is None
+    assert load_segment_view(long, VIDEO, 999_999) is None
+    assert load_segment_view(long, PARTY, other) is not None
 
 
 def test_what_was_merged_or_ended_is_no_event_any_more(store: Store) -> None:
     remember_party(store)
-    first, rain, music = graph_of(store, PARTY).segments
+    first, rain, music = load_graph_page(store, PARTY).segments
     with store.begin() as session:
         gone = SegmentRevisionRow.segment_id == rain.id
         session.execute(update(SegmentRevisionRow).where(gone).values(to_clip=3))
         session.execute(update(EdgeRow).values(to_clip=3))
-    left = graph_of(store, PARTY)
+    left = load_graph_page(store, PARTY)
     assert [one.id for one in left.segments] == [first.id, music.id]
     assert (left.total, left.links) == (2, ())
-    assert opened(store, PARTY, rain.id) is None
+    assert load_segment_view(store, PARTY, rain.id) is None
 
 
 def test_a_clip_that_is_not_there_is_passed_over(store: Store) -> None:
     remember_party(store)
-    music = graph_of(store, PARTY).segments[-1]
+    music = load_graph_page(store, PARTY).segments[-1]
     with store.begin() as session:
         session.execute(update(SegmentRevisionRow).values(clips=[3, 4, 77]))
         session.execute(delete(ClipRow).where(ClipRow.clip == 4))
-    found = opened(store, PARTY, music.id)
+    found = load_segment_view(store, PARTY, music.id)
     assert found is not None
     assert found.segment.span == TimeSpan.of(90_000, 120_000)
     assert clip_spans(store, PARTY, [5, 77, 3]) == [
@@ -140,19 +140,19 @@ def test_a_clip_that_is_not_there_is_passed_over(store: Store) -> None:
 
 
 def test_some_people_are_told_of_in_full_and_all_by_name(long: Store) -> None:
-    shown = stage(long, VIDEO, 12, 12, chosen=50)
+    shown = load_people_view(long, VIDEO, 12, 12, chosen=50)
     assert [one.number for one in shown.people] == list(range(60))
     assert [one.person.number for one in shown.figures] == list(range(12, 24))
     assert shown.chosen is not None
     assert shown.chosen.person.label == "Guest 50 of a whole week"
     assert shown.chosen.person.seen > 0
     assert shown.chosen.seen
-    assert stage(long, VIDEO, 60, 12).figures == ()
-    assert stage(long, VIDEO, chosen=777).chosen is None
+    assert load_people_view(long, VIDEO, 60, 12).figures == ()
+    assert load_people_view(long, VIDEO, chosen=777).chosen is None
 
 
 def test_a_timeline_has_no_more_appearances_than_can_be_told_apart(long: Store) -> None:
-    for one in stage(long, VIDEO).figures:
+    for one in load_people_view(long, VIDEO).figures:
         assert 0 < len(one.seen) <= 400
         gaps = [b.start_ms - a.end_ms for a, b in pairwise(one.seen)]
         assert min(gaps) > CLIPS * CLIP_MS // 400
@@ -163,15 +163,15 @@ def test_who_is_said_to_be_apart_is_not_suggested_again(
 ) -> None:
     # The guests are made of random numbers: few are as alike as a model asks for.
     monkeypatch.setattr(similar, "NEAR", 0.5)
-    every = [(one.found.one, one.found.other) for one in same_person(long, VIDEO, limit=20)]
+    every = [(one.found.one, one.found.other) for one in likely_same_people(long, VIDEO, limit=20)]
     assert len(set(every)) == 20
-    assert same_person(long, VIDEO, limit=1)[0].one.person.number == every[0][0]
+    assert likely_same_people(long, VIDEO, limit=1)[0].one.person.number == every[0][0]
     apart(long, VIDEO, *map(str, every[0]))
-    again = same_person(long, VIDEO, limit=20)
+    again = likely_same_people(long, VIDEO, limit=20)
     assert [(one.found.one, one.found.other) for one in again[:19]] == every[1:]
     assert again[0].one.person.number == every[1][0]
     undo(long, VIDEO)
-    (first,) = same_person(long, VIDEO, limit=1)
+    (first,) = likely_same_people(long, VIDEO, limit=1)
     assert (first.one.person.number, first.other.person.number) == every[0]
 
 
@@ -192,7 +192,7 @@ def test_stretches_are_those_of_the_plain_way(
             rows = [_row(table, video, one.id, at, length) for at, length in times]
             if rows:
                 session.execute(insert(table), rows)
-        found = stretches_of(session, video, [one.id, other.id], gap_s * 1_000)
+        found = appearance_spans(session, video, [one.id, other.id], gap_s * 1_000)
         session.rollback()
     spans = {**_by_clip(said), **_by_clip(seen)}
     expected = stretches(spans.values(), gap_s * 1_000)

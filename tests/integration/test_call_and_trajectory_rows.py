@@ -27,7 +27,7 @@ from store.queries.calls import (
 from store.queries.trajectories import (
     add_trajectory,
     append_events,
-    drop_events,
+    delete_events,
     end_trajectory,
     events_of,
     find_trajectory,
@@ -121,7 +121,7 @@ def test_events_keep_their_order_and_can_only_be_appended(running: Store) -> Non
 def test_a_step_that_was_cut_off_is_forgotten_before_it_is_done_again(running: Store) -> None:
     append(running, 0, EVENTS)
     with running.begin() as session:
-        drop_events(session, "aa11", 1)
+        delete_events(session, "aa11", 1)
         assert events_of(session, "aa11") == EVENTS[:1]
     append(running, 1, EVENTS[2:])
     with running.begin() as session:

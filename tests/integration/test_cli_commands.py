@@ -338,11 +338,11 @@ def test_export_is_a_whole_zip(homer: Homer, lecture: str, tmp_path: Path) -> No
 
 def test_delete_takes_an_upload_along_and_says_so(homer: Homer, home: Home, database: str) -> None:
     from domain.media import Video
-    from flows.uploads import keep_upload
+    from flows.uploads import store_upload
     from store.database import open_store
     from store.queries.videos import add_video
 
-    path = keep_upload(home, "talk.mp4", b"a talk")
+    path = store_upload(home, "talk.mp4", b"a talk")
     with open_store(home, database) as store, store.begin() as session:
         add_video(
             session, Video(id=path.parent.name, title="talk", path=None, duration_ms=1), [], {}

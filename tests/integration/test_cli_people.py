@@ -22,7 +22,7 @@ from people.corrections import rename, undo
 from retrieval.citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.memory import (
     SETTINGS,
@@ -199,7 +199,7 @@ def test_a_search_that_was_under_way_finds_the_corrected_names_at_once(
 
     def found(mode: Mode, query: str) -> str:
         with store.begin() as session:
-            view = view_of(session, [VIDEO])
+            view = memory_view(session, [VIDEO])
         evidence = retrievers.search(view, mode, query).evidence
         with store.begin() as session:
             cited = cite(session, view, [one.ref for one in evidence])
@@ -240,7 +240,7 @@ def nobody(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def all_that_is_told(store: Store, video: str) -> str:
     """Whatever shows people: a search of each kind, its citations, and the whole video."""
     with store.begin() as session:
-        view = view_of(session, [VIDEO])
+        view = memory_view(session, [VIDEO])
     retrievers = Retrievers(store, SearchTools(), Settings())
     found = [
         retrievers.search(view, mode, "who carries coffee to Lisbon").evidence
@@ -300,7 +300,7 @@ def test_lines_of_captions_are_found_by_the_name_that_a_person_gave(store: Store
     rename(store, VIDEO, "Omar", "Farouk")
     retrievers = Retrievers(store, SearchTools(), Settings())
     with store.begin() as session:
-        view = view_of(session, [VIDEO])
+        view = memory_view(session, [VIDEO])
     found = retrievers.search(view, Mode.VIDEO, "what Farouk says").evidence
     assert found[0].text == "Farouk: The roof leaks."
 

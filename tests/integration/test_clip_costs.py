@@ -11,7 +11,7 @@ from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
 from flows import clip_memory, ingest_video
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import FileOutcome, watch_files
 from flows.workspace import Workspace
 from memory.writers.local_clip import LocalClipWriter
@@ -25,7 +25,7 @@ from store.home import Home
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS
-from views.library import Cost, dump_lines, show_video
+from views.library import ClipCost, dump_lines, show_video
 
 
 class Writer(LocalClipWriter):
@@ -73,7 +73,7 @@ def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Workspace
 
 
 def ingest(desk: Workspace, path: Path, **more: Any) -> FileOutcome:
-    (outcome,) = watch_files(desk, [path], Silent(), direct=True, **more)
+    (outcome,) = watch_files(desk, [path], SilentListener(), direct=True, **more)
     return outcome
 
 
@@ -92,7 +92,7 @@ def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
         assert (done.attempts, done.cost.calls, done.cost.cost_usd) == (0, 2, 0.5)
         assert (done.budget, done.left_out) == (60_000, ("1 of 3 keyframes",))
         assert (failed.budget, failed.left_out) == (None, ())
-        assert portrait.cost == sum((one.cost for one in portrait.clips), Cost())
+        assert portrait.cost == sum((one.cost for one in portrait.clips), ClipCost())
     # Failed for good: it is left alone until it is asked for.
     ingest(desk, path)
     assert show_video(desk.store, "talk").clips[1].attempts == 3

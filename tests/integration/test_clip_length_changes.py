@@ -26,7 +26,7 @@ from store.queries.videos import DONE, set_video_state
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
-from views.library import delete, dump_lines, show_video
+from views.library import delete_video_rows, dump_lines, show_video
 
 TOOLS: Any = Tools()
 HALVES = Settings(watch=WatchSettings(clip_ms=15_000), memory=MemorySettings())
@@ -81,7 +81,7 @@ def test_what_is_whole_in_memory_stays_so_under_any_setting(
 
 def test_once_deleted_it_may_be_cut_anew(store: Store, track: CaptionTrack) -> None:
     bring_in(store, track, SETTINGS, whole=False)
-    delete(store, track.id)
+    delete_video_rows(store, track.id)
     bring_in(store, track, HALVES)
     assert show_video(store, track.id).clips[1].span.start_ms == 15_000
 
@@ -109,6 +109,6 @@ def test_a_file_that_was_begun_is_not_gone_on_with_in_other_clips(
         assert work.pending() == list(range(clips))
     with store.begin() as session:
         set_video_state(session, work.video.id, DONE)
-    delete(store, work.video.id)
+    delete_video_rows(store, work.video.id)
     with open_video(desk(home, store, 500), path) as work:
         assert work.state().clips > clips

@@ -340,9 +340,9 @@ def test_two_watchings_of_one_video_dump_the_same(store: Store) -> None:
             percept(1, faces=(face(0, 1, (31, 32)),)),
         )
         dumps.append(list(dump_lines(store, video)))
-        from views.library import delete
+        from views.library import delete_video_rows
 
-        delete(store, video)
+        delete_video_rows(store, video)
     assert dumps[0] == dumps[1]
     assert any("Ada Ferrari" in line for line in dumps[0])
 

@@ -35,7 +35,7 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import check_video, delete, dump_lines, list_library, show_video
+from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
 
 T = TypeVar("T")
 TOOLS: Any = Tools()
@@ -134,7 +134,7 @@ def test_calls_for_a_video_that_was_deleted_meanwhile_are_not_kept(store: Store)
     known_video(store, 1)
     calls = Recording(store, VIDEO, 0)
     calls.keep(call())
-    delete(store, VIDEO)
+    delete_video_rows(store, VIDEO)
     calls.keep(call())
     with store.begin() as session:
         assert session.scalars(select(ModelCallRow)).all() == []
@@ -149,7 +149,7 @@ def test_calls_are_kept_or_go_with_their_video_in_whatever_order(store: Store) -
             Recording(store, VIDEO, 0).keep(call())
             return 0
 
-        at_once(keep, lambda: delete(store, VIDEO))
+        at_once(keep, lambda: delete_video_rows(store, VIDEO))
         with store.begin() as session:
             assert session.scalars(select(ModelCallRow)).all() == []
 
@@ -167,7 +167,7 @@ def test_a_video_deleted_while_it_is_watched_leaves_nothing(store: Store) -> Non
         return done
 
     def remove() -> int:
-        return delete(store, VIDEO)
+        return delete_video_rows(store, VIDEO)
 
     at_once(write, remove)
     assert list_library(store) == []
@@ -217,5 +217,5 @@ def test_two_videos_watched_at_once_do_not_wait_for_each_other_or_mix(
     watched, imported = at_once(write, lambda: bring_in(store, track))
     assert watched == alone
     assert list(dump_lines(store, track.id)) == imported
-    delete(store, track.id)
+    delete_video_rows(store, track.id)
     assert list(dump_lines(store, VIDEO)) == alone

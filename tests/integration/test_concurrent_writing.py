@@ -21,7 +21,7 @@ from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
@@ -164,7 +164,7 @@ def watched(
         with open_store(home, make_database()) as store:
             for _ in range(runs):
                 desk = desk_of(store, home, at_once)
-                (told,) = watch_files(desk, [film], Silent(), direct=True)
+                (told,) = watch_files(desk, [film], SilentListener(), direct=True)
                 assert told.error is None or model.broken, told
                 model.broken.clear()
             return list(dump_lines(store, "talk"))

@@ -32,7 +32,7 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import delete, dump_lines
+from views.library import delete_video_rows, dump_lines
 
 CLIPS = 8
 NAMES = ("Ada", "Omar", "Zoe", "Grace")
@@ -158,7 +158,7 @@ class Corrected(RuleBasedStateMachine):
             undo(self.store, self.video)
         assert self.dump(self.video) == self.dump(self.twin)
         for video in (self.video, self.twin):
-            delete(self.store, video)
+            delete_video_rows(self.store, video)
 
     def tried(self, act: Callable[[], Correction]) -> None:
         """What is refused changes nothing."""

@@ -26,14 +26,14 @@ from graphs.forks import editable
 from graphs.runner import Runner
 from retrieval.terms import content_words
 from skills.learn import judge, learn
-from skills.library import put_in
+from skills.library import store_skills
 from skills.writer import LocalSkillWriter
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.skills import a_skill
 from tests.support.storm_house import OTHER_DAY, STORM, house
-from views.comparison import compare
+from views.comparison import compare_trajectories
 from views.trajectory import load_history
 
 V = "abcdefabcdefabcd"
@@ -141,7 +141,7 @@ def test_what_a_person_takes_out_of_a_search_decides_no_more(store: Store, asked
 def test_a_comparison_sees_where_the_searches_part(store: Store, asked: Question) -> None:
     made = ask(store, WordToolbox(), asked)
     other = look_closer(store, made, 2)
-    found = compare(*(load_history(store, one.trajectory_id) for one in (made, other)))
+    found = compare_trajectories(*(load_history(store, one.trajectory_id) for one in (made, other)))
     assert found.action is not None
     assert found.evidence is not None
     assert (found.action.round, found.evidence.round) == (2, 2)
@@ -166,7 +166,7 @@ def test_a_skill_that_changes_the_mode_changes_the_answer(store: Store, asked: Q
     assert ask(store, WordToolbox(), asked).answer.option == OTHER_DAY
     closer = Policy(modes=(Mode.VIDEO,))
     about = "Questions about where somebody carries a lantern in the storm"
-    put_in(store, [a_skill(description=about, triggers=(), policy=closer)])
+    store_skills(store, [a_skill(description=about, triggers=(), policy=closer)])
     made = ask(store, WordToolbox(), asked)
     assert made.answer.option == STORM
     assert {one.mode for one in searches(events(store, made))} == {Mode.VIDEO}
@@ -176,7 +176,7 @@ def test_a_skill_that_leaves_a_question_whole_changes_the_answer(store: Store) -
     remember_party(store)
     parts = ask(store, WordToolbox(), BOTH).answer.text
     whole = Policy(split=False)
-    put_in(store, [a_skill(description=BOTH.text, triggers=(), policy=whole)])
+    store_skills(store, [a_skill(description=BOTH.text, triggers=(), policy=whole)])
     made = ask(store, WordToolbox(), BOTH)
     assert "gate" in parts
     assert "wash" in parts

@@ -18,8 +18,8 @@ from domain.asking import Mode
 from domain.errors import InputError
 from domain.media import ClipState, IdentityKind
 from domain.time import TimeSpan
-from flows.delete import cut_video, cutting
-from flows.uploads import keep_upload
+from flows.delete import delete_video_span, preview_span_deletion
+from flows.uploads import store_upload
 from flows.workspace import Workspace
 from memory.delete_span import stretches
 from memory.write_clip import remember
@@ -28,7 +28,7 @@ from people.corrections import history, rename
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.calls import NewCall, add_call
-from store.queries.clips import clips_of, mark_clip, next_clips, view_of
+from store.queries.clips import clips_of, mark_clip, memory_view, next_clips
 from store.queries.events import segments_at
 from store.queries.identities import known_identities
 from store.queries.trajectories import list_trajectories
@@ -320,7 +320,7 @@ def test_a_search_under_way_shows_it_no_more(talk: Store) -> None:
 
     def found() -> str:
         with talk.begin() as session:
-            view = view_of(session, [VIDEO])
+            view = memory_view(session, [VIDEO])
         modes = [(Mode.VIDEO, "marmalade treasure"), (Mode.EVENT, "marmalade fire")]
         searches = [retrievers.search(view, mode, query) for mode, query in modes]
         return " | ".join(f"{one.span} {one.text}" for s in searches for one in s.evidence)
@@ -380,22 +380,22 @@ def desk_of(store: Store) -> Workspace:
 
 
 def test_a_file_of_ones_own_stays(talk: Store) -> None:
-    assert cutting(talk, VIDEO, SPAN).file == "There is no file of it."
+    assert preview_span_deletion(talk, VIDEO, SPAN).file == "There is no file of it."
     with talk.begin() as session:
         session.execute(update(VideoRow).values(path="/videos/talk.mp4"))
-    found = cutting(talk, VIDEO, SPAN)
+    found = preview_span_deletion(talk, VIDEO, SPAN)
     assert "can still be played" in found.file
-    cut_video(desk_of(talk), found.cut.video, SPAN)
+    delete_video_span(desk_of(talk), found.cut.video, SPAN)
     assert show_video(talk, VIDEO).video.path == "/videos/talk.mp4"
 
 
 def test_a_file_of_homers_own_that_shows_it_is_removed(store: Store) -> None:
     data = b"an uploaded film"
-    path = keep_upload(store.home, "film.mp4", data)
+    path = store_upload(store.home, "film.mp4", data)
     fill(store, path.parent.name)
-    found = cutting(store, path.parent.name, TimeSpan.of(0, 1000))
+    found = preview_span_deletion(store, path.parent.name, TimeSpan.of(0, 1000))
     assert found.file == "The uploaded file shows it, so that goes too, whole."
-    cut_video(desk_of(store), found.cut.video, TimeSpan.of(0, 1000))
+    delete_video_span(desk_of(store), found.cut.video, TimeSpan.of(0, 1000))
     assert not path.exists()
     assert [one.path for one in list_library(store)] == [None]
 

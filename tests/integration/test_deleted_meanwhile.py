@@ -12,7 +12,7 @@ import pytest
 from psycopg.rows import dict_row
 from sqlalchemy import text
 
-from agent.prompt_context import turn_of
+from agent.prompt_context import decision_context_of
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.live import RunEvent
@@ -28,7 +28,7 @@ from store.queries.videos import delete_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
-from views.library import delete
+from views.library import delete_video_rows
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,))
 
@@ -83,7 +83,7 @@ def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
         with store.begin() as session:
             delete_video(session, PARTY)
         with pytest.raises(NotFound, match="was deleted"):
-            desk.reasoner.plan(turn_of(state, desk))
+            desk.reasoner.plan(decision_context_of(state, desk))
         assert model.requests == []
 
 
@@ -93,7 +93,7 @@ def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> N
         deleting = []
 
         def linked(session: object, trajectory: str) -> None:
-            deleting.append(other.submit(delete, store, PARTY))
+            deleting.append(other.submit(delete_video_rows, store, PARTY))
             wait_for_a_lock(store)
 
         with suppress(NotFound):  # it is deleted at once, or a moment later
@@ -107,7 +107,7 @@ def test_a_question_whose_video_is_deleted_meanwhile_says_so(store: Store) -> No
 
     def delete_it(event: RunEvent) -> None:
         if isinstance(event, EvidenceRetrieved):
-            delete(store, PARTY)
+            delete_video_rows(store, PARTY)
 
     with (
         Runner(store, WordToolbox()) as asker,
@@ -126,7 +126,7 @@ def test_a_question_that_goes_while_questions_are_listed_is_left_out(
     read = trajectories._trajectory
 
     def read_late(*rows: Any) -> Any:
-        delete(store, PARTY)
+        delete_video_rows(store, PARTY)
         return read(*rows)
 
     monkeypatch.setattr(trajectories, "_trajectory", read_late)

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from domain.time import TimeSpan
-from flows.delete import cut_video, cutting, delete_video
+from flows.delete import delete_video, delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
 from models.profile import load_profile
 from people.forget import forget
@@ -20,7 +20,7 @@ from store.database import Store
 from tests.support.library import Quiet
 from tests.support.marked import MARK, NUMBER, VIDEO, contents, plant, sorted_out, traces
 from tests.support.memory import WordVectors
-from views.library import export
+from views.library import export_to_file
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")
@@ -66,7 +66,7 @@ def test_a_deleted_video_leaves_no_trace(marked: Store) -> None:
 
 def exported(store: Store, folder: Path) -> bytes:
     """All that an export and a back-up hold."""
-    export(store, VIDEO, folder / "video.zip")
+    export_to_file(store, VIDEO, folder / "video.zip")
     back_up(store, folder / "library", Quiet())
     with zipfile.ZipFile(folder / "video.zip") as archive:
         held = [archive.read(name) for name in archive.namelist()]
@@ -112,7 +112,7 @@ def test_a_deleted_span_leaves_no_trace_and_later_exports_have_none(
     toolbox: Any = SimpleNamespace(text=ThreeNumbers())
     desk = Workspace(marked.home, marked, load_profile("local"), toolbox)
     span = TimeSpan.of(31_000, 32_000)
-    cut_video(desk, cutting(marked, VIDEO, span).cut.video, span)
+    delete_video_span(desk, preview_span_deletion(marked, VIDEO, span).cut.video, span)
     assert traces(marked) == {"logs", "run"}, "a log says what was watched, and nothing of it"
     held = exported(marked, tmp_path)
     assert MARK.encode() not in held

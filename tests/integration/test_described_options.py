@@ -10,7 +10,7 @@ from memory.captions import read_tracks
 from memory.import_captions import import_track
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from tests.support.memory import SETTINGS, Tools, local_writers
 from tests.support.remembered import Tools as SearchTools
 
@@ -36,7 +36,7 @@ def test_what_is_told_all_the_time_is_chosen(store: Store, tmp_path: Path) -> No
     for track in read_tracks(path):
         video = import_track(store, track, local_writers(), Tools(), SETTINGS, title=track.title)
         with store.begin() as session:
-            view = view_of(session, [video.id])
+            view = memory_view(session, [video.id])
         options = ("red table", "hold a pan")
         found = search.rank(view, Question(text=ASKED, videos=(video.id,), options=options))
         described[track.title] = search.sought(view, ASKED, options).vectors.doings is not None

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.errors import DatabaseError, ModelError
 from models.profile import load_profile
-from services.bug_report import ABOUT, write_bundle
+from services.bug_report import ABOUT, write_bug_report
 from store.database import Store
 from store.home import Home
 from store.migrations import HEAD
@@ -24,7 +24,7 @@ from telemetry.logs import log_error, log_path, set_up
 from tests.support.asking import PARTY
 from tests.support.media import make_video
 from tests.support.planted import plant
-from views.originals import note_original, stamp_of
+from views.originals import cache_original, stat_digest
 
 MARK = "evil"
 """Stands in everything that ``plant`` puts into a library."""
@@ -62,7 +62,7 @@ def planted(
     monkeypatch.setattr(tracing, "observers", [])
     set_up(store.home, "debug")
     asked = plant(store, str(video))
-    note_original(store.home, PARTY, stamp_of(video))
+    cache_original(store.home, PARTY, stat_digest(video))
     write_logs(store.home)
     yield store, video, asked
     logs._LOG.handlers.clear()
@@ -170,7 +170,7 @@ def test_a_library_that_cannot_be_opened_is_told_by_its_error(
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", f"postgresql://{MARK}:{MARK}@127.0.0.1:1/{MARK}")
     out = tmp_path / "report.zip"
-    write_bundle(home, load_profile("local"), [], out)
+    write_bug_report(home, load_profile("local"), [], out)
     found = packed(out)
     assert found["database.json"] == {"error": "DatabaseError"}
     assert "videos.json" not in found
@@ -181,7 +181,7 @@ def test_a_file_that_is_there_is_not_written_over(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://x@127.0.0.1:1/x")
-    monkeypatch.setattr("services.health.checks", lambda *_: [])
+    monkeypatch.setattr("services.health.check_setup", lambda *_: [])
     out = tmp_path / "report.zip"
     out.write_text("a letter")
     done = CliRunner().invoke(app, ["doctor", "--bundle", str(out)])

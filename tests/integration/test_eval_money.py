@@ -13,11 +13,11 @@ from domain.choices import Protocol
 from domain.errors import ModelError
 from domain.evaluation import Verdict
 from evals.records import BROKEN_OFF, list_runs, run_report, run_rows
-from evals.running import BEFORE, alone
+from evals.running import BEFORE, exclusive_run
 from memory.captions import CaptionTrack
 from store.database import Store
 from store.queries.calls import NewCall, add_call
-from store.queries.evaluations import batches, begin_run, cost_of, cost_of_slot, results
+from store.queries.evaluations import begin_run, learned_batches, run_cost, run_results, slot_cost
 from store.queries.videos import add_video
 from tests.support.evaluated import evaluated, run_settings
 from tests.support.evaluating import evaluate, houses
@@ -54,7 +54,7 @@ def called(store: Store, usd: float, **more: Any) -> None:
 
 def cost(store: Store, run: str = "run") -> float:
     with store.begin() as session:
-        return cost_of(session, run)
+        return run_cost(session, run)
 
 
 def test_a_run_costs_what_its_answers_and_judges_cost(two: Store) -> None:
@@ -83,13 +83,13 @@ def test_what_a_question_has_cost_is_its_answer_and_its_judges(two: Store) -> No
     ask(two, "t1", "why?", A)
     evaluated(two, "t1", A)
     with two.begin() as session:
-        slot = results(session, "run")[0].slot
-        before = cost_of_slot(session, "run", slot)
+        slot = run_results(session, "run")[0].slot
+        before = slot_cost(session, "run", slot)
     called(two, 1.0, trajectory_id="t1")
     called(two, 2.0, trajectory_id="t1", purpose="judge")
     called(two, 4.0, video_id=A, clip=1)
     with two.begin() as session:
-        assert cost_of_slot(session, "run", slot) - before == 3.0
+        assert slot_cost(session, "run", slot) - before == 3.0
 
 
 def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
@@ -100,7 +100,7 @@ def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
     costs = iter([0.5] * 99)
 
     def total(session: Session, run: str, videos: Any = ()) -> float:
-        counted.append(cost_of(session, run, videos))
+        counted.append(run_cost(session, run, videos))
         return counted[-1]
 
     def judged(_desk: Any, _question: Any, _video: str, trajectory: str) -> Verdict:
@@ -139,7 +139,7 @@ def test_a_run_that_nobody_works_on_broke_off(store: Store) -> None:
     with store.begin() as session:
         begin_run(session, "run", run_settings())
     assert [one.state for one in list_runs(store)] == [BROKEN_OFF]
-    with alone(store.home, "run"):
+    with exclusive_run(store.home, "run"):
         assert [one.state for one in list_runs(store)] == ["running"]
         assert run_report(store, "run").run.state == "running"
 
@@ -165,5 +165,5 @@ def test_a_skill_that_was_learned_from_the_tested_videos_is_told(
     told = f"{len(leaked)} tested questions had a skill that was learned from questions about"
     assert any(told in remark for remark in found.remarks)
     with store.begin() as session:
-        assert HELPFUL in batches(session, "split")[BEFORE]["in_use"]
+        assert HELPFUL in learned_batches(session, "split")[BEFORE]["in_use"]
     assert {one.name: one.since for one in found.skills}[HELPFUL] == BEFORE

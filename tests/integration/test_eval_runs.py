@@ -10,15 +10,15 @@ import pytest
 
 from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
-from domain.evaluation import PLAIN, WITH, WITHOUT, ErrorType, QuestionPart
+from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
 from evals.records import run_report
-from evals.running import Evaluating, alone
+from evals.running import EvaluationSteps, exclusive_run
 from store.database import Store
-from store.queries.evaluations import runs
-from store.queries.learning import judgements
+from store.queries.evaluations import list_runs
+from store.queries.learning import all_judgements
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
 from tests.support.asking import WordToolbox
@@ -52,7 +52,7 @@ def test_every_question_is_asked_judged_and_on_record(store: Store, tmp_path: Pa
     assert heard.begun == [(6, 0)]
     assert len(heard.asked) == 6
     with store.begin() as session:
-        (run,) = runs(session)
+        (run,) = list_runs(session)
     assert (run.state, run.planned, run.judged) == ("done", 6, 6)
 
 
@@ -67,7 +67,7 @@ def test_the_baseline_answers_the_same_multiple_choice_beside_it(
     store: Store, tmp_path: Path
 ) -> None:
     evaluate(store, houses(tmp_path), protocol=NONE, baseline=True)
-    plain = [row for row in found(store) if row.slot.arm == PLAIN]
+    plain = [row for row in found(store) if row.slot.arm == BASELINE_ARM]
     assert [row.slot.question for row in plain] == ["0-0", "0-1", "1-0", "1-1"]
     assert all(row.trajectory is None and row.verdict for row in plain)
     assert all(row.verdict.right is not None for row in plain if row.verdict)
@@ -134,13 +134,15 @@ def test_answers_about_a_video_that_is_gone_by_now_hide_none_that_are_left(
     with store.begin() as session:
         delete_video(session, find_video(session, "house 0").id)
     desk = desk_of(store)
-    with Evaluating(desk, "run", planned(houses(tmp_path), desk, protocol=NONE), Heard()) as work:
+    with EvaluationSteps(
+        desk, "run", planned(houses(tmp_path), desk, protocol=NONE), Heard()
+    ) as work:
         work.left_out["house 1"] = "it is not there any more"
         assert work.left() == 3
 
 
 def test_two_processes_do_not_work_on_one_run(store: Store, tmp_path: Path) -> None:
-    with alone(store.home, "run"), pytest.raises(InputError, match="being worked on"):
+    with exclusive_run(store.home, "run"), pytest.raises(InputError, match="being worked on"):
         evaluate(store, houses(tmp_path), protocol=NONE)
 
 
@@ -241,10 +243,13 @@ def test_a_split_learns_from_some_videos_and_tests_on_the_others(
     }
     assert not parts[QuestionPart.LEARN] & parts[QuestionPart.TEST]
     assert all(len(houses) == 2 for houses in parts.values())
-    assert {row.slot.arm for row in rows if row.slot.part is QuestionPart.LEARN} == {WITH}
-    assert {row.slot.arm for row in rows if row.slot.part is QuestionPart.TEST} == {WITH, WITHOUT}
+    assert {row.slot.arm for row in rows if row.slot.part is QuestionPart.LEARN} == {WITH_SKILLS}
+    assert {row.slot.arm for row in rows if row.slot.part is QuestionPart.TEST} == {
+        WITH_SKILLS,
+        WITHOUT_SKILLS,
+    }
     with store.begin() as session:
-        learned = {one.trajectory for one in judgements(session)}
+        learned = {one.trajectory for one in all_judgements(session)}
     assert learned == {row.trajectory for row in rows if row.slot.part is QuestionPart.LEARN}
 
 
@@ -253,8 +258,8 @@ def test_online_learns_from_what_it_is_tested_on(store: Store, tmp_path: Path) -
     rows = found(store)
     assert {row.slot.part for row in rows} == {QuestionPart.TEST}
     with store.begin() as session:
-        learned = {one.trajectory for one in judgements(session)}
-    assert learned == {row.trajectory for row in rows if row.slot.arm == WITH}
+        learned = {one.trajectory for one in all_judgements(session)}
+    assert learned == {row.trajectory for row in rows if row.slot.arm == WITH_SKILLS}
 
 
 def judging(request: dict[str, Any]) -> Any:
@@ -312,14 +317,14 @@ def test_a_run_stops_when_its_money_is_spent_and_goes_on_with_more(
         ran = evaluate(store, houses(tmp_path), strong(server), protocol=NONE, max_cost=0.001)
         assert ran.over
         with store.begin() as session:
-            (stopped,) = runs(session)
+            (stopped,) = list_runs(session)
         assert stopped.state == "stopped"
         assert stopped.note.startswith("the money is spent")
         assert 0 < stopped.judged < 6
         ran = evaluate(store, houses(tmp_path), strong(server), protocol=NONE, max_cost=1e6)
         assert not ran.over
         with store.begin() as session:
-            (done,) = runs(session)
+            (done,) = list_runs(session)
     assert (done.state, done.note, done.judged) == ("done", "", 6)
     assert len(asked(store)) == 6
 

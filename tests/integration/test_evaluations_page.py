@@ -9,9 +9,9 @@ from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
 from domain.choices import Protocol
-from domain.evaluation import WITH, WITHOUT, Verdict
+from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
 from evals.records import find_run, page_of_runs
-from evals.running import alone
+from evals.running import exclusive_run
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
 from store.tables.schema import EvalRunRow
@@ -107,14 +107,14 @@ def test_each_question_leads_to_its_trajectory(runs: Store) -> None:
 
 
 def test_questions_are_filtered_by_what_the_address_says(runs: Store) -> None:
-    page = open_page("evaluations", run="first", arm=WITH, answer="wrong")
+    page = open_page("evaluations", run="first", arm=WITH_SKILLS, answer="wrong")
     assert "**wrong**: Ann opens door 40." in words(page)
     assert "**right**" not in words(page)
     next(b for b in page.selectbox if b.label == "Why it is wrong").set_value("memory coarse").run()
     assert "No question is like that" in words(page)
     none = open_page("evaluations", run="first", answer="unjudged")
     assert "No question is like that" in words(none)
-    typed = words(open_page("evaluations", run="first", arm=WITHOUT, type="why"))
+    typed = words(open_page("evaluations", run="first", arm=WITHOUT_SKILLS, type="why"))
     assert "1 to 13" not in typed
     assert "q2, without skills, why" in typed
     assert "q0," not in typed
@@ -166,7 +166,7 @@ def test_a_run_that_goes_on_says_so(shelf: Store) -> None:
     evaluated(shelf, a_run(1), VIDEO, "mine")
     with shelf.begin() as session:
         set_run_state(session, "mine", RUNNING)
-    with alone(shelf.home, "mine"):
+    with exclusive_run(shelf.home, "mine"):
         page = open_page("evaluations", run="mine")
         assert "goes on at this moment" in words(page)
         # More is judged: the page is drawn anew with it, not with what it kept.

@@ -29,7 +29,7 @@ from tests.support.memory import (
     said,
 )
 from tests.support.patches import SEEDS, Seed
-from views.library import check_video, delete, dump_lines, show_video
+from views.library import check_video, delete_video_rows, dump_lines, show_video
 
 SENTENCES = (
     "We pack the red tent and the blue sleeping bags for the mountain trip",
@@ -89,7 +89,7 @@ def test_windows_woven_late_are_those_woven_in_time(store: Store) -> None:
                 weave(store, video)
         weave(store, video, final=True)
         dumps.append([line for line in dump_lines(store, video) if '"segment' in line])
-        delete(store, video)
+        delete_video_rows(store, video)
     assert dumps[0] == dumps[1] != []
 
 
@@ -308,4 +308,4 @@ def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
         # What a writer says may be foolish; what code keeps of it is whole.
         found = check_video(store, video, as_of_ms=30_000 * end).findings
         assert {one.fault for one in found} <= {GraphFault.CYCLE, GraphFault.CONTRADICTION}
-    delete(store, video)
+    delete_video_rows(store, video)

@@ -9,7 +9,7 @@ from domain.settings import Settings
 from retrieval.moments import STRONGEST, MomentScore, strengthened
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.queries.memories import strengthen
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Said, watch
@@ -23,7 +23,7 @@ def ranked(store: Store, as_of_ms: int | None = None) -> list[int]:
     """The clips of the facts, as a question finds them, best first."""
     searcher = Retrievers(store, WordToolbox(), Settings())
     with store.begin() as session:
-        view = view_of(session, [V], as_of_ms)
+        view = memory_view(session, [V], as_of_ms)
     return [
         e.clip for e in searcher.rank(view, ASKED).evidence if e.text == FACT and e.clip is not None
     ]
@@ -35,7 +35,7 @@ def facts(store: Store) -> list[int]:
     watch(store, V, [[Said(FACT)], [Said(FACT)], [Said("rain falls")], [Said("a dog barks")]])
     searcher = Retrievers(store, WordToolbox(), Settings())
     with store.begin() as session:
-        view = view_of(session, [V])
+        view = memory_view(session, [V])
     found = searcher.rank(view, ASKED).evidence
     by_clip = sorted((e.clip or 0, int(e.ref[1:])) for e in found if e.text == FACT)
     return [ref for _, ref in by_clip]

@@ -27,7 +27,7 @@ from people.corrections import apart, history, merge, rename, split, undo
 from people.forget import forget, recall
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
@@ -276,7 +276,7 @@ def test_a_search_under_way_shows_them_no_more_and_again_when_they_are_back(
 
     def found() -> str:
         with talk.begin() as session:
-            view = view_of(session, [VIDEO])
+            view = memory_view(session, [VIDEO])
         modes = [(Mode.VIDEO, "the green boats of Ada"), (Mode.EVENT, "Ada tells of a lighthouse")]
         searches = [retrievers.search(view, mode, query) for mode, query in modes]
         return " | ".join(one.text for search in searches for one in search.evidence)

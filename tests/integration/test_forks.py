@@ -30,7 +30,7 @@ from tests.support.asking import WordToolbox, remember_party
 from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.searching import PLAY, searching
-from views.comparison import compare
+from views.comparison import compare_trajectories
 from views.trajectory import load_history
 from views.usage import usage_in
 
@@ -148,7 +148,7 @@ def test_edited_evidence_is_what_the_rounds_search_finds(
     assert next(e for e in own if isinstance(e, EvidenceRetrieved)).evidence == kept
     purposes = [e.purpose for e in own if isinstance(e, ModelCalled)]
     assert purposes[0] == "assess"
-    found = compare(
+    found = compare_trajectories(
         load_history(party, parent.trajectory_id), load_history(party, made.trajectory_id)
     )
     assert found.evidence is not None

@@ -15,7 +15,7 @@ from models.toolbox import Toolbox
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from views.library import show_video
 
 
@@ -30,7 +30,7 @@ def search(store: Store, toolbox: Toolbox, track: CaptionTrack) -> Callable[[str
     import_track(store, track, make_writers(toolbox, profile), toolbox, profile.settings)
     retrievers = Retrievers(store, toolbox, profile.settings)
     with store.begin() as session:
-        view = view_of(session, [track.id])
+        view = memory_view(session, [track.id])
     return lambda query: retrievers.search(view, Mode.VIDEO, query)
 
 

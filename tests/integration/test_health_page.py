@@ -12,10 +12,10 @@ from domain.asking import Question
 from domain.errors import NotFound
 from domain.media import ClipState
 from flows.schedules.deployments import ScheduleEntry, ScheduleRun
-from services.health import space, troubles, versions
+from services.health import disk_space, recent_failures, versions
 from store.database import Store
-from store.queries.clips import mark_clip, view_of
-from store.queries.schedules import take
+from store.queries.clips import mark_clip, memory_view
+from store.queries.schedules import record_processed
 from store.queries.trajectories import add_trajectory, end_trajectory
 from tests.support.memory import VIDEO, known_video
 from tests.support.pages import EVIL, app_over, open_page, press, words
@@ -45,12 +45,12 @@ def test_what_failed_is_listed_the_latest_first(shelf: Store) -> None:
     with shelf.begin() as session:
         mark_clip(session, VIDEO, 1, ClipState.FAILED, EVIL)
     with shelf.begin() as session:
-        view = view_of(session, [VIDEO])
+        view = memory_view(session, [VIDEO])
         add_trajectory(
             session, "a" * 16, Question(text="why?", videos=(VIDEO,)), view, "homer", "local"
         )
         end_trajectory(session, "a" * 16, "failed", None, 0, 0.0)
-    found = troubles(shelf)
+    found = recent_failures(shelf)
     assert [one.trajectory for one in found] == ["a" * 16, None]
     page = open_page("health")
     assert EVIL in words(page)
@@ -59,7 +59,7 @@ def test_what_failed_is_listed_the_latest_first(shelf: Store) -> None:
 
 
 def test_room_and_versions_are_told(shelf: Store) -> None:
-    room = space(shelf)
+    room = disk_space(shelf)
     assert room.database > 1_000_000
     assert room.images == 0
     assert 0 < room.free <= room.total
@@ -68,8 +68,8 @@ def test_room_and_versions_are_told(shelf: Store) -> None:
 
 def test_a_file_of_a_schedule_that_could_not_be_watched_is_told(shelf: Store) -> None:
     with shelf.begin() as session:
-        take(session, "0" * 64, f"/videos/{EVIL}: not a video")
-        take(session, "1" * 64)
+        record_processed(session, "0" * 64, f"/videos/{EVIL}: not a video")
+        record_processed(session, "1" * 64)
     page = open_page("health")
     assert words(page).count("not a video") == 1
     assert EVIL in words(page)
@@ -106,7 +106,7 @@ def test_a_schedule_is_paused_and_gone_on_with_by_a_click(
 ) -> None:
     book = PaperBook()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    monkeypatch.setattr("ui.schedules.open_book", lambda *_, **__: nullcontext(book))
+    monkeypatch.setattr("ui.schedules.open_schedules", lambda *_, **__: nullcontext(book))
     page = open_page("health")
     assert "every hour, on" in words(page)
     assert f"Failed: {EVIL}" in words(page)

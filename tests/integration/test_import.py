@@ -21,7 +21,7 @@ from people.clip_people import ClipPeople
 from store.database import Store
 from store.queries.videos import add_video
 from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
-from views.library import delete, dump_lines, list_library, resolve, show_video
+from views.library import delete_video_rows, dump_lines, list_library, resolve_video, show_video
 
 WORDS = ("tent", "soup", "laptop", "garden", "violin", "paper", "train", "coffee", "mirror")
 
@@ -88,7 +88,7 @@ def test_an_import_that_was_cut_off_goes_on_and_ends_the_same(
     store: Store, track: CaptionTrack
 ) -> None:
     whole = brought_in(store, track)
-    delete(store, "week")
+    delete_video_rows(store, "week")
 
     def stop(done: int, total: int) -> None:
         raise Stop
@@ -103,7 +103,7 @@ def test_clips_that_come_one_by_one_leave_the_same_memory(
     store: Store, track: CaptionTrack
 ) -> None:
     at_once = brought_in(store, track)
-    delete(store, "week")
+    delete_video_rows(store, "week")
     percepts = list(caption_clips(track, SETTINGS.watch))
     video = track.video()
     with store.begin() as session:
@@ -144,8 +144,8 @@ def test_only_the_clip_that_cannot_be_written_is_left_out(
 def test_a_deleted_import_leaves_nothing(store: Store, track: CaptionTrack) -> None:
     brought_in(store, track, title="My week")
     with store.begin() as session:
-        assert resolve(session, "my w").title == "My week"
-    delete(store, "My week")
+        assert resolve_video(session, "my w").title == "My week"
+    delete_video_rows(store, "My week")
     assert list_library(store) == []
     with pytest.raises(NotFound):
         show_video(store, "My week")

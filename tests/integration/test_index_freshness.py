@@ -10,15 +10,15 @@ from sqlalchemy import text, update
 from domain.media import ClipState
 from people.corrections import rename
 from store.database import Store
-from store.export_reader import open_parcel
+from store.export_reader import open_export
 from store.import_video import import_video
 from store.queries.clips import mark_clip
-from store.queries.forget import touch
+from store.queries.forget import mark_rewritten
 from store.queries.stamps import Stamp, stamps
 from store.tables.schema import ClipRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.library import Quiet
-from views.library import delete, export
+from views.library import delete_video_rows, export_to_file
 
 
 def stamp(store: Store) -> Stamp:
@@ -37,7 +37,7 @@ def ahead(store: Store) -> Store:
 
 def deleted_of(store: Store) -> None:
     with store.begin() as session:
-        touch(session, PARTY)
+        mark_rewritten(session, PARTY)
 
 
 def late_clip(store: Store) -> None:
@@ -81,9 +81,9 @@ def test_what_is_changed_later_changes_its_keys(
 
 def test_a_video_that_comes_back_is_another_one(ahead: Store) -> None:
     before, out = stamp(ahead), ahead.home.root / "party.zip"
-    export(ahead, PARTY, out)
-    delete(ahead, PARTY)
-    with open_parcel(out) as parcel:
+    export_to_file(ahead, PARTY, out)
+    delete_video_rows(ahead, PARTY)
+    with open_export(out) as parcel:
         import_video(ahead, parcel, parcel.contents(), Quiet())
     assert stamp(ahead).added == before.added
     assert stamp(ahead).lines != before.lines

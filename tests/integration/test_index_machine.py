@@ -25,7 +25,7 @@ from retrieval.index_cache import IndexCache
 from retrieval.video_index import VideoIndex
 from retrieval.view_index import panorama
 from store.database import Store
-from store.queries.clips import ATTEMPTS, mark_clip, view_of
+from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view
 from store.queries.memories import supersede
 from store.tables.schema import ClipRow, MemoryRow
 from tests.support.remembered import CLIP_MS, Said, WordEmbedder, watch
@@ -73,7 +73,7 @@ class Searching(RuleBasedStateMachine):
         video = self.video(second)
         n = self.clips[video]
         row = {"video_id": video, "clip": n, "start_ms": n * CLIP_MS, "end_ms": (n + 1) * CLIP_MS}
-        how = {"state": "failed", "attempts": ATTEMPTS, "gaps": [], "text": ""}
+        how = {"state": "failed", "attempts": MAX_ATTEMPTS, "gaps": [], "text": ""}
         with self.store.begin() as session:
             session.execute(insert(ClipRow), [row | how])
         self.clips[video] += 1
@@ -103,10 +103,10 @@ class Searching(RuleBasedStateMachine):
         video = self.video(second)
         as_of = round(share * self.clips[video] * CLIP_MS)
         with self.store.begin() as session:
-            view = view_of(session, [video], as_of)
+            view = memory_view(session, [video], as_of)
         (scope,) = view.scopes
         held, other = self.kept.lines(scope), IndexCache(self.store, CLIP_MS).lines(scope)
-        with patch.object(index_store, "kept_keys", return_value={}):
+        with patch.object(index_store, "cached_index_keys", return_value={}):
             fresh = IndexCache(self.store, CLIP_MS).lines(scope)
         for index in (held, other):
             self.are_the_same(view, index, fresh, query)

@@ -16,7 +16,7 @@ from domain.errors import MediaError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import Pool
 from flows import ingest_video, reporting
-from flows.clip_memory import ClipLeft
+from flows.clip_memory import ClipFailed
 from flows.ingest_files import FileOutcome, watch_files
 from flows.perception_workers import WorkerPool
 from flows.stream.steps import watch_stream
@@ -27,14 +27,14 @@ from models.slots import Slots
 from models.toolbox import Toolbox
 from perception.perceive_clip import perceive
 from perception.source import video_id
-from services.library_tag import library_id, tag_of
+from services.library_tag import library_id, library_tag_name
 from services.prefect import PrefectServer
-from services.prefect_login import login
+from services.prefect_login import ensure_login
 from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.clips import clips_of
-from store.queries.dump import dump
+from store.queries.dump import dump_video
 from store.queries.videos import list_videos, video_state
 from tests.support.crew import (
     CLIPS,
@@ -74,7 +74,7 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = Home(tmp_path_factory.mktemp("prefect")).make()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PREFECT_API_AUTH_STRING", login(home))
+            patch.setenv("PREFECT_API_AUTH_STRING", ensure_login(home))
             yield f"{PrefectServer(home).start()}/api"
     finally:
         PrefectServer(home).stop()
@@ -85,8 +85,8 @@ def reached(api: str) -> AbstractContextManager[Any]:
     """A client of this process asks this server, with its login."""
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-    login = os.environ["PREFECT_API_AUTH_STRING"]
-    return temporary_settings({PREFECT_API_URL: api, PREFECT_API_AUTH_STRING: login})
+    ensure_login = os.environ["PREFECT_API_AUTH_STRING"]
+    return temporary_settings({PREFECT_API_URL: api, PREFECT_API_AUTH_STRING: ensure_login})
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def run(desk: Workspace, *paths: Path, **options: Any) -> tuple[list[FileOutcome
 def dumped(desk: Workspace, outcome: FileOutcome) -> list[str]:
     assert outcome.watched is not None, outcome.error
     with desk.store.begin() as session:
-        return list(dump(session, outcome.watched.video.id))
+        return list(dump_video(session, outcome.watched.video.id))
 
 
 def eventually(look: Callable[[], object], expected: object) -> bool:
@@ -260,7 +260,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
 
     def never(raw: Any, *args: Any) -> Any:
         if raw.clip.index == 1:
-            raise ClipLeft("it went wrong")
+            raise ClipFailed("it went wrong")
         return perceive(raw, *args)
 
     with monkeypatch.context() as patch:
@@ -299,7 +299,7 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
 
     identifier = video_id(video)
     with reached(prefect), get_client(sync_client=True) as client:
-        ours = [f"video:{identifier}", tag_of(library_id(desk.store))]
+        ours = [f"video:{identifier}", library_tag_name(library_id(desk.store))]
         client.create_flow_run(ingest, tags=ours, state=Running())
     run(desk, video)
     states = sorted(state for state, _message, _tasks in runs_of(prefect, identifier))

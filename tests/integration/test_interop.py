@@ -23,7 +23,7 @@ from retrieval.adapters import as_langchain_tools, as_llama_index
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.queries.trajectories import find_trajectory, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
 
@@ -45,7 +45,7 @@ def retrievers(party: Store) -> Retrievers:
 @pytest.fixture
 def view(party: Store) -> MemoryView:
     with party.begin() as session:
-        return view_of(session, (PARTY,))
+        return memory_view(session, (PARTY,))
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def served(party: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(module, "Toolbox", lambda _profile, _weights: WordToolbox())
     yield make()
     opened = module.runs()
-    opened.asker.close()
+    opened.runner.close()
     opened.store.close()
 
 

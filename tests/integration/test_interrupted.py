@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.media import Video
 from domain.streams import Stream
-from flows.stream.interrupted import settle_streams
-from flows.video_locks import alone
+from flows.stream.interrupted import end_interrupted_streams
+from flows.video_locks import exclusive_lock
 from store.database import Store
 from store.queries.streams import add_stream
 from store.queries.videos import add_video, set_video_state, video_state
@@ -39,21 +39,21 @@ def state(store: Store, video: str) -> str:
 
 
 def test_a_killed_stream_is_ended_and_a_file_is_left_to_go_on(killed: Store) -> None:
-    assert settle_streams(killed) == [DOOR]
+    assert end_interrupted_streams(killed) == [DOOR]
     assert (state(killed, DOOR), state(killed, FILE)) == ("done", "watching")
-    assert settle_streams(killed) == []
+    assert end_interrupted_streams(killed) == []
     with killed.begin() as session:
         set_video_state(session, DOOR, "watching")  # As the same `homer watch` does.
-    assert settle_streams(killed) == [DOOR]
+    assert end_interrupted_streams(killed) == [DOOR]
 
 
 def test_a_stream_that_somebody_watches_goes_on(killed: Store) -> None:
     with claim_video(killed, DOOR) as ours:
         assert ours
-        assert settle_streams(killed) == []
+        assert end_interrupted_streams(killed) == []
     # Where the database was started anew the claim is gone; the lock of this machine is not.
-    with alone(killed.home, DOOR, "door"):
-        assert settle_streams(killed) == []
+    with exclusive_lock(killed.home, DOOR, "door"):
+        assert end_interrupted_streams(killed) == []
     assert state(killed, DOOR) == "watching"
 
 

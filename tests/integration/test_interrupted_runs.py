@@ -14,13 +14,13 @@ from domain.errors import DatabaseError, NotFound
 from domain.ledger import SubtaskDraft
 from graphs.runner import Runner
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.queries.trajectories import (
     add_trajectory,
     find_trajectory,
     is_claimed,
     list_trajectories,
-    stop_broken_off,
+    stop_abandoned,
 )
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.machine import (
@@ -47,7 +47,7 @@ def party(store: Store) -> Store:
 def left_running(store: Store) -> None:
     """As a process leaves it that was killed once its question was on record."""
     with store.begin() as session:
-        add_trajectory(session, GONE, GATE, view_of(session, [PARTY]), "homer", "local")
+        add_trajectory(session, GONE, GATE, memory_view(session, [PARTY]), "homer", "local")
 
 
 def state(store: Store, name: str) -> str:
@@ -71,14 +71,14 @@ def test_what_is_being_searched_goes_on(party: Store) -> None:
             assert (one.state, is_claimed(session, one.id)) == ("running", True)
         assert asker.run(begun, desk).answer is not None
     with party.begin() as session:
-        assert stop_broken_off(session) == 0
+        assert stop_abandoned(session) == 0
 
 
 def test_a_question_that_cannot_begin_leaves_no_claim(party: Store) -> None:
     with Runner(party, WordToolbox()) as asker:
         with pytest.raises(NotFound):
             asker.ask(Question(text="Who?", videos=("f" * 16,)))
-        assert asker._claims._mine == {}
+        assert asker._claims._held_by == {}
 
 
 def crash(store: Store) -> None:

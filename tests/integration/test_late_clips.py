@@ -13,7 +13,7 @@ from domain.view import MemoryView
 from memory.write_clip import remember
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.clips import mark_clip, view_of
+from store.queries.clips import mark_clip, memory_view
 from store.queries.videos import FAILED, set_video_state
 from tests.support.memory import (
     SETTINGS,
@@ -45,7 +45,7 @@ def watch(store: Store, clip: int) -> None:
 
 def now(store: Store) -> MemoryView:
     with store.begin() as session:
-        return view_of(session, [VIDEO])
+        return memory_view(session, [VIDEO])
 
 
 @pytest.fixture

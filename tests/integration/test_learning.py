@@ -7,7 +7,7 @@ import pytest
 from domain.asking import Mode
 from domain.errors import NotFound
 from domain.skills import JudgedTrajectory, Tone
-from flows.learning import learn_all, skill_writer
+from flows.learning import learn_in_batches, skill_writer
 from flows.workspace import Workspace
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
@@ -16,7 +16,7 @@ from skills.learn import BATCH, LearningResult, judge, learn
 from skills.library import find_skill, list_skills
 from skills.writer import LocalSkillWriter
 from store.database import Store
-from store.queries.learning import made_of
+from store.queries.learning import source_trajectories
 from tests.support.judged import answered
 from tests.support.machine import watched
 from tests.support.openai_server import OpenAIServer
@@ -48,7 +48,7 @@ def test_the_eighth_observation_makes_a_skill_and_no_sooner(library: Store) -> N
     assert skill.policy.modes == (Mode.VIDEO,)
     assert set(skill.triggers) == {"opens", "gate"}
     with library.begin() as session:
-        assert made_of(session, skill.name) == [f"w{n}" for n in range(8)]
+        assert source_trajectories(session, skill.name) == [f"w{n}" for n in range(8)]
 
 
 def test_exactly_the_planted_patterns_become_skills(library: Store) -> None:
@@ -155,7 +155,7 @@ def test_a_model_words_the_advice_and_its_call_is_recorded(library: Store) -> No
     for n in range(8):
         answered(library, f"w{n}", "who", right=True, rounds=1, text="Who <b>opens</b> it?")
     with OpenAIServer([GOOD]) as server:
-        (batch,) = list(learn_all(llm_desk(library, server)))
+        (batch,) = list(learn_in_batches(llm_desk(library, server)))
         (sent,) = server.texts()
     (skill,) = batch.written
     assert skill.instructions == tuple(GOOD["instructions"])
@@ -179,6 +179,6 @@ def test_a_model_that_cannot_be_reached_loses_nothing(library: Store) -> None:
     for n in range(8):
         answered(library, f"w{n}", "who", right=True, rounds=1)
     with OpenAIServer([{"instructions": []}]) as server:
-        (batch,) = list(learn_all(llm_desk(library, server)))
+        (batch,) = list(learn_in_batches(llm_desk(library, server)))
     assert "does not fit" in batch.refused[0]
     assert [one.name for one in learned(library).written] == ["search-win-who"]

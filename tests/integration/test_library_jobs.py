@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.audit import acting
+from domain.audit import acting_user
 from domain.errors import InputError
 from domain.media import ClipState, Video
 from flows.jobs import Job, Jobs
-from flows.uploads import keep_upload
-from flows.video_locks import alone
+from flows.uploads import store_upload
+from flows.video_locks import exclusive_lock
 from services.job_status import JobState
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -158,16 +158,16 @@ def test_how_a_job_ended_is_told_by_its_exit_code(
 def test_a_job_acts_for_whoever_began_it_and_tells_no_process_of_its_own(
     shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asks = "import os; from store.queries.audit import actor"
-    tells = "print(actor(), 'HOMER_ACTING' in os.environ)"
+    asks = "import os; from store.queries.audit import acting_name"
+    tells = "print(acting_name(), 'HOMER_ACTING' in os.environ)"
     pretend(monkeypatch, f"{asks}; import cli.main as m; m.app = lambda **_told: {tells}; m.main()")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("LOGNAME", "bob")
     jobs = Jobs(shelf.home)
     for who, told in (("ann@example.org\0", "ann@example.org\ufffd False"), (None, "bob False")):
-        token = acting.set(who)
+        token = acting_user.set(who)
         jobs.start([film])
-        acting.reset(token)
+        acting_user.reset(token)
         wait_until(lambda: not only(jobs).running)
         assert told in "\n".join(only(jobs).said)
 
@@ -252,7 +252,7 @@ def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) 
     with shelf.begin() as session:
         set_video_state(session, VIDEO, WATCHING)
     assert "paused" in words(open_page("library"))
-    with alone(shelf.home, VIDEO, "talk"):
+    with exclusive_lock(shelf.home, VIDEO, "talk"):
         page = open_page("library")
         assert "talk** being watched by another homer process" in words(page)
         assert next(b for b in page.button if b.label == "Delete").disabled
@@ -269,7 +269,7 @@ def test_what_another_process_watches_is_seen_behind_many_that_are_paused(
     with shelf.begin() as session:
         for name in (*(f"{n:016}" for n in range(30)), VIDEO):
             set_video_state(session, name, WATCHING)
-    with alone(shelf.home, VIDEO, "zebra"):
+    with exclusive_lock(shelf.home, VIDEO, "zebra"):
         assert "zebra** being watched by another homer process" in words(open_page("library"))
 
 
@@ -299,7 +299,7 @@ def test_what_will_go_is_told_before_it_goes(shelf: Store, film: Path) -> None:
 
 
 def test_an_upload_that_is_deleted_leaves_no_file(shelf: Store) -> None:
-    path = keep_upload(shelf.home, "../../a talk.mp4", b"not a video")
+    path = store_upload(shelf.home, "../../a talk.mp4", b"not a video")
     assert shelf.home.uploads in path.parents
     add(shelf, path, path.parent.name)
     with shelf.begin() as session:
@@ -314,8 +314,8 @@ def test_an_upload_that_is_deleted_leaves_no_file(shelf: Store) -> None:
 def test_an_upload_that_became_no_video_goes_when_its_job_is_cleared(
     shelf: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = keep_upload(shelf.home, "notes.mp4", b"not a video")
-    known = keep_upload(shelf.home, "talk.mp4", b"a talk")
+    path = store_upload(shelf.home, "notes.mp4", b"not a video")
+    known = store_upload(shelf.home, "talk.mp4", b"a talk")
     add(shelf, known, known.parent.name)
     pretend(monkeypatch, "raise SystemExit(2)")
     jobs = Jobs(shelf.home)
@@ -329,7 +329,7 @@ def test_an_upload_that_became_no_video_goes_when_its_job_is_cleared(
 
 def test_an_upload_stays_for_as_long_as_a_job_may_watch_it(jobs: Jobs) -> None:
     """One of two tabs still has the job on it that was gone on with in the other."""
-    path = keep_upload(jobs._home, "talk.mp4", b"a talk")
+    path = store_upload(jobs._home, "talk.mp4", b"a talk")
     jobs.pause(started(jobs, path).id)
     wait_until(lambda: not only(jobs).running)
     old, page = only(jobs), open_page("library")
@@ -339,7 +339,7 @@ def test_an_upload_stays_for_as_long_as_a_job_may_watch_it(jobs: Jobs) -> None:
     assert only(jobs).id != old.id
     jobs.pause(only(jobs).id)
     wait_until(lambda: not only(jobs).running)
-    assert jobs.unclaimed([str(path)]) == []
+    assert jobs.unclaimed_sources([str(path)]) == []
     press(page.run(), "Clear")
     assert not path.exists()
 

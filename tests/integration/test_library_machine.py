@@ -28,11 +28,11 @@ from memory.graph_check import GraphFault
 from memory.write_clip import remember, weave_due
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.clips import ATTEMPTS, mark_clip, next_clips, view_of
+from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view, next_clips
 from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
-from views.library import check_video, delete, dump_lines, list_library, show_video
+from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
 
 SMALL = Settings(memory=MemorySettings(patch_every=2))
 TOOLS: Any = Tools()
@@ -58,7 +58,7 @@ class Model:
     seen: dict[int, Any] = field(default_factory=dict)
 
     def settled(self, n: int) -> bool:
-        given_up = self.attempts.get(n, 0) >= ATTEMPTS or self.state != WATCHING
+        given_up = self.attempts.get(n, 0) >= MAX_ATTEMPTS or self.state != WATCHING
         failed = self.states.get(n) == ClipState.FAILED
         return self.states.get(n) == ClipState.DONE or (failed and given_up)
 
@@ -75,7 +75,7 @@ class Model:
             n
             for n in range(self.clips)
             if self.states.get(n) is None
-            or (self.states[n] == ClipState.FAILED and self.attempts[n] < ATTEMPTS)
+            or (self.states[n] == ClipState.FAILED and self.attempts[n] < MAX_ATTEMPTS)
         ]
 
     def forget_from(self, n: int) -> None:
@@ -197,7 +197,7 @@ class Library(RuleBasedStateMachine):
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.model)))
-        delete(self.store, name)
+        delete_video_rows(self.store, name)
         del self.model[name]
         with pytest.raises(NotFound):
             show_video(self.store, name)
@@ -212,7 +212,7 @@ class Library(RuleBasedStateMachine):
         for name, known in self.model.items():
             for as_of in (None, 0, 29_999, 30_000, 60_000, 10**9):
                 with self.store.begin() as session:
-                    (scope,) = view_of(session, [name], as_of).scopes
+                    (scope,) = memory_view(session, [name], as_of).scopes
                     left = [one.index for one in next_clips(session, name)]
                 assert scope.last_clip == known.last(as_of)
                 assert left == known.left()
@@ -241,7 +241,7 @@ class Library(RuleBasedStateMachine):
         finally:
             for store in (self.store, self.twin):
                 for entry in list_library(store):
-                    delete(store, entry.id)
+                    delete_video_rows(store, entry.id)
 
 
 def counts(known: Model) -> tuple[int, int, int]:

@@ -27,7 +27,14 @@ from tests.support.memory import (
     said,
     voice,
 )
-from views.library import delete, dump_lines, export, list_library, resolve, show_video
+from views.library import (
+    delete_video_rows,
+    dump_lines,
+    export_to_file,
+    list_library,
+    resolve_video,
+    show_video,
+)
 
 OTHER = "0123456789ffffff"
 JPEG = b"\xff\xd8 a picture"
@@ -100,9 +107,9 @@ def test_names_that_fit_none_or_several_are_refused(store: Store) -> None:
     with pytest.raises(Ambiguous, match=OTHER):
         show_video(store, "0123456789")
     with pytest.raises(NotFound, match="homer videos"):
-        delete(store, "nothing like it")
+        delete_video_rows(store, "nothing like it")
     with store.begin() as session:
-        assert resolve(session, OTHER).id == OTHER
+        assert resolve_video(session, OTHER).id == OTHER
     with pytest.raises(NotFound):
         list(dump_lines(store, "nothing like it"))
 
@@ -110,9 +117,9 @@ def test_names_that_fit_none_or_several_are_refused(store: Store) -> None:
 def test_a_deleted_video_takes_its_pictures_but_no_one_else_s(store: Store) -> None:
     filled(store)
     filled(store, OTHER)
-    assert delete(store, VIDEO) == 0
+    assert delete_video_rows(store, VIDEO) == 0
     assert store.blobs.exists(SHA)
-    assert delete(store, OTHER) == 1
+    assert delete_video_rows(store, OTHER) == 1
     assert not store.blobs.exists(SHA)
     assert list_library(store) == []
 
@@ -120,7 +127,7 @@ def test_a_deleted_video_takes_its_pictures_but_no_one_else_s(store: Store) -> N
 def test_an_export_holds_the_rows_and_the_pictures(store: Store, tmp_path: Path) -> None:
     filled(store)
     out = tmp_path / "out.zip"
-    export(store, VIDEO, out)
+    export_to_file(store, VIDEO, out)
     with zipfile.ZipFile(out) as archive:
         assert archive.read(f"blobs/{SHA}") == JPEG
         assert b"The lamp is on the table." in archive.read("rows.jsonl")
@@ -129,7 +136,7 @@ def test_an_export_holds_the_rows_and_the_pictures(store: Store, tmp_path: Path)
 def test_a_dump_names_no_row_and_no_clock(store: Store) -> None:
     filled(store)
     first = list(dump_lines(store, VIDEO))
-    delete(store, VIDEO)
+    delete_video_rows(store, VIDEO)
     filled(store)
     assert list(dump_lines(store, VIDEO)) == first
     rows = {json.loads(line)["row"] for line in first}

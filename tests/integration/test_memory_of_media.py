@@ -19,10 +19,10 @@ from perception.perceive_clip import perceive
 from perception.source import clips_of, probe, video_id
 from store.database import Store
 from store.queries.videos import add_video
-from views.library import Portrait, show_video
+from views.library import VideoDetails, show_video
 
 
-def watched(store: Store, toolbox: Toolbox, path: Path) -> Portrait:
+def watched(store: Store, toolbox: Toolbox, path: Path) -> VideoDetails:
     settings = toolbox.profile.settings
     writers, info = make_writers(toolbox, toolbox.profile), probe(path)
     video = Video(id=video_id(path), title=path.stem, path=str(path), duration_ms=info.duration_ms)

@@ -13,11 +13,11 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.migrations import HEAD, migrate, move
+from store.migrations import HEAD, migrate, migrate_to
 from store.tables.schema import Base
 from store.urls import parse_url
 from tests.support.library import revisions
-from views.library import delete, dump_lines, list_library
+from views.library import delete_video_rows, dump_lines, list_library
 
 REVISIONS = revisions()
 VIDEOS = ("a" * 16, "b" * 16)
@@ -125,7 +125,7 @@ def test_rows_of_every_released_schema_are_all_there_today(
 ) -> None:
     engine = create_engine(parse_url(bare))
     with engine.begin() as connection:
-        move(connection, revision)
+        migrate_to(connection, revision)
         tables = Filler(connection).fill()
         columns = columns_of(connection, tables)
         before = rows(connection, columns)
@@ -142,7 +142,7 @@ def test_rows_of_every_released_schema_are_all_there_today(
         lines = [json.loads(line) for line in dump_lines(store, VIDEOS[1])]
         assert {"video", "clip", "memory", "edge", "patch"} <= {line["row"] for line in lines}
         for video in VIDEOS:
-            delete(store, video)
+            delete_video_rows(store, video)
         assert list_library(store) == []
 
 
@@ -150,11 +150,11 @@ def test_rows_of_every_released_schema_are_all_there_today(
 def test_rows_that_go_back_a_revision_come_forward_again(bare: str, revision: str) -> None:
     engine = create_engine(parse_url(bare))
     with engine.begin() as connection:
-        move(connection, revision)
+        migrate_to(connection, revision)
         columns = columns_of(connection, Filler(connection).fill())
         before = rows(connection, columns)
-        move(connection, HEAD)
-        move(connection, revision)
+        migrate_to(connection, HEAD)
+        migrate_to(connection, revision)
         assert rows(connection, columns) == before
-        move(connection, HEAD)
+        migrate_to(connection, HEAD)
     engine.dispose()

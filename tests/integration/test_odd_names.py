@@ -11,7 +11,7 @@ import pytest
 from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from domain.media import Video
-from domain.texts import storable
+from domain.texts import make_storable
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.captions import read_captions
@@ -20,13 +20,13 @@ from models.profile import load_profile
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import add_video, find_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
-from views.library import delete, export, list_library, show_video
+from views.library import delete_video_rows, export_to_file, list_library, show_video
 
 TOOLS: Any = Tools()
 LATIN = os.fsdecode(b"caf\xe9")
@@ -60,7 +60,7 @@ def test_captions_from_such_a_file_are_imported_under_any_title(
     video = import_track(store, track, local_writers(), TOOLS, SETTINGS, title=LATIN)
     assert video.title == "caf�"
     assert [line.text for line in show_video(store, LATIN).clips[0].lines] == ["Good morning."]
-    delete(store, LATIN)
+    delete_video_rows(store, LATIN)
     assert list_library(store) == []
 
 
@@ -79,7 +79,7 @@ def test_every_title_finds_its_own_video_by_all_of_it_and_by_its_beginning(
     add(store, "zzz", "b" * 16)
     with store.begin() as session:
         for name in (title, title[: len(title) // 2 + 1], title.upper()):
-            assert find_video(session, name).title == storable(title)
+            assert find_video(session, name).title == make_storable(title)
 
 
 @pytest.mark.parametrize("query", ["a\x00b", "\ud800 soup", LATIN, "", "\n", "<face_1>" * 50])
@@ -87,11 +87,11 @@ def test_every_title_finds_its_own_video_by_all_of_it_and_by_its_beginning(
 def test_any_words_can_be_searched_for(store: Store, mode: Mode, query: str) -> None:
     remember_party(store)
     with store.begin() as session:
-        view = view_of(session, [PARTY])
+        view = memory_view(session, [PARTY])
     tools = WordToolbox()
     found = Retrievers(store, tools, SETTINGS).search(view, mode, query)
     assert all(0 <= one.score <= 1 for one in found.evidence)
-    assert found.query == storable(query)
+    assert found.query == make_storable(query)
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "\ud800", LATIN, "%", "_", "\\", ""])
@@ -106,7 +106,7 @@ def test_an_export_goes_to_a_file_and_never_to_a_folder(store: Store, tmp_path: 
     add(store, "abc")
     for out in (tmp_path, tmp_path / "absent/x.zip", Path(), Path("/"), tmp_path / ".."):
         with pytest.raises(InputError, match=r"cannot be written|is a folder"):
-            export(store, "abc", out)
+            export_to_file(store, "abc", out)
     assert [one.name for one in tmp_path.iterdir()] == ["home"]
-    export(store, "abc", tmp_path / f"{LATIN}.zip")
+    export_to_file(store, "abc", tmp_path / f"{LATIN}.zip")
     assert {one.name for one in tmp_path.iterdir()} == {"home", f"{LATIN}.zip"}

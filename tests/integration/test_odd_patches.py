@@ -25,7 +25,7 @@ from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import patches_of
 from tests.support.memory import SETTINGS, Tools, known_video, local_writers
-from views.library import check_video, delete, dump_lines, show_video
+from views.library import check_video, delete_video_rows, dump_lines, show_video
 
 TOOLS: Any = Tools()
 CLIPS = 12
@@ -188,7 +188,7 @@ def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[st
         assert held | set(shown.pending) == set(range(CLIPS))
         assert weave(store, video, Told(told())) == 0
     finally:
-        delete(store, video)
+        delete_video_rows(store, video)
 
 
 class Counting:

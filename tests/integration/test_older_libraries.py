@@ -32,7 +32,7 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from views.library import check_video, delete, dump_lines, list_library, show_video
+from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
 
 ROOT = Path(__file__).parents[2]
 REVISIONS = sorted(path.name[:4] for path in (ROOT / "alembic" / "versions").glob("0*.py"))
@@ -108,7 +108,7 @@ def test_the_watching_goes_on_as_if_it_had_never_been_upgraded(
             weave_due(store, VIDEO, local_writers(), TOOLS, SETTINGS, final=True)
             assert check_video(store, VIDEO).findings == ()
         assert seen(watched)[-1] == renumbered(seen(fresh)[-1], seen(watched)[-1])
-    assert delete(watched, VIDEO) >= 0
+    assert delete_video_rows(watched, VIDEO) >= 0
     assert list_library(watched) == []
 
 

@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.errors import MachineChanged
-from domain.trajectory import EVENT, VERSION, Ended, Event, QuestionAsked
+from domain.trajectory import EVENT, MACHINE_VERSION, Ended, Event, QuestionAsked
 from graphs.ask import ask
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import add_trajectory, append_events, end_trajectory, events_of
 from tests.integration.test_replay import GATE
 from tests.support.asking import WordToolbox, remember_party
-from views.comparison import compare
-from views.rounds import inspect
+from views.comparison import compare_trajectories
+from views.rounds import inspect_trajectory
 from views.trajectory import load_history
 
 RECORD = Path(__file__).parents[1] / "support" / "records" / "version_1.jsonl"
@@ -58,7 +58,7 @@ def old(party: Store) -> str:
 
 
 def test_it_opens_and_every_search_is_shown_with_its_own_query(party: Store, old: str) -> None:
-    history = inspect(party, old).history
+    history = inspect_trajectory(party, old).history
     assert history.answer is not None
     assert history.answer.option == "B"
     last = history.rounds[-1]
@@ -73,14 +73,14 @@ def test_a_comparison_tells_what_was_done_from_what_concluded(party: Store, old:
     at = max(n for n, event in enumerate(events) if event.kind == "retrieve")
     events[at] = events[at].model_copy(update={"evidence": ()})
     other = keep(party, "00000000000000bb", events)
-    found = compare(load_history(party, old), load_history(party, other))
+    found = compare_trajectories(load_history(party, old), load_history(party, other))
     assert found.action is None
     assert found.evidence is not None
 
 
 def test_running_it_again_says_at_once_that_the_machine_changed(party: Store, old: str) -> None:
     with pytest.raises(
-        MachineChanged, match=f"version 1 of the machine, this is version {VERSION}"
+        MachineChanged, match=f"version 1 of the machine, this is version {MACHINE_VERSION}"
     ):
         replay(party, old)
 
@@ -101,5 +101,5 @@ def test_what_is_recorded_now_has_this_machines_version_and_runs_again(party: St
     with party.begin() as session:
         first = events_of(session, made.trajectory_id)[0]
     assert isinstance(first, QuestionAsked)
-    assert first.version == VERSION
+    assert first.version == MACHINE_VERSION
     assert replay(party, made.trajectory_id).whole

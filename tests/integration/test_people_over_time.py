@@ -26,7 +26,7 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from views.library import delete, show_video
+from views.library import delete_video_rows, show_video
 
 
 def watch(store: Store, video: str, one: Percept) -> ClipState:
@@ -87,7 +87,7 @@ def test_whatever_is_watched_everybody_is_one_character_and_the_past_stays(
     faces = {who for one in scenes for who in one[0]}
     with store.begin() as session:
         assert len(known_identities(session, video, IdentityKind.FACE)) == len(faces)
-    delete(store, video)
+    delete_video_rows(store, video)
 
 
 def everyone_is_one(cast: list[CharacterAt]) -> None:

@@ -12,7 +12,7 @@ from domain.media import ClipState, Percept
 from memory.write_clip import remember
 from people.corrections import history, list_people
 from store.database import Store
-from store.queries.audit import entries
+from store.queries.audit import audit_entries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -40,7 +40,7 @@ from tests.support.pages import (
     words,
 )
 from ui.changes import KEPT
-from views.people_view import same_person, stage
+from views.people_view import likely_same_people, load_people_view
 
 JPEG = b"\xff\xd8 a face"
 SHA = hashlib.sha256(JPEG).hexdigest()
@@ -102,7 +102,7 @@ def test_a_video_that_is_not_there_is_one_message(film: Store) -> None:
 
 
 def test_people_are_shown_with_when_they_appear(film: Store) -> None:
-    shown = stage(film, VIDEO)
+    shown = load_people_view(film, VIDEO)
     first = shown.figures[0]
     assert [span.start_ms for span in first.seen] == [0, 60_000]
     assert [span.start_ms for span in first.heard] == [0, 60_000]
@@ -149,7 +149,7 @@ def test_two_are_merged_and_parted_again(film: Store) -> None:
     submit(page, "Merge")
     assert len(list_people(film, VIDEO)) == before - 1
     assert told(page, "person") == "1"
-    one = stage(film, VIDEO, chosen=1).chosen
+    one = load_people_view(film, VIDEO, chosen=1).chosen
     assert one is not None
     tags = [tag.strip("<>") for tag in one.person.tags]
     next(m for m in page.multiselect if m.label.startswith("Faces")).set_value(tags[-1:])
@@ -170,7 +170,7 @@ def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
     known_video(shelf, 2)
     both = percept(0, faces=(face(0, 1, (0, 3)), face(1, 2, (0, 3))))
     remember(shelf, VIDEO, Perceived(both), local_writers(), Tools(), SETTINGS)
-    numbers = {(one.found.one, one.found.other) for one in same_person(shelf, VIDEO)}
+    numbers = {(one.found.one, one.found.other) for one in likely_same_people(shelf, VIDEO)}
     assert (0, 1) not in numbers
 
 
@@ -178,19 +178,19 @@ def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.Monke
     from people import similar
 
     monkeypatch.setattr(similar, "NEAR", -10.0)
-    pairs = same_person(film, VIDEO)
+    pairs = likely_same_people(film, VIDEO)
     assert pairs
     before = len(list_people(film, VIDEO))
     page = open_page("people", video=VIDEO)
     sign_in(monkeypatch, "ann@example.org")
     press(page, "No")
     assert "are two people" in words(page)
-    assert same_person(film, VIDEO) == pairs[1:]
+    assert likely_same_people(film, VIDEO) == pairs[1:]
     press(page, "Yes, the same")
     assert len(list_people(film, VIDEO)) == before - 1
     press(page, "Take back")
     with film.begin() as session:
-        deeds = {(one.who, str(one.deed)) for one in entries(session, limit=3)}
+        deeds = {(one.who, str(one.deed)) for one in audit_entries(session, limit=3)}
     assert deeds == {("ann@example.org", "changed people")}
 
 
@@ -200,7 +200,7 @@ def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
     from people import similar
 
     monkeypatch.setattr(similar, "NEAR", -10.0)
-    pairs = same_person(film, VIDEO)
+    pairs = likely_same_people(film, VIDEO)
     press(open_page("people", video=VIDEO), "No")
     forget_desk()
     page = open_page("people", video=VIDEO)
@@ -208,7 +208,7 @@ def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
     press(page, "Take back")
     assert "Taken back" in words(page)
     assert len([b for b in page.button if b.label == "No"]) == len(pairs)
-    assert same_person(film, VIDEO) == pairs
+    assert likely_same_people(film, VIDEO) == pairs
 
 
 def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(film: Store) -> None:

@@ -27,7 +27,7 @@ from domain.time import TimeSpan
 from store.database import Store
 from store.queries.identities import add_identities, change_exemplars, exemplars_of
 from store.queries.percepts import add_blobs, add_percept, clip_state, title_of
-from store.queries.records import Record, records
+from store.queries.records import Record, video_records
 from tests.support.memory import VIDEO, clip, direction, known_video, undone
 
 CLIP = 1
@@ -128,7 +128,7 @@ def test_a_percept_comes_out_as_it_went_in(known: Store, seen: Percept) -> None:
             owners |= {(kind, g.number): one.id for g, one in zip(found, made, strict=True)}
             numbers |= {(kind, g.number): one.number for g, one in zip(found, made, strict=True)}
         ids = add_percept(session, VIDEO, seen, owners, {})
-        out = list(records(session, VIDEO))
+        out = list(video_records(session, VIDEO))
     frames = [(k.time_ms, k.shot, k.quality, k.blob) for k in seen.keyframes]
     assert [(r["time_ms"], r["shot"], r["quality"], r["blob"]) for r in rows(out, "keyframe")] == (
         frames
@@ -204,7 +204,7 @@ def test_a_blob_is_noted_once_a_video_and_unknown_clips_have_no_state(known: Sto
     with undone(known) as session:
         for _ in range(2):
             add_blobs(session, VIDEO, {"b" * 64: 2, "a" * 64: 1})
-        out = rows(list(records(session, VIDEO)), "blob")
+        out = rows(list(video_records(session, VIDEO)), "blob")
         assert [(one["sha256"][0], one["size"]) for one in out] == [("a", 1), ("b", 2)]
         assert clip_state(session, VIDEO, 0) == "pending"
         assert clip_state(session, VIDEO, 99) is None

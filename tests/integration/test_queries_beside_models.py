@@ -20,7 +20,7 @@ from domain.people import IdentityStatement
 from store.database import Store
 from store.queries import characters, events
 from store.queries.clips import mark_clip
-from store.queries.identities import add_identities, add_statements, support_for
+from store.queries.identities import add_identities, add_statements, identity_support
 from store.queries.memories import (
     add_memories,
     closest_fact,
@@ -30,7 +30,7 @@ from store.queries.memories import (
     strengthen,
     supersede,
 )
-from store.queries.progress import settled
+from store.queries.progress import clip_states
 from tests.support.memory import VIDEO, direction, known_video, span, undone
 
 CLIPS = 6
@@ -170,8 +170,8 @@ def test_a_stretch_is_told_by_state_with_the_first_that_was_not_tried(
             if letter != "p":
                 state = ClipState.DONE if letter == "d" else ClipState.FAILED
                 mark_clip(session, VIDEO, clip, state)
-        found = settled(session, VIDEO, start, start + length, sorted(also))
-        nothing = settled(session, "f" * 16, 0, 10, ())
+        found = clip_states(session, VIDEO, start, start + length, sorted(also))
+        nothing = clip_states(session, "f" * 16, 0, 10, ())
     wanted = [n for n in range(CLIPS) if start <= n < start + length or n in also]
     assert found.done == tuple(n for n in wanted if states[n] == "d")
     assert found.failed == tuple(n for n in wanted if states[n] == "f")
@@ -322,8 +322,8 @@ def test_support_is_summed_by_face_in_order(known: Store) -> None:
         for face, voice, support in stated:
             one = IdentityStatement(face=face, voice=voice, clip=0, support=support, reason="r")
             add_statements(session, VIDEO, [one], ids)
-        found = support_for(session, [voices[0].id])
-        assert support_for(session, []) == []
+        found = identity_support(session, [voices[0].id])
+        assert identity_support(session, []) == []
     assert [(one.face_number, one.total, one.statements) for one in found] == [
         (0, 0.5, 1),
         (1, 3.5, 2),

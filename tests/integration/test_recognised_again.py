@@ -16,7 +16,7 @@ from memory.import_captions import import_track
 from models.profile import load_profile
 from store.database import Store
 from store.home import Home
-from store.queries.audit import entries
+from store.queries.audit import audit_entries
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
@@ -46,7 +46,7 @@ def test_captions_that_are_imported_under_another_title_are_told_by_their_first(
     (entry,) = list_library(store)
     assert entry.title == "my week"
     with store.begin() as session:
-        added = [(one.deed, one.subject) for one in entries(session)]
+        added = [(one.deed, one.subject) for one in audit_entries(session)]
     assert added == [(Deed.ADDED, entry.id)]
     assert show_video(store, "my week").state == "done"
 
@@ -77,7 +77,7 @@ def test_who_added_a_video_is_on_record_once(
         with open_video(desk, path) as work:
             pass
     with desk.store.begin() as session:
-        (entry,) = entries(session)
+        (entry,) = audit_entries(session)
     assert (entry.who, entry.deed, entry.subject) == ("ann", Deed.ADDED, work.video.id)
 
 

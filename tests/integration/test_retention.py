@@ -21,7 +21,7 @@ from flows.workspace import Workspace
 from models.profile import load_profile
 from perception.jpeg import Blobs
 from store.database import Store
-from store.queries.audit import entries
+from store.queries.audit import audit_entries
 from store.queries.percepts import add_blobs
 from store.tables.schema import (
     BlobRow,
@@ -189,10 +189,12 @@ def test_what_is_still_watched_is_left_alone(shelf: Store) -> None:
 def test_it_is_on_record(shelf: Store) -> None:
     aged(shelf, 31, dry_run=True)
     with shelf.begin() as session:
-        assert entries(session) == []
+        assert audit_entries(session) == []
     aged(shelf, 31)
     with shelf.begin() as session:
-        assert [(one.deed.value, one.subject) for one in entries(session)] == [("retained", VIDEO)]
+        assert [(one.deed.value, one.subject) for one in audit_entries(session)] == [
+            ("retained", VIDEO)
+        ]
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Video
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
-from flows.retry import to_retry
+from flows.retry import clips_to_retry
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.source import video_id
 from store.database import Store
 from store.home import Home
-from store.queries.clips import ATTEMPTS, clips_of, mark_clip
+from store.queries.clips import MAX_ATTEMPTS, clips_of, mark_clip
 from store.queries.videos import FAILED, WATCHING, add_video, set_video_state, video_state
 from tests.support.media import make_video
 from tests.support.memory import clip
@@ -49,12 +49,12 @@ def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyP
 @pytest.fixture
 def broken(desk: Workspace, film: Path) -> str:
     """A film of four clips, of which the second and third failed for good."""
-    (outcome,) = watch_files(desk, [film], Silent(), direct=True)
+    (outcome,) = watch_files(desk, [film], SilentListener(), direct=True)
     assert outcome.watched is not None
     name = outcome.watched.video.id
     with desk.store.begin() as session:
         for index in (1, 2):
-            for _ in range(ATTEMPTS):
+            for _ in range(MAX_ATTEMPTS):
                 mark_clip(session, name, index, ClipState.FAILED, "the model was away")
         set_video_state(session, name, FAILED, "2 clips could not be watched")
     return name
@@ -129,14 +129,14 @@ def test_a_file_that_is_gone_or_another_one_by_now_is_told(
 ) -> None:
     aside = film.rename(film.with_name("aside.mp4"))
     with pytest.raises(InputError, match=r"film\.mp4 any more: put it back"):
-        to_retry(desk.store, broken)
+        clips_to_retry(desk.store, broken)
     make_video(film, seconds=1.0)
     with pytest.raises(InputError, match="is another file by now"):
-        to_retry(desk.store, broken)
-    assert to_retry(desk.store, broken, compare=False).indices == (1, 2)
+        clips_to_retry(desk.store, broken)
+    assert clips_to_retry(desk.store, broken, compare=False).indices == (1, 2)
     aside.replace(film)
     assert video_id(film) == broken
-    assert to_retry(desk.store, broken, [2]).indices == (2,)
+    assert clips_to_retry(desk.store, broken, [2]).indices == (2,)
 
 
 def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> None:
@@ -144,18 +144,18 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
         video = Video(id="a" * 16, title="lecture", path=None, duration_ms=30_000)
         add_video(session, video, [clip(0)], {})
     with pytest.raises(InputError, match="lecture has no file"):
-        to_retry(store, "lecture")
+        clips_to_retry(store, "lecture")
     with pytest.raises(NotFound):
-        to_retry(store, "nothing")
+        clips_to_retry(store, "nothing")
 
 
 def test_a_clip_that_fails_again_says_why_and_is_left(
     desk: Workspace, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.clip_memory import ClipLeft
+    from flows.clip_memory import ClipFailed
 
     def never(*_told: Any) -> None:
-        raise ClipLeft("still away")
+        raise ClipFailed("still away")
 
     monkeypatch.setattr("flows.ingest_video.perceive", never)
     done = homer("retry", "film", "--clip", "1", "--direct")

@@ -20,15 +20,15 @@ from domain.retention import RetainSettings, Tier
 from domain.skills import JudgedTrajectory
 from evals import nightly
 from evals.records import list_runs
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.schedules import fetching, work
-from flows.schedules.backups import FORM, drop_old
-from flows.schedules.fetching import FetchArchive, Known, fetch_all, fetcher
+from flows.schedules.backups import BACKUP_NAME_FORMAT, delete_old_backups
+from flows.schedules.fetching import FetchArchive, FetchedNames, fetch_all, video_fetcher
 from flows.schedules.kinds import BackupOptions, EvaluateOptions, FetchOptions, LearnOptions
 from flows.workspace import Workspace
 from skills.learn import judge
 from store.database import Store
-from store.queries.videos import titles
+from store.queries.videos import video_titles
 from store.restore import check_archive
 from store.tables.schema import EdgeRow, SegmentRow, TakenRow, VideoRow
 from tests.support.asking import WordToolbox, remember_party
@@ -62,12 +62,12 @@ def test_the_latest_back_ups_stay_and_nothing_of_anybody_elses_goes(
         "homer-20310509-030000.homer",
     ]
     assert check_archive(ours[-1], Quiet()).rows("videos") == 0
-    drop_old(folder, 1)
+    delete_old_backups(folder, 1)
     assert len(list(folder.iterdir())) == 3
 
 
 def test_a_back_up_that_fails_removes_none(desk: Workspace, tmp_path: Path) -> None:
-    old = [tmp_path / (DAY - timedelta(days=day)).strftime(FORM) for day in range(3)]
+    old = [tmp_path / (DAY - timedelta(days=day)).strftime(BACKUP_NAME_FORMAT) for day in range(3)]
     for path in old:
         path.write_text("a back-up")
     with pytest.raises(InputError):
@@ -77,7 +77,9 @@ def test_a_back_up_that_fails_removes_none(desk: Workspace, tmp_path: Path) -> N
 
 def test_a_back_up_lies_in_the_data_directory_unless_told(desk: Workspace) -> None:
     work.backup(desk, BackupOptions(), DAY)
-    assert [path.name for path in (desk.home.root / "backups").iterdir()] == [DAY.strftime(FORM)]
+    assert [path.name for path in (desk.home.root / "backups").iterdir()] == [
+        DAY.strftime(BACKUP_NAME_FORMAT)
+    ]
 
 
 def test_the_check_tells_which_video_does_not_hold_together(desk: Workspace) -> None:
@@ -93,7 +95,7 @@ def test_the_check_tells_which_video_does_not_hold_together(desk: Workspace) -> 
     assert not told.ok
     assert "findings; `homer check VIDEO` shows them" in told.text
     with desk.store.begin() as session:
-        known = titles(session)
+        known = video_titles(session)
     assert "secret" not in told.text
     assert any(told.text.startswith(f"{one}: ") for one in known)
 
@@ -127,10 +129,10 @@ def test_nightly_work_stands_back_between_its_steps(
 def test_a_back_up_stands_back_for_so_long_in_all(
     desk: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "LOOKS_EVERY_S", 0.0)
+    monkeypatch.setattr(work, "GIVE_WAY_POLL_S", 0.0)
     waited: list[float] = []
     with desk.store.turns.person():
-        polite = work.Polite(desk, waited.append)
+        polite = work.YieldingProgress(desk, waited.append)
         for _ in range(3):
             polite.step()
     assert sum(waited) == work.PATIENCE_S
@@ -186,9 +188,9 @@ def test_what_is_new_in_a_feed_is_fetched_once(
     (folder / "feed.xml").write_text(feed.format(listed))
     into = tmp_path / "fetched"
 
-    def fetch() -> fetching.Fetched:
+    def fetch() -> fetching.FetchResult:
         urls = [f"{url}/feed.xml", f"{url}/gone.mp4"]
-        return fetch_all(desk.store, urls, into, 10, fetcher())
+        return fetch_all(desk.store, urls, into, 10, video_fetcher())
 
     first = fetch()
     assert [path.read_bytes() for path in first.files] == [talk.read_bytes(), late.read_bytes()]
@@ -197,8 +199,8 @@ def test_what_is_new_in_a_feed_is_fetched_once(
     assert lost.startswith(f"{url}/lost.mp4 cannot be fetched: ")
     assert gone.startswith(f"{url}/gone.mp4 cannot be fetched: ")
     assert "404" in lost
-    assert FetchArchive(desk.store).brought(into.iterdir()) == set(first.files)
-    assert fetch() == fetching.Fetched((), first.faults)
+    assert FetchArchive(desk.store).already_fetched(into.iterdir()) == set(first.files)
+    assert fetch() == fetching.FetchResult((), first.faults)
     first.files[0].unlink()
     assert fetch().files == ()
 
@@ -221,9 +223,9 @@ def test_what_an_earlier_run_fetched_and_did_not_watch_is_watched_in_the_users_f
     (into / "holiday.mp4").write_text("not fetched")
     (into / "talk.mp4").write_text("fetched before the process was killed")
     FetchArchive(desk.store).got(into / "talk.mp4")
-    monkeypatch.setattr(work, "fetcher", lambda: lambda *_: fetching.Fetched())
+    monkeypatch.setattr(work, "video_fetcher", lambda: lambda *_: fetching.FetchResult())
     options = FetchOptions(urls=("https://a.example/1",), right=True, folder=into)
-    told = work.fetch(desk, options, Silent())
+    told = work.fetch(desk, options, SilentListener())
     assert "talk.mp4: not a video" in told.text
     assert "holiday" not in told.text
 
@@ -231,7 +233,7 @@ def test_what_an_earlier_run_fetched_and_did_not_watch_is_watched_in_the_users_f
 def test_fetching_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.extras.find_spec", lambda _name: None)
     with pytest.raises(SetupError, match=r"fetching needs yt-dlp: .*pip install .* yt-dlp"):
-        fetcher()
+        video_fetcher()
 
 
 def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
@@ -241,29 +243,29 @@ def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
     named.write_text("# talks\nhttps://a.example/1\n\n  https://a.example/2\n")
     asked: list[str] = []
 
-    def get(url: str, folder: Path, most: int, known: Known) -> fetching.Fetched:
+    def get(url: str, folder: Path, most: int, known: FetchedNames) -> fetching.FetchResult:
         asked.append(url)
         assert most == 3
         if url in known:
-            return fetching.Fetched()
+            return fetching.FetchResult()
         known.add(url)
         (folder / "bad.mp4").write_text("no video")
-        return fetching.Fetched((folder / "bad.mp4",))
+        return fetching.FetchResult((folder / "bad.mp4",))
 
-    monkeypatch.setattr(work, "fetcher", lambda: get)
+    monkeypatch.setattr(work, "video_fetcher", lambda: get)
     options = FetchOptions(file=named, right=True, most=3, urls=("https://b.example/0",))
-    told = work.fetch(desk, options, Silent())
+    told = work.fetch(desk, options, SilentListener())
     assert asked == ["https://b.example/0", "https://a.example/1", "https://a.example/2"]
     assert not told.ok
     assert told.text.startswith("3 fetched; 0 watched")
     assert "bad.mp4: not a video" in told.text
-    assert work.fetch(desk, options, Silent()) == work.JobReport("0 fetched; nothing new")
+    assert work.fetch(desk, options, SilentListener()) == work.JobReport("0 fetched; nothing new")
 
 
 def test_a_list_that_is_not_there_is_said(desk: Workspace, tmp_path: Path) -> None:
     options = FetchOptions(file=tmp_path / "none.txt", right=True)
     with pytest.raises(InputError, match=r"none\.txt cannot be read"):
-        work.fetch(desk, options, Silent())
+        work.fetch(desk, options, SilentListener())
 
 
 def test_what_was_fetched_is_known_by_digest_only(desk: Workspace) -> None:
@@ -280,7 +282,7 @@ def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
     desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
-    monkeypatch.setattr("evals.run.connect", lambda *_: None)
+    monkeypatch.setattr("evals.run.connect_to_prefect", lambda *_: None)
     options = EvaluateOptions(dataset="houses", folder=tmp_path)
     told = nightly.ask_all(desk, options, DAY.date())
     assert told.ok
@@ -298,7 +300,7 @@ def test_nothing_more_is_asked_once_the_money_is_spent(
     desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
-    monkeypatch.setattr("evals.run.connect", lambda *_: None)
+    monkeypatch.setattr("evals.run.connect_to_prefect", lambda *_: None)
     options = EvaluateOptions(dataset="houses", folder=tmp_path, max_cost=0.0)
     told = nightly.ask_all(desk, options, DAY.date())
     assert not told.ok
@@ -312,10 +314,10 @@ def test_a_state_tells_what_a_job_found() -> None:
         raise InputError("the folder is gone")
 
     well, ill = work.JobReport("all well"), work.JobReport("2 findings", ok=False)
-    states = [runs.as_state(lambda told=told: told) for told in (well, ill)]  # type: ignore[misc]
+    states = [runs.run_as_state(lambda told=told: told) for told in (well, ill)]  # type: ignore[misc]
     assert [(state.name, state.message) for state in states] == [
         ("Completed", "all well"),
         ("Failed", "2 findings"),
     ]
-    state = runs.as_state(fails)
+    state = runs.run_as_state(fails)
     assert (state.name, state.message) == ("Failed", "the folder is gone")

@@ -17,12 +17,12 @@ from uuid import UUID
 import pytest
 
 from domain.errors import InputError, NotFound, SetupError
-from flows.reporting import reporting
-from flows.schedules.api import open_book
-from flows.schedules.declared import declared
-from flows.schedules.deployments import Deployments, ScheduleEntry
-from flows.schedules.kinds import planned
-from services.library_tag import pool_of, tag_of
+from flows.reporting import report_to_prefect
+from flows.schedules.api import open_schedules
+from flows.schedules.declared import declared_schedules
+from flows.schedules.deployments import ScheduleDeployments, ScheduleEntry
+from flows.schedules.kinds import parse_schedule
+from services.library_tag import library_tag_name, work_pool_name
 from services.prefect import PrefectServer
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -53,15 +53,15 @@ def config(place: Home) -> Iterator[Path]:
 
 
 @pytest.fixture
-def book(place: Home, api: str) -> Iterator[Deployments]:
+def book(place: Home, api: str) -> Iterator[ScheduleDeployments]:
     """The schedules as they are at first."""
-    with open_book(place, api) as found:
+    with open_schedules(place, api) as found:
         yield found
         for one in found.entries():
             found._client.delete_deployment(found._named(one.name).id)
 
 
-def entry(book: Deployments, name: str) -> ScheduleEntry:
+def entry(book: ScheduleDeployments, name: str) -> ScheduleEntry:
     return book.entry(name)
 
 
@@ -73,7 +73,7 @@ def eventually(look: Callable[[], Any], good: Callable[[Any], bool], seconds: fl
     return found
 
 
-def test_at_first_only_the_check_is_on(book: Deployments) -> None:
+def test_at_first_only_the_check_is_on(book: ScheduleDeployments) -> None:
     assert {one.name: one.on for one in book.entries()} == {
         "backup": False,
         "check": True,
@@ -82,45 +82,47 @@ def test_at_first_only_the_check_is_on(book: Deployments) -> None:
     }
 
 
-def test_a_schedule_is_changed_paused_and_taken_away(book: Deployments) -> None:
+def test_a_schedule_is_changed_paused_and_taken_away(book: ScheduleDeployments) -> None:
     folder = {"folder": "/videos", "when": "every 5 minutes"}
-    book.put(planned("watch", folder))
+    book.put(parse_schedule("watch", folder))
     first = entry(book, "watch")
     assert (first.when, first.on, first.options["folder"]) == ("every 5 minutes", True, "/videos")
     book.pause("watch")
     assert not entry(book, "watch").on
     book.resume("watch")
-    book.put(planned("watch", {**folder, "when": "daily 02:30", "stable_s": 60}))
+    book.put(parse_schedule("watch", {**folder, "when": "daily 02:30", "stable_s": 60}))
     changed = entry(book, "watch")
     assert (changed.when, changed.on, changed.options["stable_s"]) == ("daily 02:30", True, 60)
-    book.put(planned("watch", {"kind": "check"}))
+    book.put(parse_schedule("watch", {"kind": "check"}))
     assert entry(book, "watch").kind == "check"
     book.remove("watch")
     with pytest.raises(NotFound, match="there are: backup, check, learn"):
         book.pause("watch")
 
 
-def test_what_is_always_there_can_only_be_paused(book: Deployments) -> None:
+def test_what_is_always_there_can_only_be_paused(book: ScheduleDeployments) -> None:
     with pytest.raises(InputError, match="homer schedule pause check"):
         book.remove("check")
 
 
-def test_a_cron_line_that_says_no_time_changes_nothing(book: Deployments) -> None:
+def test_a_cron_line_that_says_no_time_changes_nothing(book: ScheduleDeployments) -> None:
     with pytest.raises(InputError, match="is no cron line"):
-        book.put(planned("backup", {"when": "61 * * * *"}))
+        book.put(parse_schedule("backup", {"when": "61 * * * *"}))
     assert entry(book, "backup").when == "daily 03:00"
 
 
-def test_the_file_says_what_people_do_not_change_later(book: Deployments, config: Path) -> None:
+def test_the_file_says_what_people_do_not_change_later(
+    book: ScheduleDeployments, config: Path
+) -> None:
     def begin(text: str) -> None:
         config.write_text(text)
-        book.begin(declared(config))
+        book.begin(declared_schedules(config))
 
     begin("[schedules.backup]\nkeep = 3\n[schedules.late]\nkind = 'check'\n")
     assert entry(book, "backup").options == {"keep": 3}
     assert entry(book, "late").declared
     book.pause("backup")
-    book.put(planned("late", {"kind": "check", "when": "every 2 hours"}))
+    book.put(parse_schedule("late", {"kind": "check", "when": "every 2 hours"}))
     begin("# the same\n[schedules.late]\nkind = 'check'\n[schedules.backup]\nkeep = 3\n")
     assert not entry(book, "backup").on
     assert entry(book, "late").when == "every 2 hours"
@@ -134,9 +136,9 @@ def test_the_file_says_what_people_do_not_change_later(book: Deployments, config
 
 
 def test_prefects_scheduler_plans_runs_and_missed_ones_are_made_up_for_once(
-    book: Deployments, place: Home, api: str
+    book: ScheduleDeployments, place: Home, api: str
 ) -> None:
-    book.put(planned("check", {"when": "every 10 seconds"}))
+    book.put(parse_schedule("check", {"when": "every 10 seconds"}))
     soon = eventually(lambda: entry(book, "check").next, bool)
     assert soon < datetime.now(UTC) + timedelta(seconds=15)
     later = datetime.now(UTC) + timedelta(minutes=3)
@@ -145,17 +147,17 @@ def test_prefects_scheduler_plans_runs_and_missed_ones_are_made_up_for_once(
 
 
 def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
-    book: Deployments, place: Home, api: str
+    book: ScheduleDeployments, place: Home, api: str
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Pending, Running
 
     from flows.learn import learn
-    from services.stale_runs import BEGINS_WITHIN, WHERE, mark_gone
+    from services.stale_runs import BEGINS_WITHIN, WHERE, mark_dead_runs
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    with reporting(place, api), get_client(sync_client=True) as client:
+    with report_to_prefect(place, api), get_client(sync_client=True) as client:
         here = HostIdentity.here()
 
         def run_in(pid: int, where: HostIdentity | None = here) -> UUID:
@@ -171,12 +173,12 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
         waiting: dict[str, Any] = {"parameters": {"batch": 1}, "state": Pending()}
         waits = client.create_flow_run(learn, work_pool_name=book.pool, **waiting).id
         client.create_flow_run(learn, **waiting)
-        assert mark_gone(OTHER, datetime.now(UTC) + BEGINS_WITHIN * 2) == [gone]
-        assert mark_gone(book.library) == []
+        assert mark_dead_runs(OTHER, datetime.now(UTC) + BEGINS_WITHIN * 2) == [gone]
+        assert mark_dead_runs(book.library) == []
         state = client.read_flow_run(gone).state
         assert state is not None
         assert (state.name, state.message) == ("Crashed", "its process is gone")
-        assert mark_gone(book.library, datetime.now(UTC) + BEGINS_WITHIN * 2) == [waits]
+        assert mark_dead_runs(book.library, datetime.now(UTC) + BEGINS_WITHIN * 2) == [waits]
         assert {client.read_flow_run(one).state_name for one in runs_on} == {"Running"}
         for one in runs_on:
             client.delete_flow_run(one)
@@ -211,26 +213,28 @@ def test_the_commands_list_set_and_pause(place: Home, monkeypatch: pytest.Monkey
 def test_a_server_that_is_away_is_told_in_one_line(place: Home) -> None:
     with (
         pytest.raises(SetupError, match="Prefect's server cannot be reached"),
-        open_book(place, "http://127.0.0.1:9/api") as book,
+        open_schedules(place, "http://127.0.0.1:9/api") as book,
     ):
         book.entries()
 
 
-def test_the_pool_is_made_once(book: Deployments) -> None:
+def test_the_pool_is_made_once(book: ScheduleDeployments) -> None:
     book.begin({})
     assert book._client.read_work_pool(book.pool).concurrency_limit == 2
 
 
-def test_two_libraries_at_one_server_have_each_their_own_schedules(book: Deployments) -> None:
-    other = Deployments(book._client, OTHER)
-    other.begin({"watch": planned("watch", {"folder": "/theirs", "when": "every hour"})})
-    book.put(planned("watch", {"folder": "/ours", "when": "every 5 minutes"}))
+def test_two_libraries_at_one_server_have_each_their_own_schedules(
+    book: ScheduleDeployments,
+) -> None:
+    other = ScheduleDeployments(book._client, OTHER)
+    other.begin({"watch": parse_schedule("watch", {"folder": "/theirs", "when": "every hour"})})
+    book.put(parse_schedule("watch", {"folder": "/ours", "when": "every 5 minutes"}))
     other.pause("check")
     assert entry(book, "check").on
     assert entry(book, "watch").options["folder"] == "/ours"
     assert entry(other, "watch").options["folder"] == "/theirs"
     mine, theirs = (one._client.read_flow_run(UUID(one.run("watch"))) for one in (book, other))
-    assert (mine.work_pool_name, theirs.work_pool_name) == (book.pool, pool_of(OTHER))
+    assert (mine.work_pool_name, theirs.work_pool_name) == (book.pool, work_pool_name(OTHER))
     book.remove("watch")
     book.begin({})
     assert [one.name for one in other.entries()] == ["backup", "check", "learn", "retain", "watch"]
@@ -240,21 +244,21 @@ def test_two_libraries_at_one_server_have_each_their_own_schedules(book: Deploym
 
 
 def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
-    book: Deployments, place: Home, api: str
+    book: ScheduleDeployments, place: Home, api: str
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
     from flows.learn import learn
-    from services.stale_runs import mark_killed
+    from services.stale_runs import mark_killed_runs
 
-    with reporting(place, api), get_client(sync_client=True) as client:
+    with report_to_prefect(place, api), get_client(sync_client=True) as client:
         told: dict[str, Any] = {"parameters": {"batch": 1}, "state": Running()}
         ours, theirs = (
-            client.create_flow_run(learn, tags=["video:a", tag_of(one)], **told).id
+            client.create_flow_run(learn, tags=["video:a", library_tag_name(one)], **told).id
             for one in (book.library, OTHER)
         )
-        mark_killed(book.library, "video:a")
+        mark_killed_runs(book.library, "video:a")
         states = [client.read_flow_run(one).state_name for one in (ours, theirs)]
         assert states == ["Crashed", "Running"]
         client.delete_flow_run(theirs)

@@ -18,7 +18,7 @@ from retrieval.citations import cite
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.search import mentions
+from store.queries.search import memories_mentioning
 from store.queries.videos import delete_video
 from store.tables.schema import CharacterMemberRow, CharacterRow
 from tests.support.remembered import (
@@ -232,12 +232,12 @@ def test_what_mentions_a_person_is_looked_up_once_until_there_is_more(
 
     def noted(connection: Connection, scope: Scope, tags: tuple[str, ...]) -> set[int]:
         asked.append(tags)
-        return mentions(connection, scope, tags)
+        return memories_mentioning(connection, scope, tags)
 
     def what_ada_does(last_clip: int) -> list[str]:
         return sorted(texts(retrievers.search(seen(last_clip), Mode.VIDEO, "what does Ada do")))
 
-    monkeypatch.setattr("retrieval.retrievers.mentions", noted)
+    monkeypatch.setattr("retrieval.retrievers.memories_mentioning", noted)
     watch(store, V, [[Said("<face_0> sings", source="seen", who=("<face_0>",)), Said("It rains")]])
     name(store, V, 0, "Ada", "<face_0>")
     assert what_ada_does(0) == what_ada_does(0) == ["Ada sings"]

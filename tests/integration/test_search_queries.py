@@ -16,18 +16,18 @@ from retrieval.index_cache import IndexCache
 from retrieval.retrievers import Retrievers
 from retrieval.view_index import panorama
 from store.database import Store
-from store.queries.forget import touch
-from store.queries.on_clips import box_of, frame_vectors, objects_on, on_clips
+from store.queries.forget import mark_rewritten
+from store.queries.on_clips import frame_vectors, objects_on, on_clips, stored_box
 from store.queries.search import (
     cells_between,
     cited_frames,
     cited_memories,
     cited_segments,
-    edges_at,
+    edges_of_segment,
     lines_between,
-    mentions,
-    revisions,
-    superseded,
+    memories_mentioning,
+    segment_revisions,
+    superseded_memories,
 )
 from store.queries.stamps import stamps
 from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
@@ -114,10 +114,10 @@ def test_lines_of_which_none_has_a_vector(watched: Store) -> None:
 def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
     with watched.begin() as session:
         assert lines_between(session, V, 5, 9).rows == []
-        assert len(revisions(session, V).rows) == 0
+        assert len(segment_revisions(session, V).rows) == 0
         assert stamps(session, {V: 3})[V].events[2:] == (0, 0, 0)
         assert people_in(session, scope(3)) == []
-        assert edges_at(session, scope(3), 1) == []
+        assert edges_of_segment(session, scope(3), 1) == []
         assert on_clips(session, scope(3), []) == ([], [], [], [])
         with pytest.raises(NotFound, match="homer videos"):
             stamps(session, {"0" * 16: 0})
@@ -132,18 +132,18 @@ def test_cells_are_the_clips_in_order(watched: Store) -> None:
 def test_superseded_lines_are_named_with_their_clip(watched: Store) -> None:
     with watched.begin() as session:
         first = lines_between(session, V, -1, 0).rows[0].id
-        assert superseded(session, V) == {first: 2}
-        assert superseded(session, W) == {}
+        assert superseded_memories(session, V) == {first: 2}
+        assert superseded_memories(session, W) == {}
 
 
 def test_mentions_are_found_by_tag_within_scope_and_clips(watched: Store) -> None:
     with watched.begin() as session:
         meeting = lines_between(session, V, 2, 3).rows[0].id
-        assert mentions(session, scope(3), ["<face_1>"]) == {meeting}
-        assert mentions(session, scope(3), ["<face_1>", "<face_0>"]) == {meeting}
-        assert mentions(session, scope(2), ["<face_1>"]) == set()
-        assert mentions(session, scope(3), ["<voice_1>"]) == set()
-        assert mentions(session, scope(3, W), ["<face_1>"]) == set()
+        assert memories_mentioning(session, scope(3), ["<face_1>"]) == {meeting}
+        assert memories_mentioning(session, scope(3), ["<face_1>", "<face_0>"]) == {meeting}
+        assert memories_mentioning(session, scope(2), ["<face_1>"]) == set()
+        assert memories_mentioning(session, scope(3), ["<voice_1>"]) == set()
+        assert memories_mentioning(session, scope(3, W), ["<face_1>"]) == set()
 
 
 def test_people_are_known_as_of_a_clip(watched: Store) -> None:
@@ -169,11 +169,11 @@ def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -
     with watched.begin() as session:
         session.execute(update(EdgeRow).where(EdgeRow.relation == "before").values(to_clip=3))
         session.execute(update(EdgeRow).values(evidence=[0, 3]))
-        assert [e.relation for e in edges_at(session, scope(2), ids[0])] == ["before"]
-        assert edges_at(session, scope(2), ids[0])[0].evidence == (0,)
-        assert [e.relation for e in edges_at(session, scope(3), ids[0])] == ["causes"]
-        assert [e.relation for e in edges_at(session, scope(3), ids[2])] == ["causes"]
-        assert edges_at(session, scope(0), ids[0]) == []
+        assert [e.relation for e in edges_of_segment(session, scope(2), ids[0])] == ["before"]
+        assert edges_of_segment(session, scope(2), ids[0])[0].evidence == (0,)
+        assert [e.relation for e in edges_of_segment(session, scope(3), ids[0])] == ["causes"]
+        assert [e.relation for e in edges_of_segment(session, scope(3), ids[2])] == ["causes"]
+        assert edges_of_segment(session, scope(0), ids[0]) == []
 
 
 def test_revisions_change_the_stamp(watched: Store) -> None:
@@ -181,7 +181,7 @@ def test_revisions_change_the_stamp(watched: Store) -> None:
         before = stamps(session, {V: 3})[V].events[1:]
     weave(watched, V, [Event(0, "one", "a", (0,), 1, until=3), Event(0, "one", "b", (0, 2), 3)])
     with watched.begin() as session:
-        found = revisions(session, V)
+        found = segment_revisions(session, V)
         assert [(r.revision, r.summary, r.to_clip) for r in found.rows] == [
             (0, "a", 3),
             (1, "b", None),
@@ -208,7 +208,7 @@ def test_frames_with_what_is_on_them(watched: Store) -> None:
             (61_000, "dog"),
         ]
         assert found.objects == objects_on(session, scope(3), clips)
-        assert (found.objects[0].score, found.objects[0].box) == (0.8, box_of([1, 0, 3, 2]))
+        assert (found.objects[0].score, found.objects[0].box) == (0.8, stored_box([1, 0, 3, 2]))
         assert found.frames[0].description is None
         session.execute(update(KeyframeRow).values(description="a tent", quality=0.1 + 0.2))
         told = on_clips(session, scope(3), clips).frames[0]
@@ -286,7 +286,7 @@ def test_segments_are_read_anew_when_they_change(watched: Store) -> None:
 def test_nothing_is_asked_of_a_view_until_something_is_written(watched: Store) -> None:
     cache, scopes = IndexCache(watched, CLIP_MS), [scope(3)]
     with watched.begin() as writing:
-        touch(writing, V)
+        mark_rewritten(writing, V)
         first = cache.look(scopes)
         assert cache.look(scopes) is first
         assert cache.look([scope(1)]).indexes == first.indexes

@@ -28,7 +28,7 @@ from tests.support.asking import PARTY, remember_party
 from tests.support.library import Quiet
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import Answer, OpenAIServer
-from views.library import export
+from views.library import export_to_file
 
 pytestmark = pytest.mark.usefixtures("tampered")
 
@@ -75,7 +75,7 @@ def told_back(status: int) -> Any:
 
 def search(store: Store, folder: Path, *more: str) -> set[str]:
     """Where any of it is: rows, files of the data directory, an export, a back-up, ``more``."""
-    export(store, PARTY, folder / "party.zip")
+    export_to_file(store, PARTY, folder / "party.zip")
     back_up(store, folder / "all.homer", Quiet())
     held = {"rows": "\n".join(row for _, row in everything(store)), "said": "\n".join(more)}
     for path in store.home.root.rglob("*"):

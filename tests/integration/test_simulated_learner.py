@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from domain.choices import Protocol
-from domain.evaluation import WITH, WITHOUT, QuestionPart
+from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
 from domain.skills import Signal
 from evals.records import run_report, run_rows
 from evals.tables import AnsweredQuestion, RunReport
@@ -17,7 +17,7 @@ from skills.learn import PROMOTED_AT
 from skills.library import list_skills
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.evaluations import batches
+from store.queries.evaluations import learned_batches
 from tests.support.evaluating import evaluate
 from tests.support.simulated import HARMFUL, HELPFUL, SimulatedAsker, comes_right, world
 
@@ -58,7 +58,9 @@ def signalled(row: AnsweredQuestion) -> list[tuple[str, Signal]]:
 def test_exactly_the_patterns_that_recur_eight_times_are_skills(
     learned: Store, rows: list[AnsweredQuestion]
 ) -> None:
-    seen = Counter(one for row in of(rows, WITH, QuestionPart.LEARN) for one in signalled(row))
+    seen = Counter(
+        one for row in of(rows, WITH_SKILLS, QuestionPart.LEARN) for one in signalled(row)
+    )
     recurring = {
         f"{signal}-{kind}".replace("_", "-")
         for (kind, signal), count in seen.items()
@@ -72,22 +74,22 @@ def test_exactly_the_patterns_that_recur_eight_times_are_skills(
 def test_a_skill_is_given_to_questions_like_its_own_and_nowhere_else(
     rows: list[AnsweredQuestion],
 ) -> None:
-    for row in of(rows, WITH, QuestionPart.TEST):
+    for row in of(rows, WITH_SKILLS, QuestionPart.TEST):
         assert (HELPFUL in row.skills) == (row.types == ("order",)), row.question
         assert all(name.endswith(row.types[0]) for name in row.skills), row.question
-    assert not any(row.skills for row in of(rows, WITHOUT, QuestionPart.TEST))
+    assert not any(row.skills for row in of(rows, WITHOUT_SKILLS, QuestionPart.TEST))
 
 
 def test_what_hurts_is_banned_by_the_batch_that_shows_it(
     learned: Store, rows: list[AnsweredQuestion], report: RunReport
 ) -> None:
     with learned.begin() as session:
-        shelves = batches(session, "run")
+        shelves = learned_batches(session, "run")
     assert HARMFUL in shelves[0]["in_use"]
     used = [row for row in rows if row.batch == 1 and HARMFUL in row.skills]
     assert len(used) >= 5
     assert HARMFUL in shelves[1]["banned"]
-    assert not any(HARMFUL in row.skills for row in of(rows, WITH, QuestionPart.TEST))
+    assert not any(HARMFUL in row.skills for row in of(rows, WITH_SKILLS, QuestionPart.TEST))
     uses = {one.name: one for one in report.skills}
     assert (uses[HARMFUL].since, uses[HARMFUL].banned_after) == (0, 1)
     assert (uses[HELPFUL].since, uses[HELPFUL].banned_after) == (0, None)
@@ -96,7 +98,7 @@ def test_what_hurts_is_banned_by_the_batch_that_shows_it(
 def test_held_out_accuracy_rises_by_the_planted_effect_and_by_nothing_else(
     rows: list[AnsweredQuestion], report: RunReport
 ) -> None:
-    tested = of(rows, WITHOUT, QuestionPart.TEST)
+    tested = of(rows, WITHOUT_SKILLS, QuestionPart.TEST)
     gained = [
         comes_right(row.types[0], row.question, {HELPFUL})
         and not comes_right(row.types[0], row.question, set())
@@ -137,12 +139,12 @@ def test_online_it_gets_better_as_it_goes_on(
     monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
     evaluate(store, world(tmp_path, videos=5), protocol=Protocol.ONLINE)
     curve = {(p.arm, p.batch): p for p in run_report(store, "run").curve}
-    first, last = curve[WITH, 0], curve[WITH, 3]
-    assert first.right == curve[WITHOUT, 0].right
+    first, last = curve[WITH_SKILLS, 0], curve[WITH_SKILLS, 3]
+    assert first.right == curve[WITHOUT_SKILLS, 0].right
     assert (first.given, first.in_use) == (0, 0)
     assert last.given > 0
     assert last.in_use > 0
     assert last.right is not None
-    without = curve[WITHOUT, 3].right
+    without = curve[WITHOUT_SKILLS, 3].right
     assert without is not None
     assert last.right.value > without.value

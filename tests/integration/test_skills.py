@@ -15,9 +15,9 @@ from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, SkillsRo
 from graphs.ask import ask
 from graphs.replay import replay
 from skills.files import read_skills, write_skills
-from skills.library import find_skill, given_to, list_skills, put_in, set_banned
+from skills.library import find_skill, list_skills, set_banned, store_skills, trajectories_given
 from store.database import Store
-from store.queries.skills import versions
+from store.queries.skills import skill_versions
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient, purpose_of
@@ -45,20 +45,20 @@ def asked(store: Store, toolbox: Any, question: Question = GATE) -> tuple[str, l
 
 def test_a_changed_skill_is_a_new_version_and_the_old_one_stays(store: Store) -> None:
     first, other = a_skill(), a_skill("other")
-    assert put_in(store, [first, other]) == [first, other]
-    assert put_in(store, [first]) == []
+    assert store_skills(store, [first, other]) == [first, other]
+    assert store_skills(store, [first]) == []
     changed = a_skill(instructions=("Compare the times.",))
-    (second,) = put_in(store, [changed])
+    (second,) = store_skills(store, [changed])
     assert second == changed.model_copy(update={"version": 2})
     assert [one.skill.name for one in list_skills(store)] == ["order-of-events", "other"]
     assert find_skill(store, "order-of-events").skill == second
     with store.begin() as session:
-        assert versions(session, "order-of-events") == [first, second]
+        assert skill_versions(session, "order-of-events") == [first, second]
 
 
 def test_of_skills_that_do_not_all_pass_none_is_kept(party: Store) -> None:
     with pytest.raises(InputError, match=r"bad: .*syntax.*; worse: .*'Ann' is somebody"):
-        put_in(
+        store_skills(
             party,
             [
                 a_skill(),
@@ -70,9 +70,9 @@ def test_of_skills_that_do_not_all_pass_none_is_kept(party: Store) -> None:
 
 
 def test_a_ban_holds_for_later_versions_too_until_it_is_lifted(store: Store) -> None:
-    put_in(store, [a_skill()])
+    store_skills(store, [a_skill()])
     set_banned(store, "order-of-events", banned=True)
-    put_in(store, [a_skill(instructions=("Compare.",))])
+    store_skills(store, [a_skill(instructions=("Compare.",))])
     assert find_skill(store, "order-of-events").banned
     set_banned(store, "order-of-events", banned=False)
     assert not find_skill(store, "order-of-events").banned
@@ -81,19 +81,21 @@ def test_a_ban_holds_for_later_versions_too_until_it_is_lifted(store: Store) -> 
 
 
 def test_a_question_is_given_the_skills_that_are_like_it(party: Store) -> None:
-    put_in(party, [a_skill("gates", **LIKE_IT), a_skill("cups", description="cups and plates")])
+    store_skills(
+        party, [a_skill("gates", **LIKE_IT), a_skill("cups", description="cups and plates")]
+    )
     name, events = asked(party, WordToolbox())
     (given,) = of(events, SkillsRouted)
     assert [one.name for one in given.skills] == ["gates"]
     assert events.index(given) < events.index(of(events, Planned)[0])
     assert find_skill(party, "gates").uses == 1
     assert find_skill(party, "cups").uses == 0
-    assert given_to(party, "gates", 5) == [name]
+    assert trajectories_given(party, "gates", 5) == [name]
     assert replay(party, name).whole
 
 
 def test_a_banned_skill_is_given_to_nobody(party: Store) -> None:
-    put_in(party, [a_skill("gates", **LIKE_IT)])
+    store_skills(party, [a_skill("gates", **LIKE_IT)])
     set_banned(party, "gates", banned=True)
     _, events = asked(party, WordToolbox())
     assert of(events, SkillsRouted)[0].skills == ()
@@ -101,7 +103,7 @@ def test_a_banned_skill_is_given_to_nobody(party: Store) -> None:
 
 def test_an_answer_is_replayed_with_the_skills_that_it_had(party: Store) -> None:
     policy = Policy(modes=(Mode.VIDEO,))
-    put_in(party, [a_skill("gates", **LIKE_IT, policy=policy)])
+    store_skills(party, [a_skill("gates", **LIKE_IT, policy=policy)])
     name, events = asked(party, WordToolbox())
     set_banned(party, "gates", banned=True)
     assert of(events, EvidenceRetrieved)[0].mode is Mode.VIDEO
@@ -112,7 +114,7 @@ def test_a_policy_steers_the_reasoner_that_follows_rules(party: Store) -> None:
     question = Question(text="Who opens the gate and who carries the cups?", videos=(PARTY,))
     _, before = asked(party, WordToolbox(), question)
     whole = a_skill("whole", description=question.text, triggers=(), policy=Policy(split=False))
-    put_in(party, [whole])
+    store_skills(party, [whole])
     _, after = asked(party, WordToolbox(), question)
     assert len(of(before, Planned)[0].subtasks) > 1
     assert [one.text for one in of(after, Planned)[0].subtasks] == [question.text]
@@ -120,7 +122,7 @@ def test_a_policy_steers_the_reasoner_that_follows_rules(party: Store) -> None:
 
 def test_a_model_is_told_advice_at_once_and_warnings_once_it_goes_badly(party: Store) -> None:
     advice, warning = "Find the gate first.", "Do not search for the same thing again."
-    put_in(
+    store_skills(
         party,
         [
             a_skill("gates", **LIKE_IT, instructions=(advice,)),
@@ -154,7 +156,7 @@ def test_a_file_gives_back_what_was_written(tmp_path: Path, store: Store) -> Non
     made = [a_skill(policy=Policy(modes=(Mode.EVENT, Mode.VIDEO))), a_skill("zweiter", triggers=())]
     write_skills(tmp_path / "skills.json", made)
     assert read_skills(tmp_path / "skills.json") == made
-    assert put_in(store, read_skills(tmp_path / "skills.json")) == made
+    assert store_skills(store, read_skills(tmp_path / "skills.json")) == made
 
 
 def test_people_write_skills_as_toml(tmp_path: Path) -> None:

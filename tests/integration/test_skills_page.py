@@ -9,15 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from domain.asking import Mode
 from domain.skills import JudgedTrajectory, Policy, Tone
-from skills.learn import judge, judgement, waiting
-from skills.library import find_skill, page_of_skills, put_in
+from skills.learn import count_waiting, judge, recorded_judgement
+from skills.library import find_skill, list_skills_page, store_skills
 from store.database import Store
 from store.queries import skills as stored
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, words
 from tests.support.skills import a_skill
-from views.skill_use import page_of_sources, page_of_uses, record_of
+from views.skill_use import page_of_sources, page_of_uses, skill_use_record
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_skills_are_listed_with_what_they_are_for_and_their_use(learned: Store) 
 def test_a_skill_is_shown_with_all_that_it_says(shelf: Store) -> None:
     first = a_skill(tone=Tone.CAUTIONARY, instructions=("Look twice.",))
     second = a_skill(policy=Policy(modes=(Mode.EVENT, Mode.VIDEO), split=False))
-    put_in(shelf, [first])
-    put_in(shelf, [second])
+    store_skills(shelf, [first])
+    store_skills(shelf, [second])
     told = words(open_page("skills", skill="order-of-events"))
     assert "version 2, topic mode, positive, in use" in told
     assert "**Triggers:** before, after, order" in told
@@ -77,7 +77,7 @@ def test_use_and_success_have_words_beside_the_chart(learned: Store) -> None:
     assert "40 of 60 judged answers were right (67%); 67% of others like them" in went
     table = page.table[0].value
     assert list(table["given"].astype(int)) == [
-        one.given for one in record_of(learned, "advice-0").tallies
+        one.given for one in skill_use_record(learned, "advice-0").tallies
     ]
     assert table["share right"].iloc[0].endswith("%")
     assert used in words(page)
@@ -129,28 +129,30 @@ def test_a_skill_that_is_not_there_is_one_message(learned: Store) -> None:
 
 
 def test_many_skills_are_shown_a_page_at_a_time_and_searched(shelf: Store) -> None:
-    put_in(shelf, [a_skill(f"advice-{n:02d}") for n in range(60)])
-    put_in(shelf, [a_skill("counting", description="Questions that ask how many there are")])
+    store_skills(shelf, [a_skill(f"advice-{n:02d}") for n in range(60)])
+    store_skills(shelf, [a_skill("counting", description="Questions that ask how many there are")])
     assert "26 to 50 of 61" in words(open_page("skills", page=2))
     assert "51 to 61 of 61" in words(open_page("skills", page=9))
-    found, total = page_of_skills(shelf, 0, 25, "HOW MANY")
+    found, total = list_skills_page(shelf, 0, 25, "HOW MANY")
     assert ([one.skill.name for one in found], total) == (["counting"], 1)
-    assert page_of_skills(shelf, 0, 25, "advice-5")[1] == 10
-    assert page_of_skills(shelf, 0, 25, "100%")[1] == 0
+    assert list_skills_page(shelf, 0, 25, "advice-5")[1] == 10
+    assert list_skills_page(shelf, 0, 25, "100%")[1] == 0
 
 
 def test_search_looks_at_the_latest_version_only(shelf: Store) -> None:
-    put_in(shelf, [a_skill(description="Questions about zebras")])
-    put_in(shelf, [a_skill(description="Questions about lions")])
-    assert page_of_skills(shelf, 0, 25, "zebra")[1] == 0
-    assert page_of_skills(shelf, 0, 25, "lion")[1] == 1
+    store_skills(shelf, [a_skill(description="Questions about zebras")])
+    store_skills(shelf, [a_skill(description="Questions about lions")])
+    assert list_skills_page(shelf, 0, 25, "zebra")[1] == 0
+    assert list_skills_page(shelf, 0, 25, "lion")[1] == 1
 
 
 @pytest.mark.parametrize("text", [EVIL, LONG[:290], RTL])
 def test_any_words_are_shown_as_words(shelf: Store, text: str) -> None:
     # Code reviews what comes in; what lies in a database may have come otherwise.
     with shelf.begin() as session:
-        stored.add(session, a_skill(description=text, triggers=(text,), instructions=(text,)))
+        stored.add_version(
+            session, a_skill(description=text, triggers=(text,), instructions=(text,))
+        )
     for page in (open_page("skills"), open_page("skills", skill="order-of-events")):
         assert text in words(page)
         assert not any(one.allow_html for one in page.markdown)
@@ -161,25 +163,25 @@ def test_an_answer_is_judged_and_the_verdict_taken_back(learned: Store) -> None:
     page = open_page("ask", trajectory=a_run(1))
     assert "Is this answer right?" in words(page)
     press(page, "Wrong")
-    assert judgement(learned, a_run(1)) is False
+    assert recorded_judgement(learned, a_run(1)) is False
     assert "Judged **wrong**." in words(page)
     # Whoever opens it again, here or on the page of its steps, sees what was said.
     other = open_page("trajectory", trajectory=a_run(1))
     assert "Judged **wrong**." in words(other)
     assert [b.disabled for b in other.button if b.label in ("Right", "Wrong")] == [False, True]
     press(other, "Right")
-    assert judgement(learned, a_run(1)) is True
+    assert recorded_judgement(learned, a_run(1)) is True
     press(page, "Take the verdict back")
-    assert judgement(learned, a_run(1)) is None
+    assert recorded_judgement(learned, a_run(1)) is None
     assert "Is this answer right?" in words(page)
 
 
 def test_a_verdict_is_learned_from_by_the_kind_of_its_question(learned: Store) -> None:
-    before = waiting(learned)
+    before = count_waiting(learned)
     judge(learned, JudgedTrajectory(trajectory=a_run(3), question_type=TYPE, right=None))
-    assert waiting(learned) == before - 1
+    assert count_waiting(learned) == before - 1
     press(open_page("trajectory", trajectory=a_run(3)), "Right")
-    assert waiting(learned) == before
+    assert count_waiting(learned) == before
     with learned.begin() as session:
         from store.queries.learning import judgement_of
 
@@ -197,8 +199,8 @@ def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None
 
 
 def test_skills_of_a_video_that_is_gone_stay_with_no_use(learned: Store) -> None:
-    from views.library import delete
+    from views.library import delete_video_rows
 
-    delete(learned, VIDEO)
+    delete_video_rows(learned, VIDEO)
     told = words(open_page("skills", skill="advice-0"))
     assert "No question was like it yet" in told

@@ -14,7 +14,7 @@ from agent.reasoners.port import Assessment, DecisionContext
 from domain.asking import Question
 from domain.errors import InputError
 from domain.ledger import SubtaskDraft
-from domain.trajectory import Ended, Interrupted, canonical
+from domain.trajectory import Ended, Interrupted, canonical_event
 from graphs.ask import StoppedEarly, ask, resume
 from graphs.replay import replay
 from nodes.finish import NOTHING_YET
@@ -121,7 +121,7 @@ def test_a_stopped_question_can_be_searched_to_the_end(store: Store) -> None:
             events_of(session, whole.trajectory_id),
             events_of(session, again.trajectory_id),
         )
-    assert [canonical(e) for e in one] == [canonical(e) for e in other]
+    assert [canonical_event(e) for e in one] == [canonical_event(e) for e in other]
 
 
 def test_calls_that_were_paid_for_before_the_stop_are_counted_and_not_paid_for_twice(

@@ -21,12 +21,12 @@ from domain.skills import JudgedTrajectory, Signal
 from store.database import Store, open_store
 from store.export import export_video
 from store.migrations import HEAD
-from store.queries.blobs import hold_blobs
-from store.queries.dump import dump
-from store.queries.evaluations import results
+from store.queries.blobs import lock_blobs_shared
+from store.queries.dump import dump_video
+from store.queries.evaluations import run_results
 from store.queries.learning import add_observations, put_judgement
 from store.queries.videos import delete_video
-from store.sweep import drop_blobs, sweep_blobs
+from store.sweep import remove_orphaned_blobs, remove_unused_blobs
 from store.tables.schema import Base, BlobRow
 from tests.support.evaluated import evaluated
 from tests.support.full_video import SHARED, ask, fill
@@ -43,7 +43,7 @@ NEW_VIDEO = (
 def delete(store: Store, video_id: str) -> None:
     with store.begin() as session:
         unused = delete_video(session, video_id)
-    drop_blobs(store, unused)
+    remove_unused_blobs(store, unused)
 
 
 OF_NO_VIDEO = {"audit", "taken", "library", "skills", "eval_runs", "eval_batches"}
@@ -85,7 +85,7 @@ def test_a_run_over_two_videos_keeps_what_is_of_the_other(store: Store) -> None:
     evaluated(store, "t2", B)
     delete(store, A)
     with store.begin() as session:
-        assert [one.slot.video for one in results(session, "run")] == [B]
+        assert [one.slot.video for one in run_results(session, "run")] == [B]
 
 
 def test_another_video_keeps_all_that_was_its_own(store: Store) -> None:
@@ -93,14 +93,14 @@ def test_another_video_keeps_all_that_was_its_own(store: Store) -> None:
     ask(store, "t1", "about the kept", B)
     alone, rows = export_lines(store, B), counts(store)
     with store.begin() as session:
-        kept = list(dump(session, B))
+        kept = list(dump_video(session, B))
     fill(store, A)
     ask(store, "t2", "about the deleted", A)
     delete(store, A)
     assert counts(store) == rows
     assert export_lines(store, B) == alone
     with store.begin() as session:
-        assert list(dump(session, B)) == kept
+        assert list(dump_video(session, B)) == kept
         shas = list(session.scalars(select(BlobRow.sha256)))
     assert SHARED in [store.blobs.get(sha) for sha in shas]
 
@@ -236,9 +236,9 @@ def test_a_sweep_removes_old_files_without_a_row_and_nothing_else(store: Store) 
     orphan = store.blobs.put(b"left by a killed ingestion")
     half = Path(f"{store.blobs.path(orphan)}.part-1-2-3")
     half.write_bytes(b"left by")
-    assert sweep_blobs(store, older_s=3600) == 0
+    assert remove_orphaned_blobs(store, older_s=3600) == 0
     assert store.blobs.exists(orphan)
-    assert sweep_blobs(store) == 2
+    assert remove_orphaned_blobs(store) == 2
     assert set(files(store)) == used
 
 
@@ -254,15 +254,15 @@ def test_a_database_never_removes_the_blobs_of_another_in_the_same_home(
         assert len(files(store)) == 5
         for video_id in (A, B):
             delete(other, video_id)
-        sweep_blobs(other)
+        remove_orphaned_blobs(other)
     assert len(files(store)) == 2
     assert store.blobs.exists(hashlib.sha256(SHARED).hexdigest())
 
 
 def test_a_sweep_waits_for_a_clip_that_is_being_written(store: Store) -> None:
-    sweeping = threading.Thread(target=sweep_blobs, args=(store,))
+    sweeping = threading.Thread(target=remove_orphaned_blobs, args=(store,))
     with store.begin() as session:
-        hold_blobs(session)
+        lock_blobs_shared(session)
         sha = store.blobs.put(b"a frame")
         sweeping.start()
         time.sleep(0.3)
@@ -278,7 +278,7 @@ def test_putting_an_old_orphan_again_saves_it_from_the_sweep(store: Store) -> No
     orphan = store.blobs.put(b"used once more")
     os.utime(store.blobs.path(orphan), (1, 1))
     assert store.blobs.put(b"used once more") == orphan
-    assert sweep_blobs(store, older_s=60) == 0
+    assert remove_orphaned_blobs(store, older_s=60) == 0
     assert store.blobs.exists(orphan)
 
 
@@ -287,9 +287,9 @@ def test_a_blob_that_another_video_is_just_taking_up_is_not_removed(store: Store
     fill(store, A)
     with store.begin() as session:
         unused = delete_video(session, A)
-    dropping = threading.Thread(target=drop_blobs, args=(store, unused))
+    dropping = threading.Thread(target=remove_unused_blobs, args=(store, unused))
     with store.begin() as session:
-        hold_blobs(session)
+        lock_blobs_shared(session)
         sha = store.blobs.put(SHARED)
         dropping.start()
         time.sleep(0.3)

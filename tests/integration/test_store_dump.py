@@ -15,7 +15,7 @@ from sqlalchemy.types import ARRAY, Boolean, Float, Integer, Text
 
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.dump import canonical, dump
+from store.queries.dump import canonical_record, dump_video
 from store.tables.schema import Base
 from tests.support.full_video import ask, fill
 
@@ -39,7 +39,7 @@ LEFT_OUT = {
 
 def dumped(store: Store, video_id: str = A) -> list[str]:
     with store.begin(snapshot=True) as session:
-        return list(dump(session, video_id))
+        return list(dump_video(session, video_id))
 
 
 def columns() -> list[tuple[str, str]]:
@@ -98,7 +98,7 @@ def test_every_learned_value_shows_in_the_dump(
         value = _other_row(session, column, row[name]) or changed(column, row[name])
         here = [key == row[key.name] for key in keys]
         session.execute(update(table).where(*here).values({name: value}))
-        after = list(dump(session, A))
+        after = list(dump_video(session, A))
         session.rollback()
     assert after != unchanged
 
@@ -161,7 +161,7 @@ def test_each_record_is_one_line_of_canonical_json(store: Store) -> None:
     fill(store, A)
     lines = dumped(store)
     assert "\n".join(lines).splitlines() == lines
-    assert all(canonical(json.loads(line)) == line for line in lines)
+    assert all(canonical_record(json.loads(line)) == line for line in lines)
     assert json.loads(lines[0])["row"] == "video"
 
 
@@ -174,7 +174,7 @@ values = st.recursive(
 
 @given(st.dictionaries(st.text(), values))
 def test_canonical_json_is_one_line_and_loses_nothing(record: dict[str, Any]) -> None:
-    line = canonical(record)
+    line = canonical_record(record)
     assert len(line.splitlines()) == 1
     assert json.loads(line) == record
-    assert canonical(dict(reversed(record.items()))) == line
+    assert canonical_record(dict(reversed(record.items()))) == line

@@ -25,7 +25,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from domain.errors import DatabaseError
 from store import migrations
-from store.database import GLANCES, Store, open_store
+from store.database import READ_CONNECTIONS, Store, open_store
 from store.driver import driver_of
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -287,7 +287,10 @@ def at_once(store: Store, read: Callable[[Connection], int], count: int) -> set[
         return found
 
     with ThreadPoolExecutor(count) as pool:
-        return {one.result() for one in [pool.submit(store.glance, waiting) for _ in range(count)]}
+        return {
+            one.result()
+            for one in [pool.submit(store.run_read_only, waiting) for _ in range(count)]
+        }
 
 
 @pytest.mark.parametrize("read", [own_number, number_past_it])
@@ -296,11 +299,11 @@ def test_a_glance_asks_again_where_connections_were_lost_before(
 ) -> None:
     before = at_once(store, read, 3)
     assert len(before) == 3
-    assert store.glance(read) in before
+    assert store.run_read_only(read) in before
     with store.begin() as session:
         for one in before:
             session.execute(text("SELECT pg_terminate_backend(:one, 5000)"), {"one": one})
-    assert store.glance(read) not in before
+    assert store.run_read_only(read) not in before
     assert not at_once(store, read, 3) & before
     assert not caplog.records
 
@@ -309,28 +312,28 @@ def test_a_glance_asks_again_where_connections_were_lost_before(
 def test_a_glance_asks_again_where_the_server_gave_its_connection_up(
     store: Store, read: Callable[[Connection], int]
 ) -> None:
-    first = store.glance(read)
-    store.glance(lambda asked: asked.execute(text("SET idle_session_timeout = '50ms'")))
+    first = store.run_read_only(read)
+    store.run_read_only(lambda asked: asked.execute(text("SET idle_session_timeout = '50ms'")))
     time.sleep(0.5)
-    assert store.glance(read) != first
+    assert store.run_read_only(read) != first
 
 
 def test_that_no_connection_is_free_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store._glances.pool, "_timeout", 0.05)
-    together, told = Barrier(GLANCES + 1, timeout=30), Event()
+    together, told = Barrier(READ_CONNECTIONS + 1, timeout=30), Event()
 
     def waiting(_: Connection) -> None:
         together.wait()
         told.wait(30)
 
-    with ThreadPoolExecutor(GLANCES) as pool:
-        begun = [pool.submit(store.glance, waiting) for _ in range(GLANCES)]
+    with ThreadPoolExecutor(READ_CONNECTIONS) as pool:
+        begun = [pool.submit(store.run_read_only, waiting) for _ in range(READ_CONNECTIONS)]
         together.wait()
         with pytest.raises(DatabaseError, match="are in use: do less at a time"):
-            store.glance(own_number)
+            store.run_read_only(own_number)
         told.set()
-        assert [one.result() for one in begun] == [None] * GLANCES
-    assert store.glance(own_number)
+        assert [one.result() for one in begun] == [None] * READ_CONNECTIONS
+    assert store.run_read_only(own_number)
 
 
 def test_a_glance_that_fails_is_not_repeated(store: Store) -> None:
@@ -341,16 +344,16 @@ def test_a_glance_that_fails_is_not_repeated(store: Store) -> None:
         connection.execute(text("SELECT nothing FROM nowhere"))
 
     with pytest.raises(ProgrammingError):
-        store.glance(wrong)
+        store.run_read_only(wrong)
     assert asked == [1]
 
 
 def test_a_glance_at_a_server_that_is_gone_is_told(home: Home) -> None:
     with open_store(home) as store:
-        store.glance(own_number)
+        store.run_read_only(own_number)
         EmbeddedPostgres(home).stop()
         with pytest.raises(DatabaseError, match="cannot be reached"):
-            store.glance(own_number)
+            store.run_read_only(own_number)
 
 
 def test_threads_share_a_store(store: Store) -> None:

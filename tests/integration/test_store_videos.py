@@ -11,7 +11,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.clips import ATTEMPTS, clips_of, mark_clip, next_clips, view_of
+from store.queries.clips import MAX_ATTEMPTS, clips_of, mark_clip, memory_view, next_clips
 from store.queries.videos import (
     add_video,
     find_video,
@@ -42,7 +42,7 @@ def mark(store: Store, states: str, video_id: str = A) -> None:
     """``d`` done, ``f`` failed once, ``F`` failed for good, ``p`` pending."""
     with store.begin() as session:
         for index, letter in enumerate(states):
-            for _ in range({"p": 0, "d": 1, "f": 1, "F": ATTEMPTS}[letter]):
+            for _ in range({"p": 0, "d": 1, "f": 1, "F": MAX_ATTEMPTS}[letter]):
                 done = letter == "d"
                 state = ClipState.DONE if done else ClipState.FAILED
                 mark_clip(session, video_id, index, state, None if done else "it broke")
@@ -50,7 +50,7 @@ def mark(store: Store, states: str, video_id: str = A) -> None:
 
 def last_clip(store: Store, as_of_ms: int | None = None) -> int:
     with store.begin() as session:
-        return view_of(session, [A], as_of_ms).scopes[0].last_clip
+        return memory_view(session, [A], as_of_ms).scopes[0].last_clip
 
 
 def test_a_video_is_read_back_as_it_was_added(store: Store) -> None:
@@ -220,10 +220,10 @@ def test_a_view_keeps_the_order_of_its_videos_and_names_the_unknown(store: Store
     add(store, video(A), video(C, "other"))
     mark(store, "dd", C)
     with store.begin() as session:
-        view = view_of(session, [C, A, C])
+        view = memory_view(session, [C, A, C])
         assert [(s.video, s.last_clip) for s in view.scopes] == [(C, 1), (A, -1)]
         with pytest.raises(NotFound, match=B):
-            view_of(session, [A, B])
+            memory_view(session, [A, B])
 
 
 def test_a_view_of_sparse_clips_ends_at_a_clip_there_is(store: Store) -> None:

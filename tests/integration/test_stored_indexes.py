@@ -15,15 +15,15 @@ from retrieval.index_format import as_bytes, key_of
 from retrieval.video_index import VideoIndex
 from store.database import Store
 from store.queries.clips import mark_clip
-from store.queries.forget import touch
-from store.queries.kept_indexes import CachedIndex, keep_index
+from store.queries.forget import mark_rewritten
+from store.queries.kept_indexes import CachedIndex, cache_index
 from store.queries.memories import supersede
 from store.queries.search import Lines, lines_between
 from store.queries.stamps import version_of
 from store.queries.videos import set_progress
 from store.tables.schema import MemoryRow, SearchIndexRow
 from tests.support.remembered import CLIP_MS, Said, watch
-from views.library import delete as delete_video
+from views.library import delete_video_rows as delete_video
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 FIRST = [[Said("Ann bakes a cake"), Said("Bob sings", 5)], [], [Said("The cake burns")]]
@@ -135,7 +135,7 @@ def test_what_is_forgotten_is_in_no_kept_index(watched: Store) -> None:
     look(watched)
     with watched.begin() as session:
         session.execute(delete(MemoryRow).where(MemoryRow.text == "Bob sings"))
-        touch(session, VIDEO)
+        mark_rewritten(session, VIDEO)
     assert kept(watched) == {}
     assert texts(look(watched)) == ["Ann bakes a cake", "The cake burns"]
     assert kept(watched) == {VIDEO: 2}
@@ -160,16 +160,16 @@ def test_an_open_process_lets_go_of_a_deleted_video(watched: Store) -> None:
 def test_what_was_read_before_something_was_forgotten_is_not_kept(watched: Store) -> None:
     index = look(watched)
     with watched.begin() as session:
-        touch(session, VIDEO)
+        mark_rewritten(session, VIDEO)
     late = CachedIndex(key_of(index.since, CLIP_MS), index.through, as_bytes(index))
     with watched.begin() as session:
-        assert not keep_index(session, VIDEO, version_of(index.since), late)
+        assert not cache_index(session, VIDEO, version_of(index.since), late)
     assert kept(watched) == {}
 
 
 def test_nothing_is_kept_of_what_somebody_is_forgetting_and_nobody_waits(watched: Store) -> None:
     with watched.begin() as session:
-        touch(session, VIDEO)
+        mark_rewritten(session, VIDEO)
         assert texts(look(watched))[0] == "Ann bakes a cake"
         assert kept(watched) == {}
     look(watched)
@@ -230,7 +230,7 @@ def test_an_open_process_keeps_an_index_anew_after_lines_were_forgotten(watched:
     cache.lines(Scope(video=VIDEO, last_clip=2))
     with watched.begin() as session:
         session.execute(delete(MemoryRow).where(MemoryRow.text == "Bob sings"))
-        touch(session, VIDEO)
+        mark_rewritten(session, VIDEO)
     cache.lines(Scope(video=VIDEO, last_clip=2))
     assert kept(watched) == {VIDEO: 2}
 
@@ -243,7 +243,7 @@ def test_where_each_clip_says_something_anew_not_each_writes_the_index(watched: 
         cache.lines(Scope(video=VIDEO, last_clip=clip - 1))
         written.append(bool(kept(watched)))
         with watched.begin() as session:
-            touch(session, VIDEO)
+            mark_rewritten(session, VIDEO)
         watch(watched, VIDEO, [[Said(f"at {clip}")]], first=clip)
     assert written == [True, False, False, False]
 

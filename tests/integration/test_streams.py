@@ -33,13 +33,13 @@ from perception.live import live_source
 from perception.perceive_clip import perceive
 from store.database import Store
 from store.home import Home
-from store.queries.audit import entries
-from store.queries.clips import view_of
+from store.queries.audit import audit_entries
+from store.queries.clips import memory_view
 from store.tables.schema import StreamClipRow, StreamGapRow, StreamRow
 from tests.support.crew import limited
 from tests.support.light import light_toolbox
 from tests.support.streams import Camera, Fed, Hands, segment
-from views.library import Portrait, delete, dump_lines, show_video
+from views.library import VideoDetails, delete_video_rows, dump_lines, show_video
 
 
 class Heard:
@@ -93,20 +93,20 @@ def opened(desk: Workspace, fed: Fed) -> Iterator[StreamIngestion]:
         yield work
 
 
-def watched(desk: Workspace, fed: Fed, heard: Heard | None = None) -> Portrait:
+def watched(desk: Workspace, fed: Fed, heard: Heard | None = None) -> VideoDetails:
     """The stream, watched to its end."""
     with opened(desk, fed) as work:
         watch_stream(work, heard or Heard(), direct=True)
     return show_video(desk.store, work.video.id)
 
 
-def gaps(portrait: Portrait) -> list[tuple[int, int, GapReason]]:
+def gaps(portrait: VideoDetails) -> list[tuple[int, int, GapReason]]:
     assert portrait.stream is not None
     found = portrait.stream.gaps
     return [(round(g.span.start_ms / 100), round(g.span.end_ms / 100), g.reason) for g in found]
 
 
-def spans(portrait: Portrait) -> list[tuple[int, int]]:
+def spans(portrait: VideoDetails) -> list[tuple[int, int]]:
     return [(round(c.span.start_ms / 100), round(c.span.end_ms / 100)) for c in portrait.clips]
 
 
@@ -134,7 +134,7 @@ def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
     kept = [clip.span for clip in portrait.clips]
     kept += [line.span for clip in portrait.clips for line in clip.lines]
     assert not any(span.overlap_ms(gap) for span in kept)
-    delete(desk.store, portrait.video.id)
+    delete_video_rows(desk.store, portrait.video.id)
     with desk.store.begin() as session:
         for table in (StreamRow, StreamClipRow, StreamGapRow):
             assert session.scalar(select(func.count()).select_from(table)) == 0
@@ -148,7 +148,7 @@ def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
 
     def look(_clip: int) -> None:
         with desk.store.begin() as session:
-            seen.append(view_of(session, [work.video.id]).scopes[0].last_clip)
+            seen.append(memory_view(session, [work.video.id]).scopes[0].last_clip)
         seen.append(show_video(desk.store, work.video.id).state)
 
     with opened(desk, fed) as work:
@@ -182,7 +182,7 @@ def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
     again = watched(desk, fed, heard)
     assert again.video.id == first.video.id
     with desk.store.begin() as session:
-        added = [(one.deed, one.subject) for one in entries(session)]
+        added = [(one.deed, one.subject) for one in audit_entries(session)]
     assert added == [(Deed.ADDED, first.video.id)]
     assert heard.notes[0] == "opened 2 2"
     assert spans(again)[:3] == [(0, 20), (20, 30), (1200, 1220)]
@@ -195,7 +195,7 @@ def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
     with opened(desk, fed) as work:
-        work.begin_stream()
+        work.start_stream()
         assert work.take_up(wait=True) == 0
         work.perceive(0)
     (tmp_path / "door").unlink()
@@ -329,8 +329,8 @@ def test_a_stream_goes_on_where_prefects_server_goes_away(
         work.take_up(wait=True)  # The run had taken a clip up when its server went.
         raise ConnectError("refused")
 
-    monkeypatch.setattr(flow, "connect", lambda _home, _said: "http://127.0.0.1:9/api")
-    monkeypatch.setattr("flows.stream.live.run", gone)
+    monkeypatch.setattr(flow, "connect_to_prefect", lambda _home, _said: "http://127.0.0.1:9/api")
+    monkeypatch.setattr("flows.stream.live.run_stream_flow", gone)
     heard = Heard()
     with opened(desk, Fed(tmp_path / "door", [three])) as work:
         watch_stream(work, heard)

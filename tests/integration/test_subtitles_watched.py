@@ -11,7 +11,7 @@ from sqlalchemy import select
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.time import TimeSpan
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
@@ -22,11 +22,11 @@ from perception.subtitle_tracks import chapters, text_tracks, unread_tracks
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.tables.schema import UtteranceRow
 from tests.support.media import make_video
 from tests.support.tracks import with_packets, with_words, words_file
-from views.library import delete, dump_lines, show_video
+from views.library import delete_video_rows, dump_lines, show_video
 
 SRT = """1
 00:00:00,200 --> 00:00:01,000
@@ -71,7 +71,7 @@ def talk(tmp_path: Path) -> Path:
 
 
 def watch(desk: Workspace, path: Path, subtitles: Any = None) -> FileOutcome:
-    (outcome,) = watch_files(desk, [path], Silent(), direct=True, subtitles=subtitles)
+    (outcome,) = watch_files(desk, [path], SilentListener(), direct=True, subtitles=subtitles)
     return outcome
 
 
@@ -94,7 +94,7 @@ def test_subtitles_beside_a_video_are_memory_only_when_asked_for(
     assert refused.exit_code == InputError.exit_code
     assert "homer delete" in str(refused.error)
     assert told(desk) == []
-    delete(desk.store, "talk")
+    delete_video_rows(desk.store, "talk")
 
     assert watch(desk, talk, "use").exit_code == 0
     said = "Subtitle, Omar: The drawbridge opens at noon."
@@ -108,7 +108,7 @@ def test_they_are_found_cited_dumped_and_deleted_like_other_words(
 ) -> None:
     watch(desk, talk, "use")
     with desk.store.begin() as session:
-        view = view_of(session, [show_video(desk.store, "talk").video.id])
+        view = memory_view(session, [show_video(desk.store, "talk").video.id])
     found = Retrievers(desk.store, desk.toolbox, desk.settings).search(
         view, Mode.VIDEO, "when does the drawbridge open"
     )
@@ -116,7 +116,7 @@ def test_they_are_found_cited_dumped_and_deleted_like_other_words(
     first = list(dump_lines(desk.store, "talk"))
     assert any('"origin":"subtitle"' in line for line in first)
     assert any('"source":"subtitle"' in line for line in first)
-    delete(desk.store, "talk")
+    delete_video_rows(desk.store, "talk")
     with desk.store.begin() as session:
         assert session.scalars(select(UtteranceRow)).all() == []
     watch(desk, talk, "use")
@@ -141,7 +141,7 @@ def test_damaged_subtitles_stop_this_video_only_and_leave_nothing(
 ) -> None:
     talk.with_suffix(".srt").write_bytes(b"\xff\x00\x81 not a subtitle")
     other = make_video(talk.parent / "other.mp4", seconds=2.0, audio=None)
-    bad, good = watch_files(desk, [talk, other], Silent(), direct=True, subtitles="use")
+    bad, good = watch_files(desk, [talk, other], SilentListener(), direct=True, subtitles="use")
     assert "talk.srt" in str(bad.error)
     assert "--subtitles ignore" in str(bad.error)
     assert good.exit_code == 0
@@ -192,13 +192,13 @@ def test_a_track_of_pictures_is_told_as_not_readable_and_stops_nothing(
     assert unread_tracks(path) == ((1, "dvdsub"),)
     told: list[str] = []
 
-    class Ear(Silent):
+    class Ear(SilentListener):
         def said(self, text: str) -> None:
             told.append(text)
 
     (ignored,) = watch_files(desk, [path], Ear(), direct=True)
     assert (ignored.exit_code, told) == (0, [])
-    delete(desk.store, "talk")
+    delete_video_rows(desk.store, "talk")
     (used,) = watch_files(desk, [path], Ear(), direct=True, subtitles="use")
     assert used.exit_code == 0
     assert told == ["track 1 of talk.mkv is no text (dvdsub): its subtitles are not read"]

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from domain.errors import ModelError
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
 from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from services.health import checks
+from services.health import check_setup
 from store.database import Store
 from store.home import Home
 from telemetry import otel, tracing
@@ -54,7 +54,7 @@ def test_watching_and_asking_are_a_tree_without_content(
     providers = sending()
     video = make_video(tmp_path / f"{MARK}.mp4", seconds=3.0, fps=5, gop=5)
     desk = Workspace(home, store, profile, toolbox)
-    (outcome,) = watch_files(desk, [video], Silent(), direct=True)
+    (outcome,) = watch_files(desk, [video], SilentListener(), direct=True)
     assert outcome.watched is not None
     watched = outcome.watched.video.id
     asked = plant(store, str(video))
@@ -222,10 +222,10 @@ def test_a_collector_that_is_away_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_doctor_says_what_is_missing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.health._database", lambda _home: checks_of(home)[0])
-    assert "telemetry" not in [one.what for one in checks(home, load_profile("local"))]
+    assert "telemetry" not in [one.what for one in check_setup(home, load_profile("local"))]
     monkeypatch.setenv(otel.ENDPOINT, "http://c")
     monkeypatch.setattr(otel, "NEEDED", "opentelemetry.exporter.gone")
-    told = {one.what: one for one in checks(home, load_profile("local"))}["telemetry"]
+    told = {one.what: one for one in check_setup(home, load_profile("local"))}["telemetry"]
     assert (told.ok, "opentelemetry-sdk" in told.fix) == (False, True)
 
 

@@ -26,7 +26,7 @@ from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, tol
 from tests.support.searching import PLAY, searching
 from ui.app_state import page_desk
 from ui.export import as_page
-from views.rounds import HarnessPart, calls_at, inspect
+from views.rounds import HarnessPart, calls_in_round, inspect_trajectory
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +79,10 @@ def test_the_list_shows_questions_as_words(party: Store, server: OpenAIServer, t
 
 
 def test_a_long_list_is_shown_a_page_at_a_time_and_searched(party: Store) -> None:
-    from store.queries.clips import view_of
+    from store.queries.clips import memory_view
 
     with party.begin() as session:
-        view = view_of(session, [PARTY])
+        view = memory_view(session, [PARTY])
         for number in range(60):
             question = Question(text=f"what is thing {number:02d}?", videos=(PARTY,))
             add_trajectory(session, f"{number:016x}", question, view, "homer", "local")
@@ -129,7 +129,7 @@ def test_a_round_that_is_none_shows_the_first(party: Store, asked: AskResult) ->
 
 
 def test_the_ledger_marks_what_changed(party: Store, asked: AskResult) -> None:
-    shown = inspect(party, asked.trajectory_id)
+    shown = inspect_trajectory(party, asked.trajectory_id)
     assert [change.marks for change in shown.ledger(0)] == [("new",), ("new",)]
     first = next(change for change in shown.ledger(1) if change.subtask.id == "t1")
     assert "attempt 1" in first.marks
@@ -143,7 +143,7 @@ def test_calls_have_their_words_also_where_a_fork_took_them_over(
 ) -> None:
     made = fork(party, LlmToolbox(server), asked.trajectory_id, 2, ForkEdit())
     for name in (asked.trajectory_id, made.trajectory_id):
-        (plan,) = calls_at(party, inspect(party, name), 0)
+        (plan,) = calls_in_round(party, inspect_trajectory(party, name), 0)
         assert "what Bob plays" in plan.reply
         assert any("What does Bob play" in sent for _role, sent in plan.messages)
 
@@ -210,7 +210,7 @@ class Loads(HTMLParser):
 
 def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: OpenAIServer) -> None:
     made = ask(party, LlmToolbox(server), Question(text=f"{EVIL} {RTL}", videos=(PARTY,)))
-    page = as_page(party, inspect(party, made.trajectory_id))
+    page = as_page(party, inspect_trajectory(party, made.trajectory_id))
     seen = Loads()
     seen.feed(page)
     assert seen.found == []
@@ -227,10 +227,10 @@ def test_the_export_can_be_downloaded(party: Store, asked: AskResult) -> None:
 
 
 def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
-    from store.queries.clips import view_of
+    from store.queries.clips import memory_view
 
     with party.begin() as session:
-        add_trajectory(session, "a" * 16, PLAY, view_of(session, [PARTY]), "homer", "local")
+        add_trajectory(session, "a" * 16, PLAY, memory_view(session, [PARTY]), "homer", "local")
     page = open_page("trajectory", trajectory="a" * 16)
     assert "was broken off" in page.warning[0].value
     press(page, "Go on searching")
@@ -246,7 +246,7 @@ def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
     runs = BackgroundRuns()
     with Runner(party, LlmToolbox(server)) as asker:
         name = runs.ask(asker, PLAY)
-        while not inspect(party, name).history.rounds:
+        while not inspect_trajectory(party, name).history.rounds:
             time.sleep(0.02)
         runs.stop(name)
         runs.wait(name, 60)

@@ -14,20 +14,20 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.errors import DatabaseError, InputError
 from domain.trajectory import ForkEdit
-from flows.restore import import_export
+from flows.restore import import_exported_video
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.import_video import ImportedVideo
-from store.queries.export import parcel_tables
+from store.queries.export import exported_tables
 from store.queries.trajectories import list_trajectories
 from store.tables.schema import Base
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
-from views.library import delete, dump_lines, export, list_library
+from views.library import delete_video_rows, dump_lines, export_to_file, list_library
 
 LIBRARY_WIDE = {"audit", "library", "search_indexes", "skills", "taken"}
 
@@ -46,7 +46,7 @@ def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactor
     """A folder with an export of each video."""
     folder = tmp_path_factory.mktemp("exported")
     for video in (FULL, OTHER, PARTY):
-        export(library[0], video, folder / f"{video}.zip")
+        export_to_file(library[0], video, folder / f"{video}.zip")
     return folder
 
 
@@ -66,7 +66,7 @@ def trajectories(store: Store) -> list[str]:
 
 
 def test_every_table_is_of_a_video_or_of_the_library() -> None:
-    rest = set(Base.metadata.tables) - set(parcel_tables())
+    rest = set(Base.metadata.tables) - set(exported_tables())
     assert {name for name in rest if not name.startswith("eval_")} == LIBRARY_WIDE
 
 
@@ -74,11 +74,11 @@ def test_every_table_is_of_a_video_or_of_the_library() -> None:
 def test_a_video_dumps_the_same_in_an_empty_library(
     library: tuple[Store, str], exported: Path, empty: Store, video: str
 ) -> None:
-    import_export(empty, exported / f"{video}.zip", Quiet())
+    import_exported_video(empty, exported / f"{video}.zip", Quiet())
     assert dumped(empty, video) == dumped(library[0], video)
     assert [one.id for one in list_library(empty)] == [video]
     assert all_images(empty).items() <= all_images(library[0]).items()
-    export(empty, video, empty.home.root / "again.zip")
+    export_to_file(empty, video, empty.home.root / "again.zip")
     if video == PARTY:
         again, first = empty.home.root / "again.zip", exported / f"{PARTY}.zip"
         assert rows_of(again) == renumbered(rows_of(first), "questions")
@@ -106,7 +106,7 @@ def renumbered(rows: list[Any], table: str) -> list[Any]:
 def test_an_answer_comes_along_with_its_checkpoints(
     library: tuple[Store, str], exported: Path, empty: Store
 ) -> None:
-    told = import_export(empty, exported / f"{PARTY}.zip", Quiet())
+    told = import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
     assert told == ImportedVideo(PARTY, told.title, 6, 1, 0)
     assert trajectories(empty) == [library[1]]
     assert replay(empty, library[1]).whole
@@ -125,7 +125,7 @@ def test_beside_other_videos_rows_are_numbered_anew_and_answers_stay_behind(
 ) -> None:
     full_video.fill(empty, OTHER, "mine")
     mine = dumped(empty, OTHER)
-    told = import_export(empty, exported / f"{FULL}.zip", Quiet())
+    told = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
     assert (told.clips, told.answers, told.left) == (3, 0, 1)
     assert dumped(empty, FULL) == dumped(library[0], FULL)
     assert dumped(empty, OTHER) == mine
@@ -138,7 +138,7 @@ def messages(store: Store) -> list[tuple[Any, ...]]:
 
 
 def test_an_answer_about_other_videos_too_stays_behind(exported: Path, empty: Store) -> None:
-    told = import_export(empty, exported / f"{FULL}.zip", Quiet())
+    told = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
     assert (told.answers, told.left) == (0, 1)
     assert trajectories(empty) == []
     assert not any("told by hand" in row[0] for row in messages(empty))
@@ -147,7 +147,7 @@ def test_an_answer_about_other_videos_too_stays_behind(exported: Path, empty: St
 def test_what_is_watched_later_gets_numbers_of_its_own(
     library: tuple[Store, str], exported: Path, empty: Store
 ) -> None:
-    import_export(empty, exported / f"{OTHER}.zip", Quiet())
+    import_exported_video(empty, exported / f"{OTHER}.zip", Quiet())
     full_video.fill(empty, FULL)
     assert dumped(empty, FULL) == dumped(library[0], FULL)
     assert dumped(empty, OTHER) == dumped(library[0], OTHER)
@@ -157,10 +157,10 @@ def test_a_video_that_is_here_is_left_as_it_is(exported: Path, empty: Store) -> 
     full_video.fill(empty, FULL, "mine")
     before = (all_rows(empty), all_images(empty))
     with pytest.raises(InputError, match="in this library already: delete it"):
-        import_export(empty, exported / f"{FULL}.zip", Quiet())
+        import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
     assert (all_rows(empty), all_images(empty)) == before
-    delete(empty, FULL)
-    import_export(empty, exported / f"{FULL}.zip", Quiet())
+    delete_video_rows(empty, FULL)
+    import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
 
 
 def altered(path: Path, out: Path, change: Callable[[list[Any]], object]) -> Path:
@@ -206,7 +206,7 @@ def test_an_altered_export_changes_nothing(
     before = (all_rows(empty), all_images(empty))
     odd = altered(exported / f"{FULL}.zip", tmp_path / "odd.zip", change)
     with pytest.raises(InputError, match=told):
-        import_export(empty, odd, Quiet())
+        import_exported_video(empty, odd, Quiet())
     assert (all_rows(empty), all_images(empty)) == before
 
 
@@ -218,7 +218,7 @@ def test_a_torn_export_changes_nothing(
     torn = tmp_path / "torn.zip"
     torn.write_bytes(data[: int(share * len(data))])
     with pytest.raises(InputError, match="torn or altered"):
-        import_export(empty, torn, Quiet())
+        import_exported_video(empty, torn, Quiet())
     assert list_library(empty) == []
 
 
@@ -230,7 +230,7 @@ def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> 
             super().step(steps)
 
     with pytest.raises(KeyboardInterrupt):
-        import_export(empty, exported / f"{FULL}.zip", Stops())
+        import_exported_video(empty, exported / f"{FULL}.zip", Stops())
     assert (list_library(empty), all_images(empty)) == ([], {})
 
 
@@ -239,7 +239,7 @@ def test_a_damaged_image_is_told_when_it_is_exported(store: Store, tmp_path: Pat
     for sha in all_images(store):
         store.blobs.delete(sha)
     with pytest.raises(DatabaseError, match="missing"):
-        export(store, FULL, tmp_path / "out.zip")
+        export_to_file(store, FULL, tmp_path / "out.zip")
 
 
 def run(*arguments: object) -> Result:

@@ -35,8 +35,8 @@ from tests.support.memory import (
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
 from ui.cutting import deleted_lane
 from ui.timeline import TimelineBar, packed
-from views.library import resolve
-from views.video_view import graph_of, opened, reel
+from views.library import resolve_video
+from views.video_view import load_clips_page, load_graph_page, load_segment_view
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_events_are_listed_with_their_times(party: Store) -> None:
 
 
 def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) -> None:
-    graph = graph_of(party, PARTY)
+    graph = load_graph_page(party, PARTY)
     rain = next(one for one in graph.segments if one.label == "rain and retreat")
     page = open_page("video", video=PARTY, segment=rain.id)
     shown = words(page)
@@ -77,7 +77,7 @@ def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) 
     assert "→ causes (causal): music in the kitchen" in shown
     assert "← before (temporal): arrival in the garden" in shown
     press(page, "Go there")
-    event = opened(party, PARTY, rain.id)
+    event = load_segment_view(party, PARTY, rain.id)
     assert event is not None
     assert told(page, "segment") == str(event.links[0].target.id)
     assert "Ann shows a piano" in words(page)
@@ -92,14 +92,14 @@ def test_clips_have_their_lines_a_page_at_a_time(party: Store) -> None:
     page = open_page("video", video=PARTY, show="Clips")
     assert "Bob carries a blue cup of coffee" in words(page)
     assert "0:02:20 *" not in words(page)
-    found = reel(party, _video(party, PARTY), 2, 2)
+    found = load_clips_page(party, _video(party, PARTY), 2, 2)
     assert [clip.index for clip in found.clips] == [2, 3]
     assert found.total == 6
 
 
 def _video(store: Store, name: str) -> Any:
     with store.begin() as session:
-        return resolve(session, name)
+        return resolve_video(session, name)
 
 
 def test_many_clips_are_read_a_page_at_a_time(shelf: Store) -> None:
@@ -131,7 +131,7 @@ def test_an_empty_search_is_one_message(party: Store) -> None:
 def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
     with party.begin() as session:
         session.execute(update(SegmentRevisionRow).values(label=text, summary=text))
-    first = graph_of(party, PARTY).segments[0]
+    first = load_graph_page(party, PARTY).segments[0]
     page = open_page("video", video=PARTY, segment=first.id)
     assert text in words(page)
     assert not any(one.allow_html for one in page.markdown)

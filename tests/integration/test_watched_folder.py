@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from domain.errors import InputError, ModelError
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
 from flows.ingest_video import open_video
-from flows.schedules.folder import settled, stand_of, stands
+from flows.schedules.folder import file_stamp, media_stamps, unchanged_files
 from flows.schedules.kinds import WatchOptions
 from flows.schedules.work import JobReport, watch
 from flows.workspace import Workspace
@@ -21,7 +21,7 @@ from perception.perceive_clip import perceive
 from perception.source import video_id
 from store.database import Store
 from store.home import Home
-from store.queries.schedules import refused
+from store.queries.schedules import failed_items
 from store.queries.videos import list_videos
 from tests.support.media import make_video
 
@@ -31,7 +31,7 @@ Look = Callable[..., JobReport]
 @pytest.fixture
 def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A desk that watches without a server, in clips of two seconds."""
-    monkeypatch.setattr("flows.ingest_files.connect", lambda *_: None)
+    monkeypatch.setattr("flows.ingest_files.connect_to_prefect", lambda *_: None)
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
@@ -56,7 +56,7 @@ def look(desk: Workspace, folder: Path) -> Look:
         def wait(_seconds: float) -> None:
             meanwhile()
 
-        return watch(desk, options, Silent(), wait)
+        return watch(desk, options, SilentListener(), wait)
 
     return run
 
@@ -123,7 +123,7 @@ def test_a_bad_file_is_told_once_and_stops_no_other(
     assert "bad.mp4: not a video" in told.text
     assert look() == JobReport("nothing new")
     with desk.store.begin() as session:
-        assert ["bad.mp4" in one.told for one in refused(session, 9)] == [True]
+        assert ["bad.mp4" in one.told for one in failed_items(session, 9)] == [True]
     (folder / "bad.mp4").write_text("another one that is no video")
     assert not look().ok
 
@@ -156,7 +156,7 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
 def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     desk: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from views.library import delete
+    from views.library import delete_video_rows
 
     path = short(folder / "talk.mp4")
     monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
@@ -167,7 +167,7 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     monkeypatch.setattr("flows.ingest_video.perceive", never)
     assert "clips are left" in look().text
     monkeypatch.setattr("flows.ingest_video.perceive", perceive)
-    delete(desk.store, video_id(path))
+    delete_video_rows(desk.store, video_id(path))
     alone = JobReport(
         "0 watched, 0 known already; 1 left alone, since they were deleted from memory"
     )
@@ -175,7 +175,7 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     assert look() == JobReport("nothing new")
     path.rename(folder / "under another name.mp4")
     assert look() == alone
-    (again,) = watch_files(desk, folder.iterdir(), Silent(), direct=True)
+    (again,) = watch_files(desk, folder.iterdir(), SilentListener(), direct=True)
     assert again.exit_code == 0
     assert len(titles(desk)) == 1
     (folder / "under another name.mp4").rename(path)
@@ -186,13 +186,13 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
 def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
     desk: Workspace, folder: Path, look: Look
 ) -> None:
-    from views.library import delete
+    from views.library import delete_video_rows
 
     short(folder / "talk.mp4")
     look()
     with desk.store.begin() as session:
         (video,) = list_videos(session)
-    delete(desk.store, video.id)
+    delete_video_rows(desk.store, video.id)
     assert look() == JobReport("nothing new")
 
 
@@ -207,14 +207,14 @@ def test_only_media_that_holds_something_is_looked_at(folder: Path) -> None:
     for name in ("a.mp4", "in/b.MKV", ".hidden.mp4", "notes.txt", "copy.mp4.part"):
         (folder / name).write_text("x")
     (folder / "empty.mp4").touch()
-    assert [stand.path.name for stand in stands(folder)] == ["a.mp4", "b.MKV"]
+    assert [stand.path.name for stand in media_stamps(folder)] == ["a.mp4", "b.MKV"]
 
 
 @pytest.mark.parametrize("change", ["size", "time", "gone", "nothing"])
 def test_settled_is_what_did_not_change(tmp_path: Path, change: str) -> None:
     path = tmp_path / "a.mp4"
     path.write_text("some")
-    before = stand_of(path)
+    before = file_stamp(path)
     assert before is not None
 
     def meanwhile(seconds: float) -> None:
@@ -227,4 +227,4 @@ def test_settled_is_what_did_not_change(tmp_path: Path, change: str) -> None:
         elif change == "gone":
             path.unlink()
 
-    assert settled([before], 3, meanwhile) == ([before] if change == "nothing" else [])
+    assert unchanged_files([before], 3, meanwhile) == ([before] if change == "nothing" else [])

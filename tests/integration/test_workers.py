@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.settings import Pool, WorkSettings
 from flows.ingest_video import open_video
-from flows.video_locks import is_watched, watched_now
+from flows.video_locks import is_watched, watched_videos
 from flows.workspace import Workspace
 from store.database import open_store
 from store.home import Home
@@ -110,10 +110,10 @@ def test_one_machine_at_a_time_watches_a_video(
         assert outcome.exit_code == 2
         assert "being watched by another homer" in str(outcome.error)
         assert is_watched(other, work.video.id)
-        assert watched_now(other) == {work.video.id}
+        assert watched_videos(other) == {work.video.id}
     assert read_by(desk.toolbox.weights) == []
     assert not is_watched(desk.store, work.video.id)
-    assert watched_now(desk.store) == frozenset()
+    assert watched_videos(desk.store) == frozenset()
 
 
 def test_a_claim_ends_with_its_connection_and_not_with_anothers(desk: Workspace) -> None:
@@ -142,7 +142,7 @@ def test_a_command_line_that_names_workers_has_them(
         box = light_toolbox(home.root / "notes")
         yield Workspace(home, cast("Any", None), box.profile, box)
 
-    monkeypatch.setattr("flows.workspace.open_desk", opened)
+    monkeypatch.setattr("flows.workspace.open_workspace", opened)
     monkeypatch.setattr("flows.ingest_files.watch_files", stop)
     for given in ([], ["--workers=3"], ["--workers=2", "--pool=dask"], ["--pool=processes"]):
         assert CliRunner().invoke(app, ["ingest", str(video), *given]).exit_code == 0

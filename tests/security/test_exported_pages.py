@@ -25,7 +25,7 @@ from store.queries.evaluations import StoredRun
 from tests.support import planted
 from tests.support.evaluated import run_settings
 from ui.export import as_page
-from views.rounds import inspect
+from views.rounds import inspect_trajectory
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -73,7 +73,7 @@ def answered(store: Store, monkeypatch: pytest.MonkeyPatch) -> str:
     store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
     monkeypatch.setattr(planted, "BAIT", BAIT)
     asked = planted.plant(store, f"/films/{BAIT[:40]}")
-    return as_page(store, inspect(store, asked))
+    return as_page(store, inspect_trajectory(store, asked))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from flows.schedules import fetching
-from flows.schedules.fetching import Fetched, fetcher
+from flows.schedules.fetching import FetchResult, video_fetcher
 from perception import allowed_hosts
 from perception.allowed_hosts import Forbidden, Reach, only
 from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, site
@@ -58,13 +58,13 @@ class Nothing:
 
 
 @pytest.fixture
-def fetch(tmp_path: Path) -> Callable[..., Fetched]:
+def fetch(tmp_path: Path) -> Callable[..., FetchResult]:
     """Fetches into a folder that begins empty."""
     folder = tmp_path / "fetched"
     folder.mkdir()
 
-    def get(url: str, most: int = 10) -> Fetched:
-        return fetcher()(url, folder, most, Nothing())
+    def get(url: str, most: int = 10) -> FetchResult:
+        return video_fetcher()(url, folder, most, Nothing())
 
     return get
 
@@ -102,7 +102,7 @@ PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n{}#EXT-X-ENDLIST\n"
     ],
 )
 def test_nothing_leads_to_another_private_host(
-    private: Site, fetch: Callable[..., Fetched], page: Callable[[str], Answer]
+    private: Site, fetch: Callable[..., FetchResult], page: Callable[[str], Answer]
 ) -> None:
     def answer(path: str) -> Answer:
         return b"x" * 188 if "own" in path else page(private.url)
@@ -115,7 +115,7 @@ def test_nothing_leads_to_another_private_host(
 
 @pytest.mark.parametrize("way", ["file://{0}", "FILE://{0}", "file:{0}", "{0}", "concat:{0}"])
 def test_no_file_of_this_machine_is_fetched(
-    fetch: Callable[..., Fetched], tmp_path: Path, film: bytes, way: str
+    fetch: Callable[..., FetchResult], tmp_path: Path, film: bytes, way: str
 ) -> None:
     secret = tmp_path / "secret.mp4"
     secret.write_bytes(film)
@@ -137,7 +137,7 @@ def test_no_file_of_this_machine_is_fetched(
     ["../../evil", "/etc/evil", "..\\..\\evil", "%2e%2e%2f%2e%2e%2fevil", "evil\0", "a" * 300],
 )
 def test_a_title_chooses_no_place(
-    fetch: Callable[..., Fetched], tmp_path: Path, film: bytes, title: str
+    fetch: Callable[..., FetchResult], tmp_path: Path, film: bytes, title: str
 ) -> None:
     page = (
         f'<html><title>{title}</title><video src="/own/..%2f..%2f{title[:9]}.mp4"></video></html>'
@@ -150,7 +150,7 @@ def test_a_title_chooses_no_place(
 
 
 def test_a_video_without_end_is_given_up_and_nothing_of_it_stays(
-    fetch: Callable[..., Fetched], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, film: bytes
+    fetch: Callable[..., FetchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, film: bytes
 ) -> None:
     monkeypatch.setattr(fetching, "MOST_BYTES", 3_000_000)
     with site(lambda _path: Endless(film, bytes(100_000))) as named:
@@ -161,7 +161,7 @@ def test_a_video_without_end_is_given_up_and_nothing_of_it_stays(
 
 
 def test_a_page_without_end_is_given_up(
-    fetch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+    fetch: Callable[..., FetchResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetching, "MOST_PAGE", 1_000_000)
     with site(lambda _path: Endless(b"<html><title>t</title>", b"<p>words</p>" * 1000)) as named:
@@ -169,7 +169,7 @@ def test_a_page_without_end_is_given_up(
     assert "longer than" in found.faults[0]
 
 
-def test_lists_of_lists_without_end_are_given_up(fetch: Callable[..., Fetched]) -> None:
+def test_lists_of_lists_without_end_are_given_up(fetch: Callable[..., FetchResult]) -> None:
     with site(lambda _path: b"") as named:
         count = 0
 
@@ -186,7 +186,7 @@ def test_lists_of_lists_without_end_are_given_up(fetch: Callable[..., Fetched]) 
 
 
 def test_a_list_of_thousands_gives_as_many_as_were_asked_for(
-    fetch: Callable[..., Fetched], film: bytes
+    fetch: Callable[..., FetchResult], film: bytes
 ) -> None:
     def answer(path: str) -> bytes:
         return feed(*(f"{s.url}/{n}.mp4" for n in range(2000))) if "feed" in path else film
@@ -199,7 +199,7 @@ def test_a_list_of_thousands_gives_as_many_as_were_asked_for(
 
 
 def test_what_takes_too_long_is_given_up(
-    fetch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch, film: bytes
+    fetch: Callable[..., FetchResult], monkeypatch: pytest.MonkeyPatch, film: bytes
 ) -> None:
     monkeypatch.setattr(fetching, "LONGEST_S", -1.0)
     with site(lambda _path: film) as named:
@@ -210,7 +210,7 @@ def test_what_takes_too_long_is_given_up(
 
 
 def test_no_other_program_is_started(
-    fetch: Callable[..., Fetched], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fetch: Callable[..., FetchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A playlist that is live, or locked in a way that yt-dlp cannot open, went to FFmpeg."""
     tools = tmp_path / "tools"

@@ -18,7 +18,7 @@ from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.restore import restore_library
 from graphs.runner import Runner
-from store.archive import IMAGES
+from store.archive import IMAGES_MEMBER
 from store.backup import back_up
 from store.database import Store, open_store
 from store.home import Home
@@ -252,7 +252,7 @@ def test_images_that_are_no_images_are_refused(
     backup: Path, tmp_path: Path, refused: Callable[..., None], name: str
 ) -> None:
     def change(manifest: Manifest, members: Members) -> None:
-        members[IMAGES] = TARS[name]
+        members[IMAGES_MEMBER] = TARS[name]
 
     told = "not in it" if name == "nothing" else "is no back-up"
     refused(backup_with(backup, tmp_path / "odd", change), told)
@@ -266,7 +266,7 @@ def test_an_image_that_no_row_names_is_refused(
     own = member(hashlib.sha256(b"mine").hexdigest(), data=b"mine")
 
     def change(manifest: Manifest, members: Members) -> None:
-        members[IMAGES] = own
+        members[IMAGES_MEMBER] = own
 
     refused(backup_with(backup, tmp_path / "odd", change), "an image that no row names")
 
@@ -281,7 +281,7 @@ def test_lines_images_and_the_whole_have_limits(
     refused(odd, "imports.line_mb is 2", ImportLimits(line_mb=2))
 
     def large(manifest: Manifest, members: Members) -> None:
-        members[IMAGES] = header(SHA, 65 << 20)
+        members[IMAGES_MEMBER] = header(SHA, 65 << 20)
 
     odd = backup_with(backup, tmp_path / "large", large)
     refused(odd, "an image has 65 MB, and the limit imports.blob_mb is 64")
@@ -291,7 +291,7 @@ def test_a_small_backup_does_not_become_a_large_one(
     backup: Path, tmp_path: Path, refused: Callable[..., None]
 ) -> None:
     def change(manifest: Manifest, members: Members) -> None:
-        members[IMAGES] = bytes(100_000_000)
+        members[IMAGES_MEMBER] = bytes(100_000_000)
 
     odd = backup_with(backup, tmp_path / "odd", change)
     assert odd.stat().st_size < 1_000_000

@@ -19,17 +19,17 @@ from sqlalchemy import text
 from domain.errors import HomerError, InputError
 from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
-from flows.restore import import_export
+from flows.restore import import_exported_video
 from graphs.runner import Runner
 from store.database import Store, open_store
 from store.export import ROWS
 from store.home import Home
 from store.tables.schema import VideoRow
-from store.zips import SMALL
+from store.zips import ANY_RATIO_BELOW
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.hostile import export_with, members_of, runs, written
 from tests.support.library import FULL, Quiet, all_images, all_rows, fill_library
-from views.library import check_video, delete, export, list_library
+from views.library import check_video, delete_video_rows, export_to_file, list_library
 
 Rows = list[Any]
 
@@ -47,7 +47,7 @@ def library(
 def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported")
     for video in (FULL, PARTY):
-        export(library[0], video, folder / f"{video}.zip")
+        export_to_file(library[0], video, folder / f"{video}.zip")
     return folder
 
 
@@ -70,7 +70,7 @@ def refused(store: Store, path: Path, told: str, limits: ImportLimits | None = N
     """Refused in one line, and nothing is left of it: no row, no blob, no file."""
     beside = sorted(path.parent.iterdir())
     with pytest.raises(InputError, match=told) as error:
-        import_export(store, path, Quiet(), limits or ImportLimits())
+        import_exported_video(store, path, Quiet(), limits or ImportLimits())
     assert "\n" not in str(error.value)
     left_empty(store)
     assert sorted(path.parent.iterdir()) == beside
@@ -134,7 +134,9 @@ def test_writes_that_a_checkpoint_brings_stay_behind(
         blob = {"type": "json", "blob": "\\x" + b"[]".hex()}
         rows.append(["checkpoints.checkpoint_writes", ids | more | blob])
 
-    import_export(empty, export_with(exported / f"{PARTY}.zip", tmp_path / "odd", change), Quiet())
+    import_exported_video(
+        empty, export_with(exported / f"{PARTY}.zip", tmp_path / "odd", change), Quiet()
+    )
     assert all_rows(empty)["checkpoints.checkpoint_writes"] == []
 
 
@@ -149,7 +151,7 @@ def test_a_fork_runs_nothing_that_lies_in_the_library_already(
     table: str,
 ) -> None:
     """As an earlier Homer imported it."""
-    import_export(empty, exported / f"{PARTY}.zip", Quiet())
+    import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
     value = CODE[kind](f"touch {tmp_path / 'mark'}")
     with empty.begin() as session:
         place = {"kind": kind, "value": value}
@@ -182,7 +184,7 @@ def test_a_fork_runs_nothing_that_lies_in_the_library_already(
 def test_a_state_that_fits_no_machine_is_told_in_a_line(
     library: tuple[Store, str], exported: Path, empty: Store, value: bytes
 ) -> None:
-    import_export(empty, exported / f"{PARTY}.zip", Quiet())
+    import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
     with empty.begin() as session:
         change = "UPDATE checkpoints.checkpoint_blobs SET type = 'json', blob = :value "
         session.execute(text(change + "WHERE channel = 'question'"), {"value": value})
@@ -203,7 +205,7 @@ def test_a_checkpoint_of_an_earlier_homer_is_read(
                 row |= {"type": "msgpack", "blob": "\\x" + old.hex()}
 
     old = export_with(exported / f"{PARTY}.zip", tmp_path / "old", change)
-    import_export(empty, old, Quiet())
+    import_exported_video(empty, old, Quiet())
     with Runner(empty, WordToolbox()) as asker:
         assert asker.fork(library[1], 1, ForkEdit()).answer is not None
 
@@ -214,7 +216,9 @@ def test_an_import_never_says_where_a_file_lies(
     def change(rows: Rows) -> None:
         next(row for name, row in rows if name == "videos")["path"] = "/etc/passwd"
 
-    import_export(empty, export_with(exported / f"{FULL}.zip", tmp_path / "odd", change), Quiet())
+    import_exported_video(
+        empty, export_with(exported / f"{FULL}.zip", tmp_path / "odd", change), Quiet()
+    )
     assert [one.path for one in list_library(empty)] == [None]
 
 
@@ -273,7 +277,7 @@ def test_a_member_that_claims_another_size_is_refused(
 ) -> None:
     """The directory of a zip says how large its members are, and may say anything."""
     row = b'["messages", "' + b"x" * 1_000_000 + b'"]'
-    odd = bomb(exported, tmp_path / "odd", row, 2 * SMALL // len(row))
+    odd = bomb(exported, tmp_path / "odd", row, 2 * ANY_RATIO_BELOW // len(row))
     data = bytearray(odd.read_bytes())
     entry = data.rindex(b"PK\x01\x02", 0, data.rindex(ROWS.encode()))
     data[entry + 24 : entry + 28] = (255).to_bytes(4, "little")
@@ -307,7 +311,7 @@ def test_an_altered_image_is_refused(exported: Path, victim: Store, tmp_path: Pa
 
 
 def test_check_finds_images_that_are_missing_or_damaged(exported: Path, empty: Store) -> None:
-    import_export(empty, exported / f"{FULL}.zip", Quiet())
+    import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
     bar = Quiet()
     assert check_video(empty, FULL, progress=bar).images == 2
     before = check_video(empty, FULL).findings
@@ -347,9 +351,9 @@ def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
         change = partial(spoilt, seed=seed)
         odd = export_with(exported / f"{video}.zip", tmp_path / f"{seed}", change)
         with suppress(HomerError):
-            import_export(victim, odd, Quiet())
+            import_exported_video(victim, odd, Quiet())
             came += 1
-            delete(victim, video)
+            delete_video_rows(victim, video)
         with victim.begin() as session:
             assert session.query(VideoRow).count() == 0
         left_empty(victim)

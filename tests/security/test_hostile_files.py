@@ -14,8 +14,8 @@ from domain.errors import InputError
 from domain.limits import ImportLimits
 from memory.captions import read_captions, read_cues
 from skills.files import MOST_BYTES, read_skills
-from store.checkpoint_values import check_row, pack, unpack
-from store.forgotten_file import read_keepsake
+from store.checkpoint_values import check_row, pack_value, unpack_value
+from store.forgotten_file import read_forgotten_file
 from tests.support.hostile import runs, written
 
 HEAD = {"keepsake": 2, "video": "a" * 16, "library": "b" * 32, "at": "2026-01-01T00:00:00+00:00"}
@@ -32,22 +32,22 @@ def test_a_keepsake_brings_no_code_no_other_table_and_no_other_image(tmp_path: P
     code = {"thread_id": "t", "type": "msgpack", "blob": "\\x" + runs("true").hex()}
     for name in ("checkpoint_blobs", "checkpoint_writes"):
         with pytest.raises(InputError, match="a checkpoint holds"):
-            read_keepsake(keepsake(tmp_path / name, (f"checkpoints.{name}", code)))
+            read_forgotten_file(keepsake(tmp_path / name, (f"checkpoints.{name}", code)))
     for name in ("library", "audit", "taken", "search_indexes", "pg_authid", "checkpoints.x"):
         with pytest.raises(InputError, match="file of --keep-undo"):
-            read_keepsake(keepsake(tmp_path / "table", (name, {"id": 1})))
+            read_forgotten_file(keepsake(tmp_path / "table", (name, {"id": 1})))
     with pytest.raises(InputError, match="file of --keep-undo"):
-        read_keepsake(keepsake(tmp_path / "image", **{"0" * 64: b"another one"}))
-    assert read_keepsake(keepsake(tmp_path / "good", ("memories", {"id": 1}))).rows
+        read_forgotten_file(keepsake(tmp_path / "image", **{"0" * 64: b"another one"}))
+    assert read_forgotten_file(keepsake(tmp_path / "good", ("memories", {"id": 1}))).rows
 
 
 def test_a_keepsake_has_limits(tmp_path: Path) -> None:
     long = keepsake(tmp_path / "long", ("memories", {"text": "x" * 2_000_000}))
     with pytest.raises(InputError, match=r"imports\.line_mb is 1 "):
-        read_keepsake(long, SMALL)
+        read_forgotten_file(long, SMALL)
     bomb = written(tmp_path / "bomb", {"rows.jsonl": bytes(100_000_000)})
     with pytest.raises(InputError, match=r"imports\.ratio is 200"):
-        read_keepsake(bomb)
+        read_forgotten_file(bomb)
 
 
 @pytest.mark.parametrize("read", [read_captions, read_cues])
@@ -95,7 +95,7 @@ VALUES: dict[str, tuple[str, bytes]] = {
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_that_is_more_than_plain_data_is_refused_in_a_line(name: str) -> None:
     with pytest.raises(InputError, match="a checkpoint holds") as error:
-        unpack(*VALUES[name])
+        unpack_value(*VALUES[name])
     assert "\n" not in str(error.value)
     kind, value = VALUES[name]
     with pytest.raises(InputError):
@@ -107,11 +107,11 @@ def test_a_value_that_is_more_than_plain_data_is_refused_in_a_line(name: str) ->
 )
 def test_no_other_value_is_ever_written(value: object) -> None:
     with pytest.raises(TypeError, match="in a checkpoint is"):
-        pack(value)
+        pack_value(value)
 
 
 @pytest.mark.parametrize(
     "value", [None, True, 0, -1.5, "", "é\0\ud800", [], {}, {"a": [{"b": [None, 2**70]}]}]
 )
 def test_plain_values_come_back_as_they_were(value: object) -> None:
-    assert unpack(*pack(value)) == value
+    assert unpack_value(*pack_value(value)) == value

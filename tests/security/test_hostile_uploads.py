@@ -14,7 +14,7 @@ import pytest
 
 from api.folders import OutsideFolder, allowed_file, refuse_address
 from domain.errors import HomerError, InputError, MediaError, NotFound
-from flows.uploads import drop_uploads, keep_upload, safe_name, uploads_of
+from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_files
 from memory.subtitles import accompaniment
 from perception.source import find_media, probe
 from store.home import Home
@@ -45,7 +45,7 @@ def every(home: Home) -> list[Path]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_chooses_no_place_and_steers_nothing(place: Home, tmp_path: Path, name: str) -> None:
     before = {path for path in tmp_path.rglob("*") if place.uploads not in path.parents}
-    path = keep_upload(place, name, b"film")
+    path = store_upload(place, name, b"film")
     assert path.parent.parent == place.uploads
     assert path.read_bytes() == b"film"
     assert path.name.isprintable()
@@ -54,14 +54,14 @@ def test_a_name_chooses_no_place_and_steers_nothing(place: Home, tmp_path: Path,
     assert find_media([path]) == [path]
     after = {path for path in tmp_path.rglob("*") if place.uploads not in path.parents}
     assert after - before <= {place.uploads}
-    assert drop_uploads(place, path.parent.name) == [path]
+    assert delete_uploads(place, path.parent.name) == [path]
     assert every(place) == []
 
 
 def test_the_same_file_from_many_at_once_is_one_whole_file(place: Home) -> None:
     data = os.urandom(3_000_000)
     with ThreadPoolExecutor(8) as pool:
-        paths = set(pool.map(lambda _n: keep_upload(place, "a.mp4", data), range(40)))
+        paths = set(pool.map(lambda _n: store_upload(place, "a.mp4", data), range(40)))
     (path,) = paths
     assert path.read_bytes() == data
     assert [one for one in every(place) if one.is_file()] == [path]
@@ -69,7 +69,7 @@ def test_the_same_file_from_many_at_once_is_one_whole_file(place: Home) -> None:
 
 def test_the_same_name_with_other_content_takes_no_other_place(place: Home) -> None:
     with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda n: keep_upload(place, "a.mp4", b"film %d" % n), range(8)))
+        paths = list(pool.map(lambda n: store_upload(place, "a.mp4", b"film %d" % n), range(8)))
     assert len(set(paths)) == 8
     assert [path.read_bytes() for path in paths] == [b"film %d" % n for n in range(8)]
 
@@ -80,30 +80,30 @@ def test_what_lies_there_under_a_name_is_not_taken_for_the_upload(
     """A link, or other content, that somebody put where the upload will be."""
     own = tmp_path / "own.mp4"
     own.write_bytes(b"mine")
-    path = keep_upload(place, "a.mp4", b"film")
+    path = store_upload(place, "a.mp4", b"film")
     for put in (lambda: path.symlink_to(own), lambda: path.write_bytes(b"half")):
         path.unlink()
         put()
-        assert keep_upload(place, "a.mp4", b"film").read_bytes() == b"film"
+        assert store_upload(place, "a.mp4", b"film").read_bytes() == b"film"
         assert not path.is_symlink()
     assert own.read_bytes() == b"mine"
 
 
 def test_a_folder_that_leads_elsewhere_is_not_written_into(place: Home, tmp_path: Path) -> None:
-    path = keep_upload(place, "a.mp4", b"film")
+    path = store_upload(place, "a.mp4", b"film")
     path.unlink()
     path.parent.rmdir()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     path.parent.symlink_to(elsewhere)
     with pytest.raises(InputError, match="leads elsewhere"):
-        keep_upload(place, "a.mp4", b"film")
+        store_upload(place, "a.mp4", b"film")
     assert list(elsewhere.iterdir()) == []
 
 
 def test_nothing_is_kept_of_an_empty_file(place: Home) -> None:
     with pytest.raises(InputError, match="empty"):
-        keep_upload(place, "a.mp4", b"")
+        store_upload(place, "a.mp4", b"")
     assert every(place) == []
 
 
@@ -118,10 +118,10 @@ def test_an_upload_that_breaks_off_leaves_nothing(place: Home, failure: BaseExce
         patch.object(_TemporaryFileWrapper, "write", half, create=True),
         pytest.raises(told) as seen,
     ):
-        keep_upload(place, "a.mp4", b"film")
+        store_upload(place, "a.mp4", b"film")
     assert isinstance(seen.value, KeyboardInterrupt) or "No space left" in str(seen.value)
     assert [one for one in every(place) if one.is_file()] == []
-    assert uploads_of(place, "0" * 16) == []
+    assert uploaded_files(place, "0" * 16) == []
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_a_list_that_is_called_a_video_opens_nothing_else(
     with site(lambda _path: film.read_bytes(), ELSEWHERE) as other:
         for way in (str(film), f"file://{film}", f"{other.url}/x.mp4", f"concat:{film}"):
             data = WRITTEN[kind].format(way=way, port=other.port).encode()
-            path = keep_upload(place, f"list.{suffix}", data)
+            path = store_upload(place, f"list.{suffix}", data)
             with pytest.raises(MediaError, match="not a video"):
                 probe(path)
     assert other.asked == []
@@ -176,7 +176,7 @@ def test_a_list_within_a_stream_opens_nothing_else(place: Home, film: Path, tmp_
     with site(lambda _path: film.read_bytes(), ELSEWHERE) as other:
         told = WRITTEN["hls"].format(way=f"{other.url}/x.ts").encode()
         for number, data in enumerate((told + stream, stream + told)):
-            path = keep_upload(place, f"{number}.ts", data)
+            path = store_upload(place, f"{number}.ts", data)
             try:
                 assert probe(path).duration_ms < 1_500
             except MediaError:
@@ -186,9 +186,9 @@ def test_a_list_within_a_stream_opens_nothing_else(place: Home, film: Path, tmp_
 
 def test_words_beside_an_upload_are_not_another_files(place: Home, film: Path) -> None:
     """Subtitles are looked for by name in the folder of a file: uploads share none."""
-    path = keep_upload(place, "talk.mp4", film.read_bytes())
+    path = store_upload(place, "talk.mp4", film.read_bytes())
     words = WRITTEN["srt"].format(way="planted").encode()
-    keep_upload(place, "talk.srt", words)
+    store_upload(place, "talk.srt", words)
     assert accompaniment(path, probe(path)).names == ()
 
 

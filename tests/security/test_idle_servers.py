@@ -18,7 +18,7 @@ from store import postmaster, usage
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.usage import Hold, IdleClock, idle_limit_s
+from store.usage import IdleClock, UsageLock, idle_limit_s
 
 PATIENCE_S = 30.0
 
@@ -38,7 +38,7 @@ def within(true: Callable[[], bool]) -> bool:
 
 
 def server_of(home: Home) -> psutil.Process:
-    found = postmaster.alive(home.postgres)
+    found = postmaster.running_server(home.postgres)
     assert found is not None
     return psutil.Process(found.pid)
 
@@ -82,10 +82,10 @@ def test_a_server_process_stops_when_idle_or_its_directory_is_gone(tmp_path: Pat
     script = (
         "import signal, sys, time\n"
         "from pathlib import Path\n"
-        "from services.lifetime import stop_by_itself\n"
+        "from services.lifetime import stop_when_unused\n"
         "from store.home import Home\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
-        "stop_by_itself(Home(Path(sys.argv[1])), float(sys.argv[2]) or None)\n"
+        "stop_when_unused(Home(Path(sys.argv[1])), float(sys.argv[2]) or None)\n"
         "print('up', flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -105,8 +105,8 @@ def test_a_killed_process_uses_nothing_any_more(place: Home) -> None:
     clock = IdleClock(place.make())
     script = (
         "import sys, time; from pathlib import Path; from store.home import Home\n"
-        "from store.usage import Hold\n"
-        "hold = Hold(Home(Path(sys.argv[1]))); print('held', flush=True); time.sleep(60)"
+        "from store.usage import UsageLock\n"
+        "hold = UsageLock(Home(Path(sys.argv[1]))); print('held', flush=True); time.sleep(60)"
     )
     user = subprocess.Popen([sys.executable, "-c", script, str(place.root)], stdout=-1, text=True)
     assert user.stdout is not None
@@ -122,12 +122,12 @@ def test_a_killed_process_uses_nothing_any_more(place: Home) -> None:
 
 def test_idleness_counts_from_the_last_use(place: Home) -> None:
     clock = IdleClock(place.make())
-    with Hold(place):
+    with UsageLock(place):
         long_ago = time.time() - 1000
         os.utime(place.run / usage.NAME, (long_ago, long_ago))
         assert clock.idle_s() < 1
     assert clock.idle_s() < 1
-    clock._busy = long_ago
+    clock._last_busy = long_ago
     os.utime(place.run / usage.NAME, (long_ago, long_ago))
     assert 990 < clock.idle_s() < 1100
     with clock.unused() as free, IdleClock(place).unused() as other:

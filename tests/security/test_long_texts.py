@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import HomerError
-from domain.sentences import LONGEST_SENTENCE, pieces, sentences
+from domain.sentences import LONGEST_SENTENCE, split_sentences, split_utterance
 from memory.captions import read_captions
 from memory.writers.causes import stated
 from tests.support.effort import cpu, is_linear
@@ -65,7 +65,7 @@ def test_numbers_that_no_python_reads_are_text(tmp_path: Path) -> None:
 
 def test_a_long_sentence_is_cut_between_words_and_none_is_lost() -> None:
     text = "word " * 3_000 + "x" * 5_000 + " end"
-    parts = sentences(text)
+    parts = split_sentences(text)
     assert max(map(len, parts)) <= LONGEST_SENTENCE
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert set(" ".join(parts[:7]).split()) == {"word"}
@@ -73,7 +73,7 @@ def test_a_long_sentence_is_cut_between_words_and_none_is_lost() -> None:
 
 def test_what_is_said_in_a_long_sentence_is_remembered_whole() -> None:
     text = "word " * 3_000
-    lines = pieces(said(0, text))
+    lines = split_utterance(said(0, text))
     assert " ".join(line for line, _ in lines).split() == text.split()
     assert [span.start_ms for _, span in lines] == sorted(span.start_ms for _, span in lines)
 

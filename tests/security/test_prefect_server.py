@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flows.reporting import reporting
-from flows.schedules.api import open_book
+from flows.reporting import report_to_prefect
+from flows.schedules.api import open_schedules
 from services.prefect import PrefectServer
-from services.prefect_login import login, login_file, login_for
+from services.prefect_login import ensure_login, login_file, login_for
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 
@@ -79,7 +79,7 @@ def test_event_streams_ask_for_the_login_too(server: str, path: str) -> None:
 
 
 def test_who_knows_it_is_served(server: str, place: Home) -> None:
-    assert status(server, "/api/admin/version", login(place)) == 200
+    assert status(server, "/api/admin/version", ensure_login(place)) == 200
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,16 @@ def test_it_answers_to_no_name_that_others_may_have_pointed_at_this_machine(
     server: str, place: Home, host: str
 ) -> None:
     """DNS rebinding: a page of another site has its name resolve to 127.0.0.1."""
-    assert status(server, "/api/admin/version", login(place), Host=host) == 403
-    assert status(server, "/", login(place), Host=host) == 403
+    assert status(server, "/api/admin/version", ensure_login(place), Host=host) == 403
+    assert status(server, "/", ensure_login(place), Host=host) == 403
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
 def test_pages_of_other_sites_are_refused(server: str, place: Home, origin: str) -> None:
-    assert status(server, "/api/admin/version", login(place), Origin=origin) == 403
-    assert status(server, "/api/flows/", login(place), {"name": "mine"}, Origin=origin) == 403
+    assert status(server, "/api/admin/version", ensure_login(place), Origin=origin) == 403
+    assert (
+        status(server, "/api/flows/", ensure_login(place), {"name": "mine"}, Origin=origin) == 403
+    )
 
 
 def test_no_page_may_show_it_in_a_frame_or_read_it(server: str) -> None:
@@ -110,12 +112,12 @@ def test_its_login_is_random_and_its_owner_s_alone(
 ) -> None:
     path = login_file(place)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert login(place) != login(Home(tmp_path))
-    assert len(login(place)) > 40
+    assert ensure_login(place) != ensure_login(Home(tmp_path))
+    assert len(ensure_login(place)) > 40
 
 
 def test_no_process_shows_the_login_on_its_command_line(server: str, place: Home) -> None:
-    secret = login(place).partition(":")[2]
+    secret = ensure_login(place).partition(":")[2]
     shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     assert "services.prefect_server" in shown
     assert secret not in shown
@@ -123,13 +125,13 @@ def test_no_process_shows_the_login_on_its_command_line(server: str, place: Home
 
 def test_a_login_that_others_could_read_is_replaced(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    first = login(home)
+    first = ensure_login(home)
     login_file(home).chmod(0o644)
-    second = login(home)
+    second = ensure_login(home)
     assert second != first
     assert stat.S_IMODE(login_file(home).stat().st_mode) == 0o600
     login_file(home).write_text("homer:\n")
-    assert login(home) not in {first, second, "homer:"}
+    assert ensure_login(home) not in {first, second, "homer:"}
 
 
 def test_a_login_behind_a_link_is_not_used(tmp_path: Path) -> None:
@@ -139,19 +141,19 @@ def test_a_login_behind_a_link_is_not_used(tmp_path: Path) -> None:
     theirs.chmod(0o600)
     login_file(home).parent.mkdir()
     login_file(home).symlink_to(theirs)
-    assert login(home) != f"homer:{'a' * 40}"
+    assert ensure_login(home) != f"homer:{'a' * 40}"
     assert theirs.read_text() == f"homer:{'a' * 40}\n"
 
 
 def test_the_login_goes_to_no_other_server(server: str, place: Home) -> None:
-    assert login_for(place, f"{server}/api") == login(place)
+    assert login_for(place, f"{server}/api") == ensure_login(place)
     assert login_for(place, "http://evil.example/api") is None
     assert login_for(place, f"{server}.evil.example/api") is None
 
 
 def test_a_run_may_vary_nothing_but_its_parameters(server: str, place: Home) -> None:
     """The pool's job has no command, environment or folder that a deployment or run could set."""
-    with open_book(place, f"{server}/api") as book:
+    with open_schedules(place, f"{server}/api") as book:
         client = book._client
         pool = client.read_work_pool(book.pool)
         assert pool.base_job_template["variables"]["properties"] == {}
@@ -162,7 +164,7 @@ def test_a_run_may_vary_nothing_but_its_parameters(server: str, place: Home) -> 
     for name, value in wanted.items():
         ask = {"job_variables": {name: value}}
         path = f"/api/deployments/{id_}/create_flow_run"
-        assert status(server, path, login(place), ask) in {409, 422}, name
+        assert status(server, path, ensure_login(place), ask) in {409, 422}, name
 
 
 def _resolved(template: dict[str, Any], values: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -176,13 +178,13 @@ def _resolved(template: dict[str, Any], values: dict[str, Any]) -> tuple[Any, An
 
 
 def test_the_pool_of_an_earlier_homer_is_narrowed(server: str, place: Home) -> None:
-    with reporting(place, f"{server}/api"), open_book(place, f"{server}/api") as book:
+    with report_to_prefect(place, f"{server}/api"), open_schedules(place, f"{server}/api") as book:
         from prefect.client.schemas.actions import WorkPoolUpdate
         from prefect.workers.process import ProcessWorker
 
         wide = ProcessWorker.get_default_base_job_template()
         book._client.update_work_pool(book.pool, WorkPoolUpdate(base_job_template=wide))
-    with open_book(place, f"{server}/api") as book:
+    with open_schedules(place, f"{server}/api") as book:
         found = book._client.read_work_pool(book.pool).base_job_template
     assert found["variables"]["properties"] == {}
 

@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from evals.export import write
-from flows.uploads import keep_upload
+from flows.uploads import store_upload
 from graphs.batch import BatchResult, write_batch
 from skills.files import write_skills
-from store.atomic_files import whole_file
+from store.atomic_files import atomic_file
 from store.blobs import BlobStore
 from store.database import open_store
 from store.home import Home
-from store.private_files import exposed, mend
+from store.private_files import find_exposed, restrict_exposed
 from tests.support.asking import PARTY, remember_party
 from tests.support.skills import a_skill
 
@@ -60,7 +60,7 @@ def wide(open_place: Path) -> Home:
 
 
 def open_in(*places: Path) -> list[Path]:
-    return list(exposed(places))
+    return list(find_exposed(places))
 
 
 def homer(home: Home, database: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -88,7 +88,7 @@ def written(wide: Home, database: str, careless: None) -> Home:
     with open_store(wide, database) as store:
         remember_party(store)
         store.blobs.put(b"a face")
-    keep_upload(wide, "talk.mp4", b"a film")
+    store_upload(wide, "talk.mp4", b"a film")
     (wide.root.parent / "word").write_text("correct horse\n")
     out = wide.root.parent / "out"
     out.mkdir(mode=0o755)
@@ -128,7 +128,7 @@ def test_what_is_written_by_a_library_call_is_private_without_a_umask(
     blobs = BlobStore(str(tmp_path / "some/where"))
     blobs.make()
     blobs.put(b"a face")
-    with whole_file(tmp_path / "whole") as aside:
+    with atomic_file(tmp_path / "whole") as aside:
         aside.write_bytes(b"x")
         assert open_in(aside) == []
     write(tmp_path / "page.html", "<p>")
@@ -151,7 +151,7 @@ def test_a_file_that_was_open_is_closed_before_anything_is_written_to_it(
         assert list(write_batch(path, iter([BatchResult(2, {"id": 2}, None, 1, 1)])))
         assert len(path.read_text().splitlines()) == 2
     else:
-        with whole_file(path) as aside:
+        with atomic_file(path) as aside:
             aside.write_bytes(b"new")
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -168,7 +168,7 @@ def test_a_file_beside_the_one_to_write_is_not_guessed(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("kept")
     (tmp_path / f".out.{os.getpid()}.part").symlink_to(mine)
-    with whole_file(tmp_path / "out") as aside:
+    with atomic_file(tmp_path / "out") as aside:
         aside.write_bytes(b"theirs")
     assert mine.read_text() == "kept"
 
@@ -180,7 +180,7 @@ def test_a_home_directory_as_the_data_directory_keeps_its_mode(
     (wide.root / "public.html").chmod(0o644)
     monkeypatch.setenv("HOME", str(wide.root))
     wide.make()
-    mend(wide.places())
+    restrict_exposed(wide.places())
     assert wide.root.stat().st_mode & 0o777 == 0o755
     assert (wide.root / "public.html").stat().st_mode & 0o777 == 0o644
     assert open_in(*(wide.root / name for name in WIDE)) == []

@@ -14,7 +14,7 @@ from store.home import Home
 from ui.files import file_of
 from ui.player import _missing
 from views import originals
-from views.originals import forget_original, note_original, original_of, stamp_of
+from views.originals import cache_original, drop_cached_original, original_file, stat_digest
 
 FILM = b"a film" * 1000
 ID = hashlib.sha256(FILM).hexdigest()[:16]
@@ -55,7 +55,7 @@ def test_only_the_file_that_was_watched_is_opened(home: Home, film: Path, tmp_pa
     assert file_of(video(film)) == film
     for other in (secret, link, pipe, tmp_path, tmp_path / "gone", "/dev/zero", "x\0y", "", None):
         assert file_of(video(other)) is None
-    assert original_of(home, "../" + ID, str(film)) is None
+    assert original_file(home, "../" + ID, str(film)) is None
     assert file_of(video(film, "f" * 16)) is None
 
 
@@ -63,42 +63,42 @@ def test_a_file_is_read_once_and_again_where_it_may_have_changed(
     home: Home, film: Path, reads: list[Path]
 ) -> None:
     for _ in range(3):
-        assert original_of(home, ID, str(film)) == film
+        assert original_file(home, ID, str(film)) == film
     assert reads == [film]
     times = film.stat()
     film.write_bytes(FILM[::-1])
     os.utime(film, ns=(times.st_atime_ns, times.st_mtime_ns))
     for _ in range(3):
-        assert original_of(home, ID, str(film)) is None
+        assert original_file(home, ID, str(film)) is None
     assert len(reads) == 2
     film.write_bytes(FILM)
-    assert original_of(home, ID, str(film)) == film
-    forget_original(home, ID)
-    assert original_of(home, ID, str(film)) == film
+    assert original_file(home, ID, str(film)) == film
+    drop_cached_original(home, ID)
+    assert original_file(home, ID, str(film)) == film
     assert len(reads) == 4
 
 
 def test_another_file_under_the_same_name_is_read_anew(
     home: Home, film: Path, tmp_path: Path, reads: list[Path]
 ) -> None:
-    assert original_of(home, ID, str(film)) == film
+    assert original_file(home, ID, str(film)) == film
     secret = tmp_path / "secret"
     secret.write_bytes(FILM[::-1])
     os.utime(secret, ns=(film.stat().st_atime_ns, film.stat().st_mtime_ns))
     secret.replace(film)
-    assert original_of(home, ID, str(film)) is None
+    assert original_file(home, ID, str(film)) is None
 
 
 def test_what_watching_found_of_a_file_is_not_read_again(
     home: Home, film: Path, reads: list[Path]
 ) -> None:
-    note_original(home, ID, stamp_of(film))
-    assert original_of(home, ID, str(film)) == film
+    cache_original(home, ID, stat_digest(film))
+    assert original_file(home, ID, str(film)) == film
     assert reads == []
     kept = next((home.run / "originals").iterdir())
     assert str(film.parent) not in kept.read_text()
     kept.write_text("nonsense \x00")
-    assert original_of(home, ID, str(film)) == film
+    assert original_file(home, ID, str(film)) == film
     assert reads == [film]
 
 

@@ -20,7 +20,7 @@ from cli.console import note, say, say_json, say_table, sure
 from cli.edge import ErrorBoundary
 from domain.errors import HomerError
 from tests.support.patterns import sources
-from views.answer_lines import tail
+from views.answer_lines import reply_tail
 
 BIDI = "\u061c\u200e\u200f" + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) + "\u2028\u2029"
@@ -111,13 +111,13 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
     from cli import live
     from domain.live import PartialReply
 
-    monkeypatch.setattr(live, "lines_of", lambda _: [f"  {EVIL}"])
+    monkeypatch.setattr(live, "event_lines", lambda _: [f"  {EVIL}"])
     out = StringIO()
     console = Console(file=out, force_terminal=True, no_color=True, width=200)
     live._Live(console, console.status(""))(object())  # type: ignore[arg-type]
     assert not set(out.getvalue()) & set(BIDI)
     assert "\x1b[2J" not in out.getvalue()
-    assert is_calm(tail(PartialReply(round=1, purpose="act", text=EVIL), 80))
+    assert is_calm(reply_tail(PartialReply(round=1, purpose="act", text=EVIL), 80))
 
 
 def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:

@@ -32,11 +32,11 @@ class WordDesk(ApiState):
     def toolbox(self, profile: str | None = None) -> Toolbox:
         return self.models or WordToolbox()
 
-    def asker(self, profile: str | None = None) -> Runner:
+    def runner(self, profile: str | None = None) -> Runner:
         with self._lock:
-            if "every" not in self._askers:
-                self._askers["every"] = Runner(self.store, self.toolbox(), self.desks)
-            return self._askers["every"]
+            if "every" not in self._runners:
+                self._runners["every"] = Runner(self.store, self.toolbox(), self.desks)
+            return self._runners["every"]
 
 
 @contextmanager

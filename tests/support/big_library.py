@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import Video
 from domain.time import TimeSpan
-from store.bulk_insert import HALFVEC, copy_rows, pack_halfvec, take_ids
+from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec
 from store.database import Store
 from store.queries.videos import DONE, add_video, set_video_state
 from tests.support.machine import VIDEO
@@ -130,12 +130,12 @@ def add_keyframes(session: Session, film: Film, picture: str) -> None:
 def add_people(session: Session, film: Film, picture: str) -> None:
     """Faces 0, 1, ... and the voice of every second one, each a person with a name now and then."""
     faces, voices = range(film.people), range(0, film.people, 2)
-    ids = take_ids(session, "identities", len(faces) + len(voices))
+    ids = allocate_ids(session, "identities", len(faces) + len(voices))
     kinds = [*(("face", n) for n in faces), *(("voice", n // 2) for n in voices)]
     rows = [(i, film.id, kind, number, 0) for i, (kind, number) in zip(ids, kinds, strict=True)]
     types = {"id": "int8", "video_id": "text", "kind": "text", "number": "int4"}
     put(session, "identities", {**types, "first_clip": "int4"}, rows)
-    persons = take_ids(session, "characters", film.people)
+    persons = allocate_ids(session, "characters", film.people)
     owners = [*persons, *(persons[n] for n in voices)]
     _characters(session, film, persons, zip(owners, ids, strict=True))
     _sightings(session, film, ids[: film.people], picture)
@@ -171,7 +171,7 @@ def _with(rows: Iterable[tuple[Any, ...]], last: str) -> Iterator[tuple[Any, ...
 def _exemplars(session: Session, film: Film, ids: list[int]) -> None:
     """Vectors that have something in common, as those of real faces have."""
     types = {**OF_CLIP, "id": "int8", "identity_id": "int8", "score": "float8", "quality": "float8"}
-    made = take_ids(session, "sightings", EXEMPLARS * len(ids))
+    made = allocate_ids(session, "sightings", EXEMPLARS * len(ids))
     rows = [
         (film.id, 0, 0, 500, sighting, ids[n // EXEMPLARS], 0.9, 1.0)
         for n, sighting in enumerate(made)
@@ -201,7 +201,7 @@ def _packed(vector: NDArray[np.float32]) -> bytes:
 def _events(session: Session, film: Film) -> None:
     """Events of some clips in a row, each before the next, every fifth its cause."""
     count = film.clips // EVENT_CLIPS
-    ids = take_ids(session, "segments", count)
+    ids = allocate_ids(session, "segments", count)
     types = {"id": "int8", "video_id": "text", "number": "int4"}
     put(session, "segments", types, ((s, film.id, n) for n, s in enumerate(ids)))
     vector = pack_halfvec(np.full(384, 384**-0.5))

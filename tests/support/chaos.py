@@ -27,12 +27,12 @@ from domain.asking import Question
 from domain.errors import HomerError, InputError, NotFound
 from domain.faults import FaultPoint as P
 from domain.settings import MemorySettings, Settings, WatchSettings
-from domain.trajectory import canonical
+from domain.trajectory import canonical_event
 from flows import ingest_steps
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_steps import PlainSteps
 from flows.ingest_video import open_video
-from flows.restore import import_export
+from flows.restore import import_exported_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
 from models.profile import ChatSpec, Profile
@@ -46,7 +46,7 @@ from store.database import Store, open_store
 from store.home import Home
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
-from store.restore import check_archive, refuse_filled, restore
+from store.restore import check_archive, require_empty_library, restore_backup
 from tests.support import cuttable, full_video, machine
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.forks import forked
@@ -55,7 +55,7 @@ from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
 from tests.support.media import make_video
 from tests.support.memory import VIDEO
 from tests.support.obedient import obedient, texts_of
-from views.library import delete, export, list_library
+from views.library import delete_video_rows, export_to_file, list_library
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 NEW_CLIPS = re.compile(r"New clips: ([\d, ]+)")
@@ -164,7 +164,7 @@ class Watch(Scenario):
         box = ChaosToolbox(base_url, timeout_s)
         desk = Workspace(store.home, store, box.profile, box)
         with open_video(desk, store.home.root / "little.mp4") as opened, PlainSteps() as plain:
-            ingest_steps.watch(opened, plain, Silent())
+            ingest_steps.watch(opened, plain, SilentListener())
 
     def outcome(self, store: Store) -> Any:
         states = [(one.state, one.clips, one.done) for one in list_library(store)]
@@ -195,7 +195,7 @@ class Ask(Scenario):
     def outcome(self, store: Store) -> Any:
         with store.begin() as session:
             (one,) = list_trajectories(session)
-            events = [canonical(event) for event in events_of(session, one.id)]
+            events = [canonical_event(event) for event in events_of(session, one.id)]
             calls = calls_of(session, one.id)
             paid = [call.request_hash for call in calls if call.error is None]
         assert len(paid) == len(set(paid))
@@ -251,7 +251,7 @@ def emptied(store: Store, make: Callable[[], object]) -> None:
     """Makes something of a video in this library, and leaves it without the video."""
     full_video.fill(store, FULL)
     make()
-    delete(store, FULL)
+    delete_video_rows(store, FULL)
 
 
 class Restore(Scenario):
@@ -265,8 +265,8 @@ class Restore(Scenario):
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         with suppress(InputError):
-            refuse_filled(store)
-            restore(store, store.home.root / "b", Quiet())
+            require_empty_library(store)
+            restore_backup(store, store.home.root / "b", Quiet())
 
 
 class Import(Scenario):
@@ -276,12 +276,12 @@ class Import(Scenario):
     points = (P.BLOB_WRITING, P.BLOB_WRITTEN, P.IMPORTED_IMAGES, P.IMPORTED_ROWS, P.IMPORTED)
 
     def prepare(self, store: Store) -> None:
-        emptied(store, lambda: export(store, FULL, store.home.root / "v.zip"))
+        emptied(store, lambda: export_to_file(store, FULL, store.home.root / "v.zip"))
         full_video.fill(store, OTHER, "other")
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         if FULL not in {one.id for one in list_library(store)}:
-            import_export(store, store.home.root / "v.zip", Quiet())
+            import_exported_video(store, store.home.root / "v.zip", Quiet())
 
 
 class Delete(Scenario):
@@ -297,7 +297,7 @@ class Delete(Scenario):
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         with suppress(NotFound):
-            delete(store, FULL)
+            delete_video_rows(store, FULL)
 
     def outcome(self, store: Store) -> Any:
         with store.begin() as session:

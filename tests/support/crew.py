@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from domain.settings import Pool
-from flows.ingest import Silent
+from flows.ingest import SilentListener
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_video import VideoIngestion
 from flows.workspace import Workspace
 from perception.worker import Delivery
 from store.database import Store
-from store.queries.dump import dump
+from store.queries.dump import dump_video
 from tests.support.media import make_video
 
 CLIPS = 8
 
 
-class Notes(Silent):
+class Notes(SilentListener):
     """Hears what goes wrong."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ def watched_by(
 ) -> tuple[FileOutcome, list[str]]:
     """Watches with these workers; what became of it, and what went wrong."""
     heard = Notes()
-    (outcome,) = watch_files(desk.staffed(workers, pool), [video], heard, direct=direct)
+    (outcome,) = watch_files(desk.with_workers(workers, pool), [video], heard, direct=direct)
     return outcome, heard.failures
 
 
@@ -55,7 +55,7 @@ def dump_of(store: Store, outcome: FileOutcome) -> list[str]:
     """The memory of a video that was watched."""
     assert outcome.watched is not None, outcome.error
     with store.begin() as session:
-        return list(dump(session, outcome.watched.video.id))
+        return list(dump_video(session, outcome.watched.video.id))
 
 
 def delivering(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evals import judging
-from evals.running import Evaluating
+from evals.running import EvaluationSteps
 from graphs.checkpoint_saver import BoundarySaver
 from graphs.runner import Runner
 from memory import import_captions
@@ -30,8 +30,8 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     "after an answer": (Runner, "finish", True),
     "after the judge has spoken": (judging, "judge_words", True),
     "before a verdict": (evaluations, "set_verdict", False),
-    "after a verdict": (Evaluating, "_put", True),
-    "after learning": (Evaluating, "learned", False),
+    "after a verdict": (EvaluationSteps, "_put", True),
+    "after learning": (EvaluationSteps, "learned", False),
 }
 """What is patched, and whether the kill comes after it."""
 

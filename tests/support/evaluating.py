@@ -16,7 +16,7 @@ from evals.run import EvalOutcome, run
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from store.database import Store
-from store.queries.evaluations import Result, Slot, results
+from store.queries.evaluations import Result, Slot, run_results
 from tests.support.asking import WordToolbox
 
 PEOPLE = ("Ann", "Bob", "Carla", "Dmitri")
@@ -139,4 +139,4 @@ def planned(dataset: Dataset, desk: Workspace, **more: Any) -> Plan:
 def found(store: Store, name: str = "run") -> Sequence[Result]:
     """What is on record of a run."""
     with store.begin() as session:
-        return results(session, name)
+        return run_results(session, name)

@@ -13,7 +13,7 @@ from graphs.ask import ask
 from store.database import Store
 from store.driver import driver_of
 from store.migrations import script_folder
-from store.queries.backup import tables_of
+from store.queries.backup import copied_tables
 from store.tables.schema import SkillRow
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -77,7 +77,7 @@ def all_rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     with store.begin(snapshot=True) as session:
         connection = session.connection()
         found = {}
-        for table in (one for one in tables_of(connection) if one.name != "audit"):
+        for table in (one for one in copied_tables(connection) if one.name != "audit"):
             name = f"{table.schema or 'public'}.{table.name}"
             told = "t" if table.name != "videos" else "(to_jsonb(t) - 'rewritten')"
             rows = driver_of(connection).execute(f"SELECT {told}::text FROM {name} t ORDER BY 1")  # noqa: S608

@@ -15,11 +15,11 @@ from agent.reasoners.line_protocol import read_lines
 from domain.events import EventPatch, SegmentDraft
 from domain.media import IdentityKind
 from domain.memories import MemorySource
-from domain.people import Character, Identity, in_words, untagged
+from domain.people import Character, Identity, escape_tags, tags_in_words
 from domain.schedules import parse_when
-from domain.sentences import ends_sentence, pieces, sentences
+from domain.sentences import ends_sentence, split_sentences, split_utterance
 from domain.settings import MemorySettings, WatchSettings
-from domain.texts import storable
+from domain.texts import make_storable
 from domain.time import parse_clock
 from evals.datasets import lvbench, streamingbench
 from evals.words import words_of
@@ -128,7 +128,7 @@ def _clip(text: str) -> object:
 def events(text: str) -> object:
     """The event writer, over ten clips in which all of ``text`` is said."""
     clips = {number: span(30 * number, 30 * number + 30) for number in range(10)}
-    parts = [part for part, _ in pieces(said(0, text))]
+    parts = [part for part, _ in split_utterance(said(0, text))]
     lines = [
         WindowLine(clip, clips[clip], part, MemorySource.SAID, np.ones(4, np.float32))
         for place, part in enumerate(parts)
@@ -151,7 +151,7 @@ def _each(*readers: Reader) -> Reader:
 
 
 READERS: dict[str, Reader] = {
-    "sentences": _each(sentences, ends_sentence, lambda text: pieces(said(0, text))),
+    "sentences": _each(split_sentences, ends_sentence, lambda text: split_utterance(said(0, text))),
     "causes": stated,
     "names": _each(lambda text: introduced(said(0, text)), lambda text: is_plate(text, text)),
     "plates": lambda text: is_plate("Ann Lee", text),
@@ -163,8 +163,8 @@ READERS: dict[str, Reader] = {
     "clip writer": _clip,
     "event writer": events,
     "patches": _patch,
-    "people": _each(PEOPLE.retold, untagged, in_words, CAST.terms_of),
-    "forgetting": _each(Eraser(["<face_1>"], ["Al Bo"], ["Cy"]).text, storable),
+    "people": _each(PEOPLE.retold, escape_tags, tags_in_words, CAST.terms_of),
+    "forgetting": _each(Eraser(["<face_1>"], ["Al Bo"], ["Cy"]).text, make_storable),
     "told words": lambda text: quotes(text, ["a"], ["m1"]),
     "search terms": _each(terms.terms, tongue_of, lambda text: uncovered(text, ["en"])),
     "times": _each(
@@ -178,11 +178,11 @@ READERS: dict[str, Reader] = {
         question_parts.kind_of,
     ),
     "quotations": lambda text: answer_sentence.answering(text, answer_sentence.by_words(text)),
-    "options": lambda text: constrain.chosen(text, (text, "b")),
+    "options": lambda text: constrain.chosen_letter(text, (text, "b")),
     "queries": _each(
         constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)
     ),
-    "prompts": _each(inform.quoted, inform.labelled),
+    "prompts": _each(inform.quote_untrusted, inform.quote_label),
     "replies as JSON": _each(
         lambda text: read_value(f'{{"a": {text}', replies.ActReply),
         lambda text: read_value(text, replies.ActReply),
@@ -194,15 +194,15 @@ READERS: dict[str, Reader] = {
     "file names": safe_name,
     "log lines": lambda text: list(log_lines([f"{AT} info clip done: {text}"])),
     "pages": plain,
-    "terminals": words.clean,
+    "terminals": words.plain_line,
     "plans": lambda text: read_plan(text, ()),
     "times and days": _each(parse_when),
     "clock": parse_clock,
     "data sets": _each(
         words_of,
-        lvbench.parted,
+        lvbench.split_options,
         lvbench.spans,
-        lambda text: streamingbench.settled([f"A. {text}", text]),
+        lambda text: streamingbench.joined_options([f"A. {text}", text]),
     ),
 }
 """By what they read."""

@@ -15,7 +15,7 @@ from domain.skills import RoutedSkill, Signal, Skill
 from domain.time import TimeSpan
 from domain.trajectory import Ended, QuestionAsked, SkillsRouted
 from domain.view import MemoryView, Scope
-from store.bulk_insert import copy_rows, take_ids
+from store.bulk_insert import allocate_ids, copy_rows
 from store.database import Store
 from store.queries import skills as stored
 from tests.support.machine import VIDEO
@@ -40,7 +40,7 @@ def fill_answers(
     made = [a_skill(f"advice-{n}") for n in range(skills)]
     with store.begin() as session:
         for one in made:
-            stored.add(session, one)
+            stored.add_version(session, one)
         _questions(session, count, video, days)
         _events(session, count, video, made, days)
         _judgements(session, count, made, days)
@@ -58,7 +58,7 @@ def _copy(
 
 
 def _questions(session: Session, count: int, video: str, days: int) -> None:
-    ids = take_ids(session, "questions", count)
+    ids = allocate_ids(session, "questions", count)
     types = {"id": "int8", "text": "text", "options": "jsonb"}
     rows = ((i, f"Who opens door {n}?", Jsonb([])) for n, i in enumerate(ids))
     _copy(session, "questions", types, rows)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from domain.choices import Protocol
-from domain.evaluation import WITH, WITHOUT, ErrorType, QuestionPart, Verdict
+from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart, Verdict
 from store.database import Store
 from store.queries.evaluations import (
     DONE,
@@ -48,7 +48,9 @@ def fill_run(
         first: the number of the first of ``2 * count`` answers, which are of no other run.
         words: what the questions say instead, of ``EvalQuestion``'s fields.
     """
-    slots = [_slot(arm, n, video, words) for arm in (WITHOUT, WITH) for n in range(count)]
+    slots = [
+        _slot(arm, n, video, words) for arm in (WITHOUT_SKILLS, WITH_SKILLS) for n in range(count)
+    ]
     settings = run_settings(protocol=Protocol.ONLINE, questions=count, dataset="houses")
     with store.begin() as session:
         begin_run(session, name, settings)
@@ -74,7 +76,7 @@ def _slot(arm: str, place: int, video: str, words: dict[str, Any]) -> Slot:
 
 
 def _verdict(slot: Slot, shift: int) -> Verdict:
-    wrong = (slot.place + shift) % (5 if slot.arm == WITH else 3) == 0
+    wrong = (slot.place + shift) % (5 if slot.arm == WITH_SKILLS else 3) == 0
     fault = _FAULTS[slot.place % len(_FAULTS)] if wrong else None
     return Verdict(right=not wrong, judge="words", why="It names Ann.", cited=0.5, fault=fault)
 

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from domain.skills import JudgedTrajectory, Signal
 from flows.jobs import PREFIX
-from flows.uploads import keep_upload
+from flows.uploads import store_upload
 from store.database import Store
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import Base, BlobRow, SearchIndexRow
@@ -139,7 +139,7 @@ def fill(store: Store, video: str) -> None:
 
 def beside(store: Store, video: str) -> str:
     """What lies beside the database: the app's copy of the file, and the log of its watching."""
-    path = keep_upload(store.home, f"{MARK}.mp4", FILM)
+    path = store_upload(store.home, f"{MARK}.mp4", FILM)
     with store.begin() as session:
         where = {"path": str(path), "id": video}
         session.execute(text("UPDATE videos SET path = :path WHERE id = :id"), where)

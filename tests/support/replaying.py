@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from domain.trajectory import VERSION, Event, QuestionAsked
+from domain.trajectory import MACHINE_VERSION, Event, QuestionAsked
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
@@ -36,7 +36,7 @@ def replay_all(store: Store, known: set[str] | None = None) -> int:
 def _is_replayed(events: list[Event]) -> bool:
     """Records of older machines are not run again."""
     first = events[0] if events else None
-    if not isinstance(first, QuestionAsked) or first.version != VERSION:
+    if not isinstance(first, QuestionAsked) or first.version != MACHINE_VERSION:
         return False
     return first.reasoner in KINDS
 

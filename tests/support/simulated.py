@@ -20,11 +20,11 @@ from domain.settings import AskSettings
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, QuestionAsked, SkillsRouted
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from graphs.ask import AskResult
-from graphs.runner import Linked
+from graphs.runner import OnRecorded
 from models.toolbox import Toolbox
 from skills.library import SkillLibrary
 from store.database import Store
-from store.queries.clips import view_of
+from store.queries.clips import memory_view
 from store.queries.trajectories import add_trajectory, append_events, end_trajectory
 
 HELPFUL, HARMFUL = "search-win-order", "hard-win-count"
@@ -91,7 +91,7 @@ class SimulatedAsker:
         self._store, self._shelf = store, SkillLibrary(store, toolbox)
         self._settings = settings or AskSettings()
 
-    def ask(self, question: Question, linked: Linked | None = None) -> AskResult:
+    def ask(self, question: Question, linked: OnRecorded | None = None) -> AskResult:
         """One answer, on record as a real one is."""
         name, kind, ask = secrets.token_hex(8), str(question.type), self._settings
         found = (
@@ -109,7 +109,7 @@ class SimulatedAsker:
         ]
         end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)
         with self._store.begin() as session:
-            view = view_of(session, question.videos)
+            view = memory_view(session, question.videos)
             add_trajectory(session, name, question, view, "homer", "local")
             if linked is not None:
                 linked(session, name)

@@ -28,8 +28,8 @@ from domain.errors import DatabaseError, HomerError, InputError, NotFound
 from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
 from flows import ingest_steps
-from flows.delete import cut_video, cutting
-from flows.ingest import Silent
+from flows.delete import delete_video_span, preview_span_deletion
+from flows.ingest import SilentListener
 from flows.ingest_steps import PlainSteps
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
@@ -46,13 +46,13 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.blobs import blobs_in_use
 from store.queries.trajectories import list_trajectories
-from store.sweep import sweep_blobs
+from store.sweep import remove_orphaned_blobs
 from tests.support.chaos import ChaosToolbox, kill_postgres
 from tests.support.forks import forked
 from tests.support.library import Quiet
 from tests.support.media import COLOURS, make_video
 from tests.support.replaying import replay_all
-from views.library import check_video, delete, dump_lines, list_library
+from views.library import check_video, delete_video_rows, dump_lines, list_library
 
 VIDEOS = 4
 FELL = "fault"
@@ -115,7 +115,7 @@ class Worker:
 
     def watch(self, path: Path) -> None:
         with open_video(self.desk, path, again=True) as opened, PlainSteps() as plain:
-            ingest_steps.watch(opened, plain, Silent())
+            ingest_steps.watch(opened, plain, SilentListener())
 
     def video(self) -> str:
         known = list_library(self.store)
@@ -182,13 +182,13 @@ class Worker:
         forget(self.store, video, self.person(video), self.box.text)
 
     def delete(self) -> None:
-        delete(self.store, self.video())
+        delete_video_rows(self.store, self.video())
 
     def cut(self) -> None:
         begin = 2000 * self.dice.randrange(3)
         span = TimeSpan.of(begin, begin + 500)
-        video = cutting(self.store, self.video(), span).cut.video
-        cut_video(self.desk, video, span)
+        video = preview_span_deletion(self.store, self.video(), span).cut.video
+        delete_video_span(self.desk, video, span)
 
     def back_up(self) -> None:
         out = self.store.home.root / f"{os.getpid()}-{time.monotonic_ns()}.homer"
@@ -344,7 +344,7 @@ def wrong(store: Store, worker: Worker) -> list[str]:
         still = [row.id for row in list_trajectories(session) if row.state == "running"]
     found += [f"question {name} is still running" for name in still]
     replay_all(store)
-    sweep_blobs(store)
+    remove_orphaned_blobs(store)
     with store.begin() as session:
         named = set(blobs_in_use(session))
     kept = {sha for sha, _put in store.blobs.walk()}

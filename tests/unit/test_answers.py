@@ -19,7 +19,7 @@ from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
 from domain.view import MemoryView, Scope
 from graphs.ask import AskResult, answer_json
-from nodes.finish import NOBODY, SHOWN, answer_of, certainty, named, raw_confidence, retrieved
+from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
 from nodes.synthesize import fallback
 from tests.support.machine import (
     VIDEO,
@@ -112,7 +112,7 @@ def test_something_found_twice_counts_with_its_best_score_and_moments_are_limite
     ],
 )
 def test_known_names_stand_for_tags_and_a_tag_never_shown_is_nobody(text: str, shown: str) -> None:
-    assert named(text, (("<face_1>", "Ann"),), {"<character_2>"}) == shown
+    assert with_names(text, (("<face_1>", "Ann"),), {"<character_2>"}) == shown
 
 
 def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from api.auth import LEAST, AccessRules, ApiAuth, Key, label_of, read_keys, ways_in
-from domain.audit import acting
+from domain.audit import acting_user
 from domain.errors import SetupError
 from tests.support.api import HERE, problem
 
@@ -22,7 +22,7 @@ EVERYWHERE = "0.0.0.0"
 
 
 async def whoami(request: Request) -> PlainTextResponse:
-    return PlainTextResponse(str(acting.get()))
+    return PlainTextResponse(str(acting_user.get()))
 
 
 def client_of(ways: AccessRules, address: str = "127.0.0.1") -> TestClient:
@@ -43,7 +43,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_on_this_machine_anybody_comes_in_and_is_known_by_address() -> None:
     assert client_of(ways_in("127.0.0.1")).get("/videos").text == "api (127.0.0.1)"
-    assert acting.get() is None
+    assert acting_user.get() is None
 
 
 @pytest.mark.parametrize("host", [EVERYWHERE, "192.168.1.2", "::", "homer.example"])

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from store.archive import (
-    IMAGES,
+    IMAGES_MEMBER,
     Manifest,
     TablePart,
-    new_archive,
+    create_archive,
     open_archive,
     read_images,
     write_images,
@@ -35,7 +35,7 @@ def sha(data: bytes) -> str:
 
 
 def written(out: Path) -> Path:
-    with new_archive(out) as archive:
+    with create_archive(out) as archive:
         tables = []
         for number, rows in enumerate(ROWS):
             with archive.part(f"tables/t{number}") as part:
@@ -50,7 +50,7 @@ def written(out: Path) -> Path:
                     part=part.manifest_entry(),
                 )
             )
-        with archive.part(IMAGES, packed=False) as part:
+        with archive.part(IMAGES_MEMBER, packed=False) as part:
             write_images(part, ((sha(data), data) for data in PICTURES))
         archive.close(
             Manifest(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InputError, ModelError
-from graphs.batch import BatchQuestion, BatchResult, answered, read_questions, write_batch
+from graphs.batch import BatchQuestion, BatchResult, answered_ids, read_questions, write_batch
 
 ODD = st.text(
     st.sampled_from(
@@ -118,7 +118,7 @@ IDS = st.lists(st.integers(0, 99) | ODD, max_size=6, unique=True)
 def test_what_was_written_is_answered(place: Path, ids: list[str | int], text: str) -> None:
     place.unlink(missing_ok=True)
     assert [one.id for one in write_batch(place, results(ids, text))] == ids
-    assert answered(place) == set(ids)
+    assert answered_ids(place) == set(ids)
 
 
 @given(IDS, ODD, st.data())
@@ -130,7 +130,7 @@ def test_wherever_it_was_torn_the_whole_lines_stay_and_the_rest_can_be_done(
     whole = place.read_bytes()
     torn = whole[: data.draw(st.integers(0, len(whole)))]
     place.write_bytes(torn)
-    done = answered(place)
+    done = answered_ids(place)
     assert done == set(ids[: torn.count(b"\n")])
     list(write_batch(place, results([one for one in ids if one not in done], text)))
     assert place.read_bytes() == whole
@@ -146,11 +146,11 @@ def test_a_question_that_failed_has_no_line_and_is_asked_again(tmp_path: Path) -
     file = tmp_path / "out.jsonl"
     failed = BatchResult("b", None, ModelError("the model did not answer"), 1, 1)
     assert list(write_batch(file, iter([failed]))) == [failed]
-    assert answered(file) == set()
+    assert answered_ids(file) == set()
 
 
 def test_no_file_answers_nothing(tmp_path: Path) -> None:
-    assert answered(tmp_path / "nothing.jsonl") == set()
+    assert answered_ids(tmp_path / "nothing.jsonl") == set()
 
 
 @pytest.mark.parametrize(
@@ -174,5 +174,5 @@ def test_a_file_that_is_no_output_is_refused_and_left_as_it_is(tmp_path: Path, l
     before = f'{{"id": 1}}\n{line}\n{{"id": 2}}\ntorn'.encode(errors="surrogateescape")
     file.write_bytes(before)
     with pytest.raises(InputError, match="line 2 is no answer: name another output"):
-        answered(file)
+        answered_ids(file)
     assert file.read_bytes() == before

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, best_character, source_of_name
 from people.identities import is_person
-from store.queries.characters import Name, preferred
+from store.queries.characters import Name, preferred_name
 from store.queries.identities import IdentitySupport
 
 OWN = {face: 100 + face for face in range(10)}
@@ -52,10 +52,13 @@ def test_a_winner_has_the_support_and_the_share_it_needs(totals: list[tuple[int,
 
 def test_of_names_the_most_trusted_is_shown_and_of_equals_the_oldest() -> None:
     said, read = Name("Jeff Steam", "said", 0), Name("Jeff Steen", "read", 3)
-    assert preferred([said, read]) == "Jeff Steen"
-    assert preferred([said, Name("Geoff", "said", 2)]) == "Jeff Steam"
-    assert preferred([read, Name("Mr. Steen", "person", 9), Name("He", "model", 0)]) == "Mr. Steen"
-    assert preferred([]) is None
+    assert preferred_name([said, read]) == "Jeff Steen"
+    assert preferred_name([said, Name("Geoff", "said", 2)]) == "Jeff Steam"
+    assert (
+        preferred_name([read, Name("Mr. Steen", "person", 9), Name("He", "model", 0)])
+        == "Mr. Steen"
+    )
+    assert preferred_name([]) is None
 
 
 @pytest.mark.parametrize(

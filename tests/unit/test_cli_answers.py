@@ -27,7 +27,7 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.ask import AskResult, answer_json
-from views.answer_lines import answer_line, citation_line, lines_of
+from views.answer_lines import answer_line, citation_line, event_lines
 
 VIDEO = "0123456789abcdef"
 QUESTION = Question(text="Where?", videos=(VIDEO,), options=("Paris", "Berlin"))
@@ -133,7 +133,7 @@ def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
     ],
 )
 def test_events_that_say_something_new_are_a_line(event: Any, lines: list[str]) -> None:
-    assert list(lines_of(event)) == lines
+    assert list(event_lines(event)) == lines
 
 
 def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +170,7 @@ def test_not_in_memory_says_where_was_searched(capsys: pytest.CaptureFixture[str
 
 def test_a_model_call_is_told_with_its_tokens_and_its_time() -> None:
     call = ModelCalled(purpose="act", model="m", request="h", tokens_in=900, tokens_out=40, ms=1250)
-    assert list(lines_of(call)) == ["  act: m: 900 tokens in, 40 out, 1.2 s"]
+    assert list(event_lines(call)) == ["  act: m: 900 tokens in, 40 out, 1.2 s"]
 
 
 @pytest.mark.parametrize(
@@ -187,5 +187,5 @@ def test_a_model_call_is_told_with_its_tokens_and_its_time() -> None:
     ],
 )
 def test_a_fork_says_where_it_comes_from_and_what_was_changed(edit: ForkEdit, line: str) -> None:
-    told = lines_of(Forked(round=2, parent="3f2a", at=2, edit=edit, start={}))
+    told = event_lines(Forked(round=2, parent="3f2a", at=2, edit=edit, start={}))
     assert list(told) == [f"forked from 3f2a at round 2: {line}"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cli.console import note, say_json, say_table, sure
-from views.words import clean
+from views.words import plain_line
 
 
 def test_a_table_aligns_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,13 +37,13 @@ def test_a_column_with_one_word_in_it_is_flush_left(capsys: pytest.CaptureFixtur
 
 @given(st.text())
 def test_a_cell_is_one_clean_line(text: str) -> None:
-    cleaned = clean(text)
+    cleaned = plain_line(text)
     assert cleaned.isprintable()
     assert cleaned == cleaned.strip()
 
 
 def test_escape_sequences_do_not_reach_the_terminal() -> None:
-    assert clean("\x1b[31mred\x1b[0m\r\nnext") == "[31mred [0m  next"
+    assert plain_line("\x1b[31mred\x1b[0m\r\nnext") == "[31mred [0m  next"
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))

@@ -33,7 +33,7 @@ from models.profile import ChatSpec, Profile
 from models.weights import FileState
 from services import health
 from services.health import Check
-from views.words import clean, short
+from views.words import plain_line, shortened
 
 VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
 LATIN = os.fsdecode(b"caf\xe9.mp4")
@@ -43,11 +43,11 @@ steady = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], d
 
 @given(TEXTS, st.integers(3, 60))
 def test_a_short_line_is_one_clean_line_of_at_most_its_width(text: str, width: int) -> None:
-    line = short(text, width)
+    line = shortened(text, width)
     assert len(line) <= width
     assert line.isprintable()
-    assert short(line, width) == line
-    assert line == clean(text) or line.endswith("...")
+    assert shortened(line, width) == line
+    assert line == plain_line(text) or line.endswith("...")
 
 
 @steady
@@ -61,7 +61,7 @@ def test_a_table_has_a_line_a_row_and_no_control_characters(
     assert len(lines) == len(rows) + 2
     assert all(line.isprintable() for line in lines)
     for line, (title, _) in zip(lines[1:], rows, strict=False):
-        assert clean(title) in line
+        assert plain_line(title) in line
 
 
 def test_names_that_are_no_text_are_told_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:

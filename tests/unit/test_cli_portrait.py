@@ -12,7 +12,7 @@ from domain.events import Edge, Relation, Segment
 from domain.media import Box, SeenObject, Video
 from domain.time import TimeSpan
 from services.health import Check
-from views.library import Cost, Portrait, ShownClip, ShownLine, ShownName, ShownPerson
+from views.library import ClipCost, ShownClip, ShownLine, ShownName, ShownPerson, VideoDetails
 
 VIDEO = "0123456789abcdef"
 
@@ -46,7 +46,7 @@ def edge(explicit: bool) -> Edge:
     )
 
 
-def portrait(**changes: Any) -> Portrait:
+def portrait(**changes: Any) -> VideoDetails:
     video = Video(
         id=VIDEO, title="talk\x1b[31m", path=None, duration_ms=60_000, width=640, height=360
     )
@@ -57,7 +57,7 @@ def portrait(**changes: Any) -> Portrait:
         names=(ShownName(name="Omar", source="read", from_clip=0),),
         from_clip=0,
     )
-    plain = Portrait(
+    plain = VideoDetails(
         video=video,
         state="done",
         error=None,
@@ -115,7 +115,7 @@ def test_a_failed_clip_says_why_how_often_and_how_it_is_tried_again(
 
 
 def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    cost = Cost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
+    cost = ClipCost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
     lines = shown(capsys, clips=(clip(0).model_copy(update={"cost": cost}), clip(1)), cost=cost)
     spent = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
     assert f"clip 0  00:00-00:30  [{spent}]" in lines
@@ -141,9 +141,11 @@ def test_a_clip_tells_its_budget_and_what_its_writer_was_not_shown(
 
 
 def test_costs_add_up() -> None:
-    one = Cost(calls=1, tokens_in=10, cost_usd=0.5, seconds=1.5)
-    both = one + Cost(calls=2, failed=1, tokens_out=7, seconds=1.0)
-    assert both == Cost(calls=3, failed=1, tokens_in=10, tokens_out=7, cost_usd=0.5, seconds=2.5)
+    one = ClipCost(calls=1, tokens_in=10, cost_usd=0.5, seconds=1.5)
+    both = one + ClipCost(calls=2, failed=1, tokens_out=7, seconds=1.0)
+    assert both == ClipCost(
+        calls=3, failed=1, tokens_in=10, tokens_out=7, cost_usd=0.5, seconds=2.5
+    )
 
 
 def test_a_video_says_what_its_images_and_its_words_come_from(

@@ -15,7 +15,7 @@ from domain.errors import ModelError
 from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemorySource
 from domain.people import Identity
-from domain.settings import LEAST_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
+from domain.settings import MIN_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
 from memory.writers.budget import LEAST, LEAST_LINES, ORDER, Item, cost, fitted, left_out, thinned
 from memory.writers.llm_clip import TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
@@ -159,7 +159,7 @@ def test_a_usual_clip_is_shown_whole_within_the_default_budget() -> None:
 
 def test_with_a_small_budget_images_and_then_words_are_left_out_and_told() -> None:
     model = Model(GOOD)
-    written = write(model, 3_000, LEAST_CLIP_TOKENS)
+    written = write(model, 3_000, MIN_CLIP_TOKENS)
     (asked, shown, _) = model.asked[0]
     assert shown == 0
     assert written.left_out[0] == "3 of 3 keyframes"
@@ -170,7 +170,7 @@ def test_with_a_small_budget_images_and_then_words_are_left_out_and_told() -> No
     assert asked[1].content.count("nine ten") < 300
 
 
-@pytest.mark.parametrize("tokens", [LEAST_CLIP_TOKENS, 30_000, 60_000])
+@pytest.mark.parametrize("tokens", [MIN_CLIP_TOKENS, 30_000, 60_000])
 @pytest.mark.parametrize("words", [0, 500, 20_000])
 def test_all_tries_together_stay_within_the_budget(tokens: int, words: int) -> None:
     kept: list[CallRecord] = []

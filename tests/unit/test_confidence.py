@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from domain.confidence import ConfidenceLevel, Curve, level
+from domain.confidence import ConfidenceLevel, Curve, level_of_confidence
 
 CURVE = Curve(raw=(0.2, 0.4, 0.8), right=(0.3, 0.5, 0.9))
 
@@ -22,7 +22,7 @@ CURVE = Curve(raw=(0.2, 0.4, 0.8), right=(0.3, 0.5, 0.9))
     ],
 )
 def test_confidence_has_a_word(confidence: float, word: ConfidenceLevel) -> None:
-    assert level(confidence) is word
+    assert level_of_confidence(confidence) is word
 
 
 @pytest.mark.parametrize(

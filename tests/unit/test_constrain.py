@@ -8,14 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.harness.constrain import ActionBounds, MadeSearch, check, chosen, jaccard, letter
+from agent.harness.constrain import (
+    ActionBounds,
+    EarlierSearch,
+    check,
+    chosen_letter,
+    jaccard,
+    letter,
+)
 from domain.asking import Action, Mode
 from domain.settings import AskSettings
 
 ASK = AskSettings()
 FOUR = ("a red car", "a blue bus", "Option D of all", "nobody")
 SIX = (*FOUR, "a dog", "nice")
-SEARCHED = (MadeSearch(mode=Mode.EVENT, query="car at the gate"),)
+SEARCHED = (EarlierSearch(mode=Mode.EVENT, query="car at the gate"),)
 
 
 def search(query: str, mode: Mode | None = Mode.EVENT) -> Action:
@@ -59,23 +66,23 @@ def answer(text: str, *refs: str, missing: bool = False) -> Action:
 def test_an_answer_is_an_option_only_when_it_says_that_and_nothing_else(
     said: str, expected: str | None
 ) -> None:
-    assert chosen(said, SIX) == expected
+    assert chosen_letter(said, SIX) == expected
 
 
 def test_options_of_the_same_words_are_not_told_apart_by_their_text() -> None:
-    assert chosen("yes", ("yes", "Yes.")) is None
-    assert chosen("B", ("yes", "Yes.")) == "B"
+    assert chosen_letter("yes", ("yes", "Yes.")) is None
+    assert chosen_letter("B", ("yes", "Yes.")) == "B"
 
 
 @given(st.integers(1, 26), st.integers(0, 25))
 def test_every_letter_from_a_to_z_is_an_option_where_there_are_that_many(n: int, at: int) -> None:
     options = tuple(f"thing {i} of many" for i in range(n))
-    assert chosen(letter(at), options) == (string.ascii_uppercase[at] if at < n else None)
+    assert chosen_letter(letter(at), options) == (string.ascii_uppercase[at] if at < n else None)
 
 
 @given(st.text(max_size=40))
 def test_whatever_is_said_is_an_option_of_the_question_or_none(said: str) -> None:
-    assert chosen(said, FOUR) in (None, "A", "B", "C", "D")
+    assert chosen_letter(said, FOUR) in (None, "A", "B", "C", "D")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +124,7 @@ def test_the_first_broken_rule_is_named_and_explained(action: Action | None, rul
 )
 def test_a_query_without_spaces_has_words_too(query: str, accepted: bool) -> None:
     assert check(search(query), ActionBounds(), ASK).accepted is accepted
-    again = (MadeSearch(mode=Mode.EVENT, query=query),) * 2
+    again = (EarlierSearch(mode=Mode.EVENT, query=query),) * 2
     assert not check(search(query), ActionBounds(searched=again), ASK).accepted
 
 
@@ -166,7 +173,7 @@ def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
         "mode",
         "There is no mode event here: search in mode video.",
     )
-    twice = (MadeSearch(mode=Mode.VIDEO, query="a car moves"),) * 2
+    twice = (EarlierSearch(mode=Mode.VIDEO, query="a car moves"),) * 2
     again = bounds.model_copy(update={"searched": twice})
     told = check(search("a car moves", Mode.VIDEO), again, ASK).complaint
     assert told.endswith("in mode video: search for something else.")
@@ -174,8 +181,8 @@ def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
 
 def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another() -> None:
     twice = (
-        MadeSearch(mode=Mode.EVENT, query="the red car at the gate"),
-        MadeSearch(mode=Mode.EVENT, query="a red car at the gate"),
+        EarlierSearch(mode=Mode.EVENT, query="the red car at the gate"),
+        EarlierSearch(mode=Mode.EVENT, query="a red car at the gate"),
     )
     again = "red car at the gate"
     for past, mode, accepted in (
@@ -188,7 +195,7 @@ def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another()
 
 
 def test_moving_twice_to_the_same_neighbour_is_no_duplicate() -> None:
-    moves = tuple(MadeSearch(mode=Mode.NEIGHBOR, query="lunch") for _ in range(3))
+    moves = tuple(EarlierSearch(mode=Mode.NEIGHBOR, query="lunch") for _ in range(3))
     bounds = ActionBounds(searched=moves, focused=True)
     assert check(search("lunch", Mode.NEIGHBOR), bounds, ASK).accepted
     assert check(search(" ", Mode.NEIGHBOR), bounds, ASK).rule == "query"

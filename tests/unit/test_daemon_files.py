@@ -20,7 +20,7 @@ from services.daemon import (
     HOST,
     LOG_LIMIT,
     Daemon,
-    Running,
+    DaemonProcess,
     _bindable,
     _last_line,
     _process,
@@ -34,9 +34,9 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home").make()
 
 
-def ours() -> Running:
+def ours() -> DaemonProcess:
     """This very process."""
-    return Running(os.getpid(), psutil.Process().create_time(), 1)
+    return DaemonProcess(os.getpid(), psutil.Process().create_time(), 1)
 
 
 def write(home: Home, data: bytes | str) -> Daemon:
@@ -67,7 +67,7 @@ def test_a_process_is_told_from_a_later_one_with_its_number(
     change: dict[str, Any], alive: bool
 ) -> None:
     found = ours()
-    told = Running(
+    told = DaemonProcess(
         change.get("pid", found.pid), change.get("began", found.began), change.get("port", 1)
     )
     assert (_process(told) is not None) == alive
@@ -145,8 +145,8 @@ def test_a_server_that_answers_something_else_is_not_ready(home: Home) -> None:
     found = Daemon(home, "app", "/health")
     with socket.socket() as taken:
         taken.bind((HOST, 0))
-        assert not found._answers(Running(1, 1.0, taken.getsockname()[1]))
-    assert not found._answers(Running(1, 1.0, 99_999))
+        assert not found._answers(DaemonProcess(1, 1.0, taken.getsockname()[1]))
+    assert not found._answers(DaemonProcess(1, 1.0, 99_999))
 
 
 def test_the_first_time_it_is_the_port_that_was_named(home: Home) -> None:

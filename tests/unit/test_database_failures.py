@@ -16,9 +16,9 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 
-from store.arrays import among
+from store.arrays import is_any_of
 from store.bulk_insert import pack_halfvec, unpack_halfvecs
-from store.failures import explain, is_failure
+from store.failures import explain_failure, is_database_failure
 from store.tables.schema import MemoryRow
 
 WHERE = "database homer on db.example:5433"
@@ -48,7 +48,7 @@ def failed(
     ],
 )
 def test_each_failure_says_what_to_do(cause: BaseException, told: str) -> None:
-    said = explain(failed(cause), WHERE)
+    said = explain_failure(failed(cause), WHERE)
     assert told.format(w=WHERE) in said
     assert "run this again" in said
     assert "\n" not in said
@@ -58,8 +58,8 @@ def test_each_failure_says_what_to_do(cause: BaseException, told: str) -> None:
 
 def test_a_connection_that_was_lost_in_use_cannot_be_reached() -> None:
     lost = failed(errors.AdminShutdown("terminated"), lost=True)
-    assert "cannot be reached (terminated)" in explain(lost, WHERE)
-    assert is_failure(lost)
+    assert "cannot be reached (terminated)" in explain_failure(lost, WHERE)
+    assert is_database_failure(lost)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_a_connection_that_was_lost_in_use_cannot_be_reached() -> None:
 def test_what_our_own_code_asked_wrongly_is_no_failure_of_the_database(
     kind: type[DBAPIError], ours: bool
 ) -> None:
-    assert is_failure(failed(errors.Error("x"), kind)) is not ours
-    assert is_failure(failed(errors.Error("x"), kind, lost=True))
+    assert is_database_failure(failed(errors.Error("x"), kind)) is not ours
+    assert is_database_failure(failed(errors.Error("x"), kind, lost=True))
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=50))
 def test_many_values_are_one_parameter_each_once_and_in_order(values: list[int]) -> None:
-    compiled = among(MemoryRow.id, values).compile()
+    compiled = is_any_of(MemoryRow.id, values).compile()
     (sent,) = compiled.params.values()
     assert sent == sorted(set(values))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memory.patch_window import Due, _end, due_window
 from store.queries import events as stored
 from store.queries.events import PatchAt
-from store.queries.progress import Settled
+from store.queries.progress import ClipStates
 
 EVERY = 3
 
@@ -21,10 +21,12 @@ class Rows:
         self.states = states
         self.patches: list[PatchAt] = []
 
-    def settled(self, _: object, __: str, start: int, stop: int, also: tuple[int, ...]) -> Settled:
+    def settled(
+        self, _: object, __: str, start: int, stop: int, also: tuple[int, ...]
+    ) -> ClipStates:
         wanted = [n for n in range(len(self.states)) if start <= n < stop or n in also]
         pending = [n for n in range(start, len(self.states)) if self.states[n] == "p"]
-        return Settled(
+        return ClipStates(
             done=tuple(n for n in wanted if self.states[n] == "d"),
             failed=tuple(n for n in wanted if self.states[n] == "f"),
             first_pending=pending[0] if pending else None,
@@ -44,7 +46,7 @@ class Rows:
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
     kept = Rows("")
-    monkeypatch.setattr("memory.patch_window.settled", kept.settled)
+    monkeypatch.setattr("memory.patch_window.clip_states", kept.settled)
     monkeypatch.setattr(stored, "last_patch", kept.last)
     return kept
 
@@ -87,7 +89,7 @@ def test_every_clip_is_offered_until_it_is_covered_and_no_window_twice(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         rows = Rows(states)
-        patch.setattr("memory.patch_window.settled", rows.settled)
+        patch.setattr("memory.patch_window.clip_states", rows.settled)
         patch.setattr(stored, "last_patch", rows.last)
         ends, offered = [], list[int]()
         for covered in covers:
@@ -133,7 +135,7 @@ def test_clips_that_come_late_before_another_window_go_along_with_it(rows: Rows)
 
 @given(st.integers(0, 30), st.integers(1, 5), st.booleans(), st.integers(-1, 30))
 def test_a_window_ends_within_the_video(start: int, every: int, final: bool, highest: int) -> None:
-    state = Settled((), (), None, highest)
+    state = ClipStates((), (), None, highest)
     end = _end(state, start, every, final)
     if end is not None:
         assert start <= end <= highest

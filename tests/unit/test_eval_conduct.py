@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.harness.correct import rescue
+from agent.harness.correct import harness_search
 from domain.asking import Action, Answer, Question, Subtask
 from domain.trajectory import (
     Acted,
@@ -50,7 +50,7 @@ def tried(number: int, *accepted: bool, action: Action | None = None) -> list[Ev
 
 
 def test_a_round_counts_where_an_own_action_was_accepted_within_the_retries() -> None:
-    by_harness = rescue(Subtask(id="t1", text="what it is"), None, None, ())
+    by_harness = harness_search(Subtask(id="t1", text="what it is"), None, None, ())
     events: list[Event] = [
         asked(),
         *tried(1, True),

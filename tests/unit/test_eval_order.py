@@ -10,7 +10,7 @@ import pytest
 
 from domain.errors import DatabaseError
 from domain.evaluation import QuestionPart
-from flows.evaluation_steps import PlainEvalSteps, evaluate
+from flows.evaluation_steps import PlainEvalSteps, run_evaluation
 from store.queries.evaluations import Slot
 from tests.support.evaluated import slot
 
@@ -54,7 +54,7 @@ class Work:
     def over(self) -> bool:
         return self.money <= 0
 
-    def to_learn(self, batch: int) -> bool:
+    def should_learn_from(self, batch: int) -> bool:
         return batch in self.learning
 
     def learned(self, batch: int) -> None:
@@ -64,11 +64,11 @@ class Work:
 
 @pytest.fixture(autouse=True)
 def nothing_to_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.evaluation_steps.learn_all", lambda _: iter(()))
+    monkeypatch.setattr("flows.evaluation_steps.learn_in_batches", lambda _: iter(()))
 
 
 def ran(work: Work, workers: int = 1) -> list[str]:
-    evaluate(work, PlainEvalSteps(workers))
+    run_evaluation(work, PlainEvalSteps(workers))
     return work.done
 
 

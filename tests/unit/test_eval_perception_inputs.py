@@ -12,7 +12,7 @@ from evals.annotations import read_rttm, read_transcript, read_uem
 from evals.diarization import SpeakerSpan
 from evals.joining import FPS, Scene, join, person_at, starts
 from evals.perception import PerceptionReport, evaluate_perception
-from evals.perception_faces import FaceSeen, judge_joined, judge_marked, marked_faces, matched
+from evals.perception_faces import FaceSeen, judge_joined, judge_marked, marked_faces, match_faces
 from evals.perception_shots import find_cuts
 from evals.perception_voices import marked_recordings
 from evals.scenes import PEOPLE
@@ -101,10 +101,10 @@ def test_cuts_of_a_made_video_are_found_within_a_sample(tmp_path: Path) -> None:
 
 def test_boxes_are_matched_to_the_marked_face_they_overlap_most() -> None:
     truth = [("ann", (0, 0, 100, 100)), ("bob", (50, 0, 150, 100))]
-    assert matched([(45, 0, 145, 100), (0, 0, 90, 100), (300, 0, 400, 90)], truth) == [
+    assert match_faces([(45, 0, 145, 100), (0, 0, 90, 100), (300, 0, 400, 90)], truth) == [
         *("bob", "ann", None)
     ]
-    assert matched([(0, 0, 100, 100), (2, 0, 102, 100)], truth[:1]) == ["ann", None]
+    assert match_faces([(0, 0, 100, 100), (2, 0, 102, 100)], truth[:1]) == ["ann", None]
 
 
 def test_a_marked_clip_counts_what_was_missed_and_who_is_nobody(tmp_path: Path) -> None:

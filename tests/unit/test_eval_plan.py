@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, QuestionPart
+from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
 from domain.settings import AskSettings
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
@@ -68,9 +68,9 @@ def test_learning_comes_first_in_batches_of_64() -> None:
 @pytest.mark.parametrize(
     ("protocol", "part", "arms", "learned"),
     [
-        (Protocol.SPLIT, QuestionPart.LEARN, (WITH,), {WITH}),
-        (Protocol.SPLIT, QuestionPart.TEST, (WITH, WITHOUT), set()),
-        (Protocol.ONLINE, QuestionPart.TEST, (WITH, WITHOUT), {WITH}),
+        (Protocol.SPLIT, QuestionPart.LEARN, (WITH_SKILLS,), {WITH_SKILLS}),
+        (Protocol.SPLIT, QuestionPart.TEST, (WITH_SKILLS, WITHOUT_SKILLS), set()),
+        (Protocol.ONLINE, QuestionPart.TEST, (WITH_SKILLS, WITHOUT_SKILLS), {WITH_SKILLS}),
         (Protocol.NONE, QuestionPart.TEST, (str(AblationStage.WHOLE),), set()),
     ],
 )
@@ -84,8 +84,8 @@ def test_who_is_asked_and_who_is_learned_from(
 
 def test_an_arm_is_asked_with_settings_of_its_own() -> None:
     ask = AskSettings(rounds=3)
-    assert settings_of(WITHOUT, ask) == AskSettings(rounds=3, skills=False)
-    assert settings_of(WITH, ask) == ask
+    assert settings_of(WITHOUT_SKILLS, ask) == AskSettings(rounds=3, skills=False)
+    assert settings_of(WITH_SKILLS, ask) == ask
     assert settings_of(str(AblationStage.EVENTS), ask).memory is AblationStage.EVENTS
 
 

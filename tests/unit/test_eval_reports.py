@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.choices import AblationStage, Protocol
-from domain.evaluation import PLAIN, WITH, WITHOUT, ErrorType, QuestionPart, RunSettings
+from domain.evaluation import (
+    BASELINE_ARM,
+    WITH_SKILLS,
+    WITHOUT_SKILLS,
+    ErrorType,
+    QuestionPart,
+    RunSettings,
+)
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
 from evals.paired import changes, effect, mcnemar
@@ -109,7 +116,7 @@ def test_a_judge_that_answers_as_well_says_so() -> None:
 
 def test_results_stand_beside_the_baseline_by_type() -> None:
     rows = [row(str(n), n > 0, types=("why" if n < 2 else "when",)) for n in range(4)]
-    plain = [one.model_copy(update={"arm": PLAIN, "right": one.id == "3"}) for one in rows]
+    plain = [one.model_copy(update={"arm": BASELINE_ARM, "right": one.id == "3"}) for one in rows]
     settings = run_settings(questions=4, baseline=True)
     found = made([*rows, *plain], settings=settings)
     told = {one.type: (one.effect.after, one.effect.before) for one in found.beside}
@@ -186,26 +193,27 @@ SHELVES = {
 
 def learned() -> list[AnsweredQuestion]:
     learn = [
-        row(f"l{n}", n > 1, arm=WITH, part=QuestionPart.LEARN, skills=("old",)) for n in range(4)
+        row(f"l{n}", n > 1, arm=WITH_SKILLS, part=QuestionPart.LEARN, skills=("old",))
+        for n in range(4)
     ]
-    test = [row(f"t{n}", arm=WITH, batch=1, skills=("new",)) for n in range(4)]
-    return [*learn, *test, *(row(f"t{n}", n > 1, arm=WITHOUT, batch=1) for n in range(4))]
+    test = [row(f"t{n}", arm=WITH_SKILLS, batch=1, skills=("new",)) for n in range(4)]
+    return [*learn, *test, *(row(f"t{n}", n > 1, arm=WITHOUT_SKILLS, batch=1) for n in range(4))]
 
 
 def test_a_run_that_learns_shows_both_curves_and_the_paired_effect() -> None:
     found = made(learned(), Protocol.SPLIT, SHELVES)
-    assert found.main == WITH
+    assert found.main == WITH_SKILLS
     told = {(p.arm, p.part, p.batch): p for p in found.curve}
     assert set(told) == {
-        (WITH, QuestionPart.LEARN, 0),
-        (WITH, QuestionPart.TEST, 1),
-        (WITHOUT, QuestionPart.TEST, 1),
+        (WITH_SKILLS, QuestionPart.LEARN, 0),
+        (WITH_SKILLS, QuestionPart.TEST, 1),
+        (WITHOUT_SKILLS, QuestionPart.TEST, 1),
     }
-    tested = told[WITH, QuestionPart.TEST, 1]
+    tested = told[WITH_SKILLS, QuestionPart.TEST, 1]
     assert (tested.given, tested.in_use, tested.right and tested.right.value) == (1.0, 1, 1.0)
-    assert told[WITHOUT, QuestionPart.TEST, 1].given == 0
+    assert told[WITHOUT_SKILLS, QuestionPart.TEST, 1].given == 0
     assert found.effect is not None
-    assert (found.effect.first, found.effect.second) == (WITHOUT, WITH)
+    assert (found.effect.first, found.effect.second) == (WITHOUT_SKILLS, WITH_SKILLS)
     assert (found.effect.better, found.effect.worse) == (2, 0)
     assert found.effect.difference is not None
     assert found.effect.difference.value == 0.5
@@ -224,7 +232,7 @@ def test_what_is_learned_from_is_not_in_the_headline() -> None:
 def test_the_online_protocol_is_labelled_and_a_leak_is_told() -> None:
     online = made(learned(), Protocol.ONLINE, SHELVES)
     assert any("Online protocol: it learned from" in one for one in online.remarks)
-    leaked = [row("t", arm=WITH, skills=("s",), leaked=("s",))]
+    leaked = [row("t", arm=WITH_SKILLS, skills=("s",), leaked=("s",))]
     told = made(leaked, Protocol.SPLIT).remarks
     assert any("1 tested questions had a skill that was learned from" in one for one in told)
 

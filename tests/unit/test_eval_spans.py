@@ -13,7 +13,7 @@ from evals.dataset import EvalQuestion
 from evals.judges.citations import judge_citations
 from evals.judges.moments import judge_moments
 from evals.judges.options import judge_options
-from evals.judges.spans import binned_iou, bins, covered_ms, iou, merged, touches
+from evals.judges.spans import binned_iou, bins, covered_ms, iou, merge_spans, touches
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 SPANS = st.lists(
@@ -31,7 +31,7 @@ def moments(spans: list[TimeSpan]) -> set[int]:
 @given(SPANS, SPANS)
 def test_spans_are_sets_of_moments(some: list[TimeSpan], others: list[TimeSpan]) -> None:
     ours, theirs = moments(some), moments(others)
-    assert moments(merged(some)) == ours
+    assert moments(merge_spans(some)) == ours
     assert covered_ms(some) == len(ours)
     assert iou(some, others) == pytest.approx(len(ours & theirs) / max(1, len(ours | theirs)))
     for one in some:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from domain.errors import ModelError
 from evals.asking import Batch, _collect, spans_of
-from evals.baseline import AT_ONCE, RETRIEVED, Baseline, _embedded
+from evals.baseline import EMBED_BATCH, RETRIEVED, Baseline, _embedded
 from evals.local import judge, split_by_presence
 from evals.media_questions import MediaQuestion
 from graphs.batch import BatchResult
@@ -72,7 +72,8 @@ def test_where_all_are_alike_the_earlier_one_is_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "steps", [[], [1], [AT_ONCE], [AT_ONCE, AT_ONCE + 1], [AT_ONCE, 2 * AT_ONCE]]
+    "steps",
+    [[], [1], [EMBED_BATCH], [EMBED_BATCH, EMBED_BATCH + 1], [EMBED_BATCH, 2 * EMBED_BATCH]],
 )
 def test_texts_are_embedded_some_at_a_time_and_it_is_told_how_far(steps: list[int]) -> None:
     told: list[tuple[int, int]] = []

@@ -29,7 +29,7 @@ from tests.support.rounds import ROW
 from ui import export
 from views.answer_lines import citation_line
 from views.moment import ShownFrame
-from views.rounds import Inspected, ShownCall
+from views.rounds import InspectedTrajectory, ShownCall
 from views.trajectory import history_of
 
 EVIL = "<script>x()</script>\"'&<b onclick=y>"
@@ -103,13 +103,15 @@ def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     ]
     monkeypatch.setattr(export, "videos_named", lambda *_: {VIDEO: FILM})
     monkeypatch.setattr(export, "frame_at", lambda *_: frame)
-    monkeypatch.setattr(export, "calls_at", lambda _, __, number: calls if number == 1 else [])
+    monkeypatch.setattr(
+        export, "calls_in_round", lambda _, __, number: calls if number == 1 else []
+    )
     return monkeypatch
 
 
 def page_of(*events: Event, row: StoredTrajectory = ASKED) -> str:
 
-    shown = Inspected(row, history_of(row, events), at_work=False)
+    shown = InspectedTrajectory(row, history_of(row, events), at_work=False)
     return export.as_page(cast(Store, Shelf()), shown)
 
 

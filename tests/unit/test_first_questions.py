@@ -11,7 +11,7 @@ import pytest
 from domain.errors import InputError
 from evals.asking import Batch
 from evals.first import judge, row
-from evals.first_questions import FirstQuestion, Right, read_first_questions
+from evals.first_questions import FirstQuestion, RightAnswer, read_first_questions
 
 
 def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:
@@ -22,30 +22,30 @@ def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("right", "answer", "is_right"),
     [
-        (Right(words=("two|2",)), line("2 voices"), True),
-        (Right(words=("two", "Ann")), line("two of them"), False),
-        (Right(number=(5, 7)), line("[00:02-00:04] about six people"), True),
-        (Right(number=(5, 7)), line("4 people and 6 dogs"), False),
-        (Right(spans_s=((10, 20),)), line("x", (0, 1), (19, 25)), True),
-        (Right(top_s=((10, 20),)), line("x", (0, 1), (19, 25)), False),
-        (Right(every_s=((0, 2), (10, 20))), line("x", (0, 1), (19, 25)), True),
-        (Right(every_s=((0, 2), (10, 20))), line("x", (0, 1)), False),
-        (Right(option="B"), line("two", option="B"), True),
-        (Right(option="B"), line("two", option="A"), False),
-        (Right(declined=True), line("can't tell", declined=True), True),
-        (Right(declined=True), line("", not_in_memory=True), True),
-        (Right(declined=True), line("red", (0, 1)), False),
-        (Right(words=("red",)), line("red?", declined=True), False),
+        (RightAnswer(words=("two|2",)), line("2 voices"), True),
+        (RightAnswer(words=("two", "Ann")), line("two of them"), False),
+        (RightAnswer(number=(5, 7)), line("[00:02-00:04] about six people"), True),
+        (RightAnswer(number=(5, 7)), line("4 people and 6 dogs"), False),
+        (RightAnswer(spans_s=((10, 20),)), line("x", (0, 1), (19, 25)), True),
+        (RightAnswer(top_s=((10, 20),)), line("x", (0, 1), (19, 25)), False),
+        (RightAnswer(every_s=((0, 2), (10, 20))), line("x", (0, 1), (19, 25)), True),
+        (RightAnswer(every_s=((0, 2), (10, 20))), line("x", (0, 1)), False),
+        (RightAnswer(option="B"), line("two", option="B"), True),
+        (RightAnswer(option="B"), line("two", option="A"), False),
+        (RightAnswer(declined=True), line("can't tell", declined=True), True),
+        (RightAnswer(declined=True), line("", not_in_memory=True), True),
+        (RightAnswer(declined=True), line("red", (0, 1)), False),
+        (RightAnswer(words=("red",)), line("red?", declined=True), False),
     ],
 )
 def test_an_answer_is_right_where_all_that_is_marked_holds(
-    right: Right, answer: dict[str, Any], is_right: bool
+    right: RightAnswer, answer: dict[str, Any], is_right: bool
 ) -> None:
     assert right.met_by(answer) is is_right
 
 
 def test_figures_tell_right_declined_wrong_and_wrong_with_high_confidence() -> None:
-    rights = [Right(words=("yes",)), Right(declined=True), Right(words=("no",))]
+    rights = [RightAnswer(words=("yes",)), RightAnswer(declined=True), RightAnswer(words=("no",))]
     asked = [
         FirstQuestion(id=str(i), video="a.mp4", kind="who", question="?", right=right)
         for i, right in enumerate(rights)
@@ -66,7 +66,7 @@ def test_the_set_holds_forty_questions_that_can_be_judged() -> None:
     asked = read_first_questions()
     assert len({one.id for one in asked}) == len(asked) == 40
     for one in asked:
-        assert one.right != Right(), one.id
+        assert one.right != RightAnswer(), one.id
         assert all(re.compile(word) for word in one.right.words)
         assert bool(one.options) == bool(one.right.option), one.id
 

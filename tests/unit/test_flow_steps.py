@@ -21,8 +21,8 @@ from domain.errors import (
 )
 from domain.media import Video
 from domain.settings import Settings
-from flows.clip_memory import ClipLeft, Ingestion
-from flows.ingest_steps import BACK_OFF_S, PlainSteps, patiently, watch, worth_retrying
+from flows.clip_memory import ClipFailed, Ingestion
+from flows.ingest_steps import BACK_OFF_S, PlainSteps, call_with_retries, watch, worth_retrying
 from flows.ingest_video import IngestResult, VideoIngestion
 
 VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
@@ -217,7 +217,7 @@ def test_a_database_that_is_gone_stops_the_run(step: str) -> None:
         (ModelError("busy"), True),
         (DatabaseError("away"), True),
         (ReplayMiss("not in the record"), False),
-        (ClipLeft("marked already"), False),
+        (ClipFailed("marked already"), False),
         (WeightsMissing("pull them"), False),
         (InputError("bad"), False),
         (ValueError("a fault"), False),
@@ -249,7 +249,7 @@ def test_a_step_is_tried_again_after_longer_and_longer_pauses(
     times: int, slept: list[float]
 ) -> None:
     calls: list[int] = []
-    patiently(failing(times, ModelError("busy"), calls))
+    call_with_retries(failing(times, ModelError("busy"), calls))
     assert len(calls) == times + 1
     assert slept == list(BACK_OFF_S[:times])
 
@@ -257,14 +257,14 @@ def test_a_step_is_tried_again_after_longer_and_longer_pauses(
 def test_at_last_the_error_is_the_callers(slept: list[float]) -> None:
     calls: list[int] = []
     with pytest.raises(ModelError):
-        patiently(failing(99, ModelError("busy"), calls))
+        call_with_retries(failing(99, ModelError("busy"), calls))
     assert len(calls) == len(BACK_OFF_S) + 1
 
 
 def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
     calls: list[int] = []
-    with pytest.raises(ClipLeft):
-        patiently(failing(1, ClipLeft("marked"), calls))
+    with pytest.raises(ClipFailed):
+        call_with_retries(failing(1, ClipFailed("marked"), calls))
     assert (len(calls), slept) == (1, [])
 
 

@@ -14,7 +14,7 @@ from tests.support.machine import VIDEO, evidence
 from ui import whatif
 from ui.ask import _question
 from ui.whatif import KEEP, _action, _kept, _step, show_difference
-from views.comparison import ComparedRound, Difference, Parting
+from views.comparison import ComparedRound, Difference, FirstDivergence
 
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
 ANSWER = Action(kind="answer", answer="a gate")
@@ -144,7 +144,7 @@ def test_two_that_did_the_same_are_said_to_be_the_same(page: list[str]) -> None:
 
 
 def test_where_they_part_each_side_says_what_it_did(page: list[str]) -> None:
-    parts = Parting(round=2, a=step(SEARCH, "m1"), b=None)
+    parts = FirstDivergence(round=2, a=step(SEARCH, "m1"), b=None)
     show_difference(difference(action=parts, evidence=parts), ASKED, ASKED)
     assert page.count("They part at round 2.") == 2
     assert r"t1\: event 'a gate'" in page

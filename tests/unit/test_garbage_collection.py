@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from domain.garbage import all_kept
+from domain.garbage import garbage_collection_paused
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def collecting() -> Iterator[None]:
 
 
 def test_garbage_is_looked_for_again_when_the_last_one_leaves() -> None:
-    first, second = all_kept(), all_kept()
+    first, second = garbage_collection_paused(), garbage_collection_paused()
     first.__enter__()
     second.__enter__()
     assert not gc.isenabled()
@@ -31,13 +31,13 @@ def test_garbage_is_looked_for_again_when_the_last_one_leaves() -> None:
 
 
 def test_an_error_leaves_too() -> None:
-    with pytest.raises(ValueError, match="broken"), all_kept():
+    with pytest.raises(ValueError, match="broken"), garbage_collection_paused():
         raise ValueError("broken")
     assert gc.isenabled()
 
 
 def test_what_was_off_stays_off() -> None:
     gc.disable()
-    with all_kept():
+    with garbage_collection_paused():
         pass
     assert not gc.isenabled()

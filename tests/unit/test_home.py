@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from domain.errors import DatabaseError
 from store.home import Home
 from store.sockets import LONGEST, socket_folder
-from store.urls import libpq_url, parse_url, shown
+from store.urls import describe_url, libpq_url, parse_url
 
 
 def test_the_environment_names_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_urls_of_postgres_become_psycopgs(scheme: str) -> None:
     url = parse_url(f"{scheme}://me:p%40ss@db:5433/films?sslmode=require")
     assert url.drivername == "postgresql+psycopg"
     assert libpq_url(url) == "postgresql://me:p%40ss@db:5433/films?sslmode=require"
-    assert shown(url) == "database films on db:5433"
+    assert describe_url(url) == "database films on db:5433"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_other_urls_are_refused_with_an_example(text: str) -> None:
 @given(st.text(max_size=40))
 def test_no_text_breaks_the_reading_of_urls(text: str) -> None:
     with suppress(DatabaseError):
-        assert shown(parse_url(text))
+        assert describe_url(parse_url(text))
 
 
 def test_importing_the_store_does_not_import_alembic_or_start_anything() -> None:

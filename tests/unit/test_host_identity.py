@@ -14,7 +14,7 @@ import pytest
 from prefect.client.schemas.objects import StateType
 
 from services import stale_runs
-from services.stale_runs import WHERE, is_gone
+from services.stale_runs import WHERE, is_dead_run
 from store import host_identity
 from store.host_identity import FIRST_PIDS, HostIdentity
 
@@ -37,11 +37,11 @@ def run(pid: int, where: str | None) -> Any:
 
 def test_a_process_is_only_looked_for_among_those_that_its_id_means(dead: int) -> None:
     here = HostIdentity.here()
-    assert is_gone(run(dead, str(here)), "homer", NOW)
-    assert not is_gone(run(os.getpid(), str(here)), "homer", NOW)
+    assert is_dead_run(run(dead, str(here)), "homer", NOW)
+    assert not is_dead_run(run(os.getpid(), str(here)), "homer", NOW)
     container = here._replace(pids="4026539999")
     for elsewhere in (str(container), str(here._replace(machine="0")), None, "", "a/b"):
-        assert not is_gone(run(dead, elsewhere), "homer", NOW), elsewhere
+        assert not is_dead_run(run(dead, elsewhere), "homer", NOW), elsewhere
 
 
 def test_what_ran_before_this_machine_was_begun_anew_is_gone(
@@ -50,9 +50,9 @@ def test_what_ran_before_this_machine_was_begun_anew_is_gone(
     now = HostIdentity("a", "boot 2", FIRST_PIDS)
     monkeypatch.setattr(HostIdentity, "here", lambda: now)
     before = now._replace(boot="boot 1")
-    assert is_gone(run(dead, str(before)), "homer", NOW)
-    assert not is_gone(run(dead, str(before._replace(machine="b"))), "homer", NOW)
-    assert not is_gone(run(dead, str(before._replace(pids="4026539999"))), "homer", NOW)
+    assert is_dead_run(run(dead, str(before)), "homer", NOW)
+    assert not is_dead_run(run(dead, str(before._replace(machine="b"))), "homer", NOW)
+    assert not is_dead_run(run(dead, str(before._replace(pids="4026539999"))), "homer", NOW)
 
 
 def test_where_linux_does_not_tell_there_is_still_the_name(

@@ -19,10 +19,10 @@ from agent.harness.inform import (
     people_lines,
     plan_lines,
     question_lines,
-    quoted,
+    quote_untrusted,
 )
 from domain.asking import Action, Ledger, Mode, Question
-from domain.ledger import SubtaskDraft, begin, bind, resolve, start
+from domain.ledger import SubtaskDraft, begin_attempt, bind_evidence, new_ledger, resolve_subtask
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution
@@ -95,7 +95,7 @@ def test_a_card_says_that_nothing_was_close_or_that_the_search_was_refused() -> 
     ],
 )
 def test_quoted_words_are_one_line_without_marks_or_citations(text: str, shown: str) -> None:
-    assert quoted(text) == shown
+    assert quote_untrusted(text) == shown
 
 
 MARKUP = ("<memory id=", "</memory>", "<card>", "</card", "<face_1>", "\u202e", "é", "x" * 300)
@@ -128,11 +128,11 @@ def test_a_summary_may_be_longer_than_a_line() -> None:
 
 
 def ledger() -> Ledger:
-    made, _ = start(
+    made, _ = new_ledger(
         [SubtaskDraft(text="what"), SubtaskDraft(text="why", depends=("t1",))], "q", ASK
     )
-    made = bind(begin(made, "t1"), "t1", ["m1"], 0.5)
-    return resolve(made, Resolution(subtask="t1", answer="the gate", refs=("m1",)))[0]
+    made = bind_evidence(begin_attempt(made, "t1"), "t1", ["m1"], 0.5)
+    return resolve_subtask(made, Resolution(subtask="t1", answer="the gate", refs=("m1",)))[0]
 
 
 def test_the_ledger_is_shown_in_full_or_in_one_line() -> None:
@@ -145,14 +145,14 @@ def test_the_ledger_is_shown_in_full_or_in_one_line() -> None:
 
 
 def test_the_ledger_has_news_once_something_came_of_the_plan() -> None:
-    planned, _ = start(
+    planned, _ = new_ledger(
         [SubtaskDraft(text="what"), SubtaskDraft(text="why", depends=("t1",))], "q", ASK
     )
     assert plan_lines(planned).splitlines()[1:3] == ["t1 what", "t2 (after t1) why"]
     assert plan_lines(Ledger()) == ""
-    begun = begin(planned, "t1")
+    begun = begin_attempt(planned, "t1")
     assert not has_news(begun, planned)
-    assert has_news(bind(begun, "t1", ["m1"], 0.5), planned)
+    assert has_news(bind_evidence(begun, "t1", ["m1"], 0.5), planned)
     assert has_news(ledger(), planned)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows.jobs import Job, Jobs
-from services.job_status import JobState, tell_end
+from services.job_status import JobState, write_exit_code
 from store.home import Home
 from store.host_identity import HostIdentity
 
@@ -91,7 +91,7 @@ def test_of_one_on_another_machine_nothing_is_known_until_it_says_how_it_ended(
     jobs.dismiss(job.id)
     jobs.go_on(job.id)
     assert only(jobs).id == job.id
-    tell_end(Home(tmp_path).run / f"ingest-{job.id}.end", 0)
+    write_exit_code(Home(tmp_path).run / f"ingest-{job.id}.end", 0)
     assert only(jobs).stage is JobState.DONE
     jobs.dismiss(job.id)
     assert jobs.every() == []

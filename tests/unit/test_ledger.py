@@ -14,18 +14,18 @@ from domain.ledger import (
     Rewrite,
     SubtaskDraft,
     abandon,
-    begin,
-    bind,
-    broken,
+    apply_edits,
+    begin_attempt,
+    bind_evidence,
+    blocked_subtasks,
     confidence,
-    edit,
-    get,
+    find_subtask,
     is_open,
     is_stalled,
-    reopen,
-    resolve,
-    schedule,
-    start,
+    new_ledger,
+    next_subtask,
+    reopen_subtask,
+    resolve_subtask,
 )
 from domain.settings import AskSettings
 from domain.trajectory import Resolution
@@ -39,12 +39,12 @@ def plan(*texts: str, chain: bool = False) -> Ledger:
         SubtaskDraft(text=text, depends=(f"t{i}",) if chain and i else ())
         for i, text in enumerate(texts)
     ]
-    return start(drafts, "the question", ASK)[0]
+    return new_ledger(drafts, "the question", ASK)[0]
 
 
 def exhausted(ledger: Ledger, name: str) -> Ledger:
     for _ in range(ASK.attempts):
-        ledger = begin(ledger, name)
+        ledger = begin_attempt(ledger, name)
     return ledger
 
 
@@ -53,7 +53,7 @@ def claim(name: str, *support: str, answer: str = "the door") -> Resolution:
 
 
 def test_a_plan_keeps_five_subtasks_and_says_what_it_dropped() -> None:
-    ledger, dropped = start([SubtaskDraft(text=f"fact {i}") for i in range(7)], "q", ASK)
+    ledger, dropped = new_ledger([SubtaskDraft(text=f"fact {i}") for i in range(7)], "q", ASK)
     assert [s.id for s in ledger.subtasks] == ["t1", "t2", "t3", "t4", "t5"]
     assert len(dropped) == 2
     assert "at most 5" in dropped[0]
@@ -66,7 +66,7 @@ def test_a_plan_drops_empty_and_repeated_subtasks_and_forward_dependencies() -> 
         SubtaskDraft(text="WHO  came"),
         SubtaskDraft(text="why", depends=("t1", "t1", "t2")),
     ]
-    ledger, dropped = start(drafts, "q", ASK)
+    ledger, dropped = new_ledger(drafts, "q", ASK)
     assert [s.text for s in ledger.subtasks] == ["who came", "why"]
     assert [s.depends for s in ledger.subtasks] == [(), ("t1",)]
     assert len(dropped) == 2
@@ -80,7 +80,7 @@ def test_a_dependency_still_means_the_same_subtask_when_one_before_it_is_dropped
         SubtaskDraft(text="why", depends=("t3",)),
         SubtaskDraft(text="when", depends=("t4", "t2")),
     ]
-    ledger, _ = start(drafts, "q", ASK)
+    ledger, _ = new_ledger(drafts, "q", ASK)
     assert [(s.id, s.text, s.depends) for s in ledger.subtasks] == [
         ("t1", "who came", ()),
         ("t2", "why", ("t1",)),
@@ -91,31 +91,31 @@ def test_a_dependency_still_means_the_same_subtask_when_one_before_it_is_dropped
         SubtaskDraft(text="where"),
         SubtaskDraft(text="how", depends=("t5", "t1")),
     )
-    ledger, refused = edit(ledger, Edits(add=adds), ASK)
+    ledger, refused = apply_edits(ledger, Edits(add=adds), ASK)
     assert [(s.id, s.depends) for s in ledger.subtasks][3:] == [("t4", ()), ("t5", ("t4", "t1"))]
     assert len(refused) == 1
 
 
 def test_without_a_usable_plan_the_question_is_the_plan() -> None:
-    assert start([], "Who came?", ASK)[0].subtasks[0].text == "Who came?"
+    assert new_ledger([], "Who came?", ASK)[0].subtasks[0].text == "Who came?"
 
 
 def test_the_first_pending_subtask_with_resolved_dependencies_comes_first() -> None:
-    ledger = begin(plan("one", "two", "three"), "t1")
-    assert schedule(ledger, ASK) == get(ledger, "t2")
+    ledger = begin_attempt(plan("one", "two", "three"), "t1")
+    assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
 
 
 def test_a_dependent_subtask_waits_for_the_answer_it_needs() -> None:
-    ledger = bind(begin(plan("one", "two", chain=True), "t1"), "t1", ["m1"], 0.5)
-    assert schedule(ledger, ASK) == get(ledger, "t1")
-    ledger, _ = resolve(ledger, claim("t1", "m1"))
-    assert schedule(ledger, ASK) == get(ledger, "t2")
+    ledger = bind_evidence(begin_attempt(plan("one", "two", chain=True), "t1"), "t1", ["m1"], 0.5)
+    assert next_subtask(ledger, ASK) == find_subtask(ledger, "t1")
+    ledger, _ = resolve_subtask(ledger, claim("t1", "m1"))
+    assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
 
 
 def test_a_chain_whose_first_subtask_stalls_still_searches_the_others() -> None:
     ledger = exhausted(plan("one", "two", "three", chain=True), "t1")
     order = []
-    while (task := schedule(ledger, ASK)) is not None:
+    while (task := next_subtask(ledger, ASK)) is not None:
         order.append(task.id)
         ledger = exhausted(ledger, task.id)
     assert order == ["t2", "t3"]
@@ -123,14 +123,14 @@ def test_a_chain_whose_first_subtask_stalls_still_searches_the_others() -> None:
 
 def test_abandoning_a_subtask_leaves_those_that_depend_on_it_searchable() -> None:
     ledger = abandon(plan("one", "two", chain=True), "t1")
-    assert broken(ledger, ASK) == ("t2",)
-    assert schedule(ledger, ASK) == get(ledger, "t2")
+    assert blocked_subtasks(ledger, ASK) == ("t2",)
+    assert next_subtask(ledger, ASK) == find_subtask(ledger, "t2")
 
 
 def test_nothing_is_scheduled_once_all_is_resolved_or_exhausted() -> None:
     ledger = exhausted(plan("one", "two"), "t1")
-    ledger, _ = resolve(bind(ledger, "t2", ["m1"], 0.4), claim("t2", "m1"))
-    assert schedule(ledger, ASK) is None
+    ledger, _ = resolve_subtask(bind_evidence(ledger, "t2", ["m1"], 0.4), claim("t2", "m1"))
+    assert next_subtask(ledger, ASK) is None
     assert is_stalled(ledger.subtasks[0], ASK)
 
 
@@ -138,10 +138,10 @@ def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_b
     ledger = plan("one")
     states = [ledger.subtasks[0].state]
     steps: tuple[Callable[[Ledger], Ledger], ...] = (
-        lambda given: begin(given, "t1"),
-        lambda given: bind(given, "t1", ["m1", "m2", "m1"], 0.7),
-        lambda given: resolve(given, claim("t1", "m2"))[0],
-        lambda given: reopen(given, "t1"),
+        lambda given: begin_attempt(given, "t1"),
+        lambda given: bind_evidence(given, "t1", ["m1", "m2", "m1"], 0.7),
+        lambda given: resolve_subtask(given, claim("t1", "m2"))[0],
+        lambda given: reopen_subtask(given, "t1"),
         lambda given: abandon(given, "t1"),
     )
     for step in steps:
@@ -165,42 +165,42 @@ def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_b
 def test_a_claim_without_answer_or_known_evidence_resolves_nothing(
     made: Resolution, complaint: str
 ) -> None:
-    before = abandon(bind(plan("one", "two"), "t1", ["m1"], 0.5), "t2")
-    after, said = resolve(before, made)
+    before = abandon(bind_evidence(plan("one", "two"), "t1", ["m1"], 0.5), "t2")
+    after, said = resolve_subtask(before, made)
     assert after == before
     assert complaint in said
 
 
 def test_support_may_come_from_another_subtasks_evidence_but_unknown_ids_are_left_out() -> None:
-    ledger = bind(plan("one", "two"), "t1", ["m1"], 0.5)
-    ledger, said = resolve(ledger, claim("t2", "m1", "m99"))
+    ledger = bind_evidence(plan("one", "two"), "t1", ["m1"], 0.5)
+    ledger, said = resolve_subtask(ledger, claim("t2", "m1", "m99"))
     assert said == ""
-    assert get(ledger, "t2") is not None
+    assert find_subtask(ledger, "t2") is not None
     assert ledger.subtasks[1].support == ("m1",)
 
 
 def test_a_rewritten_subtask_gets_its_attempts_back_and_keeps_its_evidence() -> None:
-    ledger = exhausted(bind(plan("one"), "t1", ["m1"], 0.5), "t1")
-    ledger, refused = edit(ledger, Edits(rewrite=(Rewrite(id="t1", text="another"),)), ASK)
+    ledger = exhausted(bind_evidence(plan("one"), "t1", ["m1"], 0.5), "t1")
+    ledger, refused = apply_edits(ledger, Edits(rewrite=(Rewrite(id="t1", text="another"),)), ASK)
     assert refused == []
     task = ledger.subtasks[0]
     assert (task.text, task.attempts, task.evidence) == ("another", 0, ("m1",))
 
 
 def test_a_repair_does_not_touch_what_is_resolved() -> None:
-    before, _ = resolve(bind(plan("one"), "t1", ["m1"], 0.5), claim("t1", "m1"))
+    before, _ = resolve_subtask(bind_evidence(plan("one"), "t1", ["m1"], 0.5), claim("t1", "m1"))
     edits = Edits(rewrite=(Rewrite(id="t1", text="other"),), abandon=("t1",))
-    after, refused = edit(before, edits, ASK)
+    after, refused = apply_edits(before, edits, ASK)
     assert after == before
     assert len(refused) == 2
 
 
 def test_a_repair_adds_at_most_three_and_never_more_than_five_subtasks_stand() -> None:
     adds = tuple(SubtaskDraft(text=f"new {i}") for i in range(5))
-    ledger, refused = edit(plan("one"), Edits(add=adds), ASK)
+    ledger, refused = apply_edits(plan("one"), Edits(add=adds), ASK)
     assert len(ledger.subtasks) == 4
     assert refused == ["a repair may add at most 3"]
-    ledger, refused = edit(plan(*"abcde"), Edits(add=adds[:1]), ASK)
+    ledger, refused = apply_edits(plan(*"abcde"), Edits(add=adds[:1]), ASK)
     assert len(ledger.subtasks) == 5
     assert "at most 5" in refused[0]
 
@@ -240,17 +240,21 @@ STEPS = st.lists(
 def taken(ledger: Ledger, step: tuple[object, ...]) -> Ledger:
     match step:
         case ("round", list(found), float(best)):
-            task = schedule(ledger, ASK)
-            return bind(begin(ledger, task.id), task.id, found, best) if task else ledger
+            task = next_subtask(ledger, ASK)
+            return (
+                bind_evidence(begin_attempt(ledger, task.id), task.id, found, best)
+                if task
+                else ledger
+            )
         case ("claim", str(name), str(text), list(support)):
             made = Resolution(subtask=name, answer=text, refs=tuple(support))
-            return resolve(ledger, made)[0]
+            return resolve_subtask(ledger, made)[0]
         case ("edit", Edits() as edits):
-            return edit(ledger, edits, ASK)[0]
+            return apply_edits(ledger, edits, ASK)[0]
         case ("abandon", str(name)):
             return abandon(ledger, name)
         case ("reopen", str(name)):
-            return reopen(ledger, name)
+            return reopen_subtask(ledger, name)
     raise AssertionError(step)
 
 
@@ -259,7 +263,7 @@ def taken(ledger: Ledger, step: tuple[object, ...]) -> Ledger:
 def test_no_sequence_of_plans_claims_and_repairs_makes_the_ledger_illegal_or_loses_evidence(
     drafts: list[SubtaskDraft], steps: list[tuple[object, ...]]
 ) -> None:
-    ledger, _ = start(drafts, "the question", ASK)
+    ledger, _ = new_ledger(drafts, "the question", ASK)
     check_legal(ledger, ASK)
     for step in steps:
         before = ledger.subtasks
@@ -271,10 +275,10 @@ def test_no_sequence_of_plans_claims_and_repairs_makes_the_ledger_illegal_or_los
 
 @given(DRAFTS)
 def test_every_plan_is_worked_off(drafts: list[SubtaskDraft]) -> None:
-    ledger, _ = start(drafts, "the question", ASK)
+    ledger, _ = new_ledger(drafts, "the question", ASK)
     rounds = 0
-    while (task := schedule(ledger, ASK)) is not None:
+    while (task := next_subtask(ledger, ASK)) is not None:
         assert is_open(task)
-        ledger, rounds = begin(ledger, task.id), rounds + 1
+        ledger, rounds = begin_attempt(ledger, task.id), rounds + 1
         assert rounds <= ASK.subtasks * ASK.attempts
     assert all(is_stalled(s, ASK) for s in ledger.subtasks)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from domain.skills import Skill, Tone, Topic
-from domain.texts import storable
-from flows.schedules.work import _listed
+from domain.texts import make_storable
+from flows.schedules.work import _read_addresses
 from skills.files import read_skills, write_skills
 from tests.support.skills import a_skill
 
@@ -24,7 +24,7 @@ topic = "mode"
 description = "Questions about who was there"
 instructions = ["Look at two moments."]
 """
-WORDS = st.text(min_size=1, max_size=20).filter(lambda text: len(storable(text)) > 0)
+WORDS = st.text(min_size=1, max_size=20).filter(lambda text: len(make_storable(text)) > 0)
 
 
 @pytest.mark.parametrize("begin", ["", "\ufeff"])
@@ -33,18 +33,18 @@ def test_a_list_has_an_address_a_line_and_remarks(tmp_path: Path, begin: str, en
     file = tmp_path / "urls.txt"
     lines = ["https://a.example/feed", "# mine", "", "  https://b.example/#top  ", "  # no"]
     file.write_bytes(f"{begin}{end.join(lines)}".encode())
-    assert _listed(file) == ["https://a.example/feed", "https://b.example/#top"]
+    assert _read_addresses(file) == ["https://a.example/feed", "https://b.example/#top"]
 
 
 def test_no_list_has_no_addresses() -> None:
-    assert _listed(None) == []
+    assert _read_addresses(None) == []
 
 
 def test_a_list_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_bytes(b"\xff\xfe\x00 no text")
     for name in ("urls.txt", "nothing.txt", "."):
         with pytest.raises(InputError, match="cannot be read"):
-            _listed(tmp_path / name)
+            _read_addresses(tmp_path / name)
 
 
 @pytest.mark.parametrize("begin", ["", "\ufeff"])

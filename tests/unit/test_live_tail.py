@@ -12,7 +12,7 @@ from cli.live import tell, teller
 from domain.asking import Subtask
 from domain.live import PartialReply
 from domain.trajectory import Interrupted, Planned
-from views.answer_lines import tail
+from views.answer_lines import reply_tail
 
 WORDS = "Ann opens the wooden gate"
 
@@ -37,23 +37,23 @@ def said(text: str) -> PartialReply:
     ],
 )
 def test_it_is_what_comes_at_this_moment(text: str, shown: str) -> None:
-    assert tail(said(text), 80) == f"act: {shown}"
+    assert reply_tail(said(text), 80) == f"act: {shown}"
 
 
 def test_what_does_not_fit_loses_its_beginning() -> None:
-    assert tail(said(WORDS), 4) == "act: …gate"
-    assert tail(said(WORDS), len(WORDS)) == f"act: {WORDS}"
+    assert reply_tail(said(WORDS), 4) == "act: …gate"
+    assert reply_tail(said(WORDS), len(WORDS)) == f"act: {WORDS}"
 
 
 @given(st.text(max_size=60), st.integers(-10, 40))
 def test_it_is_one_line_and_never_longer_than_its_room(text: str, room: int) -> None:
-    shown = tail(said(text), room).removeprefix("act: ")
+    shown = reply_tail(said(text), room).removeprefix("act: ")
     assert len(shown.removeprefix("…")) <= max(0, room)
     assert shown.isprintable()
 
 
 def test_a_terminal_is_told_nothing_that_would_move_its_cursor() -> None:
-    assert "\x1b" not in tail(said("red \x1b[31mcar\x1b[2J\r"), 80)
+    assert "\x1b" not in reply_tail(said("red \x1b[31mcar\x1b[2J\r"), 80)
 
 
 def test_events_without_words_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -231,7 +231,7 @@ def test_a_command_that_fails_names_the_log(
         raise DatabaseError(f"the database of {SECRET} is gone")
 
     monkeypatch.setenv("HOMER_HOME", str(home.root))
-    monkeypatch.setattr(services.health, "checks", gone)
+    monkeypatch.setattr(services.health, "check_setup", gone)
     result = CliRunner().invoke(app, ["doctor"])
     told = f"homer: the database of {SECRET} is gone (log: {log_path(home)})\n"
     assert (result.exit_code, result.stderr) == (3, told)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from domain.media import Box, IdentityKind, Percept, SeenObject
 from domain.memories import MemorySource
-from domain.object_words import by_time, counted, listing, plural
+from domain.object_words import count_objects, describe_by_time, describe_counts, pluralise
 from domain.people import Identity
 from domain.settings import MemorySettings, Settings
 from memory.writers import make_writers
@@ -47,23 +47,23 @@ def thing(time_s: float, label: str) -> SeenObject:
 )
 def test_several_of_a_kind(label: str, many: str) -> None:
     assert label in kinds()
-    assert plural(label) == many
+    assert pluralise(label) == many
 
 
 def test_a_listing_reads_as_people_write() -> None:
     counts = {"person": 3, "umbrella": 1, "laptop": 1, "scissors": 2}
-    assert listing(counts) == "3 people, an umbrella, a laptop, scissors"
+    assert describe_counts(counts) == "3 people, an umbrella, a laptop, scissors"
 
 
 def test_a_thing_that_stays_in_view_is_one_thing() -> None:
     seen = [thing(1, "cup"), thing(1, "person"), thing(9, "cup"), thing(9, "cup"), thing(9, "cow")]
-    assert counted(seen) == {"person": 1, "cup": 2, "cow": 1}
-    assert by_time(seen) == [(1000, "a person, a cup"), (9000, "2 cups, a cow")]
+    assert count_objects(seen) == {"person": 1, "cup": 2, "cow": 1}
+    assert describe_by_time(seen) == [(1000, "a person, a cup"), (9000, "2 cups, a cow")]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(kinds()))))
 def test_each_kind_is_told_once_people_first(seen: list[tuple[int, str]]) -> None:
-    counts = counted([thing(time, label) for time, label in seen])
+    counts = count_objects([thing(time, label) for time, label in seen])
     assert set(counts) == {label for _, label in seen}
     assert "person" not in list(counts)[1:]
     for label, count in counts.items():

@@ -98,7 +98,7 @@ SETTINGS = st.sampled_from(
 class QuietCalls(Calls):
     """Calls without a store."""
 
-    def _see_that_it_counts(self) -> None:
+    def _check_not_deleted(self) -> None:
         """There is no store."""
 
     def _store_call(self, call: CallRecord) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from domain.asking import Question
 from domain.errors import InputError
 from domain.media import Video
-from domain.texts import storable
+from domain.texts import make_storable
 from graphs.batch import BatchQuestion, read_questions
 
 ODD = st.text(alphabet=st.characters(exclude_categories=())) | st.binary(max_size=20).map(
@@ -30,26 +30,26 @@ def video(**more: object) -> Video:
 
 @given(ODD)
 def test_what_is_kept_is_utf8_without_nul_and_what_was_fit_stays(text: str) -> None:
-    kept = storable(text)
+    kept = make_storable(text)
     assert b"\x00" not in kept.encode("utf-8")
     assert len(kept) == len(text)
     assert all(a == b or b == "�" for a, b in zip(text, kept, strict=True))
-    assert storable(kept) == kept
+    assert make_storable(kept) == kept
 
 
 @given(ODD.filter(bool), st.lists(ODD, max_size=3))
 def test_a_question_from_anywhere_can_be_stored(text: str, options: list[str]) -> None:
     asked = Question(text=text, videos=("v",), options=tuple(options))
-    assert asked.text == storable(text)
+    assert asked.text == make_storable(text)
     assert Question.model_validate_json(asked.model_dump_json()) == asked
 
 
 @given(ODD)
 def test_a_title_is_kept_and_a_path_only_where_it_leads_back(name: str) -> None:
     found = video(title=name, path=f"/videos/{name}")
-    assert found.title == storable(name)
+    assert found.title == make_storable(name)
     assert found.path in (None, f"/videos/{name}")
-    assert (found.path is None) == (storable(name) != name)
+    assert (found.path is None) == (make_storable(name) != name)
 
 
 @pytest.mark.parametrize("wrong", [{"title": 3}, {"title": None}, {"path": 3}])

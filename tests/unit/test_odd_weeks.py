@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InputError
-from evals.egolife_questions import DAYS, DayTime, EgoQuestion, Target, read_ego_questions
+from evals.egolife_questions import DAYS, DayTime, EgoQuestion, TargetSpan, read_ego_questions
 from evals.grid import CELL_S, cells, cells_found, is_found, temporal_iou
 from memory.captions import DAY_S
 
@@ -78,7 +78,7 @@ QUESTIONS = st.builds(
     as_of=MOMENTS,
     targets=st.lists(
         st.builds(
-            Target,
+            TargetSpan,
             day=st.integers(1, 7),
             start=st.integers(0, DAY_S),
             end_day=st.integers(1, 7),

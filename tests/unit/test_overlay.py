@@ -14,7 +14,7 @@ from domain.people import Character
 from people.clip_people import ClipPeople
 from people.overlay import LearnedPeople, Truth, are_apart, corrected, truth_of
 from retrieval.people_in_query import cast, retold
-from store.queries.characters import CharacterAt, Name, preferred
+from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport
 
 FACES, VOICES = range(1, 5), range(5, 9)
@@ -53,7 +53,7 @@ def _character(number: int, rows: list[int], story: Story) -> CharacterAt:
     names = tuple(Name(story.names[row], "said", 0) for row in rows if row in story.names)
     character = Character(
         number=number,
-        name=preferred(names),
+        name=preferred_name(names),
         faces=tuple(row - 1 for row in rows if row in FACES),
         voices=tuple(row - 5 for row in rows if row in VOICES),
     )

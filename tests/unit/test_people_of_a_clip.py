@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.media import IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
-from domain.people import TAG, Character, Identity, in_words, untagged
+from domain.people import TAG, Character, Identity, escape_tags, tags_in_words
 from people.clip_people import ClipPeople
 from people.memory_lines import clip_text, line, searchable
 from tests.support.memory import span
@@ -121,10 +121,10 @@ def test_names_replace_known_tags_only_and_leave_the_rest(text: str) -> None:
 
 @given(TEXTS)
 def test_foreign_words_hold_no_tag_and_tags_in_words_are_readable(text: str) -> None:
-    assert not TAG.search(untagged(text))
-    assert len(untagged(text)) == len(text)
-    assert not TAG.search(in_words(text))
-    assert untagged(untagged(text)) == untagged(text)
+    assert not TAG.search(escape_tags(text))
+    assert len(escape_tags(text)) == len(text)
+    assert not TAG.search(tags_in_words(text))
+    assert escape_tags(escape_tags(text)) == escape_tags(text)
 
 
 @given(st.lists(st.sampled_from(["a", "b c", "<face_1>"]), max_size=5))

@@ -23,10 +23,10 @@ from domain.media import Clip, Percept
 from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
 from flows.dask_runner import dask_runner
-from flows.ingest import ClusterSteps, runner_of
+from flows.ingest import ClusterSteps, task_runner
 from flows.ingest_steps import worth_retrying
-from flows.perception_workers import WorkerGone, WorkerPool, threads_each
-from flows.worker_processes import Processes
+from flows.perception_workers import WorkerKilled, WorkerPool, threads_per_worker
+from flows.worker_processes import ProcessPool
 from models.profile import Profile
 from models.slots import Slots
 from models.toolbox import Toolbox
@@ -179,7 +179,7 @@ def test_a_worker_of_a_cluster_waits_for_a_place_on_its_machine(
 
 def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    assert [threads_each(workers) for workers in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
+    assert [threads_per_worker(workers) for workers in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
     executor = Scripted([DELIVERED])
     crew, _begun = crew_of(executor, workers=4)
     perceive(crew, Work())
@@ -200,7 +200,7 @@ def test_processes_begin_once_and_bring_what_they_perceived() -> None:
 def test_a_worker_that_is_gone_is_told_and_another_takes_the_clip() -> None:
     dead, work = Scripted([BrokenExecutor("gone")]), Work()
     crew, begun = crew_of(dead, Scripted([DELIVERED]))
-    with pytest.raises(WorkerGone, match="clip 3 was killed") as told:
+    with pytest.raises(WorkerKilled, match="clip 3 was killed") as told:
         perceive(crew, work)
     assert worth_retrying(told.value)
     assert dead.ended == 1
@@ -272,7 +272,7 @@ NOBODY = cast("Order", None)
 
 def test_processes_are_ended_in_the_middle_of_their_work() -> None:
     """As by Ctrl-C: nothing of what they were at is in memory yet."""
-    processes = Processes(1)
+    processes = ProcessPool(1)
     process = psutil.Process(cast("int", processes.submit(pid, NOBODY).result()))
     napping = processes.submit(nap, NOBODY)
     processes.end()
@@ -284,10 +284,10 @@ def test_processes_are_ended_in_the_middle_of_their_work() -> None:
 def test_workers_end_with_the_process_they_work_for() -> None:
     """However it ends: nothing is left that holds memory and works for nobody."""
     code = (
-        "from flows.worker_processes import Processes; import os, signal\n"
+        "from flows.worker_processes import ProcessPool; import os, signal\n"
         "from tests.support.light import nap, pid\n"
         "if __name__ == '__main__':\n"
-        "    begun = Processes(1)\n"
+        "    begun = ProcessPool(1)\n"
         "    print(begun.submit(pid, None).result(), flush=True)\n"
         "    begun.submit(nap, None)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -312,7 +312,7 @@ def test_dask_is_a_cluster_of_this_run_or_the_one_that_is_named(
     assert own.cluster_kwargs["threads_per_worker"] == 1
     assert own.cluster_kwargs["local_directory"].startswith(str(home.root))
     named = WorkSettings(workers=3, pool="dask", scheduler="tcp://house:8786")
-    assert cast("Any", runner_of(named, home)).address == "tcp://house:8786"
+    assert cast("Any", task_runner(named, home)).address == "tcp://house:8786"
     monkeypatch.setattr("models.extras.find_spec", lambda _module: None)
     with pytest.raises(SetupError, match=r'extra "dask".*prefect-dask distributed'):
         dask_runner(WorkSettings(pool="dask"), home)
@@ -344,7 +344,7 @@ def test_ray_is_a_cluster_of_this_run_or_the_one_that_is_named(
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "")
     settings = WorkSettings(workers=3, pool="ray")
-    with runner_of(settings, home):
+    with task_runner(settings, home):
         address, own = OfRay.made.pop()
         assert (address, own["num_cpus"]) == ("local", 3)
         assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
@@ -352,11 +352,11 @@ def test_ray_is_a_cluster_of_this_run_or_the_one_that_is_named(
         assert folder.stat().st_mode & 0o077 == 0
     assert OfRay.made.pop() == "left"
     assert not folder.exists()
-    with runner_of(WorkSettings(pool="ray", scheduler="ray://house:10001"), home):
+    with task_runner(WorkSettings(pool="ray", scheduler="ray://house:10001"), home):
         assert OfRay.made == [("ray://house:10001", {})]
     monkeypatch.setattr("models.extras.find_spec", lambda _module: None)
     with (
         pytest.raises(SetupError, match=r'extra "ray".*prefect-ray ray'),
-        runner_of(settings, home),
+        task_runner(settings, home),
     ):
         pass

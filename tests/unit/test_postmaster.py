@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.postmaster import SOCKET, Postmaster, alive, clear_stale, read, wait_until
+from store.postmaster import (
+    SOCKET,
+    Postmaster,
+    clear_stale,
+    read_pid_file,
+    running_server,
+    wait_until,
+)
 
 DEAD = 2**22 - 7
 """Beyond what a kernel gives unless it is told to."""
@@ -29,12 +36,12 @@ def pid_file(data: Path, pid: int | str, *, status: str | None = "ready   ") -> 
 
 def test_it_says_which_process_where_its_sockets_are_and_how_far_it_is(tmp_path: Path) -> None:
     pid_file(tmp_path, 4711)
-    assert read(tmp_path) == Postmaster(4711, "/run/sockets", "ready")
+    assert read_pid_file(tmp_path) == Postmaster(4711, "/run/sockets", "ready")
 
 
 def test_one_that_only_begins_has_no_status_yet(tmp_path: Path) -> None:
     pid_file(tmp_path, 4711, status=None)
-    assert read(tmp_path) == Postmaster(4711, "/run/sockets", "")
+    assert read_pid_file(tmp_path) == Postmaster(4711, "/run/sockets", "")
 
 
 @pytest.mark.parametrize(
@@ -42,8 +49,8 @@ def test_one_that_only_begins_has_no_status_yet(tmp_path: Path) -> None:
 )
 def test_one_that_is_half_written_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "postmaster.pid").write_text(text)
-    assert read(tmp_path) is None
-    assert alive(tmp_path) is None
+    assert read_pid_file(tmp_path) is None
+    assert running_server(tmp_path) is None
 
 
 @settings(max_examples=40)
@@ -53,18 +60,18 @@ def test_any_bytes_are_read_without_a_crash(
 ) -> None:
     place = tmp_path_factory.mktemp("data")
     (place / "postmaster.pid").write_bytes(data)
-    read(place)
+    read_pid_file(place)
 
 
 def test_a_folder_without_one_has_no_server(tmp_path: Path) -> None:
-    assert read(tmp_path) is None
-    assert alive(tmp_path / "nothing") is None
+    assert read_pid_file(tmp_path) is None
+    assert running_server(tmp_path / "nothing") is None
 
 
 @pytest.mark.parametrize("pid", [DEAD, os.getpid(), 1], ids=["gone", "ours", "first"])
 def test_a_process_that_is_gone_or_another_program_is_no_server(tmp_path: Path, pid: int) -> None:
     pid_file(tmp_path, pid)
-    assert alive(tmp_path) is None
+    assert running_server(tmp_path) is None
 
 
 def test_a_process_that_serves_this_very_folder_is(tmp_path: Path) -> None:
@@ -75,11 +82,11 @@ def test_a_process_that_serves_this_very_folder_is(tmp_path: Path) -> None:
         assert server.stdout is not None
         assert server.stdout.read(4) == b"here"
         pid_file(tmp_path, server.pid)
-        found = alive(tmp_path)
+        found = running_server(tmp_path)
         other = tmp_path / "other"
         other.mkdir()
         pid_file(other, server.pid)
-        assert alive(other) is None
+        assert running_server(other) is None
     assert found is not None
     assert found.pid == server.pid
 
@@ -89,7 +96,7 @@ def test_one_that_nobody_reaped_is_none(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "", "-D", str(tmp_path)]) as server:
         pid_file(tmp_path, server.pid)
         os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
-        assert alive(tmp_path) is None
+        assert running_server(tmp_path) is None
 
 
 def left_by(data: Path, pid: int | str) -> list[Path]:

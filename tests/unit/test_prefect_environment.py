@@ -9,20 +9,20 @@ import pytest
 from pydantic import BaseModel
 
 from services import prefect
-from services.prefect import PrefectServer, _command, _for_asyncpg, api_url, environment
+from services.prefect import PrefectServer, _command, _for_asyncpg, api_url, prefect_environment
 from store.home import Home
 from ui.server import AppServer
 
 
 def test_nothing_is_sent_out(tmp_path: Path) -> None:
-    variables = environment(Home(tmp_path))
+    variables = prefect_environment(Home(tmp_path))
     assert variables["DO_NOT_TRACK"] == "1"
     assert variables["PREFECT_SERVER_ANALYTICS_ENABLED"] == "false"
     assert variables["PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED"] == "false"
 
 
 def test_everything_prefect_keeps_is_in_the_data_directory(tmp_path: Path) -> None:
-    made = environment(Home(tmp_path))
+    made = prefect_environment(Home(tmp_path))
     assert made["PREFECT_HOME"] == str(tmp_path / "prefect")
     # Else the server would put its pages together among the installed packages.
     assert made["PREFECT_SERVER_UI_STATIC_DIRECTORY"] == str(tmp_path / "prefect" / "ui")
@@ -44,7 +44,7 @@ def test_prefect_knows_every_setting_that_is_made(tmp_path: Path) -> None:
             known.update(str(choice).upper() for choice in getattr(alias, "choices", []))
 
     walk(Settings, "PREFECT_")
-    made = {name for name in environment(Home(tmp_path)) if name != "DO_NOT_TRACK"}
+    made = {name for name in prefect_environment(Home(tmp_path)) if name != "DO_NOT_TRACK"}
     made.discard("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL")  # one of the logging file's own
     assert made <= known
 
@@ -94,9 +94,9 @@ def test_the_scheduler_can_insert_its_runs() -> None:
     from prefect.server.database.orm_models import FlowRun
     from sqlalchemy.orm.bulk_persistence import _expand_other_attrs
 
-    from services.prefect_server import pass_over_state
+    from services.prefect_server import omit_state_in_bulk_inserts
 
-    pass_over_state()
+    omit_state_in_bulk_inserts()
     row = {"name": "a", "state": {"type": "SCHEDULED"}}
     _expand_other_attrs(FlowRun.__mapper__, [row])
     assert row["name"] == "a"

@@ -12,16 +12,16 @@ from agent.harness.constrain import ActionBounds, check
 from agent.reasoners.question_parts import (
     QuestionKind,
     as_query,
+    as_statement,
     decompose,
-    is_own,
+    has_rule_wording,
     kind_of,
     query_of,
-    several,
-    sought_by,
-    stated,
+    question_parts_of,
+    ranking_text_of,
 )
 from domain.asking import Action, Mode, Question, Subtask
-from domain.ledger import start
+from domain.ledger import new_ledger
 from domain.settings import AskSettings
 
 ASK = AskSettings()
@@ -50,14 +50,14 @@ def test_the_cause_waits_for_what_happened() -> None:
 
 def test_each_option_is_a_subtask_with_words_of_its_own() -> None:
     asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
-    ledger, _ = start(decompose(asked.text, asked.options), asked.text, ASK)
+    ledger, _ = new_ledger(decompose(asked.text, asked.options), asked.text, ASK)
     assert [(task.text, task.options) for task in ledger.subtasks] == [
         ("Evidence for A: Ann", ("A",)),
         ("Evidence for B: Bob", ("B",)),
     ]
     queries = [query_of(task, asked) for task in ledger.subtasks]
     assert queries == ["Ann opens the gate", "Bob opens the gate"]
-    assert {sought_by(task, asked) for task in ledger.subtasks} == {asked.text}
+    assert {ranking_text_of(task, asked) for task in ledger.subtasks} == {asked.text}
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 6, 7, 11, 26])
@@ -72,8 +72,8 @@ def test_more_options_than_subtasks_share_them_evenly(count: int) -> None:
 def test_a_subtask_that_was_reworded_is_searched_by_its_new_words() -> None:
     asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
     task = Subtask(id="t1", text="somebody with a key at the fence", options=("A",))
-    assert not is_own(task, asked)
-    assert sought_by(task, asked) == query_of(task, asked)
+    assert not has_rule_wording(task, asked)
+    assert ranking_text_of(task, asked) == query_of(task, asked)
 
 
 def test_a_query_that_restates_a_question_is_read_as_the_question() -> None:
@@ -82,9 +82,9 @@ def test_a_query_that_restates_a_question_is_read_as_the_question() -> None:
         Subtask(id=f"t{n}", text=draft.text)
         for n, draft in enumerate(decompose(asked.text, ()), start=1)
     )
-    assert query_of(what, asked) == sought_by(what, asked) == "Ann leave"
-    assert (query_of(cause, asked), sought_by(cause, asked)) == ("Ann leave", asked.text)
-    assert several("Who came and why did they?")
+    assert query_of(what, asked) == ranking_text_of(what, asked) == "Ann leave"
+    assert (query_of(cause, asked), ranking_text_of(cause, asked)) == ("Ann leave", asked.text)
+    assert question_parts_of("Who came and why did they?")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_query_that_restates_a_question_is_read_as_the_question() -> None:
     ],
 )
 def test_a_question_becomes_a_statement_with_a_gap(text: str, statement: str) -> None:
-    assert stated(text) == statement
+    assert as_statement(text) == statement
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_the_words_of_a_question_tell_its_kind(text: str, kind: QuestionKind) ->
 def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_the_guard_takes(
     question: str,
 ) -> None:
-    ledger, _ = start(decompose(question, ()), question, ASK)
+    ledger, _ = new_ledger(decompose(question, ()), question, ASK)
     for task in ledger.subtasks:
         action = Action(kind="search", mode=Mode.EVENT, query=as_query(task.text))
         assert check(action, ActionBounds(subtask=task.text), ASK).accepted

@@ -32,7 +32,7 @@ from domain.trajectory import (
 )
 from domain.view import MemoryView, Scope
 from graphs.homer import build, recursion_limit
-from graphs.replay import parting, rerun
+from graphs.replay import first_divergence, run_from_record
 from nodes.stop import stop
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import (
@@ -121,7 +121,7 @@ def run(
     short = ASK.model_copy(update={"seconds": seconds})
     recorder = Recorder(None, "aa", lambda *_: None)  # type: ignore[arg-type]
     meter = RunBudget(short, now=lambda: float(next(clock)))
-    meter.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
+    meter.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
     memory = ScriptedMemory(finds)
     desk = RunContext(reasoner, memory, memory.cite, short, recorder, meter)
     setup = Setup(settings=short)
@@ -135,7 +135,7 @@ def run(
             setup=setup,
         )
     )
-    recorder.past = ReplaySource(stop=stop_at)
+    recorder.replay_source = ReplaySource(stop=stop_at)
     state: State = {
         "trajectory": "aa",
         "seq": 1,
@@ -175,7 +175,7 @@ def test_a_run_comes_out_of_its_record_again(
     row, events = run(reasoner, finds, options, seconds, stop_at)
     assert isinstance(events[-1], Ended)
     decided = DecidedReasoner(reasoner.decided)
-    recorder, why = rerun(None, row, events, [], lambda *_: decided)  # type: ignore[arg-type]
-    assert parting(events, recorder.events, why) is None
+    recorder, why = run_from_record(None, row, events, [], lambda *_: decided)  # type: ignore[arg-type]
+    assert first_divergence(events, recorder.events, why) is None
     stops = [event for event in events if isinstance(event, Interrupted)]
     assert (events[-1].state == "stopped") is bool(stops)

@@ -8,10 +8,16 @@ import pytest
 
 from agent.reasoners.port import CompletedRound, DecisionContext
 from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply
-from agent.reasoners.reply_schemas import LONGEST, act_form, assess_form, conclude_form, short
+from agent.reasoners.reply_schemas import (
+    LONGEST,
+    act_form,
+    assess_form,
+    conclude_form,
+    with_short_texts,
+)
 from agent.state import Focus
 from domain.asking import Action, Ledger, Mode, Question
-from domain.ledger import SubtaskDraft, begin, bind, start
+from domain.ledger import SubtaskDraft, begin_attempt, bind_evidence, new_ledger
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
 from domain.view import MemoryView, Scope
@@ -22,8 +28,8 @@ STEP = CompletedRound(round=1, subtask="t1", action=search("a door opens"), card
 
 
 def ledger() -> Ledger:
-    made, _ = start([SubtaskDraft(text="what"), SubtaskDraft(text="why")], "q", AskSettings())
-    return bind(begin(made, "t1"), "t1", ["m1", "s3"], 0.5)
+    made, _ = new_ledger([SubtaskDraft(text="what"), SubtaskDraft(text="why")], "q", AskSettings())
+    return bind_evidence(begin_attempt(made, "t1"), "t1", ["m1", "s3"], 0.5)
 
 
 def turn(options: tuple[str, ...] = (), **more: Any) -> DecisionContext:
@@ -82,7 +88,7 @@ def test_a_model_in_this_process_may_cite_only_what_there_is_and_must_be_brief()
     assert claim["properties"]["evidence"]["items"]["enum"] == ["m4"]
     assert claim["properties"]["subtask"]["enum"] == ["t1", "t2"]
     assert claim["properties"]["answer"]["maxLength"] == LONGEST
-    plan = short(PlanReply, narrow=True).model_json_schema()
+    plan = with_short_texts(PlanReply, narrow=True).model_json_schema()
     assert plan["$defs"]["SubtaskReply"]["properties"]["text"]["maxLength"] == LONGEST
     empty = turn(steps=(STEP,)).model_copy(update={"ledger": Ledger()})
     nothing = act_form(empty, narrow=True)
@@ -95,7 +101,7 @@ def test_servers_elsewhere_are_told_few_forms_so_that_they_can_keep_them() -> No
     for form in (act_form, conclude_form, assess_form):
         assert form(one, False).model_json_schema() == form(other, False).model_json_schema()
     assert assess_form(one, narrow=False) is AssessReply
-    assert short(PlanReply, narrow=False) is PlanReply
+    assert with_short_texts(PlanReply, narrow=False) is PlanReply
 
 
 def test_what_comes_back_is_read_as_ever_whatever_was_told() -> None:

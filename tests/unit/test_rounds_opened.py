@@ -31,7 +31,13 @@ from domain.trajectory import (
 )
 from tests.support.machine import VIDEO, evidence
 from tests.support.rounds import ROW, TASK
-from views.rounds import HarnessPart, Inspected, headline, remarks_on, text_of
+from views.rounds import (
+    HarnessPart,
+    InspectedTrajectory,
+    harness_remarks,
+    message_text,
+    round_headline,
+)
 from views.trajectory import history_of
 
 OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
@@ -44,8 +50,8 @@ def found(number: int = 1, **more: object) -> EvidenceRetrieved:
     return EvidenceRetrieved.model_validate({"round": number, **told})
 
 
-def opened(*events: Event) -> Inspected:
-    return Inspected(ROW, history_of(ROW, events), at_work=False)
+def opened(*events: Event) -> InspectedTrajectory:
+    return InspectedTrajectory(ROW, history_of(ROW, events), at_work=False)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +120,12 @@ def opened(*events: Event) -> Inspected:
 def test_each_part_of_the_harness_says_what_it_did(
     event: Event, part: HarnessPart, text: str
 ) -> None:
-    (one,) = remarks_on(event)
+    (one,) = harness_remarks(event)
     assert (one.part, one.text) == (part, text)
 
 
 def test_a_stop_says_that_what_follows_is_only_the_best_so_far() -> None:
-    (one,) = remarks_on(Interrupted())
+    (one,) = harness_remarks(Interrupted())
     assert "best answer so far" in one.text
 
 
@@ -136,7 +142,7 @@ def test_a_stop_says_that_what_follows_is_only_the_best_so_far() -> None:
     ],
 )
 def test_where_the_harness_did_nothing_it_says_nothing(event: Event) -> None:
-    assert list(remarks_on(event)) == []
+    assert list(harness_remarks(event)) == []
 
 
 def test_an_assessment_tells_what_is_new_what_it_settles_and_what_it_does_not() -> None:
@@ -147,13 +153,13 @@ def test_an_assessment_tells_what_is_new_what_it_settles_and_what_it_does_not() 
         resolved=(Resolution(subtask="t1", answer="a gate", refs=("m1", "m2")),),
         refused=("t2 has no support",),
     )
-    assert [(one.part, one.text) for one in remarks_on(told)] == [
+    assert [(one.part, one.text) for one in harness_remarks(told)] == [
         (HarnessPart.VERIFY, "12% of what was found is new, which is low"),
         (HarnessPart.VERIFY, "saturated: two rounds in a row with little new"),
         (HarnessPart.VERIFY, "t1 is resolved with m1, m2"),
         (HarnessPart.VERIFY, "t2 has no support"),
     ]
-    (only,) = remarks_on(Assessed(increment=1, low=False, saturated=False))
+    (only,) = harness_remarks(Assessed(increment=1, low=False, saturated=False))
     assert only.text == "100% of what was found is new"
 
 
@@ -221,7 +227,7 @@ def test_a_fork_has_the_ledger_that_it_went_on_from() -> None:
 
 def rounds(*events: Event) -> str:
     start = RoundOpened(round=1, subtask="t1", text=TASK.text, attempt=1)
-    return headline(history_of(ROW, [start, *events]), 1)
+    return round_headline(history_of(ROW, [start, *events]), 1)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +258,7 @@ def test_a_round_in_one_line(events: tuple[Event, ...], line: str) -> None:
 
 
 def test_a_round_that_is_not_there_has_only_its_number() -> None:
-    assert headline(history_of(ROW, []), 4) == "Round 4"
+    assert round_headline(history_of(ROW, []), 4) == "Round 4"
 
 
 @pytest.mark.parametrize(
@@ -267,8 +273,8 @@ def test_a_round_that_is_not_there_has_only_its_number() -> None:
     ],
 )
 def test_a_recorded_message_as_words(content: object, told: str) -> None:
-    assert text_of({"role": "user", "content": content}) == told
+    assert message_text({"role": "user", "content": content}) == told
 
 
 def test_a_message_without_content_is_empty() -> None:
-    assert text_of({"role": "assistant"}) == ""
+    assert message_text({"role": "assistant"}) == ""

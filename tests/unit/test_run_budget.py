@@ -44,7 +44,7 @@ def test_a_deadline_that_has_passed_leaves_nothing() -> None:
     made = meter(0.0, 301.0)
     assert made.seconds_left == 0.0
     assert "300 seconds" in made.gone()
-    assert "300 seconds" in made.all_gone()
+    assert "300 seconds" in made.final_answer_exhausted()
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_room_for_the_final_answer_is_held_back(
     for tokens in spent:
         made.add(tokens - 1, 1)
     assert bool(made.gone()) is gone
-    assert bool(made.all_gone()) is all_gone
+    assert bool(made.final_answer_exhausted()) is all_gone
 
 
 class Said(BaseModel):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from domain.errors import HomerError, InputError, NotFound, SetupError
 from domain.schedules import When
-from flows.schedules.changing import changed
-from flows.schedules.declared import declared, digest
-from flows.schedules.kinds import KINDS, kind_named, options_from, planned
-from services.library_tag import pool_of
+from flows.schedules.changing import changed_schedule
+from flows.schedules.declared import declared_schedules, schedule_digest
+from flows.schedules.kinds import KINDS, kind_named, parse_options, parse_schedule
+from services.library_tag import work_pool_name
 
 Before = dict[str, Any]
 
@@ -59,7 +59,7 @@ def test_a_folder_means_the_same_wherever_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    one = planned("watch", {"folder": "videos", "when": "every hour"})
+    one = parse_schedule("watch", {"folder": "videos", "when": "every hour"})
     assert one.options == {"folder": str(tmp_path / "videos"), "stable_s": 10.0}
     assert one.when == When(every_s=3600)
     assert one.on
@@ -82,42 +82,44 @@ def test_a_folder_means_the_same_wherever_it_is_read(
 )
 def test_what_cannot_be_used_is_refused_in_words(name: str, table: Before, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        planned(name, table)
+        parse_schedule(name, table)
 
 
 def test_a_kind_that_is_not_there_names_those_that_are() -> None:
     with pytest.raises(NotFound, match="known kinds: watch, fetch, learn"):
-        planned("talks", {})
+        parse_schedule("talks", {})
 
 
 def test_an_option_that_takes_several_is_written_several_times() -> None:
     pairs = ["urls=https://a.example/x?a=1", "urls=https://b.example", "right=yes"]
-    told = options_from(kind_named("fetch"), pairs)
+    told = parse_options(kind_named("fetch"), pairs)
     assert told["urls"] == ["https://a.example/x?a=1", "https://b.example"]
-    assert planned("fetch", told).options["right"] is True
+    assert parse_schedule("fetch", told).options["right"] is True
 
 
 @pytest.mark.parametrize("pairs", [["keep"], ["keep=1", "keep=2"]])
 def test_an_option_that_is_no_pair_or_there_twice_is_refused(pairs: list[str]) -> None:
     with pytest.raises(InputError):
-        options_from(kind_named("backup"), pairs)
+        parse_options(kind_named("backup"), pairs)
 
 
 def test_what_is_not_told_stays_as_it_was() -> None:
     before = [entry("nightly", "backup", folder="/backups", keep=3)]
-    one = changed(before, "nightly", None, None, ["keep=9"], on=True)
+    one = changed_schedule(before, "nightly", None, None, ["keep=9"], on=True)
     assert one.options == {"folder": "/backups", "keep": 9}
     assert str(one.when) == "every 7 minutes"
 
 
 def test_an_empty_value_takes_an_option_away() -> None:
     before = [entry("nightly", "backup", folder="/backups", keep=3)]
-    assert changed(before, "nightly", None, None, ["folder="], on=True).options == {"keep": 3}
+    assert changed_schedule(before, "nightly", None, None, ["folder="], on=True).options == {
+        "keep": 3
+    }
 
 
 def test_another_kind_begins_anew() -> None:
     before = [entry("nightly", "backup", folder="/backups", keep=3)]
-    one = changed(before, "nightly", "check", None, [], on=False)
+    one = changed_schedule(before, "nightly", "check", None, [], on=False)
     assert (one.kind, one.options, str(one.when), one.on) == ("check", {}, "daily 04:00", False)
 
 
@@ -127,7 +129,7 @@ def test_the_file_is_read_with_names_and_kinds(tmp_path: Path) -> None:
         'profile = "local"\n[schedules.backup]\nwhen = "sunday 02:00"\nkeep = 4\n'
         '[schedules.talks]\nkind = "watch"\nfolder = "/talks"\non = false\n'
     )
-    found = declared(config)
+    found = declared_schedules(config)
     assert {name: (one.kind, str(one.when), one.on) for name, one in found.items()} == {
         "backup": ("backup", "sunday 02:00", True),
         "talks": ("watch", "every 5 minutes", False),
@@ -135,7 +137,7 @@ def test_the_file_is_read_with_names_and_kinds(tmp_path: Path) -> None:
 
 
 def test_without_a_file_nothing_is_declared(tmp_path: Path) -> None:
-    assert declared(tmp_path / "homer.toml") == {}
+    assert declared_schedules(tmp_path / "homer.toml") == {}
 
 
 @pytest.mark.parametrize(
@@ -145,13 +147,15 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
     config = tmp_path / "homer.toml"
     config.write_bytes(text.encode("latin-1"))
     with pytest.raises(SetupError, match=r"homer\.toml"):
-        declared(config)
+        declared_schedules(config)
 
 
 def test_a_change_in_the_file_is_seen_and_only_that() -> None:
-    one = planned("backup", {"keep": 4})
-    assert digest(one) == digest(planned("backup", {"keep": 4, "when": "daily 03:00"}))
-    assert digest(one) != digest(planned("backup", {"keep": 5}))
+    one = parse_schedule("backup", {"keep": 4})
+    assert schedule_digest(one) == schedule_digest(
+        parse_schedule("backup", {"keep": 4, "when": "daily 03:00"})
+    )
+    assert schedule_digest(one) != schedule_digest(parse_schedule("backup", {"keep": 5}))
 
 
 json_values = st.recursive(
@@ -165,7 +169,7 @@ keys = st.sampled_from(["kind", "when", "on", "folder", "urls", "keep", "right",
 @given(st.sampled_from([kind.name for kind in KINDS]), st.dictionaries(keys, json_values))
 def test_no_table_does_harm(name: str, table: Before) -> None:
     with suppress(HomerError):
-        assert planned(name, table).options is not None
+        assert parse_schedule(name, table).options is not None
 
 
 def test_prefect_yaml_names_every_flow_for_one_library_and_turns_none_on(
@@ -178,7 +182,7 @@ def test_prefect_yaml_names_every_flow_for_one_library_and_turns_none_on(
     from prefect.utilities.templating import apply_values
 
     root = Path(__file__).parents[2]
-    pool = pool_of("ab" * 16)
+    pool = work_pool_name("ab" * 16)
     monkeypatch.setenv("HOMER_POOL", pool)
     told = apply_values(yaml.safe_load((root / "prefect.yaml").read_text()), {})
     places = {kind.flow.replace(".", "/").rpartition("/")[::2] for kind in KINDS}

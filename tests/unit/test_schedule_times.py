@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from domain.errors import InputError
-from domain.schedules import LEAST_S, MOST_S, When, parse_when
+from domain.schedules import MAX_INTERVAL_S, MIN_INTERVAL_S, When, parse_when
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_an_error_says_what_could_be_written() -> None:
         parse_when("whenever")
 
 
-@given(st.integers(LEAST_S, MOST_S).map(lambda seconds: When(every_s=seconds)))
+@given(st.integers(MIN_INTERVAL_S, MAX_INTERVAL_S).map(lambda seconds: When(every_s=seconds)))
 def test_an_interval_comes_back_as_it_was(when: When) -> None:
     assert parse_when(str(when)) == when
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from domain.asking import Mode
 from domain.settings import AskSettings
-from domain.skills import Policy, RoutedSkill, Tone, policy_of
+from domain.skills import Policy, RoutedSkill, Tone, combined_policy
 from skills.review import tokens_of
 from skills.route import route
 from tests.support.skills import a_skill
@@ -70,5 +70,5 @@ def skill(name: str, **policy: object) -> RoutedSkill:
 def test_of_two_that_change_the_same_the_better_one_does(order: tuple[int, ...]) -> None:
     skills = [skill("a", modes=["video"]), skill("b", modes=["event"]), skill("c", split=False)]
     first = next(i for i in order if i < 2)
-    made = policy_of([skills[i] for i in order])
+    made = combined_policy([skills[i] for i in order])
     assert made == Policy(modes=((Mode.VIDEO, Mode.EVENT)[first],), split=False)

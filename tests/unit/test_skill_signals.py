@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from domain.asking import Mode, Subtask, SubtaskState
 from domain.skills import ComparedAnswer, ComparisonKey, Pattern, Signal, Tone, Topic
 from retrieval.terms import content_words
-from skills.bans import hurts, shares
+from skills.bans import is_harmful, shares
 from skills.review import review
 from skills.signals import Course, signals
-from skills.writer import ADVICE, Example, LocalSkillWriter, winning
+from skills.writer import ADVICE, Example, LocalSkillWriter, winning_modes
 
 DONE, STUCK = SubtaskState.RESOLVED, SubtaskState.PARTIAL
 
@@ -63,7 +63,7 @@ def judged(rights: str, kind: str = "who", first: int = 0, run: str = "") -> lis
 
 
 def does_harm(given_: list[ComparedAnswer], others: list[ComparedAnswer]) -> bool:
-    return hurts(given_, shares(given_), shares([*given_, *others]))
+    return is_harmful(given_, shares(given_), shares([*given_, *others]))
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_every_signal_becomes_a_skill_that_passes_the_review(signal: Signal) -> 
 
 
 def test_the_searches_that_most_winners_share_are_the_policy() -> None:
-    assert winning(QUESTIONS) == (Mode.VIDEO, Mode.EVENT)
-    assert winning(QUESTIONS[1:]) == ()
-    assert winning([]) == ()
+    assert winning_modes(QUESTIONS) == (Mode.VIDEO, Mode.EVENT)
+    assert winning_modes(QUESTIONS[1:]) == ()
+    assert winning_modes([]) == ()
 
 
 def test_a_refined_skill_keeps_its_name() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.skills import ComparisonKey, Share
-from views.skill_use import expected, unit_for
+from views.skill_use import expected_right, tally_unit
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,15 +18,15 @@ BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
     ("days", "unit"), [(0, "day"), (60, "day"), (61, "week"), (400, "week"), (401, "month")]
 )
 def test_long_use_is_told_coarsely(days: int, unit: str) -> None:
-    assert unit_for(BEGUN, BEGUN + timedelta(days=days)) == unit
+    assert tally_unit(BEGUN, BEGUN + timedelta(days=days)) == unit
 
 
 def test_each_type_counts_by_what_is_usual_of_it() -> None:
     who, why = ComparisonKey("who"), ComparisonKey("why")
     every = {who: Share(12, 9), why: Share(11, 2)}
-    assert expected({who: Share(2, 0)}, every) == pytest.approx(1.8)
-    assert expected({who: Share(2, 0), why: Share(1, 1)}, every) == pytest.approx(1.9)
-    assert expected({}, every) == 0
+    assert expected_right({who: Share(2, 0)}, every) == pytest.approx(1.8)
+    assert expected_right({who: Share(2, 0), why: Share(1, 1)}, every) == pytest.approx(1.9)
+    assert expected_right({}, every) == 0
 
 
 def test_only_like_is_compared_with_like() -> None:
@@ -35,8 +35,8 @@ def test_only_like_is_compared_with_like() -> None:
         ComparisonKey("who", "gemini", "set", "two"),
     )
     every = {mine: Share(4, 1), other: Share(9, 9)}
-    assert expected({mine: Share(4, 1)}, every) == 1
-    assert expected({mine: Share(2, 1)}, every) == 0
+    assert expected_right({mine: Share(4, 1)}, every) == 1
+    assert expected_right({mine: Share(2, 1)}, every) == 0
 
 
 @given(st.dictionaries(st.text(), st.tuples(st.integers(1, 50), st.integers(0, 50))))
@@ -46,4 +46,4 @@ def test_what_all_did_is_what_is_expected_of_all(every: dict[str, tuple[int, int
         for kind, (judged, right) in every.items()
     }
     rights = sum(one.right for one in shares.values())
-    assert expected(shares, shares) == pytest.approx(rights)
+    assert expected_right(shares, shares) == pytest.approx(rights)

@@ -13,9 +13,9 @@ from domain.errors import DatabaseError, HomerError, ModelError
 from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamClip
 from domain.time import TimeSpan
 from flows.ingest_steps import Listener, Steps
-from flows.stream.steps import follow
+from flows.stream.steps import follow_stream
 from flows.stream.watching import StreamIngestion
-from views.streams import gap_in_words, watched_in_words
+from views.streams import describe_gap, describe_watching
 
 EVERY = 3
 """Clips after which the event graph is brought up to date."""
@@ -86,7 +86,7 @@ class Source:
     def follow(self, most: int | None = None) -> bool:
         """Watches it by itself; whether more may come."""
         work, steps, listener = cast(StreamIngestion, self), cast(Steps, self), cast(Listener, self)
-        return follow(work, steps, listener, most)
+        return follow_stream(work, steps, listener, most)
 
 
 def test_the_next_clip_is_perceived_before_one_is_remembered_if_it_is_there() -> None:
@@ -160,7 +160,7 @@ def test_a_stream_that_never_sent_anything_ends_at_once() -> None:
 
 
 def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:
-    return watched_in_words(
+    return describe_watching(
         StreamClip(clip=0, level=level, lag_ms=lag_ms, tally=PictureTally(**tally))
     )
 
@@ -193,5 +193,5 @@ def test_what_a_level_leaves_out_is_named(level: int) -> None:
 @pytest.mark.parametrize("reason", GapReason)
 def test_a_gap_has_its_reason_and_what_came_in_it(reason: GapReason) -> None:
     gap = Gap(span=TimeSpan.of(0, 5), reason=reason)
-    assert gap_in_words(gap) == reason.value
-    assert gap_in_words(gap.model_copy(update={"frames": 7})) == f"{reason.value} (7 frames)"
+    assert describe_gap(gap) == reason.value
+    assert describe_gap(gap.model_copy(update={"frames": 7})) == f"{reason.value} (7 frames)"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.people import TAG, in_words, untagged
+from domain.people import TAG, escape_tags, tags_in_words
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ from domain.people import TAG, in_words, untagged
     ],
 )
 def test_people_without_a_name_are_told_in_words(text: str, told: str) -> None:
-    assert in_words(text) == told
+    assert tags_in_words(text) == told
 
 
 @given(st.lists(st.sampled_from(["<face_1>", "<voice_22>", "<", ">", "face_1", "é "])).map("".join))
 def test_no_tag_is_left_in_words_nor_in_what_was_said(text: str) -> None:
-    assert not TAG.search(in_words(text))
-    assert not TAG.search(untagged(text))
-    assert untagged(text).replace("‹", "<").replace("›", ">") == text
+    assert not TAG.search(tags_in_words(text))
+    assert not TAG.search(escape_tags(text))
+    assert escape_tags(text).replace("‹", "<").replace("›", ">") == text

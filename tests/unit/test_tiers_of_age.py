@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from cli.options import LAST_MS, parse_as_of, parse_span
 from domain.errors import InputError
 from domain.retention import RANK, RetainSettings, Tier
-from domain.time import TimeSpan, clock
+from domain.time import TimeSpan, format_clock
 
 FEWER = Tier(after_days=7, keep="fewer")
 TEXT = Tier(after_days=30, keep="text")
@@ -136,7 +136,7 @@ def test_a_span_that_is_none_is_refused_by_the_names_of_the_options(
 
 @given(st.integers(0, 10**7))
 def test_as_of_takes_every_time_that_homer_prints(seconds: int) -> None:
-    assert parse_as_of(clock(seconds * 1000)) == seconds * 1000
+    assert parse_as_of(format_clock(seconds * 1000)) == seconds * 1000
 
 
 def test_as_of_nothing_is_as_of_the_end_and_of_nonsense_refused() -> None:

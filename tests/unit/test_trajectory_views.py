@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.replay_source import ReplaySource, going_on, parted
+from agent.replay_source import ReplaySource, resume_source, split_recorded_calls
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState
 from domain.errors import InputError, ReplayMiss
@@ -30,14 +30,14 @@ from domain.trajectory import (
     QuestionAsked,
     RoundClosed,
     RoundOpened,
-    canonical,
+    canonical_event,
 )
 from domain.view import MemoryView, Scope
 from graphs.forks import Parent, editable, forked
-from graphs.replay import parting
+from graphs.replay import first_divergence
 from models.chat import CallRecord
 from tests.support.machine import VIDEO, evidence
-from views.comparison import compare
+from views.comparison import compare_trajectories
 from views.trajectory import History, rounds_of
 from views.usage import usage_in
 
@@ -104,9 +104,9 @@ AT_TWO: State = {
 
 def test_canonical_events_know_no_clock_and_keep_everything_else() -> None:
     slow, quick = called(1, ms=9_000), called(1, ms=3)
-    assert canonical(slow) == canonical(quick)
-    assert json.loads(canonical(slow)) == json.loads(slow.model_dump_json(exclude={"ms"}))
-    assert canonical(called(1, tokens_in=101)) != canonical(called(1))
+    assert canonical_event(slow) == canonical_event(quick)
+    assert json.loads(canonical_event(slow)) == json.loads(slow.model_dump_json(exclude={"ms"}))
+    assert canonical_event(called(1, tokens_in=101)) != canonical_event(called(1))
 
 
 @given(st.text(), st.floats(0, 1))
@@ -114,7 +114,7 @@ def test_what_was_stored_reads_back_to_the_same_bytes(text: str, score: float) -
     item = evidence(1, "x").model_copy(update={"text": text, "score": score})
     event = EvidenceRetrieved(mode=Mode.EVENT, query=text, evidence=(item,))
     stored = json.loads(event.model_dump_json())
-    assert canonical(EVENT.validate_python(stored)) == canonical(event)
+    assert canonical_event(EVENT.validate_python(stored)) == canonical_event(event)
 
 
 def test_usage_is_by_purpose_and_by_round() -> None:
@@ -142,7 +142,7 @@ def history(events: list[Event], answer: str | None = "a door") -> History:
 
 def test_equal_runs_do_not_part() -> None:
     thought = Acted(round=1, action=SEARCH.model_copy(update={"reason": "other words"}))
-    same = compare(history(EVENTS), history([*EVENTS[:5], thought, *EVENTS[6:]]))
+    same = compare_trajectories(history(EVENTS), history([*EVENTS[:5], thought, *EVENTS[6:]]))
     assert same.same
     assert (same.action, same.evidence, same.both) == (None, None, 2)
 
@@ -154,7 +154,7 @@ def test_runs_part_in_actions_and_in_evidence_at_their_own_rounds() -> None:
         *EVENTS[7:11],
         Acted(round=2, action=SEARCH),
     ]
-    parted_at = compare(history(EVENTS), history(other, "a gate"))
+    parted_at = compare_trajectories(history(EVENTS), history(other, "a gate"))
     assert parted_at.evidence is not None
     assert parted_at.action is not None
     assert (parted_at.evidence.round, parted_at.action.round) == (1, 2)
@@ -166,23 +166,23 @@ def test_runs_part_in_actions_and_in_evidence_at_their_own_rounds() -> None:
 
 
 def test_a_run_that_ended_earlier_parts_where_it_ended() -> None:
-    parted_at = compare(history(EVENTS), history(EVENTS[:9]))
+    parted_at = compare_trajectories(history(EVENTS), history(EVENTS[:9]))
     assert parted_at.action is not None
     assert (parted_at.action.round, parted_at.action.b) == (2, None)
-    assert compare(history(EVENTS), history(EVENTS, None)).same_answer is False
+    assert compare_trajectories(history(EVENTS), history(EVENTS, None)).same_answer is False
 
 
 @given(st.integers(0, len(EVENTS) - 1))
 def test_the_first_event_that_differs_is_found(at: int) -> None:
     changed = list(EVENTS)
     changed[at] = Failed(round=9, where="x", message="y")
-    found_at = parting(EVENTS, changed)
+    found_at = first_divergence(EVENTS, changed)
     assert found_at is not None
     assert (found_at.at, found_at.recorded, found_at.replayed) == (at, EVENTS[at], changed[at])
-    short = parting(EVENTS, EVENTS[:at], "it ran out")
+    short = first_divergence(EVENTS, EVENTS[:at], "it ran out")
     assert short is not None
     assert (short.at, short.replayed, short.why) == (at, None, "it ran out")
-    assert parting(EVENTS, list(EVENTS)) is None
+    assert first_divergence(EVENTS, list(EVENTS)) is None
 
 
 def test_recorded_calls_are_served_once_in_order_and_to_the_same_request_only() -> None:
@@ -206,11 +206,11 @@ def test_calls_that_no_event_tells_of_are_what_goes_on_takes() -> None:
         recorded("h2", None, "refused"),
         recorded("h3"),
     ]
-    told, later = parted(calls, [called(0), called(1)])
+    told, later = split_recorded_calls(calls, [called(0), called(1)])
     assert [c.request_hash for c in told] == ["h0", "h1"]
     assert told[1].error is None
     assert [c.request_hash for c in later] == ["h2", "h3"]
-    past = going_on(calls, [FIRST, called(0), called(1)])
+    past = resume_source(calls, [FIRST, called(0), called(1)])
     assert past.call("h3", "act") is not None
 
 

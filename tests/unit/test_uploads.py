@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.uploads import drop_uploads, keep_upload, safe_name, uploads_of
+from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_files
 from store.home import Home
 from store.queries.library_pages import WatchRate
 from views.library_view import seconds_left
@@ -52,35 +52,35 @@ def place(tmp_path: Path) -> Home:
 
 
 def test_a_long_name_in_wide_letters_is_kept(place: Home) -> None:
-    assert keep_upload(place, f"{'講' * 120}.mp4", b"film").read_bytes() == b"film"
+    assert store_upload(place, f"{'講' * 120}.mp4", b"film").read_bytes() == b"film"
 
 
 def test_the_same_upload_is_kept_once(place: Home) -> None:
-    first = keep_upload(place, "a.mp4", b"film")
-    assert keep_upload(place, "a.mp4", b"film") == first
+    first = store_upload(place, "a.mp4", b"film")
+    assert store_upload(place, "a.mp4", b"film") == first
     assert first.read_bytes() == b"film"
-    assert uploads_of(place, first.parent.name) == [first]
+    assert uploaded_files(place, first.parent.name) == [first]
 
 
 def test_an_upload_goes_under_all_its_names_and_leaves_no_folder(place: Home) -> None:
-    names = [keep_upload(place, name, b"film") for name in ("a.mp4", "b.mp4")]
-    other = keep_upload(place, "a.mp4", b"another film")
-    assert drop_uploads(place, names[0].parent.name) == names
+    names = [store_upload(place, name, b"film") for name in ("a.mp4", "b.mp4")]
+    other = store_upload(place, "a.mp4", b"another film")
+    assert delete_uploads(place, names[0].parent.name) == names
     assert not names[0].parent.exists()
     assert other.exists()
-    assert drop_uploads(place, names[0].parent.name) == []
+    assert delete_uploads(place, names[0].parent.name) == []
 
 
 def test_what_somebody_put_among_the_uploads_stays(place: Home, tmp_path: Path) -> None:
     """Only a file whose folder tells what is in it is one that Homer put there."""
     own = tmp_path / "own.mp4"
     own.write_bytes(b"mine")
-    kept = keep_upload(place, "a.mp4", b"film")
+    kept = store_upload(place, "a.mp4", b"film")
     beside = kept.with_name("notes.txt")
     beside.write_text("my notes")
     link = kept.with_name("link.mp4")
     link.symlink_to(own)
-    assert drop_uploads(place, kept.parent.name) == [kept]
+    assert delete_uploads(place, kept.parent.name) == [kept]
     assert beside.exists()
     assert link.is_symlink()
     assert own.read_bytes() == b"mine"
@@ -94,7 +94,7 @@ def test_a_folder_that_leads_elsewhere_is_nobodys_upload(place: Home, tmp_path: 
     place.uploads.mkdir()
     (place.uploads / name).symlink_to(elsewhere)
     for told in (name, "..", "../../films", "", "*", name.upper()):
-        assert drop_uploads(place, told) == []
+        assert delete_uploads(place, told) == []
     assert (elsewhere / "a.mp4").exists()
 
 

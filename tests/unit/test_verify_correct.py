@@ -10,15 +10,15 @@ from agent.harness.correct import (
     RoundGain,
     after_round,
     forced_mode,
+    harness_search,
     keywords,
     replan_reasons,
-    rescue,
-    strategies,
+    strategy_hints,
 )
-from agent.harness.verify import increment, is_low, payload
+from agent.harness.verify import increment, is_low, payload_words
 from agent.state import Focus, ProgressLedger
 from domain.asking import Ledger, Mode, Subtask
-from domain.ledger import SubtaskDraft, abandon, begin, start
+from domain.ledger import SubtaskDraft, abandon, begin_attempt, new_ledger
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
 from tests.support.machine import evidence
@@ -40,11 +40,11 @@ def retrieved(
 
 def test_a_fingerprint_leaves_out_stop_words_and_the_words_of_the_query() -> None:
     found = retrieved("The Gate is red, and 2 cars wait", query="red gate")
-    assert payload(found) == {"2", "cars", "wait"}
+    assert payload_words(found) == {"2", "cars", "wait"}
 
 
 def test_words_without_spaces_between_them_have_a_fingerprint_too() -> None:
-    assert payload(retrieved("猫が走る", query="猫が")) == {"が走", "走る"}
+    assert payload_words(retrieved("猫が走る", query="猫が")) == {"が走", "走る"}
     assert 0 < increment(retrieved("猫が走る庭"), [retrieved("猫が走る")]) < 1
 
 
@@ -122,13 +122,15 @@ def test_a_good_grace_round_gives_the_search_new_life() -> None:
 
 
 def test_suggestions_fit_what_was_not_tried() -> None:
-    assert not any("mode event" in hint for hint in strategies([Mode.EVENT]))
-    assert len(strategies([Mode.EVENT])) == 3
-    assert "other words" in strategies(list(Mode))[0]
+    assert not any("mode event" in hint for hint in strategy_hints([Mode.EVENT]))
+    assert len(strategy_hints([Mode.EVENT])) == 3
+    assert "other words" in strategy_hints(list(Mode))[0]
 
 
 def plan() -> Ledger:
-    return start([SubtaskDraft(text="one"), SubtaskDraft(text="two", depends=("t1",))], "q", ASK)[0]
+    return new_ledger(
+        [SubtaskDraft(text="one"), SubtaskDraft(text="two", depends=("t1",))], "q", ASK
+    )[0]
 
 
 def test_a_fresh_plan_needs_no_repair() -> None:
@@ -138,7 +140,7 @@ def test_a_fresh_plan_needs_no_repair() -> None:
 def test_stalled_subtasks_and_broken_dependencies_are_reasons_once() -> None:
     ledger = plan()
     for _ in range(ASK.attempts):
-        ledger = begin(ledger, "t1")
+        ledger = begin_attempt(ledger, "t1")
     reasons = replan_reasons(ledger, ProgressLedger(), ASK)
     assert [r.text[:2] for r in reasons] == ["t1", "t2"]
     told = ProgressLedger(told=tuple(r.key for r in reasons))
@@ -202,6 +204,6 @@ def test_a_subtask_becomes_a_query_of_at_least_two_words(text: str, words: str) 
 def test_the_harness_searches_where_it_can(
     forced: Mode | None, focus: Focus | None, labels: tuple[str, ...], mode: Mode
 ) -> None:
-    action = rescue(Subtask(id="t1", text="Ann opens the door"), forced, focus, labels)
+    action = harness_search(Subtask(id="t1", text="Ann opens the door"), forced, focus, labels)
     assert action.mode is mode
     assert len(action.query.split()) >= (1 if mode is Mode.NEIGHBOR else 2)

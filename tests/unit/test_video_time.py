@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from cli.options import parse_as_of
 from domain.errors import InputError
-from domain.time import TimeSpan, clock, parse_clock
+from domain.time import TimeSpan, format_clock, parse_clock
 
 DAY_MS = 86_400_000
 MOST_MS = 2**62
@@ -33,7 +33,7 @@ SPANS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: TimeSpan.of(*sorted(pair)))
     ],
 )
 def test_a_clock_has_hours_and_days_only_where_there_are_any(ms: int, shown: str) -> None:
-    assert clock(ms) == shown
+    assert format_clock(ms) == shown
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_any_text_is_a_moment_that_the_store_can_hold_or_no_time(text: str) -> N
 
 @given(MOMENTS)
 def test_a_shown_time_reads_back_to_its_second(ms: int) -> None:
-    assert parse_clock(clock(ms)) == ms // 1000 * 1000
+    assert parse_clock(format_clock(ms)) == ms // 1000 * 1000
     assert parse_clock(f"d{ms // DAY_MS + 1} 0:00") == ms // DAY_MS * DAY_MS
 
 

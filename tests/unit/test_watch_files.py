@@ -19,7 +19,7 @@ from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import PlainSteps
 from flows.ingest_video import IngestResult
 from flows.perception_workers import WorkerPool
-from flows.video_locks import as_it_stands
+from flows.video_locks import with_current_state
 from views.library import LibraryEntry
 
 VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)
@@ -199,4 +199,4 @@ def test_a_video_whose_watcher_was_killed_is_told_as_paused(
     row: dict[str, Any] = {"path": None, "error": None, "duration_ms": 1, "profile": "local"}
     counts = {"clips": 2, "done": 1, "failed": 0}
     entry = LibraryEntry(id="a", title="a", state=state, **row, **counts)
-    assert as_it_stands(entry, {"a"} if busy else {"b"}).state == told
+    assert with_current_state(entry, {"a"} if busy else {"b"}).state == told

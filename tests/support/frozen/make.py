@@ -29,7 +29,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import migrate
-from store.queries.schedules import take
+from store.queries.schedules import record_processed
 from store.queries.trajectories import list_trajectories
 from tests.support.asking import WordToolbox
 from tests.support.evaluating import evaluate, houses
@@ -38,7 +38,7 @@ from tests.support.memory import SETTINGS, Tools, local_writers
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import WordEmbedder
-from views.library import dump_lines, export, list_library
+from views.library import dump_lines, export_to_file, list_library
 
 RECORDS = Path(__file__).parents[1] / "records"
 FOLDER = RECORDS / "before_renaming"
@@ -66,7 +66,7 @@ def make(folder: Path) -> None:
     write_captions(folder)
     with own_library() as store:
         named = fill(store, folder)
-        export(store, TALK, folder / EXPORT)
+        export_to_file(store, TALK, folder / EXPORT)
         back_up(store, folder / LIBRARY, Quiet())
         about = {"trajectories": named, "answers": answers(store)}
         for video in list_library(store):
@@ -120,7 +120,7 @@ def fill(store: Store, folder: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as captions:
         evaluate(store, houses(Path(captions), 1), name=RUN, protocol=Protocol.ONLINE)
     with store.begin() as session:
-        take(session, "0" * 64)
+        record_processed(session, "0" * 64)
     answered = ask(store, WordToolbox(), question(store, "What slows the pendulum down?"))
     return {
         "answered about a party": seen,

@@ -17,9 +17,9 @@ from evals.datasets.building import (
     letter,
     ms,
     question,
-    refuse_twins,
-    unlabelled,
+    reject_duplicate_ids,
     video,
+    without_labels,
 )
 
 
@@ -46,13 +46,13 @@ def asked(id_: str = "1", **more: Any) -> EvalQuestion:
 def test_letters_are_taken_off_if_every_option_has_its_own(
     options: list[str], bare: tuple[str, ...]
 ) -> None:
-    assert unlabelled(options) == bare
+    assert without_labels(options) == bare
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=26))
 def test_labelled_options_come_back(options: list[str]) -> None:
     labelled = [f"{letter(n)}. {one.lstrip()}" for n, one in enumerate(options)]
-    assert unlabelled(labelled) == tuple(one.lstrip() for one in options)
+    assert without_labels(labelled) == tuple(one.lstrip() for one in options)
 
 
 def test_letters_go_by_place() -> None:
@@ -108,9 +108,9 @@ def test_no_two_questions_share_an_id(ids: list[str]) -> None:
 
 
 def test_ones_own_ids_may_not_come_twice() -> None:
-    refuse_twins("here", [asked("1"), asked("2")])
+    reject_duplicate_ids("here", [asked("1"), asked("2")])
     with pytest.raises(InputError, match="here: the question id '1' comes twice"):
-        refuse_twins("here", [asked("1"), asked("2"), asked("1")])
+        reject_duplicate_ids("here", [asked("1"), asked("2"), asked("1")])
 
 
 def test_times_are_whole_milliseconds() -> None:

@@ -12,7 +12,7 @@ from domain.errors import InputError
 from domain.time import TimeSpan
 from evals.datasets import read
 from evals.datasets.egolife import targets
-from evals.datasets.streamingbench import settled
+from evals.datasets.streamingbench import joined_options
 from tests.support.datasets import (
     EGOLIFE,
     LIFELONG,
@@ -111,7 +111,7 @@ def test_what_is_to_be_said_when_it_happens_is_asked_when_it_is_due(tmp_path: Pa
 def test_options_that_were_torn_or_doubled_are_mended(
     listed: list[str], options: tuple[str, ...]
 ) -> None:
-    assert settled(listed) == options
+    assert joined_options(listed) == options
 
 
 @pytest.mark.parametrize("stamp", ["01:04", "00:01:04", " 00:01:04 "])

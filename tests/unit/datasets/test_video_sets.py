@@ -10,7 +10,7 @@ import pytest
 from domain.errors import InputError
 from domain.time import TimeSpan
 from evals.datasets import read
-from evals.datasets.lvbench import parted, spans
+from evals.datasets.lvbench import spans, split_options
 from tests.support.datasets import (
     EGOSCHEMA,
     EXAMPLES,
@@ -84,7 +84,7 @@ def test_lvbench_has_its_options_in_the_question(tmp_path: Path) -> None:
 def test_options_stand_on_lines_of_their_own(
     text: str, question: str, options: tuple[str, ...]
 ) -> None:
-    assert parted(text) == (question, options)
+    assert split_options(text) == (question, options)
 
 
 @pytest.mark.parametrize(
