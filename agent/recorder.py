@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agent.replay_source import ReplaySource
 from domain.asking import Evidence
-from domain.live import PartialReply, RunListener
-from domain.trajectory import Event, EvidenceRetrieved, QuestionAsked, Setup
+from domain.trajectory import (
+    Event,
+    EvidenceRetrieved,
+    PartialReply,
+    QuestionAsked,
+    RunListener,
+    Setup,
+)
 from store.queries.trajectories import Mark, delete_events, events_of
 
 if TYPE_CHECKING:

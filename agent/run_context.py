@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.budget import RunBudget
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
-from agent.round_spans import Rounds
 from domain.asking import Mode
-from domain.ranking import Aim
+from domain.memories import MemoryView
+from domain.search import Aim
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
-from domain.view import MemoryView
 from retrieval.result import ResolvedRefs, Retrieval
+from telemetry import tracing
+
+
+class Rounds:
+    """The span of the open round, if any."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._open: tracing.Span | None = None
+
+    def during(self, step: str, number: int) -> AbstractContextManager[object]:
+        """Surround a step; the first of a round begins its span, the first after it ends it."""
+        if step not in STEPS:
+            self.end()
+            return nullcontext()
+        if self._open is None or number != self._number:
+            self.end()
+            self._number = number
+            self._open = tracing.begin(tracing.Work.ROUND, round=number)
+        return self._open.inside()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the open round's span."""
+        if self._open is not None:
+            self._open.end(error)
+            self._open = None
 
 
 class SearchableMemory(Protocol):
@@ -73,3 +99,7 @@ class RunContext:
     skills: Skills | None = None
     languages: tuple[str, ...] = ()
     rounds: Rounds = field(default_factory=Rounds, compare=False)
+
+
+STEPS = frozenset({"act", "guard", "retrieve", "bind", "assess", "record", "answer"})
+"""The steps that a round is made of, from its action on."""

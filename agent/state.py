@@ -15,7 +15,7 @@ from domain.asking import Action, Ledger, Mode, Question, Subtask
 from domain.base import Frozen
 from domain.errors import InputError
 from domain.ledger import find_subtask
-from domain.view import MemoryView
+from domain.memories import MemoryView
 
 
 class State(TypedDict, total=False):

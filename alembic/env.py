@@ -7,10 +7,10 @@ import os
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
+from store.driver import parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.tables.schema import Base
-from store.urls import parse_url
 
 
 def run(connection: Connection) -> None:

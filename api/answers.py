@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from domain.asking import Citation, Evidence, Question
-from domain.confidence import level_of_confidence
+from domain.asking import Citation, Evidence, Question, level_of_confidence
 from domain.people import tags_in_words
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory

@@ -15,7 +15,7 @@ from api.disconnect import Silence, followed
 from api.problems import RequestRefused
 from domain.asking import Question
 from domain.errors import NotFound
-from domain.live import RunEvent
+from domain.trajectory import RunEvent
 from graphs.ask import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream

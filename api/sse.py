@@ -14,9 +14,9 @@ from starlette.types import Message, Receive, Scope, Send
 from api.asking import Coming, RunningQuestion
 from api.disconnect import ClientGone, Silence
 from api.problems import noted
-from domain.live import PartialReply, RunEvent
 from domain.people import tags_in_words
 from domain.texts import make_storable
+from domain.trajectory import PartialReply, RunEvent
 from graphs.ask import AskResult
 from models.partial_reply import said_so_far
 

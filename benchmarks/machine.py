@@ -14,8 +14,8 @@ from agent.reasoners.port import DecisionContext
 from benchmarks.lines import Line, Taken
 from domain.asking import Question
 from domain.ledger import SubtaskDraft
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
-from domain.view import MemoryView, Scope
 from graphs.runner import Runner
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres

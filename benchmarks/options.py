@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evals.closest import Closest
+from evals.baseline import Closest
 from evals.dataset import EvalQuestion
 from evals.datasets import read
 from flows.workspace import Workspace, open_workspace

@@ -33,9 +33,9 @@ from benchmarks.grown import Vectors, unit
 from benchmarks.lines import RUNS, Line, Taken, costs, in_turn, milliseconds
 from benchmarks.search import NEAREST, nearest
 from store.bulk_insert import HALFVEC, pack_halfvec
+from store.driver import libpq_url, parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.urls import libpq_url, parse_url
 from tests.support.big_library import LINES
 
 SIZE, CENTRES = 384, 2_000

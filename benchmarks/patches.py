@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, text
 
 from benchmarks.lines import RUNS, Line, Taken
-from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from memory.event_graph import Absorbed, Ends, Node, OpenEdge, OpenGraph, weave
 from memory.event_graph_update import Proposal, apply_patch, link_of, node_of
 from memory.writers.port import EventWindow

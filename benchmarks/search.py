@@ -27,8 +27,8 @@ from sqlalchemy import text
 from benchmarks.grown import Vectors, World, grow, unit, vectors_of, world
 from benchmarks.lines import Line, Taken, costs, milliseconds
 from domain.asking import Mode
+from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from domain.view import MemoryView, Scope
 from models import large_pages
 from models.ports import TextEmbedder
 from models.profile import load_profile

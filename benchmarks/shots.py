@@ -13,8 +13,8 @@ from pathlib import Path
 from benchmarks.keyframes import SHARED
 from benchmarks.lines import Line, faster, in_turn
 from domain.settings import WatchSettings
-from evals.cuts import TOLERANCE_MS, compare_cuts
 from evals.joining import join, starts
+from evals.perception_metrics import TOLERANCE_MS, compare_cuts
 from evals.perception_shots import find_cuts, reference_cuts
 from evals.scenes import PEOPLE
 

@@ -57,8 +57,8 @@ def restore(
       HOMER_HOME=~/restored homer restore library.homer
     """
     from models.profile import load_profile
+    from store.backup import check_archive
     from store.home import Home
-    from store.restore import check_archive
 
     home = Home.default()
     limits = load_profile(None, home.config).settings.imports

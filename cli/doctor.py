@@ -69,7 +69,7 @@ def doctor(
 
 def _close(home: Home) -> None:
     from cli.progress import meter
-    from store.private_files import find_exposed, restrict_exposed
+    from store.files import find_exposed, restrict_exposed
 
     places = home.places()
     total = sum(1 for _ in find_exposed(places))

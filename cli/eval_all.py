@@ -82,7 +82,7 @@ def _measured(
 
 def _clips(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     from cli.ingest import Reporter
-    from evals.closest import Closest
+    from evals.baseline import Closest
     from evals.local import evaluate, split_by_presence, watch_all
     from evals.media_questions import read_media_questions
     from evals.together import of_clips

@@ -15,10 +15,9 @@ from cli.progress import meter
 from views.words import plain_line
 
 if TYPE_CHECKING:
-    from evals.cuts import Cuts
-    from evals.diarization import SpeakerErrors
     from evals.perception import PerceptionReport
     from evals.perception_faces import FaceReport
+    from evals.perception_metrics import Cuts, SpeakerErrors
 
 MEDIA = Path("../shared/media")
 
@@ -84,8 +83,8 @@ def _face_row(one: FaceReport) -> tuple[object, ...]:
 
 
 def _show_voices(report: PerceptionReport) -> None:
-    from evals.diarization import COLLAR_MS
     from evals.perception import total
+    from evals.perception_metrics import COLLAR_MS
 
     if report.voices:
         say(f"Speakers: error rate, overlap counted, {COLLAR_MS} ms around each border left out")
@@ -122,7 +121,7 @@ def _show_words(report: PerceptionReport) -> None:
 
 
 def _show_shots(report: PerceptionReport) -> None:
-    from evals.cuts import TOLERANCE_MS
+    from evals.perception_metrics import TOLERANCE_MS
 
     if report.shots:
         say(f"Cuts: found within {TOLERANCE_MS} ms, beside PySceneDetect's content detector")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cli.console import is_terminal, note
-from domain.live import PartialReply, RunEvent, RunListener
+from domain.trajectory import PartialReply, RunEvent, RunListener
 from views.answer_lines import event_lines, reply_tail
 from views.words import printable
 

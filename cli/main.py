@@ -36,7 +36,7 @@ from cli import (
 from cli.edge import STOPPED, ErrorBoundary
 from models.lazy_packages import put_off
 from services.job_status import ACTING, END, write_exit_code
-from store.private_files import set_private_umask
+from store.files import set_private_umask
 
 GUIDE = """Ask a long video a question and trust the answer.
 

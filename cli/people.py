@@ -14,7 +14,7 @@ from cli.options import Json, OneVideo, Profile
 from views.words import plain_line
 
 if TYPE_CHECKING:
-    from domain.corrections import Correction
+    from domain.people import Correction
     from people.corrections import KnownPerson
     from store.database import Store
     from views.people_view import CardPair

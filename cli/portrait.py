@@ -125,7 +125,7 @@ def _gap(gap: Gap) -> None:
 
 
 def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
-    from domain.object_words import count_objects, describe_counts
+    from domain.wording import count_objects, describe_counts
     from views.streams import describe_watching
 
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"

@@ -7,18 +7,17 @@ row holds the seconds, so that the same run gives the same events.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 
-from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask, Support
+from domain.asking import Action, Answer, Calibration, Evidence, Mode, Question, Subtask, Support
 from domain.base import Frozen
-from domain.confidence import Calibration
-from domain.ranking import Extract, Ranking, Weighed
+from domain.memories import MemoryView
+from domain.search import Extract, Finding, Ranking, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
-from domain.structure import Finding
-from domain.view import MemoryView
 
 MACHINE_VERSION = 2
 """The version of the machine, stored with each trajectory, since replays depend on it.
@@ -369,3 +368,20 @@ class ForkEdit(Frozen):
     action: Action | None = None
     evidence: tuple[Evidence, ...] | None = None
     profile: str | None = None
+
+
+class PartialReply(Frozen):
+    """A reply while a model writes it: ``text`` is all of it so far.
+
+    It is not recorded: the call that results is.
+    """
+
+    kind: Literal["said"] = "said"
+    round: int
+    purpose: str
+    text: str
+
+
+RunEvent = Event | PartialReply
+RunListener = Callable[[RunEvent], None]
+"""Receives every event as it happens, possibly from another thread while a model writes."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from domain.errors import InputError
-from evals.diarization import SpeakerSpan
+from evals.perception_metrics import SpeakerSpan
 from memory.captions import read_captions
 
 Turns = dict[str, list[SpeakerSpan]]

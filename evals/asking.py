@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import InputError
-from evals.grid import Span
+from evals.scores import Span
 from flows.workspace import Workspace
 from graphs.batch import BatchQuestion, BatchResult, answered_ids, run_batch, write_batch
 from graphs.runner import Runner

@@ -21,7 +21,7 @@ from domain.evaluation import ErrorType
 from domain.time import TimeSpan
 from domain.trajectory import Ended, Event, EvidenceRetrieved
 from evals.dataset import EvalQuestion
-from evals.judges.spans import touches
+from evals.judges.moments import touches
 from retrieval.terms import terms
 
 HELD = 0.5

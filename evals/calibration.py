@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from domain.confidence import Calibration, Curve
+from domain.asking import Calibration, Curve
 from domain.errors import InputError
 from evals.sampling import mean
 from evals.tables import AnsweredQuestion, ConfidenceThird, figure
@@ -145,7 +145,7 @@ def _third(part: Sequence[tuple[float, bool]]) -> ConfidenceThird:
 
 def save(path: Path, fitted: Calibration) -> None:
     """Write a profile's calibration into its home."""
-    from store.private_files import make_private, open_private
+    from store.files import make_private, open_private
 
     make_private(path.parent)
     with open_private(path) as file:

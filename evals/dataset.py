@@ -57,7 +57,7 @@ class EvalQuestion(Frozen):
 class Dataset:
     """A data set that was read: its videos with questions, and the questions, in order.
 
-    ``baseline``: its results are compared with those of ``evals.closest``.
+    ``baseline``: its results are compared with those of ``evals.baseline``.
     """
 
     name: str

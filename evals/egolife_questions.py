@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
-from evals.grid import Cells, Span, cells
+from evals.scores import Cells, Span, cells
 from memory.captions import DAY_S
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from string import Template
 from domain.errors import InputError
 from evals.layout import ReportTable, headline, questions_table, tables
 from evals.tables import AnsweredQuestion, Point, RunReport
-from store.private_files import open_private
+from store.files import open_private
 
 PAGE = Path(__file__).with_name("page.html")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

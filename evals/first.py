@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.confidence import ConfidenceLevel, level_of_confidence
+from domain.asking import ConfidenceLevel, level_of_confidence
 from evals.asking import Batch, OnResult, ask_all
 from evals.bars import Bar
 from evals.first_questions import FirstQuestion

@@ -12,7 +12,7 @@ from domain.base import Frozen
 from domain.errors import InputError
 from domain.texts import first_number
 from evals.asking import spans_of
-from evals.grid import Span
+from evals.scores import Span
 from graphs.batch import BatchQuestion
 
 SET = Path(__file__).parent / "sets" / "first_questions.json"

@@ -11,14 +11,13 @@ from domain.errors import HomerError, InputError
 from domain.evaluation import ErrorType, Verdict
 from evals.attribution import fault_of
 from evals.dataset import EvalQuestion
-from evals.judges.citations import judge_citations
-from evals.judges.moments import judge_moments
+from evals.judges.moments import judge_citations, judge_moments
 from evals.judges.options import judge_options
 from evals.judges.words import PURPOSE, ROLE, judge_model, judge_words
 from flows.workspace import Workspace
 from models.chat import CallRecord, Recorded, StructuredChat
 from store.queries.calls import NewCall, add_call, find_call
-from store.queries.texts import memories_within
+from store.queries.memories import memories_within
 from store.queries.trajectories import events_of, find_trajectory
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from domain.base import Frozen
 from domain.errors import InputError
-from evals.grid import Span
+from evals.scores import Span
 from graphs.batch import BatchQuestion
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from domain.errors import InputError
 from evals.bars import Bar
-from evals.diarization import SpeakerErrors
 from evals.joining import Scene, join, starts
 from evals.perception_faces import FaceReport, judge_joined, judge_marked, marked_faces, watch_faces
 from evals.perception_joins import JoinReport, judge_joins, watch_people
+from evals.perception_metrics import SpeakerErrors
 from evals.perception_shots import ShotReport, judge_shots
 from evals.perception_voices import (
     TRANSCRIBED,
@@ -24,11 +25,14 @@ from evals.perception_voices import (
     marked_recordings,
 )
 from evals.scenes import COMPANY, COMPANY_CLIP_MS, PEOPLE
-from evals.scratch import scratch_workspace
+from flows.workspace import Workspace
 from models.profile import Profile
 from models.toolbox import Toolbox
 from perception.source import clips_of, probe
+from store.database import open_store
+from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.migrations import migrate
 
 FACES_F1 = 90.0
 """Pairwise F1 of face identities, in percent."""
@@ -242,3 +246,18 @@ class _PerceptionRun:
         return tuple(
             judge_shots(path, true, self._watch, self._follow.step) for path, true in all_videos
         )
+
+
+@contextmanager
+def scratch_workspace(profile: Profile, home: Home) -> Iterator[Workspace]:
+    """Open an empty library with the models of ``profile`` and the weights of ``home``."""
+    with tempfile.TemporaryDirectory(prefix="homer-eval-") as folder:
+        scratch_home = Home(Path(folder)).make()
+        server = EmbeddedPostgres(scratch_home, fsync=False)
+        try:
+            url = server.start()
+            migrate(url)
+            with open_store(scratch_home, url) as store:
+                yield Workspace(scratch_home, store, profile, Toolbox(profile, home.weights))
+        finally:
+            server.stop(fast=False)

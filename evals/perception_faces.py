@@ -14,7 +14,7 @@ from pathlib import Path
 
 from domain.media import IdentityKind
 from evals.joining import WIDTH, Scene, person_at
-from evals.pairs import Pairs, count_pairs
+from evals.perception_metrics import Pairs, count_pairs
 from evals.senses import OnlyPeople
 from flows.ingest_video import open_video
 from flows.workspace import Workspace

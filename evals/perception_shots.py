@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from domain.settings import WatchSettings
-from evals.cuts import TOLERANCE_MS, Cuts, compare_cuts
+from evals.perception_metrics import TOLERANCE_MS, Cuts, compare_cuts
 from perception.decode import read_clips
 from perception.keyframes import candidates
 from perception.source import probe

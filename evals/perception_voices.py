@@ -10,8 +10,13 @@ from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from evals.annotations import read_rttm, read_transcript, read_uem
-from evals.diarization import SpeakerErrors, SpeakerSpan, speaker_errors
-from evals.words import WordErrors, word_errors
+from evals.perception_metrics import (
+    SpeakerErrors,
+    SpeakerSpan,
+    WordErrors,
+    speaker_errors,
+    word_errors,
+)
 from models.ports import Samples
 from models.toolbox import Toolbox
 from perception.sound import hear

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.confidence import Calibration
+from domain.asking import Calibration
 from domain.errors import InputError, NotFound
 from domain.evaluation import QuestionPart
 from evals.calibration import fit, save

@@ -18,7 +18,7 @@ from domain.asking import Question
 from domain.errors import BudgetExceeded, InputError, ModelError
 from domain.evaluation import BASELINE_ARM, Verdict
 from domain.skills import JudgedTrajectory
-from evals.closest import Closest
+from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from evals.closest import Closest
+from evals.baseline import Closest
 from evals.dataset import EvalQuestion
 from evals.egolife import EgoReport
 from evals.first import FirstReport

@@ -13,7 +13,8 @@ from flows.evaluation_steps import Evaluation
 from flows.evaluation_steps import run_evaluation as run_steps
 from flows.in_process_run import InProcess
 from flows.ingest import RETRIES
-from flows.learn import learn
+from flows.learning import learn_in_batches
+from flows.workspace import Workspace
 from services.library_tag import library_id, library_tag_name
 from services.stale_runs import label_run, mark_killed_runs
 from store.queries.evaluations import Slot
@@ -63,3 +64,10 @@ def run_evaluation_flow(evaluation: Evaluation, workers: int) -> None:
     runner = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=workers))
     with tags(tag, library_tag_name(library)):
         evaluate.with_options(task_runner=runner)(evaluation.name, InProcess(evaluation))
+
+
+@flow(name="learn", flow_run_name="after batch {batch}", validate_parameters=False)
+def learn(batch: int, opened: InProcess[Workspace]) -> int:  # noqa: ARG001 - names the run
+    """Learn from every answer judged since the last time; return how many there were."""
+    label_run()
+    return sum(result.answers for result in learn_in_batches(opened.get()))

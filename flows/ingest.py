@@ -29,8 +29,8 @@ from flows.workspace import Workspace, open_workspace
 from perception.worker import Delivery, Order, carry_out
 from services.library_tag import library_id, library_tag_name
 from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
+from store.files import set_private_umask
 from store.home import Home
-from store.private_files import set_private_umask
 from telemetry import tracing
 from telemetry.logging_setup import begin_to_tell
 
@@ -141,11 +141,11 @@ def task_runner(settings: WorkSettings, home: Home) -> AbstractContextManager[Ru
         SetupError: the settings name Dask or Ray, which is not installed.
     """
     if settings.where == "dask":
-        from flows.dask_runner import dask_runner
+        from flows.cluster_runners import dask_runner
 
         return dask_runner(settings, home)
     if settings.where == "ray":
-        from flows.ray_runner import ray_runner
+        from flows.cluster_runners import ray_runner
 
         return ray_runner(settings)
     return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=settings.workers))

@@ -8,13 +8,13 @@ from pathlib import Path
 from domain.limits import DEFAULT_LIMITS, ImportLimits
 from graphs.checkpoints import make_checkpoint_tables
 from store.archive import Manifest
+from store.backup import check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store
-from store.export_reader import open_export
+from store.export import open_export
 from store.home import Home
 from store.import_video import ImportedVideo, import_video
 from store.migrations import has_tables, migrate
 from store.progress import Progress
-from store.restore import check_archive, require_empty_library, restore_backup
 
 
 def restore_library(

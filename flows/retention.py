@@ -20,15 +20,14 @@ from flows.delete import delete_video, preview_video_deletion
 from flows.video_locks import watched_videos
 from flows.workspace import Workspace
 from perception.jpeg import shrunk
-from store.database import Store
-from store.queries import retaining as stored
+from store.database import Store, remove_unused_blobs
+from store.queries import keyframes as stored
 from store.queries.audit import record_deed
 from store.queries.blobs import lock_blobs_shared
 from store.queries.forget import delete_unnamed_blob_rows, mark_rewritten
+from store.queries.keyframes import AgedVideo, StoredFrame
 from store.queries.percepts import add_blobs, lock_video
-from store.queries.retaining import AgedVideo, StoredFrame
 from store.queries.videos import known_video
-from store.sweep import remove_unused_blobs
 
 
 @dataclass(frozen=True)

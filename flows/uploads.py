@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from domain.errors import InputError
+from store.files import make_private
 from store.home import Home
-from store.private_files import make_private
 
 MAX_CHARACTERS = 100
 MAX_BYTES = 200

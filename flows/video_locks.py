@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from domain.errors import Busy
+from store.advisory_locks import claim_video, claimed_videos
 from store.database import Store
 from store.home import Home
 from store.queries import videos as video_rows
-from store.video_claims import claim_video, claimed_videos
 from views.library import LibraryEntry
 
 LOCKS = Path("/proc/locks")

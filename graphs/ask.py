@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from domain.asking import Answer, Question
-from domain.confidence import level_of_confidence
-from domain.live import RunListener
+from domain.asking import Answer, Question, level_of_confidence
+from domain.trajectory import RunListener
 
 if TYPE_CHECKING:
     from domain.trajectory import ForkEdit

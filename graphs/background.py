@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from domain.asking import Question
 from domain.errors import HomerError
-from domain.live import PartialReply, RunEvent
-from domain.trajectory import ForkEdit
+from domain.trajectory import ForkEdit, PartialReply, RunEvent
 from graphs.ask import StoppedEarly
 from graphs.runner import Runner
 from graphs.stream import Stop

@@ -17,7 +17,7 @@ from domain.base import Frozen
 from domain.errors import HomerError, InputError
 from graphs.ask import AskResult, answer_json
 from graphs.runner import Runner
-from store.private_files import make_private, open_private
+from store.files import make_private, open_private
 from store.queries.videos import find_video
 
 if TYPE_CHECKING:

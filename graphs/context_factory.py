@@ -13,8 +13,8 @@ from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
 from agent.run_context import RunContext
 from domain.choices import AblationStage
+from domain.memories import MemoryView
 from domain.settings import AskSettings
-from domain.view import MemoryView
 from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_in
 from retrieval.citations import cite

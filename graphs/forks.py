@@ -11,8 +11,8 @@ from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft, begin_attempt, is_open, next_subtask
 from domain.ledger import apply_edits as edit_ledger
+from domain.search import Finding, StructurePart
 from domain.settings import AskSettings
-from domain.structure import Finding, StructurePart
 from domain.trajectory import (
     Acted,
     Event,

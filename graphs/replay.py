@@ -24,7 +24,8 @@ from agent.run_context import RunContext
 from agent.state import State
 from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
-from domain.ranking import Aim
+from domain.memories import MemoryView
+from domain.search import Aim
 from domain.trajectory import (
     MACHINE_VERSION,
     Ended,
@@ -37,7 +38,6 @@ from domain.trajectory import (
     TimeUp,
     canonical_event,
 )
-from domain.view import MemoryView
 from graphs.homer import build, recursion_limit
 from graphs.runner import INTERRUPTED_AT, start_of
 from models.chat import CallRecord, Replay, Sink, StructuredChat

@@ -22,7 +22,7 @@ from domain import faults
 from domain.asking import Question
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError, NotFound
-from domain.live import RunListener
+from domain.memories import MemoryView
 from domain.settings import AskSettings
 from domain.trajectory import (
     MACHINE_VERSION,
@@ -32,9 +32,9 @@ from domain.trajectory import (
     Forked,
     ForkEdit,
     QuestionAsked,
+    RunListener,
     Setup,
 )
-from domain.view import MemoryView
 from graphs.ask import AskResult, StoppedEarly
 from graphs.checkpoints import Checkpoints
 from graphs.forks import Parent, as_opened, forked, round_state

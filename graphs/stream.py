@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 
 from domain.asking import Question
-from domain.live import RunEvent, RunListener
+from domain.trajectory import RunEvent, RunListener
 from graphs.ask import AskResult
 from graphs.runner import Runner
 

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.audit import Deed
-from domain.corrections import CorrectedCharacter, Correction
 from domain.errors import InputError
 from domain.media import ClipState, Video
+from domain.people import CorrectedCharacter, Correction
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
 from memory.leak_terms import betrays, flat, only_there, quotes
@@ -29,8 +29,8 @@ from people.forget import OF_NOBODY
 from people.matching import direction
 from people.memory_lines import line, searchable
 from people.model_transactions import TransactionEmbedder, transact
-from store.database import Store
-from store.queries import characters, cut_events, cutting
+from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
+from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
@@ -38,7 +38,6 @@ from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, mark_rewritten, texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
-from store.sweep import remove_orphaned_blobs, remove_unused_blobs
 from store.tables.schema import (
     Base,
     ClipRow,
@@ -93,7 +92,7 @@ def cut_of(store: Store, name: str, span: TimeSpan) -> Cut:
 def _cut_of(session: Session, video: Video, span: TimeSpan) -> Cut:
     if not span.length_ms:
         raise InputError("the span is empty: it must end after it begins")
-    touched = cutting.overlapping_clips(session, video.id, span)
+    touched = cut_clips.overlapping_clips(session, video.id, span)
     if not touched:
         raise InputError(
             f"{video.title} ends at {format_clock(video.duration_ms)}, before that span"
@@ -105,7 +104,7 @@ def _cut_of(session: Session, video: Video, span: TimeSpan) -> Cut:
 def stretches(store: Store, video: str) -> list[TimeSpan]:
     """What was deleted of a video, in order of time."""
     with store.begin() as session:
-        return cutting.deleted_spans(session, video)
+        return cut_clips.deleted_spans(session, video)
 
 
 def delete_span(
@@ -167,12 +166,12 @@ class _Cutting:
         """Delete; returns the files that nobody uses any more."""
         session, video, clips = self._session, self._video, self._clips
         words = only_there(
-            cutting.texts_in_clips(session, video, clips),
-            cutting.texts_elsewhere(session, video, clips),
+            cut_clips.texts_in_clips(session, video, clips),
+            cut_clips.texts_elsewhere(session, video, clips),
         )
-        refs = cutting.refs_in(session, video, clips)
-        met = cutting.identities_in_clips(session, video, clips)
-        cutting.cut_clips(session, video, clips)
+        refs = cut_clips.refs_in(session, video, clips)
+        met = cut_clips.identities_in_clips(session, video, clips)
+        cut_clips.cut_clips(session, video, clips)
         self._people(met)
         refs |= {f"s{one}" for one in self._events(words)}
         self._answers(words, refs)
@@ -182,12 +181,12 @@ class _Cutting:
 
     def _people(self, met: set[int]) -> None:
         session, video = self._session, self._video
-        cutting.remove_learned_names(session, video, self._clips)
-        first = cutting.first_appearances(session, video, met)
+        cut_clips.remove_learned_names(session, video, self._clips)
+        first = cut_clips.first_appearances(session, video, met)
         gone = met - first.keys()
-        tags = cutting.identity_tags(session, gone)
-        over = set(cutting.delete_identities(session, gone))
-        cutting.move_first_clips(session, first)
+        tags = cut_clips.identity_tags(session, gone)
+        over = set(cut_clips.delete_identities(session, gone))
+        cut_clips.move_first_clips(session, first)
         self.people = len(over)
         for one in corrections_of(session, video) if gone else ():
             change_correction(session, video, _without(one, over, tags))
@@ -214,7 +213,7 @@ class _Cutting:
                 update_row(session, one, INSTEAD[one.table])
                 self.retold += 1
         lines = [int(one.key["id"]) for one in found if one.table is MemoryRow]
-        thinned = cutting.delete_memories(session, lines)
+        thinned = cut_clips.delete_memories(session, lines)
         thinned |= {int(one.key["clip"]) for one in found if one.table is ClipRow}
         for clip in sorted(thinned):
             self._sum_up(clip)
@@ -228,11 +227,11 @@ class _Cutting:
         found = [one.memory for one in memories_of_clips(session, video, [clip], clip)]
         told = [searchable(one, people) for one in found]
         vectors = [one.tolist() for one in self._vectors.later(told)] if told else []
-        cutting.set_memory_vectors(
+        cut_clips.set_memory_vectors(
             session, dict(zip((one.id for one in found), vectors, strict=True))
         )
         text = "\n".join(line(one, people) for one in found)
-        cutting.set_clip_summary(
+        cut_clips.set_clip_summary(
             session, video, clip, text, direction(vectors) if vectors else None
         )
         self.retold += 1
@@ -260,15 +259,15 @@ class _Cutting:
 
     def _answers(self, words: frozenset[str], refs: set[str]) -> None:
         session, video = self._session, self._video
-        gone = cutting.running_trajectories(session, video)
-        for run, told in cutting.trajectory_texts(session, video, min(self._clips)):
+        gone = cut_clips.running_trajectories(session, video)
+        for run, told in cut_clips.trajectory_texts(session, video, min(self._clips)):
             if run not in gone and quotes(told, words, refs):
                 gone.add(run)
-        cutting.delete_trajectories_and_results(session, sorted(gone))
+        cut_clips.delete_trajectories_and_results(session, sorted(gone))
         self.answers = len(gone)
-        for key, told in list(cutting.result_texts(session, video)):
+        for key, told in list(cut_clips.result_texts(session, video)):
             if betrays(told, words):
-                cutting.delete_result(session, key)
+                cut_clips.delete_result(session, key)
 
 
 def _without(one: Correction, over: set[int], tags: set[str]) -> Correction:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import ModelError
-from domain.events import EventPatch
+from domain.memories import EventPatch
 from domain.settings import MemorySettings, Settings
 from memory.event_graph import Absorbed, GraphChange, Node, OpenEdge, OpenGraph, applied, weave
 from memory.patch_window import Due, due_window, window_of

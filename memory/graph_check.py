@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from domain.base import Frozen
-from domain.events import Edge, Relation, Segment
+from domain.memories import Edge, Relation, Segment
 
 
 class GraphFault(StrEnum):

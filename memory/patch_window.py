@@ -13,9 +13,9 @@ from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from store.queries import events as stored
+from store.queries.clips import ClipStates, clip_states
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.memories import MemoryAt, memories_of_clips
-from store.queries.progress import ClipStates, clip_states
 
 RELATED = 5
 """How many earlier segments are offered for long-range edges."""

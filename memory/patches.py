@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 

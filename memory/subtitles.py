@@ -14,9 +14,9 @@ from pathlib import Path
 
 from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
-from domain.sentences import LINE_WORDS, ends_sentence
 from domain.settings import Subtitles
 from domain.time import TimeSpan
+from domain.wording import LINE_WORDS, ends_sentence
 from memory.captions import SUBTITLES, read_cues, spoken
 from perception.source import SUFFIXES, SourceInfo
 from perception.subtitle_tracks import chapters, text_tracks, unread_tracks

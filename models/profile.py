@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
+from domain.asking import Calibration
 from domain.base import Frozen
-from domain.confidence import Calibration
 from domain.errors import NotFound, SetupError
 from domain.settings import Settings
 from models.manifest import weights_named

@@ -19,7 +19,7 @@ from agent.state import (
 from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
-from domain.ranking import Aim
+from domain.search import Aim
 from domain.trajectory import EvidenceRetrieved, Neighbour
 from retrieval.result import Retrieval, UnknownLabel
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
+from domain.memories import Scope
 from domain.people import Character, Identity
-from domain.view import Scope
 from people.clip_people import ClipPeople
 from people.identities import Recognised
 from people.overlay import LearnedPeople, Truth, corrected, truth_of

@@ -13,10 +13,9 @@ from sqlalchemy.orm import Session
 
 from domain.audit import Deed
 from domain.base import Frozen
-from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import Video
-from domain.people import escape_tags
+from domain.people import CorrectedCharacter, Correction, CorrectionKind, escape_tags
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from people.characters import STATED

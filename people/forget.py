@@ -15,9 +15,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
-from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.errors import InputError
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
+from domain.people import CorrectedCharacter, Correction, CorrectionKind
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
@@ -26,7 +26,7 @@ from people.erase_names import Eraser
 from people.matching import direction
 from people.memory_lines import searchable
 from people.model_transactions import TransactionEmbedder, transact
-from store.database import Store
+from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.queries import forget as stored
 from store.queries.audit import erased_since, record_deed, transaction_time
@@ -36,7 +36,6 @@ from store.queries.corrections import change_correction, corrections_of
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video, lock_video_for_delete
-from store.sweep import remove_unused_blobs
 from store.tables.schema import ClipRow, MemoryRow, SegmentRevisionRow
 
 OF_NOBODY = "of somebody who was forgotten"

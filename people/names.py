@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.media import Percept, ScreenText, Utterance
-from domain.sentences import split_sentences
 from domain.word_lists import load_words
+from domain.wording import split_sentences
 from people.face_voice_evidence import visible
 
 _WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"

@@ -20,9 +20,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
-from domain.corrections import Correction, CorrectionKind
 from domain.media import IdentityKind
-from domain.people import Character
+from domain.people import Character, Correction, CorrectionKind
 from people.characters import best_character
 from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from domain.asking import Evidence, Mode
 from domain.errors import InputError
-from domain.view import MemoryView
+from domain.memories import MemoryView
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 

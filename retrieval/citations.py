@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from sqlalchemy.orm import Session
 
 from domain.asking import Citation
+from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from domain.view import MemoryView, Scope
 from people.corrected import people_in
 from retrieval.keyframe_mode import NEAR_MS, Album, describe
 from retrieval.people_in_query import cast, retold, told
 from retrieval.result import ResolvedRefs
-from store.queries.on_clips import on_clips
+from store.queries.clip_contents import on_clips
 from store.queries.search import cited_frames, cited_memories, cited_segments
 
 Key = tuple[str, int]

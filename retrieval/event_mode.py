@@ -10,7 +10,7 @@ import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.errors import InputError
-from domain.events import Edge, Segment
+from domain.memories import Edge, Segment
 from retrieval.closeness import Yardstick, closeness, faded
 from retrieval.coarse import best_of
 from retrieval.event_search import SegmentInView

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from domain.events import Edge, Segment
+from domain.memories import Edge, Segment
 from domain.time import TimeSpan
 from retrieval.lazy_lines import STILL
 from retrieval.lexical import rarity

@@ -17,7 +17,7 @@ from threading import RLock
 from sqlalchemy.orm import Session
 
 from domain.garbage import garbage_collection_paused
-from domain.view import Scope
+from domain.memories import Scope
 from people.corrected import people_in
 from retrieval.event_search import EventIndex, EventsInView, build_events, segments_in
 from retrieval.index_store import IndexStore

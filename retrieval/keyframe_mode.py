@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from domain.asking import Evidence, Mode
-from domain.events import Segment
-from domain.object_words import count_objects, describe_counts, pluralise
+from domain.memories import Segment
 from domain.time import TimeSpan
+from domain.wording import count_objects, describe_counts, pluralise
 from retrieval.closeness import faded
 from retrieval.moments import line_scores, lines_of
 from retrieval.people_in_query import told, with_names
@@ -19,7 +19,7 @@ from retrieval.relevance import Relevance, Scores
 from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.terms import terms
 from retrieval.video_index import Ints
-from store.queries.on_clips import KeyframeOnClip, OnClips
+from store.queries.clip_contents import KeyframeOnClip, OnClips
 
 NEAR_MS = 1_000
 """Who was seen this close to a frame was on it; an image as evidence stands for this long."""

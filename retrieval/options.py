@@ -9,7 +9,7 @@ from string import ascii_uppercase
 import numpy as np
 
 from domain.asking import Evidence
-from domain.ranking import OptionSupport, Weighed
+from domain.search import OptionSupport, Weighed
 from retrieval.moments import line_scores, lines_of
 from retrieval.query_context import QueryContext
 from retrieval.ranking import PreparedQuestion

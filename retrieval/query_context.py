@@ -10,9 +10,8 @@ from string import ascii_uppercase
 import numpy as np
 
 from domain.asking import Evidence
-from domain.events import Segment
+from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from domain.view import MemoryView, Scope
 from retrieval.closeness import Yardstick, closeness, coverage, faded, least
 from retrieval.heuristics.language import uncovered
 from retrieval.moments import MomentScore

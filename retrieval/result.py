@@ -7,9 +7,8 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from domain.asking import Citation, Evidence, Mode
 from domain.base import Frozen
 from domain.errors import NotFound
-from domain.events import Edge, Segment
-from domain.ranking import Extract, Weighed
-from domain.structure import Finding
+from domain.memories import Edge, Segment
+from domain.search import Extract, Finding, Weighed
 
 
 class UnknownLabel(NotFound):

@@ -12,11 +12,10 @@ import numpy as np
 
 from domain.asking import Evidence, Mode, Question
 from domain.choices import AblationStage
-from domain.events import Edge, Segment
-from domain.ranking import Aim, Extract, Ranking
+from domain.memories import Edge, MemoryView, Scope, Segment
+from domain.search import Aim, Extract, Ranking
 from domain.settings import Settings
 from domain.texts import make_storable
-from domain.view import MemoryView, Scope
 from models.ports import Reranker
 from retrieval.closeness import Yardstick, yardstick
 from retrieval.event_mode import EdgesOf, event, neighbor, rank_segments
@@ -38,8 +37,8 @@ from retrieval.video_index import Ints, VideoIndex
 from retrieval.video_mode import MentionsOf, video
 from retrieval.view_index import ViewIndex, panorama
 from store.database import Store
+from store.queries.clip_contents import KeyframeOnClip, frame_vectors, on_clips
 from store.queries.memories import strengths
-from store.queries.on_clips import KeyframeOnClip, frame_vectors, on_clips
 from store.queries.search import edges_of_segment, memories_mentioning
 from store.queries.stamps import Stamp
 from store.queries.videos import video_state

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.asking import Mode
-from domain.events import Segment
+from domain.memories import Segment
 from domain.settings import AskSettings
 from retrieval.coarse import best_of
 from retrieval.moments import MomentScore, line_scores, lines_of

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, TypeVarTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.view import MemoryView, Scope
+from domain.memories import MemoryView, Scope
 from retrieval.cell_means import wholes
 from retrieval.heuristics.actors import ActorLines
 from retrieval.line_vectors import fetch_together

@@ -20,8 +20,8 @@ import psutil
 from domain.errors import HomerError, InputError
 from models.profile import bundled_profiles
 from services.health import Check, versions
+from store.files import create_private
 from store.home import Home
-from store.private_files import create_private
 from telemetry import redaction
 from telemetry.logs import log_path
 from telemetry.tracing import unnamed
@@ -29,7 +29,7 @@ from views.originals import original_file
 
 if TYPE_CHECKING:
     from models.profile import ChatSpec, Profile
-    from store.queries.outline import TrajectoryOutline, VideoOutline
+    from store.queries.diagnostics import TrajectoryOutline, VideoOutline
 
 VIDEOS, TRAJECTORIES, RECORDS = 50, 20, 5_000
 ROLES = ("default", "writer", "reasoner", "judge", "skills")
@@ -173,7 +173,7 @@ def finding(check: Check) -> dict[str, Any]:
 def _store_parts(home: Home) -> Iterator[tuple[str, str]]:
     """Yield the outline of the library; if it cannot be opened, the class of the error."""
     from store.database import open_store
-    from store.queries import outline
+    from store.queries import diagnostics as outline
 
     try:
         with open_store(home) as store, store.begin(snapshot=True) as session:

@@ -53,7 +53,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 def _private(home: Home) -> Check:
     """Check whether group or others can read any file of the data directory."""
-    from store.private_files import find_exposed
+    from store.files import find_exposed
 
     readable = find_exposed(home.places())
     first = next(readable, None)
@@ -191,7 +191,7 @@ def _version(name: str) -> str:
 def disk_space(store: Store) -> DiskSpace:
     """Return the disk usage."""
     from store.queries.blobs import blob_bytes
-    from store.queries.failures import database_bytes
+    from store.queries.diagnostics import database_bytes
 
     disk = shutil.disk_usage(store.home.root)
     with store.begin() as session:
@@ -200,7 +200,7 @@ def disk_space(store: Store) -> DiskSpace:
 
 def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
     """Return clips, questions and files of watched folders that failed, the latest first."""
-    from store.queries.failures import recent_failed_clips, recent_failed_runs
+    from store.queries.diagnostics import recent_failed_clips, recent_failed_runs
     from store.queries.schedules import failed_items
 
     with store.begin(snapshot=True) as session:

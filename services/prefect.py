@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from services.daemon import Daemon
 from services.prefect_login import SERVER_VARIABLE, VARIABLE, ensure_login, read_login
 from store.embedded import EmbeddedPostgres
+from store.files import restrict_exposed
 from store.home import Home
-from store.private_files import restrict_exposed
 from store.usage import UsageLock
 
 DATABASE = "prefect"

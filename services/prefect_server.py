@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.origins import same_site
 from services.prefect_login import SERVER_VARIABLE
-from store.private_files import set_private_umask
+from store.files import set_private_umask
 
 OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH = "/api/health"

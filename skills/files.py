@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.errors import InputError
 from domain.skills import Skill
-from store.private_files import open_private
+from store.files import open_private
 
 _SKILLS = TypeAdapter(list[Skill])
 MOST_BYTES = 4 << 20

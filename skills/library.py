@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.skills import RoutedSkill, Skill
-from skills.review import review
-from skills.route import Vectors, route
+from skills.review import review, tokens_of
 from store.queries import skills as stored
 from store.queries.learning import source_trajectories
 
@@ -143,7 +143,7 @@ class SkillLibrary:
         self._lock = threading.Lock()
 
     def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
-        """Return the skills for a question; see ``skills.route.route``."""
+        """Return the skills for a question; see ``skills.library.route``."""
         with self._store.begin() as session:
             usable = [row.skill for row in stored.latest_versions(session) if not row.banned]
         if not usable:
@@ -156,3 +156,40 @@ class SkillLibrary:
         if text not in self._vectors:
             self._vectors[text] = self._models.text.embed([text])[0]
         return self._vectors[text]
+
+
+Vectors = NDArray[np.float32]
+
+
+def route(
+    question: Vectors, skills: Sequence[Skill], vectors: Vectors, above: float, tokens: int
+) -> tuple[RoutedSkill, ...]:
+    """Choose the skills for a question (section 3).
+
+    Args:
+        question: its embedding, shape (D,), length 1.
+        skills: those that may be used.
+        vectors: their embeddings, shape (N, D), length 1, in the same order.
+        above: the cosine that a skill must exceed.
+        tokens: room for their instructions.
+    """
+    scores = [round(float(score), 6) for score in vectors @ question] if skills else []
+    close = [(score, skill) for score, skill in zip(scores, skills, strict=True) if score > above]
+    chosen: list[RoutedSkill] = []
+    for score, skill in sorted(close, key=lambda pair: (-pair[0], pair[1].name)):
+        cost = tokens_of(skill.instructions)
+        if cost <= tokens:
+            tokens -= cost
+            chosen.append(_routed(skill, min(1.0, score)))
+    return tuple(chosen)
+
+
+def _routed(skill: Skill, score: float) -> RoutedSkill:
+    return RoutedSkill(
+        name=skill.name,
+        version=skill.version,
+        tone=skill.tone,
+        score=score,
+        instructions=skill.instructions,
+        policy=skill.policy,
+    )

@@ -24,7 +24,7 @@ from pydantic import Field, NonNegativeInt, ValidationError
 from domain.base import Frozen
 from domain.errors import InputError
 from domain.limits import DEFAULT_LIMITS, MB, ImportLimits
-from store.atomic_files import atomic_file
+from store.files import atomic_file
 from store.zips import line_too_long, open_zip, report_damage, too_large
 
 KIND = "back-up"

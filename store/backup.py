@@ -3,30 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.audit import Deed
-from domain.errors import DatabaseError
+from domain.errors import DatabaseError, InputError
+from domain.limits import DEFAULT_LIMITS, ImportLimits
 from store.archive import (
     IMAGES_MEMBER,
     ArchiveWriter,
+    BackupArchive,
     BackupPart,
     Manifest,
     TablePart,
     create_archive,
+    open_archive,
     write_images,
 )
-from store.database import Store
-from store.migrations import revision_of
+from store.checkpoint_values import check_value
+from store.database import Store, remove_orphaned_blobs
+from store.driver import is_database_failure
+from store.migrations import HEAD, migrate_to, revision_of
 from store.progress import Megabytes, Progress
-from store.queries.audit import has_audit_log, record_deed
-from store.queries.backup import copied_tables, copy_out, count_rows, read_counters, set_copy_format
+from store.queries.audit import (
+    has_audit_log,
+    insert_missing_audit_rows,
+    read_audit_rows,
+    record_deed,
+)
+from store.queries.backup import (
+    CopiedTable,
+    analyze_tables,
+    checkpoint_values,
+    copied_tables,
+    copy_in,
+    copy_out,
+    count_rows,
+    lock_all_tables,
+    merge_in,
+    read_counters,
+    set_copy_format,
+    set_counters,
+    set_library_id,
+    tables_with_rows,
+)
 from store.queries.blobs import blob_bytes, blobs_in_use, lock_blobs_shared, own_library_id
+from store.tables.library import AuditRow
 
 
 def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
@@ -115,3 +144,137 @@ def _write_blobs(
     with archive.part(IMAGES_MEMBER, packed=False) as file:
         write_images(file, readable_blobs())
     return count, file.manifest_entry(), missing
+
+
+def check_archive(
+    path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
+) -> Manifest:
+    """Verify a back-up against its checksums; nothing is changed.
+
+    Raises:
+        InputError: It is not a back-up, is damaged or altered, is from a newer version, or exceeds
+            a limit.
+    """
+    with open_archive(path, limits) as archive:
+        manifest = archive.manifest
+        checked = Megabytes(progress, "checking, MB", sum(part.size for part in manifest.parts()))
+        archive.verify(checked.step)
+    if manifest.revision > HEAD:
+        raise InputError(
+            f"{path} is at revision {manifest.revision}, this Homer at {HEAD}: a newer Homer made "
+            "it, so install that one"
+        )
+    return manifest
+
+
+def restore_backup(
+    store: Store, path: Path, progress: Progress, limits: ImportLimits = DEFAULT_LIMITS
+) -> Manifest:
+    """Fill an empty library from a back-up that ``check_archive`` verified.
+
+    One transaction: all of it or nothing. An older back-up is loaded into the tables of its
+    revision, which are then migrated.
+
+    Raises:
+        InputError: The library is not empty, or the file was changed since.
+        DatabaseError: The database cannot be reached, or rejects a row.
+    """
+    with open_archive(path, limits) as archive:
+        require_empty_library(store)
+        _take_id(store, archive.manifest.library)
+        remove_orphaned_blobs(store)  # left by a restore that was killed
+        try:
+            with store.begin() as session:
+                _restore_rows(store, session, archive, progress)
+        except BaseException:
+            with suppress(DatabaseError):
+                remove_orphaned_blobs(store)
+            raise
+        faults.fault_point(faults.FaultPoint.RESTORED)
+        return archive.manifest
+
+
+def require_empty_library(store: Store) -> None:
+    """Check that the library is empty.
+
+    Raises:
+        InputError: It has rows.
+    """
+    with store.begin() as session:
+        _refuse_filled(session.connection())
+
+
+def _refuse_filled(connection: Connection) -> None:
+    if tables := tables_with_rows(connection):
+        raise InputError(
+            f"this library is not empty (rows of {', '.join(tables[:3])}): restore into an empty "
+            "HOMER_HOME or database"
+        )
+
+
+def _take_id(store: Store, name: str) -> None:
+    """Give the library the back-up's id, unless another in this data directory has it."""
+    with store.begin() as session:
+        if own_library_id(session) != name and not (store.home.blobs / name).exists():
+            set_library_id(session, name)
+    store.blobs.make()
+
+
+def _restore_rows(
+    store: Store, session: Session, archive: BackupArchive, progress: Progress
+) -> None:
+    connection, library, manifest = session.connection(), own_library_id(session), archive.manifest
+    lock_blobs_shared(session)
+    lock_all_tables(connection)
+    _refuse_filled(connection)
+    set_copy_format(connection)
+    log = read_audit_rows(session)  # The tables of an older back-up have no log.
+    migrate_to(connection, manifest.revision)
+    try:
+        _fill_tables(connection, archive, progress)
+        migrate_to(connection, HEAD)
+        insert_missing_audit_rows(session, log)
+        for kind, value in checkpoint_values(connection):
+            check_value(kind, value)
+    except (DBAPIError, psycopg.Error) as exc:
+        if is_database_failure(exc):
+            raise
+        raise InputError("the back-up's rows do not fit its tables: it was altered") from exc
+    faults.fault_point(faults.FaultPoint.RESTORED_ROWS)
+    set_library_id(session, library)
+    record_deed(session, Deed.RESTORED)
+    analyze_tables(connection)
+    _fill_images(store, session, archive, progress)
+    faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
+
+
+def _fill_images(
+    store: Store, session: Session, archive: BackupArchive, progress: Progress
+) -> None:
+    """Store the images that rows name, except those missing when the back-up was made."""
+    images = Megabytes(progress, "images, MB", archive.manifest.images.size)
+    named = set(blobs_in_use(session)) - set(archive.manifest.missing)
+    for sha, data in archive.images():
+        if sha not in named:
+            raise InputError("the back-up was altered: it has an image that no row names")
+        store.blobs.put(data)
+        named.remove(sha)
+        images.step(len(data))
+    if named:
+        raise InputError("the back-up was altered: an image that its rows name is not in it")
+
+
+def _fill_tables(connection: Connection, archive: BackupArchive, progress: Progress) -> None:
+    tables = {(table.schema, table.name): table for table in copied_tables(connection)}
+    progress.start("rows", sum(table.rows for table in archive.manifest.tables))
+    for part in archive.manifest.tables:
+        table = tables.get((part.schema_name, part.table))
+        if table is None or not set(part.columns) <= set(table.columns):
+            raise InputError(f"the back-up was altered: no table is like its {part.table}")
+        target = CopiedTable(part.schema_name, part.table, part.columns, table.counted)
+        # This library's audit log is kept; an emptied library may share lines with its back-up.
+        copy = merge_in if target.name == AuditRow.__tablename__ else copy_in
+        if copy(connection, target, archive.rows(part.part)) != part.rows:
+            raise InputError(f"the back-up was altered: {part.table} has other rows than it says")
+        set_counters(connection, target, part.counters)
+        progress.step(part.rows)

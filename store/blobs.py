@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from domain import faults
 from domain.errors import BlobGone, DatabaseError
-from store.private_files import make_private
+from store.files import make_private
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]

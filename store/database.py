@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import islice
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -15,16 +17,22 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoneFree
 from sqlalchemy.orm import Session
 
+from domain import faults
 from domain.errors import DatabaseError
+from store.advisory_locks import PriorityLock
 from store.blobs import BlobStore
-from store.driver import is_lost
+from store.driver import (
+    describe_url,
+    explain_failure,
+    is_database_failure,
+    is_lost,
+    libpq_url,
+    parse_url,
+)
 from store.embedded import EmbeddedPostgres
-from store.failures import explain_failure, is_database_failure
 from store.home import Home
 from store.migrations import migrate, require_current
-from store.priority_lock import PriorityLock
-from store.queries.blobs import own_library_id
-from store.urls import describe_url, libpq_url, parse_url
+from store.queries.blobs import lock_blobs_exclusive, own_library_id, unused_blobs
 from store.usage import UsageLock
 
 T = TypeVar("T")
@@ -173,3 +181,45 @@ def open_store(home: Home, url: str | None = None) -> Store:
     external_url = parse_url(given_url)
     require_current(external_url)
     return Store(home, external_url)
+
+
+_BATCH = 1000
+
+
+def remove_unused_blobs(store: Store, shas: Iterable[str]) -> int:
+    """Remove those of ``shas`` that no video uses now; return how many.
+
+    Call it after the transaction that deleted their rows. A process killed in between leaves files
+    without rows, which ``remove_orphaned_blobs`` removes.
+    """
+    removed = 0
+    remaining = iter(shas)
+    while batch := list(islice(remaining, _BATCH)):
+        with store.begin() as session:
+            lock_blobs_exclusive(session)
+            for sha in unused_blobs(session, batch):
+                store.blobs.delete(sha)
+                removed += 1
+                faults.fault_point(faults.FaultPoint.BLOB_REMOVED)
+    return removed
+
+
+def remove_orphaned_blobs(store: Store, older_s: float = 0) -> int:
+    """Remove what killed writers left: blobs without a row, and partial files.
+
+    Writers hold a shared lock until their rows are committed, and this waits for all of them.
+
+    Args:
+        store: The store.
+        older_s: Spare files written within so many seconds, for writers without a lock.
+
+    Returns:
+        The number of files removed.
+    """
+    before = time.time() - older_s
+    with store.begin() as session:
+        lock_blobs_exclusive(session)
+        parts = store.blobs.sweep_parts(before)
+    return parts + remove_unused_blobs(
+        store, [sha for sha, put in store.blobs.walk() if put <= before]
+    )

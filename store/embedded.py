@@ -25,8 +25,8 @@ from psycopg import sql
 from domain.errors import DatabaseError
 from store import idle_stop, postmaster
 from store.home import Home
+from store.postmaster import clear_folder, socket_folder
 from store.privileges import UnprivilegedUser, find_runner
-from store.sockets import clear_folder, socket_folder
 from store.usage import UsageLock
 
 USER = "homer"

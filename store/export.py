@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from store.atomic_files import atomic_file
+from domain.errors import InputError
+from domain.limits import DEFAULT_LIMITS, ImportLimits
+from store.checkpoint_values import check_row
 from store.database import Store
+from store.files import atomic_file
 from store.migrations import HEAD
-from store.queries.export import rows_of_video
+from store.queries.export import CHECKPOINT_NAMES, IDENTITY_TABLES, exported_tables, rows_of_video
+from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
 VERSION = 2
 ROWS = "rows.jsonl"
@@ -52,3 +61,140 @@ def _entry(name: str, compression: int) -> ZipInfo:
     info.compress_type = compression
     info.external_attr = 0o644 << 16
     return info
+
+
+KIND = "export"
+BLOBS = "blobs/"
+HIGHEST_ID = 1 << 53
+"""The highest id accepted, which leaves enough for later rows."""
+
+Row = dict[str, Any]
+
+
+class ExportRow(NamedTuple):
+    """A row of a table; ``size`` is its number of bytes in the file."""
+
+    table: str
+    row: Row
+    size: int
+
+
+@dataclass
+class ExportContents:
+    """What the first pass over an export found.
+
+    ``ids``: the ids of rows by table. ``looked``, ``questions``, ``said``: by trajectory, the
+    videos it was over, its question, and the messages of its calls; those of the video's own calls
+    are under None. ``images``: the digests that rows name.
+    """
+
+    rows: int = 0
+    ids: dict[str, list[int]] = field(default_factory=dict)
+    looked: dict[str, set[str]] = field(default_factory=dict)
+    questions: dict[str, int] = field(default_factory=dict)
+    said: dict[str | None, set[str]] = field(default_factory=dict)
+    images: set[str] = field(default_factory=set)
+    has_checkpoints: bool = False
+
+    def add(self, table: str, row: Row) -> None:
+        """Record a row.
+
+        Raises:
+            ValueError: It is not valid.
+            InputError: It is a checkpoint with more than plain data.
+        """
+        self.rows += 1
+        check_row(table, row)
+        self.has_checkpoints |= table in CHECKPOINT_NAMES
+        if table in IDENTITY_TABLES:
+            self.ids.setdefault(table, []).append(_id_of(row))
+        if table == "trajectories":
+            self.questions[row["id"]] = row["question_id"]
+        if table == "trajectory_videos":
+            self.looked.setdefault(row["trajectory_id"], set()).add(row["video_id"])
+        if table == "model_calls":
+            self.said.setdefault(row["trajectory_id"], set()).update(row["messages"])
+        if table == "blobs":
+            self.images.add(str(row["sha256"]))
+
+
+def _id_of(row: Row) -> int:
+    row_id = row["id"]
+    if type(row_id) is not int or not 0 < row_id <= HIGHEST_ID:
+        raise ValueError("a row's number that was never given")
+    return row_id
+
+
+class ExportFile:
+    """A reader of an export. The file is untrusted."""
+
+    def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = DEFAULT_LIMITS) -> None:
+        self.path, self._zip, self._limits = path, archive, limits
+        self.video = self._read_head()
+
+    def contents(self) -> ExportContents:
+        """Read the whole file, images included.
+
+        Raises:
+            InputError: It is damaged or altered, or exceeds a limit.
+        """
+        known, contents = {*exported_tables(), *CHECKPOINT_NAMES}, ExportContents()
+        for table, row, _size in self.rows():
+            if table not in known:
+                raise InputError(f"{self.path} was altered: there is no table {table[:40]!r}")
+            with report_damage(self.path, KIND):
+                contents.add(table, row)
+            if contents.rows > self._limits.rows:
+                raise too_large(self.path, "it has too many rows", "rows", self._limits.rows)
+        images = {sha for sha, _data in self.blobs()}
+        if contents.rows and images != contents.images:
+            raise InputError(f"{self.path} was altered: its images are not those its rows name")
+        return contents
+
+    def rows(self) -> Iterator[ExportRow]:
+        """Yield tables and rows, in the order in which to insert them."""
+        with report_damage(self.path, KIND), self._zip.open(ROWS) as file:
+            lines = read_lines(self.path, file, self._limits)
+            next(lines)
+            for line in lines:
+                table, row = json.loads(line)
+                if not isinstance(table, str) or not isinstance(row, dict):
+                    raise ValueError("a line that is no row")
+                yield ExportRow(table, row, len(line))
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the images with their SHA-256, one at a time.
+
+        Raises:
+            InputError: One does not match its name, or is too large.
+        """
+        for name in self._zip.namelist():
+            if name.startswith(BLOBS):
+                with report_damage(self.path, KIND):
+                    data = read_member(self.path, self._zip, name, self._limits)
+                sha = hashlib.sha256(data).hexdigest()
+                if name != BLOBS + sha:
+                    raise InputError(f"{self.path} was altered: an image is not what it was")
+                yield sha, data
+
+    def _read_head(self) -> str:
+        with self._zip.open(ROWS) as file:
+            head = json.loads(file.readline(10_000))
+        version, revision = head["export"], str(head["revision"])
+        if version > VERSION or revision > HEAD:
+            raise InputError(f"{self.path} was made by a newer Homer: install that one")
+        return str(head["video"])
+
+
+@contextmanager
+def open_export(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Iterator[ExportFile]:
+    """Open the file of an export.
+
+    Raises:
+        InputError: It cannot be read, is not an export, is from a newer version, or exceeds a
+            limit.
+    """
+    with open_zip(path, KIND, limits) as archive:
+        with report_damage(path, KIND):
+            export = ExportFile(path, archive, limits)
+        yield export

@@ -13,8 +13,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from domain.errors import InputError
 from domain.limits import DEFAULT_LIMITS, ImportLimits
-from store.atomic_files import atomic_file
 from store.checkpoint_values import check_row
+from store.files import atomic_file
 from store.queries.forget import Copy
 from store.tables.schema import Base
 from store.zips import open_zip, read_lines, read_member, report_damage, too_large

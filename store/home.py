@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import SetupError
-from store.private_files import make_private, restrict_folder
+from store.files import make_private, restrict_folder
 
 _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),

@@ -18,9 +18,9 @@ from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
 from store.bulk_insert import allocate_ids
 from store.checkpoint_values import WRITES
-from store.database import Store
-from store.export_reader import ExportContents, ExportFile, ExportRow, Row
-from store.failures import is_database_failure
+from store.database import Store, remove_orphaned_blobs
+from store.driver import is_database_failure
+from store.export import ExportContents, ExportFile, ExportRow, Row
 from store.progress import Progress
 from store.queries.audit import record_deed
 from store.queries.blobs import lock_blobs_shared
@@ -34,7 +34,6 @@ from store.queries.export import (
     known_trajectories,
 )
 from store.queries.videos import known_video
-from store.sweep import remove_orphaned_blobs
 from store.tables.schema import VideoRow
 
 BATCH, BATCH_BYTES = 500, 4 << 20

@@ -15,8 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from domain.errors import DatabaseError, InputError
-from store.failures import explain_failure
-from store.urls import describe_url, libpq_url, parse_url
+from store.driver import describe_url, explain_failure, libpq_url, parse_url
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Any
 
 from domain.errors import InputError
+from store.files import make_private
 from store.home import Home
-from store.private_files import make_private
 from telemetry import tracing
 
 FORM, LEVEL, PLACE = "HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"

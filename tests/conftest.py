@@ -22,11 +22,11 @@ from psycopg import sql
 
 from domain.errors import WeightsMissing
 from store.database import Store, open_store
+from store.driver import parse_url
 from store.embedded import USER, EmbeddedPostgres
 from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
-from store.urls import parse_url
 from store.usage import UsageLock
 from telemetry import tracing
 from tests.support import compiled

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from domain.errors import HomerError
+from store.files import set_private_umask
 from store.home import Home
-from store.private_files import set_private_umask
 from telemetry.logging_setup import begin_to_tell
 from telemetry.logs import log_error
 from ui.application import run

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from domain.asking import Answer, Question, check_options
-from domain.confidence import level_of_confidence
+from domain.asking import Answer, Question, check_options, level_of_confidence
 from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import parse_clock

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from domain.asking import Mode
-from domain.events import EdgeType, Segment
 from domain.media import ClipState, Video
+from domain.memories import EdgeType, Segment
 from domain.people import tags_in_words
 from retrieval.search_once import search_once
 from store.database import Store
-from store.queries.frames import StoredKeyframe
+from store.queries.keyframes import StoredKeyframe
 from ui import address
 from ui.app_state import PageState, page_desk
 from ui.choosing import chosen_video

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from domain.asking import Answer, Citation, Question
-from domain.confidence import level_of_confidence
-from domain.live import PartialReply, RunEvent
+from domain.asking import Answer, Citation, Question, level_of_confidence
 from domain.people import tags_in_words
+from domain.trajectory import PartialReply, RunEvent
 from graphs.edits import fork_line
 from models.partial_reply import said_so_far
 from views.words import plain_line

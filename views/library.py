@@ -13,34 +13,33 @@ from domain import faults
 from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import BlobGone, NotFound
-from domain.events import Edge, Segment
 from domain.media import ClipState, SeenObject, Video
-from domain.memories import Memory
+from domain.memories import Edge, Memory, Scope, Segment
 from domain.time import TimeSpan
-from domain.view import Scope
 from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, findings
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from people.memory_lines import shown
-from store.database import Store
+from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.progress import Megabytes, Progress
 from store.queries import (
     blobs,
     calls,
     characters,
+    clip_contents,
     clips,
     events,
     library_pages,
     memories,
-    on_clips,
-    texts,
     videos,
+)
+from store.queries import (
+    memories as texts,
 )
 from store.queries.audit import record_deed
 from store.queries.clips import StoredClip
-from store.queries.dump import dump_video
 from store.queries.events import PatchAt
-from store.sweep import remove_orphaned_blobs, remove_unused_blobs
+from store.queries.records import dump_video
 from views.streams import StreamDetails, stream_details
 
 __all__ = [
@@ -270,7 +269,7 @@ def shown_clips(
     lines: dict[int, list[ShownLine]] = {}
     for row in rows:
         lines.setdefault(row.memory.clip, []).append(_line(row.memory, named))
-    objects = on_clips.objects_on(session, Scope(video=video_id, last_clip=last), watched)
+    objects = clip_contents.objects_on(session, Scope(video=video_id, last_clip=last), watched)
     costs = _costs(session, video_id, stored)
     for clip in stored:
         yield ShownClip(

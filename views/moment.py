@@ -13,7 +13,7 @@ from domain.errors import NotFound
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.clips import clip_at, memory_view
-from store.queries.frames import StoredKeyframe, frame_near, frame_of, frames_of
+from store.queries.keyframes import StoredKeyframe, frame_near, frame_of, frames_of
 
 NEAR_MS = 20_000
 """A frame further from a moment than this many milliseconds does not show it."""

@@ -16,7 +16,9 @@ from people.face_voice_evidence import stretches
 from people.overlay import Truth, are_apart, truth_of
 from people.similar import Looks, SimilarPair, alike
 from store.database import Store
-from store.queries.appearances import (
+from store.queries.characters import CharacterAt
+from store.queries.corrections import corrections_of
+from store.queries.identities import (
     AppearanceSpan,
     Centre,
     appearance_spans,
@@ -24,8 +26,6 @@ from store.queries.appearances import (
     identity_centres,
     seen_together,
 )
-from store.queries.characters import CharacterAt
-from store.queries.corrections import corrections_of
 from store.queries.videos import video_state
 
 GAP_MS = 5_000

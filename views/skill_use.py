@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from domain.base import Frozen
 from domain.skills import Policy
 from skills.bans import Shares, usual_without
-from store.queries import skill_use as stored
-from store.queries.skill_use import SkillTally, Unit, Use
+from store.queries import learning as stored
+from store.queries.learning import SkillTally, Unit, Use
 
 if TYPE_CHECKING:
     from store.database import Store

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
-from domain.events import Edge, Segment
 from domain.media import Video
+from domain.memories import Edge, Segment
 from domain.time import TimeSpan
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from store.database import Store
 from store.queries import clips, events, graph
-from store.queries.frames import StoredKeyframe, frames_of
+from store.queries.keyframes import StoredKeyframe, frames_of
 from views.library import ShownClip, ShownPerson, shown_clips, shown_person, shown_segment
 
 

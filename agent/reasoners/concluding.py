@@ -9,7 +9,7 @@ from string import ascii_uppercase
 from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
 from agent.reasoners.question_parts import AGAINST, EVENT, answer_claim
 from domain.asking import Evidence, Subtask, SubtaskState
-from domain.ranking import Extract
+from domain.search import Extract
 from domain.trajectory import EvidenceRetrieved
 
 QUOTED = 3

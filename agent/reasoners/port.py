@@ -11,9 +11,9 @@ from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask, Sup
 from domain.base import Frozen
 from domain.errors import ModelError
 from domain.ledger import Edits, SubtaskDraft, refs
+from domain.memories import MemoryView
 from domain.skills import RoutedSkill
 from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution, SupportScored
-from domain.view import MemoryView
 
 
 class Unreadable(ModelError):

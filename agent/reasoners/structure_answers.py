@@ -9,7 +9,7 @@ from string import ascii_uppercase
 from agent.reasoners.concluding import asked, found_for, quote_of
 from agent.reasoners.port import Conclusion, DecisionContext
 from domain.asking import Evidence, Subtask, Support
-from domain.structure import Asks, Finding, StructurePart
+from domain.search import Asks, Finding, StructurePart
 from domain.texts import first_number
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved, Resolution

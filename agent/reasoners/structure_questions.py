@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from domain.structure import Asks, Structure
+from domain.search import Asks, Structure
 
 LONGEST = 300
 """Characters of a question at most: longer ones say more than these patterns capture."""

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from api.app_state import Desk
 from domain.errors import BlobGone, NotFound
-from store.queries.frames import frame_of
+from store.queries.keyframes import frame_of
 from telemetry.logs import log_error
 
 router = APIRouter(tags=["images"])

@@ -13,7 +13,7 @@ from api.app_state import ApiState, Desk
 from api.params import AsOf, Profile, as_of_ms
 from domain.asking import Mode
 from domain.errors import InputError
-from domain.events import Segment
+from domain.memories import Segment
 from domain.people import tags_in_words
 from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.search_once import search_once

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from domain.errors import SetupError
 from flows.reporting import report_to_prefect
-from flows.schedules.declared import declared_schedules
+from flows.schedules.kinds import declared_schedules
 from flows.schedules.worker import ScheduleWorker
 from flows.stream.interrupted import end_interrupted_streams
 from services.library_tag import library_id, work_pool_name

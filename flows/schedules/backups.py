@@ -9,7 +9,7 @@ from pathlib import Path
 from domain.errors import InputError
 from store.backup import back_up
 from store.database import Store
-from store.private_files import make_private
+from store.files import make_private
 from store.progress import Progress
 
 BACKUP_NAME_FORMAT = "homer-%Y%m%d-%H%M%S.homer"

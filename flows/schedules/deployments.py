@@ -6,8 +6,10 @@ after Prefect's environment is set; ``flows.schedules.api`` opens it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from prefect.client.orchestration import SyncPrefectClient
@@ -42,9 +44,7 @@ from tzlocal import get_localzone_name
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.schedules import When
-from flows.schedules.declared import schedule_digest
-from flows.schedules.job_template import process_job_template
-from flows.schedules.kinds import KINDS, ScheduleDraft, kind_named, parse_schedule
+from flows.schedules.kinds import KINDS, ScheduleDraft, kind_named, parse_schedule, schedule_digest
 from services.library_tag import deployment_name, library_tag_name, schedule_name, work_pool_name
 
 AT_ONCE = 2
@@ -310,3 +310,15 @@ def _as_when(schedule: Any) -> When | str:
     if isinstance(schedule, IntervalSchedule):
         return When.model_construct(every_s=int(schedule.interval.total_seconds()))
     return "by a rule of Prefect's"
+
+
+FILE = Path(__file__).with_name("process_job.json")
+
+
+def process_job_template() -> dict[str, Any]:
+    """Read the base job template: no command, environment or folder comes from a run.
+
+    It has no ``env``, since Prefect would merge the variables of a run into it.
+    """
+    template: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return template

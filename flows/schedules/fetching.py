@@ -20,7 +20,7 @@ from models.extras import Extra
 from models.secrets import hidden, secrets_in, shown_url
 from perception.allowed_hosts import Reach, only
 from store.database import Store
-from store.private_files import make_private
+from store.files import make_private
 from store.queries.schedules import processed_items, record_processed
 
 YT_DLP = Extra(("yt_dlp",), ("yt-dlp",), "fetch")

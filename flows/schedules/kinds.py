@@ -6,7 +6,9 @@ a line in ``KINDS``. The flow is given by its path and imported only by the proc
 
 from __future__ import annotations
 
+import hashlib
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Annotated, Any, Self, get_origin
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
 
 from domain.base import Frozen
-from domain.errors import InputError, NotFound
+from domain.errors import InputError, NotFound, SetupError
 from domain.schedules import When, parse_when
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -237,3 +239,26 @@ def _first_error(error: ValidationError) -> str:
     where = ".".join(map(str, first["loc"]))
     what = first["msg"].removeprefix("Value error, ")
     return f"{where}: {what}" if where else what
+
+
+def declared_schedules(config: Path) -> dict[str, ScheduleDraft]:
+    """Return the schedules of the file by name; none if the file does not exist.
+
+    Raises:
+        SetupError: the file cannot be read, or a schedule in it is invalid.
+    """
+    try:
+        table = tomllib.loads(config.read_text(encoding="utf-8")).get("schedules", {})
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise SetupError(f"{config} cannot be read: {error}") from error
+    try:
+        return {name: parse_schedule(name, dict(options)) for name, options in dict(table).items()}
+    except (InputError, TypeError, ValueError) as error:
+        raise SetupError(f"{config}: {error}") from error
+
+
+def schedule_digest(schedule: ScheduleDraft) -> str:
+    """Return a digest that shows whether the schedule has been changed in the file."""
+    return f"homer.toml {hashlib.sha256(schedule.model_dump_json().encode()).hexdigest()[:16]}"

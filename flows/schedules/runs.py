@@ -24,8 +24,8 @@ from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, Wat
 from flows.schedules.work import JobReport
 from flows.workspace import Workspace, open_workspace
 from services.stale_runs import label_run
+from store.files import set_private_umask
 from store.home import Home
-from store.private_files import set_private_umask
 from telemetry import tracing
 from telemetry.logging_setup import begin_to_tell
 

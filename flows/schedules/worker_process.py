@@ -6,8 +6,8 @@ import os
 import sys
 
 from services.lifetime import stop_when_unused
+from store.files import set_private_umask
 from store.home import Home
-from store.private_files import set_private_umask
 
 
 def main() -> None:

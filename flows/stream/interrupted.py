@@ -6,10 +6,10 @@ from contextlib import suppress
 
 from domain.errors import Busy
 from flows.video_locks import exclusive_lock, watched_videos
+from store.advisory_locks import claim_video
 from store.database import Store
 from store.queries.streams import active_streams
 from store.queries.videos import DONE, set_video_state
-from store.video_claims import claim_video
 
 
 def end_interrupted_streams(store: Store) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from domain.events import Relation
-from domain.sentences import split_sentences
+from domain.memories import Relation
+from domain.wording import split_sentences
 from memory.writers.labels import content_words
 
 

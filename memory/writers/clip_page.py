@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from domain.media import Percept, Utterance
-from domain.object_words import describe_by_time
+from domain.wording import describe_by_time
 from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.budget import Item, Parts
 from memory.writers.local_clip import speaker_of

@@ -8,7 +8,7 @@ from itertools import groupby
 from pydantic import BaseModel, Field, NonNegativeInt
 
 from domain.errors import ModelError, ReplayMiss
-from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.llm_clip import Chat

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
-from domain.object_words import count_objects, describe_counts
 from domain.people import Identity, IdentityStatement, escape_tags
-from domain.sentences import split_utterance
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
+from domain.wording import count_objects, describe_counts, split_utterance
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
 from people.face_voice_evidence import speaking_alone, visible

@@ -15,8 +15,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
-from domain.memories import PRESENCE_SOURCES, MemorySource
+from domain.memories import (
+    PRESENCE_SOURCES,
+    EdgeDraft,
+    EventPatch,
+    MemorySource,
+    Relation,
+    SegmentDraft,
+)
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
 from memory.writers.causes import StatedCause, stated

@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.events import EventPatch
 from domain.media import Percept
-from domain.memories import ClipMemories, Memory, MemorySource, with_attribution
+from domain.memories import ClipMemories, EventPatch, Memory, MemorySource, with_attribution
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
 from people.clip_people import ClipPeople

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from domain.asking import Evidence
-from domain.ranking import Extract
-from domain.sentences import split_sentences
+from domain.search import Extract
 from domain.time import TimeSpan
+from domain.wording import split_sentences
 from retrieval.people_in_query import told, with_names
 from retrieval.terms import terms
 from retrieval.view_index import ViewIndex

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from domain.memories import MemorySource
-from domain.structure import Asks, Structure
+from domain.search import Asks, Structure
 from domain.texts import has_number
 from retrieval.query_context import QueryContext
 from retrieval.structural.rows import ViewLine, rows_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from domain.structure import Finding, Structure
+from domain.search import Finding, Structure
 from retrieval.heuristics.answer_sentence import whole
 from retrieval.query_context import QueryContext
 from retrieval.structural.ends import part_of

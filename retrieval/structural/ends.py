@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.memories import PRESENCE_SOURCES, MemorySource
-from domain.structure import Asks, Finding, Structure, StructurePart
+from domain.search import Asks, Finding, Structure, StructurePart
 from retrieval.heuristics.answer_sentence import whole
 from retrieval.people_in_query import told
 from retrieval.query_context import QueryContext

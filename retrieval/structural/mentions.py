@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
-from domain.structure import Asks, Finding, Structure
+from domain.search import Asks, Finding, Structure
 from retrieval.closeness import coverage
 from retrieval.heuristics.answer_sentence import whole
 from retrieval.query_context import QueryContext

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from domain.memories import MemorySource
 from domain.people import TAG
-from domain.structure import Asks, Finding, Structure, StructurePart
+from domain.search import Asks, Finding, Structure, StructurePart
 from retrieval.people_in_query import ViewPerson
 from retrieval.query_context import QueryContext
 from retrieval.structural.rows import ViewLine, joined, length_ms, rows_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from domain.asking import Mode
-from domain.structure import NEEDS_DESCRIPTION, Asks, Finding, Structure
+from domain.search import NEEDS_DESCRIPTION, Asks, Finding, Structure
 from models.ports import TextEmbedder
 from retrieval.heuristics.unrecorded import unrecorded
 from retrieval.query_context import QueryContext

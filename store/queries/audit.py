@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from domain.audit import AuditEntry, Deed, acting_user
 from domain.texts import make_storable
-from store.tables.audit import AuditRow
+from store.tables.library import AuditRow
 from store.tables.schema import VideoRow
 
 MAX_NAME_LENGTH = 200

@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.people import Character
-from store.arrays import is_any_of
-from store.queries.as_of import valid_at
+from store.queries.conditions import is_any_of, valid_at
 from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from domain.errors import InputError, NotFound
 from domain.media import Clip, ClipState, Video
+from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from domain.view import MemoryView, Scope
 from store.queries.videos import WATCHING
 from store.tables.schema import ClipRow, VideoRow
 
@@ -235,3 +235,35 @@ def _select_clips(
 
 def _unique(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class ClipStates:
+    """The clips of a range, and of earlier uncovered ones, by state.
+
+    ``highest`` is the last clip of the video, -1 for none; ``first_pending`` its first clip in or
+    after the range that was not tried yet.
+    """
+
+    done: tuple[int, ...]
+    failed: tuple[int, ...]
+    first_pending: int | None
+    highest: int
+
+
+def clip_states(
+    session: Session, video_id: str, start: int, stop: int, also: Sequence[int]
+) -> ClipStates:
+    """Return the states of clips ``start <= clip < stop`` and of ``also``."""
+    of_video = ClipRow.video_id == video_id
+    wanted = or_(and_(ClipRow.clip >= start, ClipRow.clip < stop), ClipRow.clip.in_(also))
+    query = select(ClipRow.clip, ClipRow.state).where(of_video, wanted).order_by(ClipRow.clip)
+    states = session.execute(query).all()
+    pending = of_video & (ClipRow.state == ClipState.PENDING) & (ClipRow.clip >= start)
+    highest = session.scalar(select(func.max(ClipRow.clip)).where(of_video))
+    return ClipStates(
+        done=tuple(clip for clip, state in states if state == ClipState.DONE),
+        failed=tuple(clip for clip, state in states if state == ClipState.FAILED),
+        first_pending=session.scalar(select(func.min(ClipRow.clip)).where(pending)),
+        highest=-1 if highest is None else highest,
+    )

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.orm import Session
 
-from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.media import IdentityKind
-from store.arrays import is_any_of
+from domain.people import CorrectedCharacter, Correction, CorrectionKind
 from store.queries.characters import Name
+from store.queries.conditions import is_any_of
 from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,

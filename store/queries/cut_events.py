@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from store.queries.cutting import has_any_clip
+from store.queries.cut_clips import has_any_clip
 from store.tables.schema import EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 CUT_RATIONALE = "Part of what this rested on was deleted."

@@ -29,11 +29,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from domain.events import Edge, Relation, Segment
 from domain.media import ClipState
+from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
-from store.arrays import is_any_of
-from store.queries.as_of import valid_at
+from store.queries.conditions import is_any_of, valid_at
 from store.tables.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 EMPTY: Mapping[int, int] = MappingProxyType({})

@@ -8,10 +8,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.events import Edge, Segment
+from domain.memories import Edge, Segment
 from domain.time import TimeSpan
-from store.arrays import is_any_of
-from store.queries.as_of import valid_at
+from store.queries.conditions import is_any_of, valid_at
 from store.queries.events import as_edge, edge_at
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
 

@@ -25,11 +25,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.events import Edge, Relation
-from domain.view import Scope
+from domain.memories import Edge, Relation, Scope
 from store.driver import driver_of
-from store.queries.as_of import valid_at
-from store.queries.on_clips import KEYFRAME_COLUMNS, KeyframeOnClip
+from store.queries.clip_contents import KEYFRAME_COLUMNS, KeyframeOnClip
+from store.queries.conditions import valid_at
 from store.tables.schema import (
     ClipRow,
     EdgeRow,

@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Question
 from domain.errors import Ambiguous, NotFound
+from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.trajectory import EVENT, Event, Forked
-from domain.view import MemoryView, Scope
-from store.locks import HELD_LOCKS, KEY_HASH
+from store.advisory_locks import HELD_LOCKS, KEY_HASH
 from store.queries.videos import lock_videos_for_share
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 

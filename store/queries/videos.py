@@ -168,7 +168,7 @@ def delete_video(session: Session, video_id: str) -> list[str]:
     Its questions, events, model calls and checkpoints are deleted too, and messages only they used.
 
     Returns:
-        SHA-256 of the blobs that no video uses any more, for ``store.sweep.remove_unused_blobs``
+        SHA-256 of the blobs that no video uses any more, for ``store.database.remove_unused_blobs``
         to remove once this transaction is committed.
     """
     lock_video_for_delete(session, video_id)

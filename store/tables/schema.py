@@ -24,9 +24,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.audit import AuditRow
 from store.tables.base import Base, added_at, primary_key, reference, video_column
 from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
+from store.tables.library import AuditRow, TakenRow
 from store.tables.questions import (
     JudgementRow,
     MessageRow,
@@ -38,7 +38,6 @@ from store.tables.questions import (
     TrajectoryRow,
     TrajectoryVideoRow,
 )
-from store.tables.schedules import TakenRow
 from store.tables.search_indexes import SearchIndexRow
 from store.tables.streams import StreamClipRow, StreamGapRow, StreamRow
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from domain.asking import Question
+from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from domain.view import MemoryView, Scope
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.tables.schema import ClipRow, MemoryRow, VideoRow

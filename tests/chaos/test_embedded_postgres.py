@@ -20,12 +20,12 @@ from sqlalchemy import text
 from domain.errors import DatabaseError
 from store import embedded, postmaster, privileges
 from store.database import Store, open_store
+from store.driver import libpq_url, parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD
+from store.postmaster import socket_folder
 from store.privileges import NOBODY, ROOT_RUNNERS, UnprivilegedUser
-from store.sockets import socket_folder
-from store.urls import libpq_url, parse_url
 
 REPOSITORY = Path(__file__).parents[2]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs it as somebody else")
@@ -243,7 +243,7 @@ from pathlib import Path
 from sqlalchemy import text
 from store.database import open_store
 from store.home import Home
-from store.sockets import socket_folder
+from store.postmaster import socket_folder
 with open_store(Home(Path(sys.argv[1]))) as store, store.begin() as session:
     print(session.scalar(text("SELECT version_num FROM alembic_version")), flush=True)
 """

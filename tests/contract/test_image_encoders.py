@@ -14,8 +14,8 @@ from sqlalchemy import update
 from domain.asking import Mode
 from domain.errors import WeightsMissing
 from domain.media import ClipState
+from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from domain.view import MemoryView, Scope
 from memory.write_clip import remember
 from models.image_text import FILES, ImageTextEncoder, missing, preparation, prepared
 from models.ports import Image
@@ -23,7 +23,7 @@ from models.profile import Profile
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.queries.dump import dump_video
+from store.queries.records import dump_video
 from store.tables.schema import VideoRow
 from tests.support.memory import (
     SETTINGS,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from domain.asking import Mode, Question
 from domain.errors import InputError
-from domain.ranking import Ranking
+from domain.memories import MemoryView, Scope
+from domain.search import Ranking
 from domain.settings import Settings
-from domain.view import MemoryView, Scope
 from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers

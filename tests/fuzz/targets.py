@@ -370,7 +370,7 @@ class Quiet:
 
 def read_export(path: Path) -> None:
     """As ``homer import`` reads it before it touches the database."""
-    from store.export_reader import open_export
+    from store.export import open_export
 
     with open_export(path) as parcel:
         parcel.contents()
@@ -379,7 +379,7 @@ def read_export(path: Path) -> None:
 def read_backup(path: Path) -> None:
     """As ``homer restore`` reads it; its checksums are taken for right, or nothing gets further."""
     from store.archive import open_archive
-    from store.restore import check_archive
+    from store.backup import check_archive
 
     with open_archive(path) as archive:
         for table in archive.manifest.tables:

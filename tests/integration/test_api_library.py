@@ -13,10 +13,10 @@ from domain.asking import Citation
 from domain.time import TimeSpan
 from flows import video_locks
 from store.database import Store, open_store
+from store.driver import parse_url
 from store.home import Home
 from store.queries.audit import audit_entries
 from store.tables.schema import KeyframeRow
-from store.urls import parse_url
 from tests.support.api import WordDesk, client_of, problem
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import VIDEO

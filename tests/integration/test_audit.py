@@ -19,12 +19,11 @@ from flows.restore import import_exported_video
 from graphs.ask import ask
 from people.corrections import rename, undo
 from people.forget import forget, recall
-from store.backup import back_up
+from store.backup import back_up, restore_backup
 from store.database import Store, open_store
 from store.home import Home
 from store.migrations import HEAD, migrate_to
 from store.queries.audit import acting_name, audit_entries, record_deed
-from store.restore import restore_backup
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.cuttable import cut, watch_talk
 from tests.support.library import Quiet

@@ -23,16 +23,15 @@ from flows.restore import restore_library
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.archive import Manifest
-from store.backup import back_up
+from store.backup import back_up, check_archive, restore_backup
 from store.database import Store, open_store
+from store.driver import parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD, migrate, migrate_to
 from store.queries.backup import copied_tables, count_rows, set_library_id
 from store.queries.blobs import own_library_id
-from store.restore import check_archive, restore_backup
 from store.tables.schema import BlobRow
-from store.urls import parse_url
 from tests.support import full_video
 from tests.support.asking import WordToolbox
 from tests.support.library import (

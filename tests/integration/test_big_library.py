@@ -19,8 +19,7 @@ from people import similar
 from people.corrections import apart, rename, undo
 from people.face_voice_evidence import stretches
 from store.database import Store
-from store.queries.appearances import appearance_spans, seen_together
-from store.queries.identities import add_identities
+from store.queries.identities import add_identities, appearance_spans, seen_together
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.big_library import CLIP_MS, fill_library, span_of

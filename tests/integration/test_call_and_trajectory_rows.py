@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from domain.asking import Answer, Question
 from domain.errors import Ambiguous, NotFound
+from domain.memories import MemoryView, Scope
 from domain.trajectory import Failed, Forced, RoundOpened
-from domain.view import MemoryView, Scope
 from store.database import Store
 from store.queries.calls import (
     NewCall,

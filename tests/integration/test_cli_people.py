@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.asking import Mode, Question
-from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import Settings
 from graphs.ask import ask
 from memory.write_clip import remember, weave_due

@@ -16,9 +16,8 @@ import pytest
 from sqlalchemy import text
 
 from domain.errors import ModelError
-from domain.events import EventPatch
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import ClipMemories, EventPatch, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
 from flows.ingest import SilentListener

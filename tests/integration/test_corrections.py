@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
-from domain.corrections import Correction
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import ClipState, Percept
+from domain.people import Correction
 from memory.write_clip import remember
 from people.corrected import characters_at
 from people.corrections import apart, history, list_people, merge, rename, split, undo

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run
 
-from domain.corrections import Correction, CorrectionKind
 from domain.errors import InputError
 from domain.media import ClipState, Percept
+from domain.people import Correction, CorrectionKind
 from memory.write_clip import remember
 from people.corrected import characters_at
 from people.corrections import NOW, apart, history, list_people, merge, rename, split, undo

@@ -15,9 +15,8 @@ from sqlalchemy import text
 from agent.prompt_context import decision_context_of
 from domain.asking import Question
 from domain.errors import NotFound
-from domain.live import RunEvent
 from domain.skills import JudgedTrajectory
-from domain.trajectory import EvidenceRetrieved
+from domain.trajectory import EvidenceRetrieved, RunEvent
 from graphs.checkpoints import make_checkpoint_tables
 from graphs.runner import Runner
 from skills.learn import judge

@@ -10,8 +10,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.errors import ModelError
-from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
 from domain.media import ClipState
+from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
 from memory.event_graph_update import link_of, node_of, replay, weave_due
 from memory.graph_check import GraphFault
 from memory.write_clip import remember

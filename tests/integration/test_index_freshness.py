@@ -10,7 +10,7 @@ from sqlalchemy import text, update
 from domain.media import ClipState
 from people.corrections import rename
 from store.database import Store
-from store.export_reader import open_export
+from store.export import open_export
 from store.import_video import import_video
 from store.queries.clips import mark_clip
 from store.queries.forget import mark_rewritten

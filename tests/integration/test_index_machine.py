@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from sqlalchemy import insert, select
 
 from domain.media import ClipState
-from domain.view import MemoryView, Scope
+from domain.memories import MemoryView, Scope
 from retrieval import index_store
 from retrieval.index_cache import IndexCache
 from retrieval.video_index import VideoIndex

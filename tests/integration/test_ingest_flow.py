@@ -34,7 +34,7 @@ from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.clips import clips_of
-from store.queries.dump import dump_video
+from store.queries.records import dump_video
 from store.queries.videos import list_videos, video_state
 from tests.support.crew import (
     CLIPS,

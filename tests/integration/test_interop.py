@@ -13,8 +13,8 @@ import pytest
 
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
+from domain.memories import MemoryView
 from domain.settings import Settings
-from domain.view import MemoryView
 from graphs import studio
 from graphs.ask import answer_json, ask
 from graphs.homer import STEPS

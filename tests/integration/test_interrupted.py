@@ -12,10 +12,10 @@ from domain.media import Video
 from domain.streams import Stream
 from flows.stream.interrupted import end_interrupted_streams
 from flows.video_locks import exclusive_lock
+from store.advisory_locks import claim_video
 from store.database import Store
 from store.queries.streams import add_stream
 from store.queries.videos import add_video, set_video_state, video_state
-from store.video_claims import claim_video
 
 DOOR, FILE = "d" * 16, "f" * 16
 

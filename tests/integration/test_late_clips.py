@@ -8,8 +8,8 @@ import pytest
 
 from domain.asking import Mode
 from domain.media import ClipState
+from domain.memories import MemoryView
 from domain.settings import Settings
-from domain.view import MemoryView
 from memory.write_clip import remember
 from retrieval.retrievers import Retrievers
 from store.database import Store

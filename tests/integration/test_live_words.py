@@ -12,8 +12,7 @@ from rich.console import Console
 
 from cli import live
 from domain.asking import Question
-from domain.live import PartialReply
-from domain.trajectory import Event, ModelCalled
+from domain.trajectory import Event, ModelCalled, PartialReply
 from graphs.ask import AskResult, ask
 from graphs.runner import Runner
 from graphs.stream import stream

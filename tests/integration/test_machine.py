@@ -11,6 +11,7 @@ from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unread
 from domain.asking import Action, Mode, Question, SubtaskState
 from domain.errors import BudgetExceeded, ModelError, NotFound
 from domain.ledger import Edits, Rewrite, SubtaskDraft
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import (
     AnswerProposed,
@@ -27,7 +28,6 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from domain.view import MemoryView, Scope
 from graphs.ask import answer_json
 from store.database import Store
 from store.queries.trajectories import (

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import Connection, create_engine, inspect, text
 
 from store.database import open_store
+from store.driver import parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD, migrate, migrate_to
 from store.tables.schema import Base
-from store.urls import parse_url
 from tests.support.library import revisions
 from views.library import delete_video_rows, dump_lines, list_library
 

@@ -14,8 +14,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.errors import ModelError
-from domain.events import EventPatch
 from domain.media import ClipState
+from domain.memories import EventPatch
 from memory.event_graph_update import weave_due
 from memory.graph_check import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch

@@ -15,9 +15,9 @@ from domain.errors import DatabaseError
 from domain.media import ClipState, Percept
 from memory.write_clip import remember, weave_due
 from store.database import Store, open_store
+from store.driver import parse_url
 from store.home import Home
 from store.migrations import HEAD, migrate
-from store.urls import parse_url
 from tests.support.library import corners
 from tests.support.memory import (
     SETTINGS,

@@ -15,14 +15,14 @@ from sqlalchemy import text
 from domain.asking import Question
 from flows.workspace import Workspace
 from graphs.runner import Runner
+from store.advisory_locks import _KIND, _USER, PriorityLock
 from store.database import Store, open_store
 from store.home import Home
-from store.priority_lock import _KIND, _USER, PriorityLock
 from tests.support.asking import PARTY, WordToolbox, remember_party
 
 PERSON = """
 import sys, time
-from store.priority_lock import PriorityLock
+from store.advisory_locks import PriorityLock
 with PriorityLock(sys.argv[1]).person():
     print("waits", flush=True)
     time.sleep(60)

@@ -19,7 +19,7 @@ from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from store.database import Store
 from store.queries import characters, events
-from store.queries.clips import mark_clip
+from store.queries.clips import clip_states, mark_clip
 from store.queries.identities import add_identities, add_statements, identity_support
 from store.queries.memories import (
     add_memories,
@@ -30,7 +30,6 @@ from store.queries.memories import (
     strengthen,
     supersede,
 )
-from store.queries.progress import clip_states
 from tests.support.memory import VIDEO, direction, known_video, span, undone
 
 CLIPS = 6

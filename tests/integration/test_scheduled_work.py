@@ -27,9 +27,9 @@ from flows.schedules.fetching import FetchArchive, FetchedNames, fetch_all, vide
 from flows.schedules.kinds import BackupOptions, EvaluateOptions, FetchOptions, LearnOptions
 from flows.workspace import Workspace
 from skills.learn import judge
+from store.backup import check_archive
 from store.database import Store
 from store.queries.videos import video_titles
-from store.restore import check_archive
 from store.tables.schema import EdgeRow, SegmentRow, TakenRow, VideoRow
 from tests.support.asking import WordToolbox, remember_party
 from tests.support.evaluating import houses

@@ -19,9 +19,8 @@ import pytest
 from domain.errors import InputError, NotFound, SetupError
 from flows.reporting import report_to_prefect
 from flows.schedules.api import open_schedules
-from flows.schedules.declared import declared_schedules
 from flows.schedules.deployments import ScheduleDeployments, ScheduleEntry
-from flows.schedules.kinds import parse_schedule
+from flows.schedules.kinds import declared_schedules, parse_schedule
 from services.library_tag import library_tag_name, work_pool_name
 from services.prefect import PrefectServer
 from store.embedded import EmbeddedPostgres
@@ -152,7 +151,7 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
     from prefect.client.orchestration import get_client
     from prefect.states import Pending, Running
 
-    from flows.learn import learn
+    from flows.evaluate import learn
     from services.stale_runs import BEGINS_WITHIN, WHERE, mark_dead_runs
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -249,7 +248,7 @@ def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
-    from flows.learn import learn
+    from flows.evaluate import learn
     from services.stale_runs import mark_killed_runs
 
     with report_to_prefect(place, api), get_client(sync_client=True) as client:

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, select
 
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
+from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from domain.time import TimeSpan
-from domain.view import MemoryView, Scope
 from models.ports import Image, Vector
 from retrieval.adapters import as_llama_index
 from retrieval.citations import cite

@@ -8,16 +8,16 @@ from sqlalchemy import update
 
 from domain.asking import Mode
 from domain.errors import NotFound
+from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from domain.view import MemoryView, Scope
 from people.corrected import people_in
 from retrieval.event_search import EventsInView
 from retrieval.index_cache import IndexCache
 from retrieval.retrievers import Retrievers
 from retrieval.view_index import panorama
 from store.database import Store
+from store.queries.clip_contents import frame_vectors, objects_on, on_clips, stored_box
 from store.queries.forget import mark_rewritten
-from store.queries.on_clips import frame_vectors, objects_on, on_clips, stored_box
 from store.queries.search import (
     cells_between,
     cited_frames,

@@ -26,12 +26,11 @@ from sqlalchemy.exc import ProgrammingError
 from domain.errors import DatabaseError
 from store import migrations
 from store.database import READ_CONNECTIONS, Store, open_store
-from store.driver import driver_of
+from store.driver import driver_of, libpq_url, parse_url
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import COMMAND, HEAD, migrate, script_folder
 from store.tables.schema import Base, VideoRow
-from store.urls import libpq_url, parse_url
 
 REPOSITORY = Path(__file__).parents[2]
 SECRET = "hunter2"

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select, text, update
 from sqlalchemy.orm import Session
 
 from domain.media import ClipState
-from domain.view import Scope
+from domain.memories import Scope
 from retrieval import index_store
 from retrieval.index_cache import IndexCache
 from retrieval.index_format import as_bytes, key_of

@@ -14,8 +14,7 @@ from agent.reasoners.port import DecisionContext
 from domain.asking import Question
 from domain.errors import ModelError, NotFound
 from domain.ledger import SubtaskDraft
-from domain.live import RunEvent
-from domain.trajectory import Ended, RoundOpened
+from domain.trajectory import Ended, RoundOpened, RunEvent
 from graphs.ask import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream

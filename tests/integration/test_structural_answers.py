@@ -8,7 +8,7 @@ import pytest
 
 from cli.answers import show_answer
 from domain.asking import Answer, Question
-from domain.structure import Asks
+from domain.search import Asks
 from domain.trajectory import Bound, EvidenceRetrieved, ForkEdit, Planned
 from graphs.ask import AskResult, answer_json, ask, fork
 from graphs.replay import replay

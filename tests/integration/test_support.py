@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from agent.reasoners.port import Assessment, Conclusion, DecisionContext
-from domain.asking import Action, Standing, SubtaskState, Support
-from domain.confidence import Calibration, Curve
+from domain.asking import Action, Calibration, Curve, Standing, SubtaskState, Support
 from domain.ledger import SubtaskDraft
 from domain.trajectory import Assessed, Resolution, RoundClosed, SupportScored
 from store.database import Store

@@ -19,9 +19,9 @@ from domain.settings import Pool, WorkSettings
 from flows.ingest_video import open_video
 from flows.video_locks import is_watched, watched_videos
 from flows.workspace import Workspace
+from store.advisory_locks import claim_video
 from store.database import open_store
 from store.home import Home
-from store.video_claims import claim_video
 from tests.support.crew import (
     CLIPS,
     delivering,
@@ -102,7 +102,7 @@ def test_one_machine_at_a_time_watches_a_video(
     desk: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another has another data directory, whose locks nobody here sees, and the same database."""
-    monkeypatch.setattr("store.video_claims.GRACE_S", 0.0)
+    monkeypatch.setattr("store.advisory_locks.GRACE_S", 0.0)
     elsewhere = Home(tmp_path / "elsewhere").make()
     with open_store(elsewhere, desk.store.url) as other, open_video(desk, video) as work:
         there = replace(desk, home=elsewhere, store=other)

@@ -19,10 +19,9 @@ from domain.trajectory import ForkEdit
 from flows.restore import restore_library
 from graphs.runner import Runner
 from store.archive import IMAGES_MEMBER
-from store.backup import back_up
+from store.backup import back_up, check_archive
 from store.database import Store, open_store
 from store.home import Home
-from store.restore import check_archive
 from tests.support.asking import WordToolbox
 from tests.support.hostile import (
     Members,

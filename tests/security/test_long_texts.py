@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import HomerError
-from domain.sentences import LONGEST_SENTENCE, split_sentences, split_utterance
+from domain.wording import LONGEST_SENTENCE, split_sentences, split_utterance
 from memory.captions import read_captions
 from memory.writers.causes import stated
 from tests.support.effort import cpu, is_linear

@@ -38,7 +38,7 @@ MADE_WHEN_USED = {
     "people/clip_people.py": "names of people, which are short, each taken literally",
     "skills/review.py": "words that are short, taken literally",
     "store/embedded.py": "one of three patterns that stand beside it",
-    "store/atomic_files.py": "the name of a file, taken literally",
+    "store/files.py": "the name of a file, taken literally",
 }
 """Files with patterns that are put together while they run, and of what."""
 

@@ -18,11 +18,10 @@ from evals.export import write
 from flows.uploads import store_upload
 from graphs.batch import BatchResult, write_batch
 from skills.files import write_skills
-from store.atomic_files import atomic_file
 from store.blobs import BlobStore
 from store.database import open_store
+from store.files import atomic_file, find_exposed, restrict_exposed
 from store.home import Home
-from store.private_files import find_exposed, restrict_exposed
 from tests.support.asking import PARTY, remember_party
 from tests.support.skills import a_skill
 

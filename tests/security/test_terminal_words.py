@@ -109,7 +109,7 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
     from rich.console import Console
 
     from cli import live
-    from domain.live import PartialReply
+    from domain.trajectory import PartialReply
 
     monkeypatch.setattr(live, "event_lines", lambda _: [f"  {EVIL}"])
     out = StringIO()

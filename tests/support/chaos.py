@@ -41,12 +41,11 @@ from retrieval.terms import content_words
 from skills.learn import learn
 from skills.library import list_skills
 from skills.writer import LocalSkillWriter
-from store.backup import back_up
+from store.backup import back_up, check_archive, require_empty_library, restore_backup
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
-from store.restore import check_archive, require_empty_library, restore_backup
 from tests.support import cuttable, full_video, machine
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.forks import forked

@@ -14,7 +14,7 @@ from flows.ingest_video import VideoIngestion
 from flows.workspace import Workspace
 from perception.worker import Delivery
 from store.database import Store
-from store.queries.dump import dump_video
+from store.queries.records import dump_video
 from tests.support.media import make_video
 
 CLIPS = 8

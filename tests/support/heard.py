@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from domain.live import PartialReply, RunEvent, RunListener
-from domain.trajectory import Event
+from domain.trajectory import Event, PartialReply, RunEvent, RunListener
 
 
 def into(events: list[Event], said: list[PartialReply] | None = None) -> RunListener:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from domain.asking import Answer, Mode, Question, Subtask, SubtaskState
+from domain.memories import MemoryView, Scope
 from domain.skills import JudgedTrajectory, RoutedSkill, Skill
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, QuestionAsked, SkillsRouted
-from domain.view import MemoryView, Scope
 from skills.learn import judge
 from store.database import Store
 from store.queries.trajectories import add_trajectory, append_events, end_trajectory

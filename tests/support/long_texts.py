@@ -11,18 +11,17 @@ import numpy as np
 
 from agent.harness import constrain, correct, inform, verify
 from agent.reasoners import question_parts, replies
-from agent.reasoners.line_protocol import read_lines
-from domain.events import EventPatch, SegmentDraft
+from agent.reasoners.replies import read_lines
 from domain.media import IdentityKind
-from domain.memories import MemorySource
+from domain.memories import EventPatch, MemorySource, SegmentDraft
 from domain.people import Character, Identity, escape_tags, tags_in_words
 from domain.schedules import parse_when
-from domain.sentences import ends_sentence, split_sentences, split_utterance
 from domain.settings import MemorySettings, WatchSettings
 from domain.texts import make_storable
 from domain.time import parse_clock
+from domain.wording import ends_sentence, split_sentences, split_utterance
 from evals.datasets import lvbench, streamingbench
-from evals.words import words_of
+from evals.perception_metrics import words_of
 from flows.uploads import safe_name
 from graphs.edits import read_plan
 from memory.captions import caption_clips, read_captions, spoken

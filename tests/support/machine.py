@@ -13,14 +13,13 @@ from agent.recorder import Recorder
 from agent.run_context import RunContext
 from domain.asking import Action, Citation, Evidence, Mode, Question
 from domain.errors import ReplayMiss
-from domain.events import Edge, Relation, Segment
 from domain.ledger import Edits, SubtaskDraft
 from domain.media import Clip, ClipState, Video
-from domain.ranking import Aim
+from domain.memories import Edge, MemoryView, Relation, Segment
+from domain.search import Aim
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import Event, Resolution
-from domain.view import MemoryView
 from graphs.ask import AskResult
 from graphs.replay import replay
 from graphs.runner import Runner

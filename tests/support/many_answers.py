@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Citation, Question
 from domain.base import Frozen
+from domain.memories import MemoryView, Scope
 from domain.skills import RoutedSkill, Signal, Skill
 from domain.time import TimeSpan
 from domain.trajectory import Ended, QuestionAsked, SkillsRouted
-from domain.view import MemoryView, Scope
 from store.bulk_insert import allocate_ids, copy_rows
 from store.database import Store
 from store.queries import skills as stored

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
 
 LABELS = st.sampled_from(
     ["L1", "L2", "l3", "", "A", "one two three four five six seven eight nine"]

@@ -11,9 +11,9 @@ from agent.recorder import Recorder
 from agent.run_context import RunContext
 from agent.state import State, plain
 from domain.asking import Question
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EVENT, Ended, Event
-from domain.view import MemoryView, Scope
 from graphs.ask import AskResult
 from graphs.homer import build, recursion_limit
 from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from domain.asking import Answer, Question, Subtask
-from domain.view import MemoryView, Scope
+from domain.memories import MemoryView, Scope
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO
 

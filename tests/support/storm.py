@@ -41,12 +41,11 @@ from retrieval.terms import content_words
 from skills.learn import judge, learn
 from skills.writer import LocalSkillWriter
 from store.backup import back_up
-from store.database import Store, open_store
+from store.database import Store, open_store, remove_orphaned_blobs
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.blobs import blobs_in_use
 from store.queries.trajectories import list_trajectories
-from store.sweep import remove_orphaned_blobs
 from tests.support.chaos import ChaosToolbox, kill_postgres
 from tests.support.forks import forked
 from tests.support.library import Quiet

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from domain.view import MemoryView, Scope
+from domain.memories import MemoryView, Scope
 from people.matching import unit
 from retrieval.event_search import EventsInView, build_events, segments_in
 from retrieval.ranking import PreparedQuestion, QuestionVectors, relevance

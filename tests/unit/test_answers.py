@@ -15,9 +15,9 @@ from agent.run_context import RunContext
 from agent.state import LoopOutcome, State, plain
 from domain.asking import Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.ledger import confidence
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
-from domain.view import MemoryView, Scope
 from graphs.ask import AskResult, answer_json
 from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
 from nodes.synthesize import fallback

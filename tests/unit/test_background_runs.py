@@ -10,8 +10,7 @@ import pytest
 
 from domain.asking import Answer, Question
 from domain.errors import HomerError, InputError, ModelError
-from domain.live import PartialReply, RunListener
-from domain.trajectory import ForkEdit, Interrupted
+from domain.trajectory import ForkEdit, Interrupted, PartialReply, RunListener
 from graphs.ask import AskResult, StoppedEarly
 from graphs.background import BackgroundRuns
 from graphs.runner import Runner

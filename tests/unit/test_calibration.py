@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.confidence import Calibration, Curve
+from domain.asking import Calibration, Curve
 from domain.errors import InputError, SetupError
 from evals.calibration import curve, fit, is_fitted_on, reliability, save
 from evals.tables import AnsweredQuestion

@@ -8,7 +8,7 @@ import pytest
 
 from cli.answers import show_answer
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
-from domain.structure import Asks, Finding
+from domain.search import Asks, Finding
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,

@@ -8,8 +8,8 @@ import pytest
 
 from cli.doctor import _show
 from cli.portrait import SHOWN_LINES, show_portrait
-from domain.events import Edge, Relation, Segment
 from domain.media import Box, SeenObject, Video
+from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
 from services.health import Check
 from views.library import ClipCost, ShownClip, ShownLine, ShownName, ShownPerson, VideoDetails

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from domain.confidence import ConfidenceLevel, Curve, level_of_confidence
+from domain.asking import ConfidenceLevel, Curve, level_of_confidence
 
 CURVE = Curve(raw=(0.2, 0.4, 0.8), right=(0.3, 0.5, 0.9))
 

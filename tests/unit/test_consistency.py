@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.events import Edge, Relation, Segment
+from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
 from memory.graph_check import CheckedGraph, GraphFault, findings, opposed
 

@@ -16,9 +16,9 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 
-from store.arrays import is_any_of
 from store.bulk_insert import pack_halfvec, unpack_halfvecs
-from store.failures import explain_failure, is_database_failure
+from store.driver import explain_failure, is_database_failure
+from store.queries.conditions import is_any_of
 from store.tables.schema import MemoryRow
 
 WHERE = "database homer on db.example:5433"

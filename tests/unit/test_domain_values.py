@@ -15,7 +15,6 @@ from pydantic import BaseModel, ValidationError
 import domain
 from domain.asking import Action, Answer, Citation, Evidence, Question, Subtask
 from domain.base import Frozen
-from domain.events import EdgeDraft, EdgeType, EventPatch, Relation, Segment, SegmentDraft
 from domain.media import (
     Box,
     Clip,
@@ -28,12 +27,24 @@ from domain.media import (
     Utterance,
     Video,
 )
-from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
+from domain.memories import (
+    EdgeDraft,
+    EdgeType,
+    EventPatch,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    MemorySource,
+    MemoryView,
+    Relation,
+    Scope,
+    Segment,
+    SegmentDraft,
+)
 from domain.people import Character, Identity, IdentityStatement
-from domain.ranking import OptionSupport
+from domain.search import OptionSupport
 from domain.settings import AskSettings, MemorySettings, Settings, WatchSettings
 from domain.time import TimeSpan
-from domain.view import MemoryView, Scope
 
 MS = st.integers(0, 10**12)
 TEXT = st.text(min_size=1, max_size=8)

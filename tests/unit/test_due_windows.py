@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from memory.patch_window import Due, _end, due_window
 from store.queries import events as stored
+from store.queries.clips import ClipStates
 from store.queries.events import PatchAt
-from store.queries.progress import ClipStates
 
 EVERY = 3
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.grid import cells, cells_found, is_found, temporal_iou
+from evals.scores import cells, cells_found, is_found, temporal_iou
 
 SPANS = st.tuples(st.floats(0, 7e5), st.floats(0, 300)).map(lambda s: (s[0], s[0] + s[1]))
 

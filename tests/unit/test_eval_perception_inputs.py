@@ -9,10 +9,10 @@ import pytest
 from domain.errors import InputError
 from domain.settings import WatchSettings
 from evals.annotations import read_rttm, read_transcript, read_uem
-from evals.diarization import SpeakerSpan
 from evals.joining import FPS, Scene, join, person_at, starts
 from evals.perception import PerceptionReport, evaluate_perception
 from evals.perception_faces import FaceSeen, judge_joined, judge_marked, marked_faces, match_faces
+from evals.perception_metrics import SpeakerSpan
 from evals.perception_shots import find_cuts
 from evals.perception_voices import marked_recordings
 from evals.scenes import PEOPLE

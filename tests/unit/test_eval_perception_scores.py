@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.cuts import Cuts, compare_cuts
-from evals.diarization import SpeakerErrors, SpeakerSpan, speaker_errors
-from evals.pairs import Pairs, count_pairs
-from evals.words import word_errors, words_of
+from evals.perception_metrics import (
+    Cuts,
+    Pairs,
+    SpeakerErrors,
+    SpeakerSpan,
+    compare_cuts,
+    count_pairs,
+    speaker_errors,
+    word_errors,
+    words_of,
+)
 
 LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=14)
 

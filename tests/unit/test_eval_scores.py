@@ -6,9 +6,8 @@ import pytest
 
 from evals.bars import Bar, all_met
 from evals.egolife import BaselineComparison, EgoReport, Imported
-from evals.grid import cells
 from evals.sampling import interval, mean, median
-from evals.scores import PercentInterval, Summary, by_type, judge, summary
+from evals.scores import PercentInterval, Summary, by_type, cells, judge, summary
 
 
 def test_an_answer_is_judged_by_option_place_and_overlap() -> None:

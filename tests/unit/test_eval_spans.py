@@ -10,10 +10,17 @@ from domain.asking import Answer, Citation, Evidence
 from domain.evaluation import Verdict
 from domain.time import TimeSpan
 from evals.dataset import EvalQuestion
-from evals.judges.citations import judge_citations
-from evals.judges.moments import judge_moments
+from evals.judges.moments import (
+    binned_iou,
+    bins,
+    covered_ms,
+    iou,
+    judge_citations,
+    judge_moments,
+    merge_spans,
+    touches,
+)
 from evals.judges.options import judge_options
-from evals.judges.spans import binned_iou, bins, covered_ms, iou, merge_spans, touches
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 SPANS = st.lists(

@@ -18,7 +18,7 @@ from evals.baseline import EMBED_BATCH, RETRIEVED, Baseline, _embedded
 from evals.local import judge, split_by_presence
 from evals.media_questions import MediaQuestion
 from graphs.batch import BatchResult
-from store.queries.texts import ClipText
+from store.queries.memories import ClipText
 
 AXES = ("gate", "piano", "rain")
 

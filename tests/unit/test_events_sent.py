@@ -20,9 +20,8 @@ from api.problems import Crowded
 from api.sse import STILL_HERE, EventStream, event, wants_events, words_of
 from domain.asking import Question
 from domain.errors import ModelError
-from domain.live import PartialReply
-from domain.trajectory import Interrupted, QuestionAsked
-from domain.view import MemoryView, Scope
+from domain.memories import MemoryView, Scope
+from domain.trajectory import Interrupted, PartialReply, QuestionAsked
 from tests.support.api import events_in
 
 

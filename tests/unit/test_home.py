@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import DatabaseError
+from store.driver import describe_url, libpq_url, parse_url
 from store.home import Home
-from store.sockets import LONGEST, socket_folder
-from store.urls import describe_url, libpq_url, parse_url
+from store.postmaster import LONGEST, socket_folder
 
 
 def test_the_environment_names_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from cli.live import tell, teller
 from domain.asking import Subtask
-from domain.live import PartialReply
-from domain.trajectory import Interrupted, Planned
+from domain.trajectory import Interrupted, PartialReply, Planned
 from views.answer_lines import reply_tail
 
 WORDS = "Ann opens the wooden gate"

@@ -11,10 +11,10 @@ from agent.reasoners.local import NOTE, LocalReasoner
 from agent.reasoners.port import CompletedSearch, DecisionContext
 from agent.state import Focus
 from domain.asking import Evidence, Ledger, Mode, Question, Subtask
-from domain.ranking import Extract, Weighed
+from domain.memories import MemoryView, Scope
+from domain.search import Extract, Weighed
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved, Neighbour
-from domain.view import MemoryView, Scope
 from tests.support.machine import VIDEO, evidence
 
 VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from domain.events import EventPatch, Relation
 from domain.media import IdentityKind, Percept
-from domain.memories import ClipMemories, Memory, MemoryKind, MemorySource
+from domain.memories import ClipMemories, EventPatch, Memory, MemoryKind, MemorySource, Relation
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from domain.media import Box, IdentityKind, Percept, SeenObject
 from domain.memories import MemorySource
-from domain.object_words import count_objects, describe_by_time, describe_counts, pluralise
 from domain.people import Identity
 from domain.settings import MemorySettings, Settings
+from domain.wording import count_objects, describe_by_time, describe_counts, pluralise
 from memory.writers import make_writers
 from memory.writers.labels import Salience, summary
 from memory.writers.local_clip import LocalClipWriter

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from evals.egolife_questions import DAYS, DayTime, EgoQuestion, TargetSpan, read_ego_questions
-from evals.grid import CELL_S, cells, cells_found, is_found, temporal_iou
+from evals.scores import CELL_S, cells, cells_found, is_found, temporal_iou
 from memory.captions import DAY_S
 
 GOOD: dict[str, Any] = {

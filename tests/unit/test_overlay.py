@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.media import IdentityKind
-from domain.people import Character
+from domain.people import Character, CorrectedCharacter, Correction, CorrectionKind
 from people.clip_people import ClipPeople
 from people.overlay import LearnedPeople, Truth, are_apart, corrected, truth_of
 from retrieval.people_in_query import cast, retold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from memory.event_graph import Node, OpenGraph, applied, weave
 from memory.patches import Complaint, Ground, check, count_sentences, drop, endpoints, uncovered

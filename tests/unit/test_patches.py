@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.patches import Ground, check, count_sentences, drop, uncovered

@@ -12,15 +12,12 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.errors import InputError
 from evals import perception
-from evals.cuts import Cuts
-from evals.diarization import SpeakerErrors
-from evals.pairs import Pairs
 from evals.perception import PACKAGED, PerceptionReport, in_clips_of, total
 from evals.perception_faces import FaceReport
 from evals.perception_joins import JoinReport
+from evals.perception_metrics import Cuts, Pairs, SpeakerErrors, WordErrors
 from evals.perception_shots import ShotReport
 from evals.perception_voices import VoiceReport, WordReport
-from evals.words import WordErrors
 from models.profile import load_profile
 from store.home import Home
 

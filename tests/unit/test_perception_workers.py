@@ -22,7 +22,7 @@ from domain.errors import SetupError
 from domain.media import Clip, Percept
 from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
-from flows.dask_runner import dask_runner
+from flows.cluster_runners import dask_runner
 from flows.ingest import ClusterSteps, task_runner
 from flows.ingest_steps import worth_retrying
 from flows.perception_workers import WorkerKilled, WorkerPool, threads_per_worker

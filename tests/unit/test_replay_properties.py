@@ -19,6 +19,7 @@ from agent.state import State, plain
 from domain.asking import Action, Mode, Question
 from domain.errors import BudgetExceeded
 from domain.ledger import Edits, Rewrite, SubtaskDraft
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import (
     EVENT,
@@ -30,7 +31,6 @@ from domain.trajectory import (
     Setup,
     TimeUp,
 )
-from domain.view import MemoryView, Scope
 from graphs.homer import build, recursion_limit
 from graphs.replay import first_divergence, run_from_record
 from nodes.stop import stop

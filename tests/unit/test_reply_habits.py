@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.reasoners.line_protocol import read_lines
-from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
+from agent.reasoners.replies import (
+    ActReply,
+    AssessReply,
+    ConcludeReply,
+    PlanReply,
+    ReplanReply,
+    read_lines,
+)
 from domain.asking import Action, Mode
 from domain.errors import ModelError
 from models.chat import read_value

@@ -18,9 +18,9 @@ from agent.reasoners.reply_schemas import (
 from agent.state import Focus
 from domain.asking import Action, Ledger, Mode, Question
 from domain.ledger import SubtaskDraft, begin_attempt, bind_evidence, new_ledger
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
-from domain.view import MemoryView, Scope
 from tests.support.machine import VIDEO, evidence, search
 
 FOCUS = Focus(id=1, video=VIDEO, label="arrival")

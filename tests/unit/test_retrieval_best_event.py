@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from domain.view import MemoryView
+from domain.memories import MemoryView
 from people.matching import unit
 from retrieval import event_mode as searching
 from retrieval import ranking

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.view import MemoryView, Scope
+from domain.memories import MemoryView, Scope
 from models import large_pages
 from models.packed_rows import LAST, ZERO, PackedRows, paired
 from retrieval import coarse, ranking

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ranking import OptionSupport
+from domain.search import OptionSupport
 from retrieval.heuristics.captioned_options import SHORT, doings, is_described, someone
 from retrieval.options import supports
 from retrieval.ranking import PreparedQuestion, relevance

@@ -22,7 +22,7 @@ from retrieval.relevance import Relevance, standard
 from retrieval.terms import terms
 from retrieval.time_grid import grid_of
 from retrieval.view_index import ViewIndex
-from store.queries.on_clips import KeyframeOnClip
+from store.queries.clip_contents import KeyframeOnClip
 from tests.support.remembered import CLIP_MS
 from tests.support.story import Story, index_of, view_at, view_of
 

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from domain.errors import HomerError, InputError, NotFound, SetupError
 from domain.schedules import When
 from flows.schedules.changing import changed_schedule
-from flows.schedules.declared import declared_schedules, schedule_digest
-from flows.schedules.kinds import KINDS, kind_named, parse_options, parse_schedule
+from flows.schedules.kinds import (
+    KINDS,
+    declared_schedules,
+    kind_named,
+    parse_options,
+    parse_schedule,
+    schedule_digest,
+)
 from services.library_tag import work_pool_name
 
 Before = dict[str, Any]

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from domain.asking import Evidence, Mode
 from domain.errors import InputError
-from domain.events import Segment
+from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from domain.view import MemoryView, Scope
 from retrieval.adapters import ABOUT, _segment, as_langchain_tools, as_text
 from retrieval.result import Retrieval, UnknownLabel
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.sentences import LINE_WORDS, split_sentences, split_utterance
+from domain.wording import LINE_WORDS, split_sentences, split_utterance
 from tests.support.memory import said, span
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from agent.reasoners.structure_questions import LONGEST, structure_of
-from domain.structure import Asks, Structure
+from domain.search import Asks, Structure
 from domain.texts import first_number, has_number
 
 

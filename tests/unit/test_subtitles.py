@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
 from domain.memories import MemorySource
-from domain.sentences import LINE_WORDS
 from domain.time import TimeSpan
+from domain.wording import LINE_WORDS
 from memory.subtitles import (
     Accompaniment,
     accompaniment,

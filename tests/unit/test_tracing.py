@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.round_spans import Rounds
+from agent.run_context import Rounds
 from domain.media import Video
 from telemetry import tracing
 from telemetry.ingest_spans import ClipSpans, stage

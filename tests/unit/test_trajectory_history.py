@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from domain.asking import Action, Mode, Support
-from domain.ranking import Ranking
+from domain.search import Ranking
 from domain.trajectory import (
     EVENT,
     Acted,

@@ -14,6 +14,7 @@ from agent.replay_source import ReplaySource, resume_source, split_recorded_call
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState
 from domain.errors import InputError, ReplayMiss
+from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import (
     EVENT,
@@ -32,7 +33,6 @@ from domain.trajectory import (
     RoundOpened,
     canonical_event,
 )
-from domain.view import MemoryView, Scope
 from graphs.forks import Parent, editable, forked
 from graphs.replay import first_divergence
 from models.chat import CallRecord

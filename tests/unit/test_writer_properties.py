@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from domain.events import EventPatch
 from domain.media import IdentityKind, Percept
-from domain.memories import MemoryKind, MemorySource
+from domain.memories import EventPatch, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check, drop, uncovered

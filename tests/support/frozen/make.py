@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 
 from domain.asking import Question
 from domain.choices import Protocol
-from domain.live import RunEvent
-from domain.trajectory import EvidenceRetrieved, ForkEdit, ModelCalled
+from domain.trajectory import EvidenceRetrieved, ForkEdit, ModelCalled, RunEvent
 from graphs.ask import AskResult, StoppedEarly, ask
 from graphs.runner import Runner
 from memory.captions import read_captions

@@ -26,3 +26,15 @@ class AuditRow(Base):
     who: Mapped[str]
     deed: Mapped[str]
     subject: Mapped[str]
+
+
+class TakenRow(Base):
+    """A processed file or address; ``key`` is a digest, so that no name is stored.
+
+    ``told`` says why it could not be watched; None: it was.
+    """
+
+    __tablename__ = "taken"
+    key: Mapped[str] = mapped_column(primary_key=True)
+    told: Mapped[str | None]
+    taken_at: Mapped[datetime] = added_at()

@@ -1,19 +1,151 @@
-"""Diarisation error rate: how much of who speaks when is wrong; pure.
+"""Pairwise precision, recall and F1 of identities; pure.
 
-The plain definition (NIST RT): within the scored time, and outside of a collar around each border
-of a reference turn, every instant is weighed by how many speak. Missed speech, speech where there
-is none, and speech given to the wrong speaker are errors; their sum is divided by all speech of the
-reference. Overlapping speech counts. The names of the hypothesis are mapped one to one to those of
-the reference so that most time agrees.
+Every pair of sightings counts: are both of one person, and were they joined? This measures both
+splitting one person and merging several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of one person that were joined, joined pairs, and pairs of one person."""
+
+    right: int
+    joined: int
+    same: int
+
+    @property
+    def precision(self) -> float:
+        """Return the share of the joined pairs that are of one person; 1 of nothing."""
+        return self.right / self.joined if self.joined else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Return the share of the pairs of one person that were joined; 1 of nothing."""
+        return self.right / self.same if self.same else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Return the harmonic mean of both."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+def count_pairs(sightings: Iterable[tuple[Hashable, Hashable]]) -> Pairs:
+    """Count the pairs of sightings, each given as (true person, assigned identity)."""
+    all_sightings = list(sightings)
+    return Pairs(
+        right=_pairs(Counter(all_sightings)),
+        joined=_pairs(Counter(assigned for _, assigned in all_sightings)),
+        same=_pairs(Counter(true for true, _ in all_sightings)),
+    )
+
+
+def _pairs(sizes: Counter[Hashable] | Counter[tuple[Hashable, Hashable]]) -> int:
+    return sum(size * (size - 1) // 2 for size in sizes.values())
+
+
+TOLERANCE_MS = 250
+"""Tolerance of a cut's position: a little more than one sample at five per second."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How many cuts there are, how many were detected, and how many of those are right."""
+
+    true: int = 0
+    told: int = 0
+    right: int = 0
+
+    def __add__(self, other: Cuts) -> Cuts:
+        return Cuts(self.true + other.true, self.told + other.told, self.right + other.right)
+
+    @property
+    def precision(self) -> float:
+        """Return the share of detected cuts that are right; 1 if none was detected."""
+        return self.right / self.told if self.told else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Return the share of the cuts that were detected; 1 if there are none."""
+        return self.right / self.true if self.true else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Return the harmonic mean of both."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+def compare_cuts(true: Sequence[int], detected: Sequence[int], tolerance_ms: int) -> Cuts:
+    """Pair each cut with one detected at most ``tolerance_ms`` away, as many as possible.
+
+    Both in milliseconds, in any order. On a line, pairing the earliest that fit gives the most
+    pairs.
+    """
+    unpaired, right = sorted(detected), 0
+    for cut in sorted(true):
+        while unpaired and unpaired[0] < cut - tolerance_ms:
+            unpaired.pop(0)
+        if unpaired and unpaired[0] <= cut + tolerance_ms:
+            unpaired.pop(0)
+            right += 1
+    return Cuts(len(true), len(detected), right)
+
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
+
+
+@dataclass(frozen=True)
+class WordErrors:
+    """The number of words said, and the edits between them and the transcript."""
+
+    words: int = 0
+    edits: int = 0
+
+    def __add__(self, other: WordErrors) -> WordErrors:
+        return WordErrors(self.words + other.words, self.edits + other.edits)
+
+    @property
+    def rate(self) -> float:
+        """Return the word error rate in percent; it may exceed 100."""
+        return 100.0 * self.edits / self.words if self.words else (100.0 if self.edits else 0.0)
+
+
+def words_of(text: str) -> list[str]:
+    """Split a text into normalised words."""
+    plain = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
+    return _WORD.findall(plain)
+
+
+def word_errors(said: str, written: str) -> WordErrors:
+    """Count the errors of ``written``."""
+    true = words_of(said)
+    return WordErrors(len(true), _edits(true, words_of(written)))
+
+
+def _edits(true: Sequence[str], written: Sequence[str]) -> int:
+    """Return the Levenshtein distance between two lists of words."""
+    row = list(range(len(written) + 1))
+    for at, word in enumerate(true, 1):
+        last, row[0] = row[0], at
+        for column, other_word in enumerate(written, 1):
+            replaced = last + (word != other_word)
+            last = row[column]
+            row[column] = min(replaced, row[column] + 1, row[column - 1] + 1)
+    return row[-1]
+
 
 COLLAR_MS = 250
 """Unscored time on either side of a border: annotators do not agree more closely."""

@@ -14,7 +14,7 @@ from sqlalchemy import ARRAY, JSON, Connection, Integer, Select, bindparam, func
 from sqlalchemy.orm import Session
 
 from domain.media import Box, SeenObject
-from domain.view import Scope
+from domain.memories import Scope
 from store.tables.schema import IdentityRow, KeyframeRow, ObjectRow, ScreenTextRow, SightingRow
 
 
