@@ -94,9 +94,9 @@ eval-perception: models ## faces, voices, words and cuts, beside what people mar
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
 	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
-	    --python-version 3.11 --all-extras -o requirements-dev.lock
+	    --universal --python-version 3.11 --all-extras -o requirements-dev.lock
 	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
-	    --python-version 3.11 --extra build -c requirements-dev.lock -o requirements.lock
+	    --universal --python-version 3.11 --extra build -c requirements-dev.lock -o requirements.lock
 
 clean: ## remove what make built here; what Homer keeps in HOMER_HOME stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,12 +35,14 @@ def perception(
 ) -> None:
     """Faces, voices, words and cuts, beside what people marked in the clips of FOLDER.
 
-    Clips that are not there are left out. The exit code is 1 where a bar is missed.
+    It needs a checkout of Homer: an installed package leaves this evaluation out. Clips that are
+    not there are left out. The exit code is 1 where a bar is missed.
 
     \b
     Example:
       homer eval perception media --out perception.json
     """
+    _need_checkout()
     from evals.export import write
     from evals.perception import evaluate_perception
     from models.profile import load_profile
@@ -53,6 +56,21 @@ def perception(
         write(out, json_module.dumps(told, indent=2) + "\n")
     say_json(told) if json else _show(report)
     raise typer.Exit(code_of(report.bars))
+
+
+def _need_checkout() -> None:
+    """Raise where this evaluation is not there, as in an installed wheel.
+
+    Raises:
+        SetupError: It is not.
+    """
+    from domain.errors import SetupError
+
+    if find_spec("evals.perception") is None:
+        raise SetupError(
+            "Perception is evaluated in a checkout of Homer only: this installation leaves it out. "
+            "Clone the repository and run 'make eval-perception' there."
+        )
 
 
 def _show(report: PerceptionReport) -> None:

