@@ -24,7 +24,7 @@ server = serve(one_event, "127.0.0.1", 0)
 port = server.socket.getsockname()[1]
 threading.Thread(target=server.serve_forever).start()
 reporting.SENT_WITHIN_S = 1.0
-with reporting.reporting(Home(Path(sys.argv[1])), f"http://127.0.0.1:{port}/api"):
+with reporting.report_to_prefect(Home(Path(sys.argv[1])), f"http://127.0.0.1:{port}/api"):
     from prefect.events import emit_event
     for number in range(20):
         emit_event(f"test.{number}", {"prefect.resource.id": f"test.{number}"})
