@@ -109,7 +109,7 @@ def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
 
     monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
     monkeypatch.setattr("evals.running.judge", judged)
-    monkeypatch.setattr("evals.running.stored.cost_of", total)
+    monkeypatch.setattr("evals.running.stored.run_cost", total)
     data = world(tmp_path, videos=2)
     ran = evaluate(store, data, protocol=Protocol.NONE, max_cost=1.75, workers=1)
     assert ran.over
