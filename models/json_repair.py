@@ -41,7 +41,7 @@ def read_object(text: str) -> dict[str, Any]:
     Raises:
         ValueError: there is no object in it, or one nested beyond all reason.
     """
-    answer = text.rpartition("</think>")[2]
+    answer = _after_thoughts(text)
     start = answer.find("{")
     if start < 0:
         raise ValueError("there is no JSON object in the answer")
@@ -50,6 +50,16 @@ def read_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = _JsonReader(answer, start).value(0)
     return dict(_storable(value))
+
+
+def _after_thoughts(text: str) -> str:
+    """Return ``text`` from the end of the thoughts on; a ``</think>`` in an object is no end."""
+    before, _, after = text.rpartition("</think>")
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return after
+    return text if end > len(before) else after
 
 
 def is_whole(text: str) -> bool:

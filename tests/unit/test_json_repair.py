@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from models.json_repair import read_object
@@ -36,6 +36,7 @@ def test_what_is_json_is_read_as_json(value: dict[str, Any]) -> None:
     assert read_object(json.dumps(value)) == value
 
 
+@example({"</think>": {}}, "```json\n{}\n```")
 @given(objects, st.sampled_from(["```json\n{}\n```", "Here you are:\n{}\nAnything else?", "{}```"]))
 def test_prose_and_fences_around_it_do_not_matter(value: dict[str, Any], around: str) -> None:
     assert read_object(around.replace("{}", json.dumps(value))) == value
