@@ -95,7 +95,7 @@ def _clips(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Meas
     asked = [one for one in present if one.video in ids]
     bar.start("questions", len(asked))
     report = evaluate(desk, asked, ids, absent, None, told(bar))
-    closest = Closest(desk.store, desk.toolbox.text, desk.settings.watch.clip_ms)
+    closest = Closest(desk.store, desk.toolbox.text)
     return list(of_clips(report, closest, ids)), not failed and not absent
 
 

@@ -19,9 +19,8 @@ from evals.judges.options import ANSWERS_WITHHELD
 from evals.scores import Span
 from memory.import_captions import Progress
 from models.ports import TextEmbedder
-from retrieval.index_cache import IndexCache
-from retrieval.view_index import panorama
 from store.database import Store
+from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
 from store.queries.memories import ClipText, clip_texts
 
@@ -83,23 +82,21 @@ class Closest:
     Args:
         store: the store of the memory.
         text: the model that the memory was embedded with.
-        clip_ms: the length of clips.
     """
 
-    def __init__(self, store: Store, text: TextEmbedder, clip_ms: int) -> None:
+    def __init__(self, store: Store, text: TextEmbedder) -> None:
         self._store, self._text = store, text
-        self._cache = IndexCache(store, clip_ms)
 
     def option(self, question: EvalQuestion, video: str) -> str:
         """Return the letter of the closest option, as of the question's time; A without memory."""
+        queries = [f"{question.question} {option}" for option in question.options]
+        vectors = self._text.embed(queries)
         with self._store.begin() as session:
             view = memory_view(session, [video], question.as_of_ms)
-        index = panorama(view, self._cache.look(view.scopes).indexes)
-        if not index.line_count:
+            found = near_clips(session, view.scopes, vectors, 1)
+        if not found:
             return "A"
-        queries = [f"{question.question} {option}" for option in question.options]
-        lines, _ = index.cosines(self._text.embed(queries))
-        return ascii_uppercase[int(lines.max(axis=1).argmax())]
+        return ascii_uppercase[min(found, key=lambda one: (one.distance, one.query)).query]
 
     def verdict(self, question: EvalQuestion, video: str) -> Verdict:
         """Judge that option; unjudged if the data set has no answer."""

@@ -109,7 +109,7 @@ class EvaluationSteps:
 
     @cached_property
     def _closest(self) -> Closest:
-        return Closest(self.desk.store, self.desk.toolbox.text, self.desk.settings.watch.clip_ms)
+        return Closest(self.desk.store, self.desk.toolbox.text)
 
     @cached_property
     def _videos(self) -> dict[str, EvalVideo]:

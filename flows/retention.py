@@ -24,7 +24,7 @@ from store.database import Store, remove_unused_blobs
 from store.queries import keyframes as stored
 from store.queries.audit import record_deed
 from store.queries.blobs import lock_blobs_shared
-from store.queries.forget import delete_unnamed_blob_rows, mark_rewritten
+from store.queries.forget import delete_unnamed_blob_rows
 from store.queries.keyframes import AgedVideo, StoredFrame
 from store.queries.percepts import add_blobs, lock_video
 from store.queries.videos import known_video
@@ -158,6 +158,5 @@ class _Reduction:
             sha = self._store.blobs.put(data)
             add_blobs(session, video, {sha: len(data)})
             stored.replace_frame(session, video, frame, sha, width, height)
-        mark_rewritten(session, video)
         record_deed(session, Deed.RETAINED, video)
         return delete_unnamed_blob_rows(session, video)

@@ -48,7 +48,7 @@ class ProfileContexts:
         self._store, self._toolbox = store, toolbox
         self._ask = ask or toolbox.profile.settings.ask
         retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
-        self._memories = {stage: retrievers.within(stage) for stage in AblationStage}
+        self._memories = {stage: retrievers.restricted_to(stage) for stage in AblationStage}
         self._skills = SkillLibrary(store, toolbox)
 
     def make_context(self, view: MemoryView, recorder: Recorder, budget: RunBudget) -> RunContext:

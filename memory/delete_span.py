@@ -35,7 +35,7 @@ from store.queries.audit import record_deed
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
 from store.queries.events import clip_spans
-from store.queries.forget import delete_unnamed_blob_rows, mark_rewritten, texts_with, update_row
+from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
 from store.tables.schema import (
@@ -176,7 +176,6 @@ class _Cutting:
         refs |= {f"s{one}" for one in self._events(words)}
         self._answers(words, refs)
         cut_events.rewrite_patches(session, video, clips)
-        mark_rewritten(session, video)
         return delete_unnamed_blob_rows(session, video)
 
     def _people(self, met: set[int]) -> None:

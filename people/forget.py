@@ -145,7 +145,6 @@ def recall(store: Store, video: str, path: Path) -> int:
             for data in kept.blobs.values():
                 store.blobs.put(data)
             stored.restore_rows(session, kept.rows)
-            stored.mark_rewritten(session, found.id)
             record_deed(session, Deed.BROUGHT_BACK, found.id)
     except IntegrityError as exc:
         remove_unused_blobs(store, kept.blobs)

@@ -12,7 +12,7 @@ from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from people.corrected import people_in
 from retrieval.keyframe_mode import NEAR_MS, Album, describe
-from retrieval.people_in_query import cast, retold, told
+from retrieval.people_in_query import line_text, renamed, view_people
 from retrieval.result import ResolvedRefs
 from store.queries.clip_contents import on_clips
 from store.queries.search import cited_frames, cited_memories, cited_segments
@@ -47,12 +47,12 @@ def _key(ref: str) -> Key | None:
 
 def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> Iterator[Citation]:
     ids = {kind: [number for k, number in wanted if k == kind] for kind in "msk"}
-    names = cast({scope.video: people_in(session, scope)}).names(scope.video)
+    names = view_people({scope.video: people_in(session, scope)}).names(scope.video)
     for line in cited_memories(session, scope, ids["m"]):
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
-        yield _citation(f"m{line.id}", scope, span, told(line, names), line.clip)
+        yield _citation(f"m{line.id}", scope, span, line_text(line, names), line.clip)
     for segment, label, summary, start, end in cited_segments(session, scope, ids["s"]):
-        text = retold(f"{label}: {summary}", names)
+        text = renamed(f"{label}: {summary}", names)
         yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
     yield from _frames(session, scope, ids["k"], names)
 

@@ -6,16 +6,15 @@ unrelated sentences under the same model, and how much of the query's rarer word
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.ports import TextEmbedder
-from retrieval.lexical import rarity
+from retrieval.line_set import search_text
 from retrieval.terms import terms
-from retrieval.video_index import search_text
-from retrieval.view_index import ViewIndex
+from store.queries.search import StoredLine
 
 FADE = 5.0
 """Standard deviations behind the best over which a score falls to 1/e of it."""
@@ -33,7 +32,7 @@ _UNRELATED = (
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class CosineScale:
     """What cosines mean under one embedding: the mean between unrelated sentences."""
 
     unrelated: float
@@ -43,24 +42,18 @@ class Yardstick:
         return float(np.clip((cosine - self.unrelated) / (1 - self.unrelated), 0, 1))
 
 
-def yardstick(text: TextEmbedder) -> Yardstick:
+def cosine_scale(text: TextEmbedder) -> CosineScale:
     """Measure an embedding model; a few milliseconds."""
     vectors = text.embed(_UNRELATED)
     cosines = vectors @ vectors.T
-    return Yardstick(float(cosines[np.triu_indices(len(cosines), k=1)].mean()))
+    return CosineScale(float(cosines[np.triu_indices(len(cosines), k=1)].mean()))
 
 
-def coverage(view: ViewIndex, words: Collection[str], lines: Sequence[int]) -> float:
-    """The share of ``words``, by rarity in the view, that these lines hold, in [0, 1]."""
-    held = {word for number in lines for word in terms(search_text(view.line(number)[1]))}
-    weight = {word: _rarity(view, word) for word in sorted(set(words))}
-    total = sum(weight.values())
-    return sum(weight[word] for word in weight if word in held) / total if total else 0.0
-
-
-def _rarity(view: ViewIndex, word: str) -> float:
-    posting = view.posting(word)
-    return rarity(view.cell_count, 0 if posting is None else len(posting.cells))
+def coverage(lines: Iterable[StoredLine], weights: Mapping[str, float]) -> float:
+    """Return the share of words, by their ``weights`` (rarity), that lines hold, in [0, 1]."""
+    held = {word for line in lines for word in terms(search_text(line))}
+    total = sum(weights.values())
+    return sum(weights[word] for word in weights if word in held) / total if total else 0.0
 
 
 def closeness(nearness: float, covered: float) -> float:

@@ -2,130 +2,115 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.errors import InputError
 from domain.memories import Edge, Segment
-from retrieval.closeness import Yardstick, closeness, faded
-from retrieval.coarse import best_of
-from retrieval.event_search import SegmentInView
+from retrieval.closeness import closeness, faded
+from retrieval.line_set import Floats, Ints, Scores
 from retrieval.query_context import QueryContext, nothing_close
-from retrieval.relevance import Scores, SignalScale, level, standard
+from retrieval.relevance import standard
 from retrieval.result import Retrieval, UnknownLabel
-from retrieval.segment_index import SegmentIndex
-from retrieval.video_index import Floats, Ints
+from retrieval.terms import terms
+from store.queries.candidates import SegmentNear
 
-SEEMING = 4
-"""So many of the events that seem best are looked into first."""
+READ = 200
+"""Segments whose labels and summaries are read: the nearest, and those with the best clips."""
 
 EdgesOf = Callable[[Segment], Sequence[Edge]]
 """The edges of a segment that hold in the view, both directions."""
+ReadSegments = Callable[[Sequence[int]], Mapping[int, Segment]]
+"""Reads segments by id as the view shows them."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedSegments:
-    """Segments in view with their scores (S,).
+    """The S segments in view with their scores (S,).
 
     ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are.
-    ``clips`` (S,) are the scores of their best clips. ``margin`` is how far scores that were not
-    looked into may be off; 0: all are exact.
     """
 
-    woven: SegmentIndex
+    near: tuple[SegmentNear, ...]
     scores: Scores
     cosines: Floats
     words: Floats
-    clips: Scores
-    by_cosine: SignalScale
-    by_clip: SignalScale
-    margin: float
+    read: ReadSegments
 
-    def of_vectors(self, places: Ints) -> Scores:
-        """What cosines add to the scores of some, their own and those of their clips."""
-        cosines, clips = self.cosines[places], self.clips[places]
-        return self.by_cosine.of(cosines) + self.by_clip.of(clips)
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """Where each segment is, by id."""
+        return {one.id: place for place, one in enumerate(self.near)}
 
-    @property
-    def found(self) -> tuple[SegmentInView, ...]:
-        """The segments."""
-        return self.woven.found
+    def segment(self, place: int) -> Segment:
+        """Return a segment as the view shows it."""
+        return self.read([self.near[place].id])[self.near[place].id]
 
-    def best(self) -> int:
-        """Number of the best segment, the earlier of equals."""
-        return int(np.argmax(self.scores))
-
-    def close(self, place: int, yardstick: Yardstick) -> float:
-        """How close a segment is to the query, in [0, 1]."""
-        return closeness(yardstick.nearness(float(self.cosines[place])), float(self.words[place]))
-
-    def place(self, segment: int) -> int | None:
-        """Where the segment with this id is."""
-        return self.woven.places.get(segment)
+    def best(self) -> int | None:
+        """Return the place of the best segment, the earlier of equals; None without any."""
+        return int(np.argmax(self.scores)) if len(self.near) else None
 
 
-def rank_segments(sought: QueryContext) -> RankedSegments:
-    """Segments by label and summary (vector and words) and by the best of their clips."""
-    woven, field = sought.woven, sought.field
-    cosines, off = woven.cosines(sought.vectors.question)
-    words = woven.words(sought.asked.words)
-    clips = np.zeros(len(cosines)) if field is None else woven.best(field.cells)
-    by_cosine, by_clip = level(cosines), level(clips)
-    blurred = 0.0 if field is None else field.off
-    ranked = RankedSegments(
-        woven=woven,
-        scores=by_cosine.of(cosines) + standard(words) + by_clip.of(clips),
-        cosines=cosines,
-        words=words,
-        clips=clips,
-        by_cosine=by_cosine,
-        by_clip=by_clip,
-        margin=math.hypot(off * by_cosine.weight, blurred * by_clip.weight),
-    )
-    if ranked.margin:
-        # One that is certainly behind the best of those that seem so cannot be the best.
-        seeming = best_of(ranked.scores, SEEMING)
-        _look_into(sought, ranked, seeming)
-        close = ranked.scores >= ranked.scores[seeming].max() - ranked.margin
-        close[seeming] = False
-        _look_into(sought, ranked, np.flatnonzero(close))
-    return ranked
+def rank_segments(
+    context: QueryContext, near: Sequence[SegmentNear], read: ReadSegments
+) -> RankedSegments:
+    """Rank segments by label and summary (vector and words) and by the best of their clips."""
+    cosines = np.array([one.cosine for one in near], dtype=np.float32)
+    clips = _best_clips(context, near)
+    words = np.zeros(len(near), dtype=np.float32)
+    looked = _looked_into(cosines, clips)
+    texts = read([near[place].id for place in looked.tolist()])
+    rarity = {word: context.found.hits.rarity(word) for word in sorted(context.words)}
+    total = sum(rarity.values()) or 1.0
+    for place in looked.tolist():
+        one = texts[near[place].id]
+        own = set(terms(f"{one.label} {one.summary}"))
+        words[place] = sum(rarity[word] for word in rarity if word in own) / total
+    scores = standard(cosines) + standard(words) + standard(clips)
+    return RankedSegments(tuple(near), scores, cosines, words, read)
 
 
-def _look_into(sought: QueryContext, ranked: RankedSegments, places: Ints) -> None:
-    """Make the scores of these segments exact."""
-    if not ranked.margin or not len(places):
-        return
-    ranked.scores[places] -= ranked.of_vectors(places)
-    ranked.cosines[places] = ranked.woven.exact_cosines(places, sought.vectors.question)
-    if sought.field is not None:
-        cells = [ranked.woven.cells_of(place) for place in places]
-        sought.field.sharpen(np.concatenate(cells))
-        for place, own in zip(places, cells, strict=True):
-            if len(own):
-                ranked.clips[place] = sought.field.cells[own].max()
-    ranked.scores[places] += ranked.of_vectors(places)
+def _looked_into(cosines: Floats, clips: Scores) -> Ints:
+    """The segments that may be the best: the nearest, and those with the best clips."""
+    if len(cosines) <= READ:
+        return np.arange(len(cosines))
+    nearest = [np.argsort(-some, kind="stable")[: READ // 2] for some in (cosines, clips)]
+    return np.unique(np.concatenate(nearest))
 
 
-def event(sought: QueryContext, edges_of: EdgesOf, neighbours: int) -> Retrieval:
-    """The best segment and up to ``neighbours`` one-hop neighbours, ranked by the query."""
-    ranked = rank_segments(sought)
-    if not ranked.found:
+def _best_clips(context: QueryContext, near: Sequence[SegmentNear]) -> Scores:
+    """The best score of each segment's clips, (S,); the lowest of all where none is known."""
+    if context.relevance is None or not near:
+        return np.zeros(len(near))
+    cells, hits = context.relevance.cells, context.found.hits
+    lowest = float(cells.min())
+    places = np.full(hits.size + 1, lowest)
+    places[context.found.places] = cells
+    own = [hits.starts[one.video] + np.array(one.clips, dtype=np.int64) for one in near]
+    return np.array([places[some].max() if len(some) else lowest for some in own])
+
+
+def event(
+    context: QueryContext, ranked: RankedSegments, edges_of: EdgesOf, neighbours: int
+) -> Retrieval:
+    """Return the best segment and up to ``neighbours`` one-hop neighbours, ranked by the query."""
+    best = ranked.best()
+    if best is None:
         return Retrieval(
             mode=Mode.EVENT,
-            query=sought.query,
+            query=context.query,
             nothing_close=True,
-            searched=sought.searched("no event is woven yet; looked"),
+            searched=context.searched("no event is woven yet; looked"),
         )
-    return around(sought, ranked, ranked.best(), edges_of, neighbours, Mode.EVENT)
+    return _around(context, ranked, best, edges_of, neighbours, Mode.EVENT)
 
 
-def around(
-    sought: QueryContext,
+def _around(
+    context: QueryContext,
     ranked: RankedSegments,
     focus: int,
     edges_of: EdgesOf,
@@ -133,51 +118,49 @@ def around(
     mode: Mode,
 ) -> Retrieval:
     """The focus and its neighbourhood as a retrieval; ``focus`` is a place in ``ranked``."""
-    segment = ranked.found[focus].segment
-    edges = [edge for edge in edges_of(segment) if _known(ranked, edge)]
-    beside = np.array(_ranked_neighbours(ranked, segment, edges), dtype=np.int64)
-    _look_into(sought, ranked, beside)
+    segment = ranked.segment(focus)
+    edges = [e for e in edges_of(segment) if {e.source, e.target} <= ranked.places.keys()]
     near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
-    kept = {segment.id, *(ranked.found[place].id for place in near)}
-    evidence = _evidence(sought, ranked, [focus, *near])
+    kept = {segment.id, *(ranked.near[place].id for place in near)}
+    evidence = _evidence(context, ranked, [focus, *near])
     return Retrieval(
         mode=mode,
-        query=sought.query,
+        query=context.query,
         focus=segment,
         evidence=evidence,
-        neighbours=tuple(ranked.found[place].segment for place in near),
+        neighbours=tuple(ranked.segment(place) for place in near),
         edges=tuple(edge for edge in edges if {edge.source, edge.target} <= kept),
-        nothing_close=nothing_close(evidence, len(ranked.found)),
-        searched=sought.searched(f"{len(ranked.found)} events"),
+        nothing_close=nothing_close(evidence, len(ranked.near)),
+        searched=context.searched(f"{len(ranked.near)} events"),
     )
-
-
-def _known(ranked: RankedSegments, edge: Edge) -> bool:
-    return ranked.place(edge.source) is not None and ranked.place(edge.target) is not None
 
 
 def _ranked_neighbours(ranked: RankedSegments, focus: Segment, edges: Sequence[Edge]) -> list[int]:
     ids = {edge.source for edge in edges} | {edge.target for edge in edges}
-    places = [ranked.place(one) for one in sorted(ids - {focus.id})]
-    known = [place for place in places if place is not None]
-    return sorted(known, key=lambda place: (-ranked.scores[place], place))
+    places = [ranked.places[one] for one in sorted(ids - {focus.id})]
+    return sorted(places, key=lambda place: (-ranked.scores[place], place))
 
 
 def _evidence(
-    sought: QueryContext, ranked: RankedSegments, places: Sequence[int]
+    context: QueryContext, ranked: RankedSegments, places: Sequence[int]
 ) -> tuple[Evidence, ...]:
     """The focus first, then its neighbours; scores fall from the focus's closeness."""
     scores = [float(ranked.scores[place]) for place in places]
     falling = [min(scores[: i + 1]) for i in range(len(scores))]
-    shown = faded(ranked.close(places[0], sought.yardstick), falling)
+    nearness = context.cosine_scale.nearness(float(ranked.cosines[places[0]]))
+    shown = faded(closeness(nearness, float(ranked.words[places[0]])), falling)
     return tuple(
-        sought.segment_evidence(ranked.found[place].segment, score)
+        context.segment_evidence(ranked.segment(place), score)
         for place, score in zip(places, shown, strict=True)
     )
 
 
 def neighbor(
-    sought: QueryContext, focus: int | None, edges_of: EdgesOf, neighbours: int
+    context: QueryContext,
+    ranked: RankedSegments,
+    focus: int | None,
+    edges_of: EdgesOf,
+    neighbours: int,
 ) -> Retrieval:
     """Move to the neighbour of ``focus`` whose label the query is; case and spaces do not count.
 
@@ -185,25 +168,24 @@ def neighbor(
         InputError: there is no focus yet, or it is not in view.
         UnknownLabel: no neighbour has that label.
     """
-    ranked = rank_segments(sought)
-    here = None if focus is None else ranked.place(focus)
+    here = None if focus is None else ranked.places.get(focus)
     if here is None:
         raise InputError("NEIGHBOR moves from a segment: search EVENT first")
-    place = _labelled(sought, ranked, here, edges_of)
-    return around(sought, ranked, place, edges_of, neighbours, Mode.NEIGHBOR)
+    place = _labelled(context, ranked, here, edges_of)
+    return _around(context, ranked, place, edges_of, neighbours, Mode.NEIGHBOR)
 
 
-def _labelled(sought: QueryContext, ranked: RankedSegments, here: int, edges_of: EdgesOf) -> int:
-    segment = ranked.found[here].segment
+def _labelled(context: QueryContext, ranked: RankedSegments, here: int, edges_of: EdgesOf) -> int:
+    segment = ranked.segment(here)
     edges = edges_of(segment)
     ids = sorted({e.source for e in edges} | {e.target for e in edges} - {segment.id})
-    places = [place for i in ids if i != segment.id and (place := ranked.place(i)) is not None]
-    wanted = _plain(sought.query)
-    found = [p for p in places if _plain(ranked.found[p].label) == wanted]
-    if not found:
-        labels = tuple(ranked.found[place].label for place in places)
-        raise UnknownLabel(sought.query, labels)
-    return found[0]
+    places = [ranked.places[i] for i in ids if i != segment.id and i in ranked.places]
+    labels = tuple(ranked.segment(place).label for place in places)
+    wanted = _plain(context.query)
+    for place, label in zip(places, labels, strict=True):
+        if _plain(label) == wanted:
+            return place
+    raise UnknownLabel(context.query, labels)
 
 
 def _plain(label: str) -> str:

@@ -12,13 +12,12 @@ from domain.memories import Segment
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, pluralise
 from retrieval.closeness import faded
-from retrieval.moments import line_scores, lines_of
-from retrieval.people_in_query import told, with_names
+from retrieval.line_set import Ints, Scores
+from retrieval.moments import line_scores
+from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
-from retrieval.relevance import Relevance, Scores
 from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.terms import terms
-from retrieval.video_index import Ints
 from store.queries.clip_contents import KeyframeOnClip, OnClips
 
 NEAR_MS = 1_000
@@ -33,8 +32,8 @@ FAR_MS = 10_000
 
 
 @dataclass(frozen=True)
-class Eyes:
-    """An image-text model: its name, and the cosine from which an image shows what is sought."""
+class ImageModel:
+    """An image-text model: its name, and the cosine from which an image shows what is context."""
 
     name: str
     close: float
@@ -71,24 +70,22 @@ def describe(album: Album, frame: KeyframeOnClip, names: Mapping[str, str], hear
 
 
 def keyframe(
-    sought: QueryContext,
+    context: QueryContext,
     focus: Segment | None,
     albums: Sequence[Album],
     images: int,
-    eyes: Eyes | None = None,
+    images_model: ImageModel | None = None,
 ) -> Retrieval:
     """At most ``images`` images: each clip's best before any clip's second.
 
     Args:
-        sought: the search.
+        context: the search.
         focus: whose clips' images they are; None: all in view.
         albums: the images.
         images: how many at most.
-        eyes: the image-text model that likeness comes from, where there is one.
+        images_model: the image-text model that likeness comes from, where there is one.
     """
-    if sought.field is not None:
-        _look_into(sought, sought.field, focus)
-    scored = [one for album in albums for one in _scored(sought, album)]
+    scored = [one for album in albums for one in _scored(context, album)]
     if any(album.likeness for album in albums):
         scored = [
             _by_likeness(album, one)
@@ -97,44 +94,40 @@ def keyframe(
             if one.video == album.video
         ]
     chosen = spread_over_clips(scored)[:images]
-    shown = _shown(sought, albums, chosen)
+    shown = _shown(context, albums, chosen)
     evidence = tuple(_evidence(one) for one in shown)
     clips = sum(len({frame.clip for frame in album.on.frames}) for album in albums)
     return Retrieval(
         mode=Mode.KEYFRAME,
-        query=sought.query,
+        query=context.query,
         focus=focus,
         evidence=evidence,
         images=shown,
-        nothing_close=_nothing_close(sought, albums, evidence, eyes),
-        searched=sought.searched(f"the keyframes of {clips} clips {how(albums, eyes)}"),
+        nothing_close=_nothing_close(context, albums, evidence, images_model),
+        searched=context.searched(f"the keyframes of {clips} clips {how(albums, images_model)}"),
     )
 
 
-def _look_into(sought: QueryContext, field: Relevance, focus: Segment | None) -> None:
-    if focus is None:
-        field.sharpen_best()
-    else:
-        field.sharpen(sought.cells_of(focus))
-
-
-def how(albums: Sequence[Album], eyes: Eyes | None) -> str:
+def how(albums: Sequence[Album], images_model: ImageModel | None) -> str:
     """What images are ranked by, said plainly."""
-    if eyes is None:
+    if images_model is None:
         return "by the words of their time (this profile has no image-text model)"
     if not any(album.likeness for album in albums):
-        return f"by the words of their time (they were watched without {eyes.name})"
-    return f"by their likeness under {eyes.name}"
+        return f"by the words of their time (they were watched without {images_model.name})"
+    return f"by their likeness under {images_model.name}"
 
 
 def _nothing_close(
-    sought: QueryContext, albums: Sequence[Album], evidence: Sequence[Evidence], eyes: Eyes | None
+    context: QueryContext,
+    albums: Sequence[Album],
+    evidence: Sequence[Evidence],
+    images_model: ImageModel | None,
 ) -> bool:
     """By what was remembered then; an image-text model has a scale of its own."""
     best = max((value for album in albums for value in album.likeness.values()), default=None)
-    if best is not None and eyes is not None:
-        return best < eyes.close
-    return nothing_close(evidence, sought.panorama.line_count)
+    if best is not None and images_model is not None:
+        return best < images_model.close
+    return nothing_close(evidence, context.found.view_lines)
 
 
 @dataclass(frozen=True)
@@ -159,13 +152,13 @@ def spread_over_clips(scored: Sequence[Scored]) -> list[Scored]:
     return [ranked[i] for i in sorted(range(len(ranked)), key=lambda i: (rounds[i], i))]
 
 
-def _scored(sought: QueryContext, album: Album) -> list[Scored]:
+def _scored(context: QueryContext, album: Album) -> list[Scored]:
     clips = {frame.clip for frame in album.on.frames}
-    told = {clip: _told_of(sought, album.video, clip) for clip in clips}
+    remembered = {clip: _lines_of_clip(context, album.video, clip) for clip in clips}
     found = []
     for frame in album.on.frames:
-        line, score = told[frame.clip].at(frame.time_ms)
-        score += ON_IT * _on_it(sought, album, frame)
+        line, score = remembered[frame.clip].at(frame.time_ms)
+        score += ON_IT * _on_it(context, album, frame)
         found.append(Scored(album.video, frame, score, line))
     return found
 
@@ -175,30 +168,29 @@ def _by_likeness(album: Album, one: Scored) -> Scored:
     return replace(one, score=album.likeness.get(one.frame.id, one.score + NEVER))
 
 
-def _on_it(sought: QueryContext, album: Album, frame: KeyframeOnClip) -> float:
+def _on_it(context: QueryContext, album: Album, frame: KeyframeOnClip) -> float:
     """The share of the query's words that stand on a frame or name a thing on it, in [0, 1]."""
     shown = [text for time, text in album.on.texts if time == frame.time_ms]
     labels = [thing.label for thing in album.on.objects if thing.time_ms == frame.time_ms]
     words = set(terms(" ".join([*shown, *labels, *map(pluralise, labels)])))
-    return len(sought.words & words) / max(1, len(sought.words))
+    return len(context.words & words) / max(1, len(context.words))
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _ClipLines:
     """What was remembered of a clip: L lines, when each starts and ends (2, L), and scores (L,).
 
-    ``blank`` is the score of an image of it where there are none.
+    Without any, an image of it comes after all others.
     """
 
     lines: Ints
     sides: Ints
     scores: Scores
-    blank: float = NEVER
 
     def at(self, time_ms: int) -> tuple[int | None, float]:
         """The best line of those nearest in time, with its score."""
         if not len(self.lines):
-            return None, self.blank
+            return None, NEVER
         starts, ends = self.sides
         away = np.maximum(np.maximum(starts - time_ms, time_ms - ends), 0)
         near = np.flatnonzero(away == away.min())
@@ -206,26 +198,25 @@ class _Told:
         return int(self.lines[best]), float(self.scores[best]) - float(away[best]) / FAR_MS
 
 
-_UNTOLD = _Told(np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.int64), np.zeros(0))
+_NO_LINES = _ClipLines(np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.int64), np.zeros(0))
 
 
-def _told_of(sought: QueryContext, video: str, clip: int) -> _Told:
-    view, field = sought.panorama, sought.field
-    cells = view.cells_of(video, [clip])
-    if not len(cells) or field is None:
-        return _UNTOLD
-    lines = lines_of(view, cells)
-    if not len(lines):
-        return replace(_UNTOLD, blank=float(field.cells[cells[0]]))
-    scores = line_scores(view, sought.asked, field, lines).max(axis=0)
-    return _Told(lines, view.sides_of(lines), scores)
+def _lines_of_clip(context: QueryContext, video: str, clip: int) -> _ClipLines:
+    lines = context.lines
+    cells = lines.cells_of(video, [clip])
+    if not len(cells) or context.relevance is None:
+        return _NO_LINES
+    own = lines.lines_of(cells.tolist())
+    scores = line_scores(context.found, context.relevance, own).max(axis=0)
+    sides = np.stack([lines.arrays.start_ms[own], lines.arrays.end_ms[own]])
+    return _ClipLines(own, sides, scores)
 
 
 def _shown(
-    sought: QueryContext, albums: Sequence[Album], chosen: Sequence[Scored]
+    context: QueryContext, albums: Sequence[Album], chosen: Sequence[Scored]
 ) -> tuple[ShownKeyframe, ...]:
     by_video = {album.video: album for album in albums}
-    scores = _closeness(sought, albums, chosen)
+    scores = _closeness(context, albums, chosen)
     return tuple(
         ShownKeyframe(
             id=one.frame.id,
@@ -233,29 +224,29 @@ def _shown(
             clip=one.frame.clip,
             time_ms=one.frame.time_ms,
             blob=one.frame.blob,
-            description=_description(sought, by_video[one.video], one),
+            description=_description(context, by_video[one.video], one),
             score=score,
         )
         for one, score in zip(chosen, scores, strict=True)
     )
 
 
-def _description(sought: QueryContext, album: Album, one: Scored) -> str:
-    names = sought.cast.names(album.video)
-    return describe(album, one.frame, names, _heard(sought, one, names))
+def _description(context: QueryContext, album: Album, one: Scored) -> str:
+    names = context.people.names(album.video)
+    return describe(album, one.frame, names, _heard(context, one, names))
 
 
-def _heard(sought: QueryContext, one: Scored, names: Mapping[str, str]) -> str:
+def _heard(context: QueryContext, one: Scored, names: Mapping[str, str]) -> str:
     """What was remembered of the very time of a frame."""
     if one.line is None:
         return ""
-    row = sought.panorama.line(one.line)[1]
+    row = context.lines.line(one.line)[1]
     near = row.start_ms - NEAR_MS <= one.frame.time_ms <= row.end_ms + NEAR_MS
-    return told(row, names) if near else ""
+    return line_text(row, names) if near else ""
 
 
 def _closeness(
-    sought: QueryContext, albums: Sequence[Album], chosen: Sequence[Scored]
+    context: QueryContext, albums: Sequence[Album], chosen: Sequence[Scored]
 ) -> list[float]:
     """Scores in [0, 1], falling from the closest of the images."""
     if not chosen:
@@ -264,7 +255,7 @@ def _closeness(
     if likeness:
         return [float(np.clip(likeness.get(one.frame.id, 0.0), 0, 1)) for one in chosen]
     lines = [one.line for one in chosen if one.line is not None]
-    best = max((sought.closeness(line) for line in lines), default=0.0)
+    best = max((context.closeness(line) for line in lines), default=0.0)
     falling = np.minimum.accumulate([one.score for one in chosen])
     return faded(best, [float(score) for score in falling])
 

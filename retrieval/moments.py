@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.ports import Reranker
-from retrieval.ranking import PreparedQuestion
-from retrieval.relevance import Relevance, Scores
+from retrieval.line_set import Ints, Scores
+from retrieval.ranking import PreparedQuestion, SearchedLines
+from retrieval.relevance import Relevance
 from retrieval.reranking import NEAREST, WORST, bonus
-from retrieval.video_index import Ints
-from retrieval.view_index import ViewIndex
 
 CELLS = 100
 """Cells looked into for lines, best first."""
@@ -27,7 +26,7 @@ STRENGTH, STRONGEST = 0.25, 1.0
 
 @dataclass(frozen=True)
 class MomentScore:
-    """A line of the view (its number) with its score; ``option`` is the one it fits best."""
+    """A line (its number in the set) with its score; ``option`` is the one it fits best."""
 
     line: int
     cell: int
@@ -35,77 +34,67 @@ class MomentScore:
     option: int | None = None
 
 
-def lines_of(view: ViewIndex, cells: Ints) -> Ints:
-    """The numbers of the lines of these cells that are in force, in the order of the cells."""
-    if not len(cells):
-        return np.zeros(0, dtype=np.int64)
-    lines, _ = view.all_lines_of(cells)
-    return np.asarray(lines[~view.hidden[lines]], dtype=np.int64)
-
-
-def line_scores(view: ViewIndex, asked: PreparedQuestion, field: Relevance, lines: Ints) -> Scores:
-    """Score of each line with each option, shape (O, L); (1, L) where there are no options.
+def line_scores(found: SearchedLines, relevance: Relevance, lines: Ints) -> Scores:
+    """Score each line with each option, shape (O, L); (1, L) where there are no options.
 
     The cell's score, and half a weight for each cosine of the line itself.
     """
-    if field.line_support is not None:
-        return np.asarray(field.line_support[:, lines])
-    cells = view.cell_of_line[lines]
-    count = len(asked.options)
-    wide = field.options[:, cells] if count else field.question[None, cells]
-    own = field.standing(slice(0, 1), lines)
-    if len(field.lines) > 1:
-        statements = field.standing(slice(1, 1 + count), lines)
-        own = own + statements + field.standing(slice(1 + count, None), lines)
-    return np.asarray(wide + LINE * own, dtype=np.float64)
+    if relevance.line_support is not None:
+        return np.asarray(relevance.line_support[:, lines])
+    cells = found.lines.cell_of_line[lines]
+    wide = relevance.options if len(relevance.options) else relevance.question[None]
+    return np.asarray(wide[:, cells] + LINE * relevance.own(lines), dtype=np.float64)
 
 
 def best_moments(
-    view: ViewIndex,
+    found: SearchedLines,
     asked: PreparedQuestion,
-    field: Relevance,
+    relevance: Relevance,
     limit: int,
     reranker: Reranker | None = None,
 ) -> list[MomentScore]:
-    """The best line of each of the best ``limit`` cells, best first.
+    """Return the best line of each of the best ``limit`` cells, best first.
 
     With a ``reranker`` the nearest lines are read again: that finds the line with the answer to an
     open question in it. Where options tell, it was measured to add nothing.
     """
-    field.sharpen_best()
-    cells = np.argsort(-field.cells, kind="stable")[:CELLS]
-    lines = lines_of(view, cells)
+    cells = np.argsort(-relevance.cells, kind="stable")[:CELLS]
+    lines = found.lines.lines_of(cells.tolist())
     if not len(lines):
         return []
-    scores = line_scores(view, asked, field, lines)
+    scores = line_scores(found, relevance, lines)
     if reranker is not None:
-        scores = _read_again(view, asked, lines, scores, reranker)
-    return _one_a_cell(view, lines, scores, limit, bool(asked.options))
+        scores = _read_again(found, asked, lines, scores, reranker)
+    return _one_a_cell(found, lines, scores, limit, bool(asked.options))
 
 
 def _read_again(
-    view: ViewIndex, asked: PreparedQuestion, lines: Ints, scores: Scores, reranker: Reranker
+    found: SearchedLines,
+    asked: PreparedQuestion,
+    lines: Ints,
+    scores: Scores,
+    reranker: Reranker,
 ) -> Scores:
     """The nearest lines with what reading them adds; the rest with the least it can add."""
     nearest = np.argsort(-scores.max(axis=0), kind="stable")[:NEAREST]
     added = np.full(len(lines), WORST)
-    added[nearest] = bonus(view, asked, lines[nearest], reranker)
+    added[nearest] = bonus(found.lines, asked, lines[nearest], reranker)
     return np.asarray(scores + added)
 
 
 def _one_a_cell(
-    view: ViewIndex, lines: Ints, scores: Scores, limit: int, options: bool
+    found: SearchedLines, lines: Ints, scores: Scores, limit: int, options: bool
 ) -> list[MomentScore]:
     best, chosen = scores.max(axis=0), scores.argmax(axis=0)
-    found: dict[int, MomentScore] = {}
+    moments: dict[int, MomentScore] = {}
     for i in np.argsort(-best, kind="stable"):
-        line, cell = int(lines[i]), int(view.cell_of_line[lines[i]])
-        if cell not in found:
+        line, cell = int(lines[i]), int(found.lines.cell_of_line[lines[i]])
+        if cell not in moments:
             option = int(chosen[i]) if options else None
-            found[cell] = MomentScore(line, cell, float(best[i]), option)
-        if len(found) == limit:
+            moments[cell] = MomentScore(line, cell, float(best[i]), option)
+        if len(moments) == limit:
             break
-    return list(found.values())
+    return list(moments.values())
 
 
 def strengthened(moments: Sequence[MomentScore], again: Mapping[int, int]) -> list[MomentScore]:

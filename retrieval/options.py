@@ -10,11 +10,11 @@ import numpy as np
 
 from domain.asking import Evidence
 from domain.search import OptionSupport, Weighed
-from retrieval.moments import line_scores, lines_of
+from retrieval.line_set import Scores
+from retrieval.moments import line_scores
 from retrieval.query_context import QueryContext
-from retrieval.ranking import PreparedQuestion
-from retrieval.relevance import Relevance, Scores
-from retrieval.view_index import ViewIndex
+from retrieval.ranking import PreparedQuestion, SearchedLines
+from retrieval.relevance import Relevance
 
 TOP_CELLS = 50
 """Cells that have a say: repeated support counts, a long tail does not."""
@@ -34,7 +34,7 @@ def shares(scores: Scores) -> Scores:
 
 
 def leaning(field: Relevance) -> Relevance:
-    """The field with every option's cells moved by half the log of its share.
+    """Return relevance with every option's cells moved by half the log of its share.
 
     So the moments that come first are those that speak for the option that will be chosen.
     """
@@ -46,7 +46,7 @@ def leaning(field: Relevance) -> Relevance:
 
 
 def supports(
-    view: ViewIndex, asked: PreparedQuestion, field: Relevance, refs: int = 3
+    found: SearchedLines, asked: PreparedQuestion, field: Relevance, refs: int = 3
 ) -> tuple[OptionSupport, ...]:
     """How well memory supports each option, with the ``refs`` best lines for each."""
     if not asked.options:
@@ -58,21 +58,20 @@ def supports(
             text=option,
             score=float(scores[number]),
             share=float(share),
-            evidence=_refs(view, asked, field, number, refs),
+            evidence=_refs(found, field, number, refs),
         )
         for number, (option, share) in enumerate(zip(asked.options, shares(scores), strict=True))
     )
 
 
-def _refs(
-    view: ViewIndex, asked: PreparedQuestion, field: Relevance, option: int, refs: int
-) -> tuple[str, ...]:
-    cells = np.argsort(-field.options[option], kind="stable")[: 4 * refs]
-    lines = lines_of(view, cells)
-    scores = line_scores(view, asked, field, lines)[option]
+def _refs(found: SearchedLines, relevance: Relevance, option: int, refs: int) -> tuple[str, ...]:
+    cells = np.argsort(-relevance.options[option], kind="stable")[: 4 * refs]
+    lines = found.lines.lines_of(cells.tolist())
+    scores = line_scores(found, relevance, lines)[option]
     best: dict[int, str] = {}
     for i in np.argsort(-scores, kind="stable"):
-        best.setdefault(int(view.cell_of_line[lines[i]]), f"m{view.line(int(lines[i]))[1].id}")
+        cell = int(found.lines.cell_of_line[lines[i]])
+        best.setdefault(cell, f"m{found.lines.arrays.id[lines[i]]}")
     return tuple(best.values())[:refs]
 
 
@@ -82,47 +81,43 @@ TEMPERATURE = 8.0
 """Deviations added up, divided by this, are about logits: fitted on judged answers, and rounded."""
 
 
-def temperature(sought: QueryContext) -> float:
-    """What scores of this search are divided by to be logits; 1 where they are logits already."""
-    field = sought.field
-    return 1.0 if field is None or field.line_support is not None else TEMPERATURE
+def temperature(context: QueryContext) -> float:
+    """Return what scores of this search are divided by to be logits; 1 where they are already."""
+    found = context.relevance
+    return 1.0 if found is None or found.line_support is not None else TEMPERATURE
 
 
-def weighed(sought: QueryContext, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:
-    """Lines and images by option; a segment is weighed by its lines, where they are found.
+def weighed(context: QueryContext, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:
+    """Weigh lines and images by option; a segment is weighed by its lines, where they are found.
 
     A line by its clip and its own words, an image by its clip.
     """
-    if sought.field is None or not sought.asked.options:
+    if context.relevance is None or not context.asked.options:
         return ()
-    lines = _lines(sought, [e for e in evidence if e.ref.startswith("m")])
+    lines = _lines(context, context.relevance, [e for e in evidence if e.ref.startswith("m")])
     images = [
-        (e.ref, _of_clip(sought, e))
+        (e.ref, _of_clip(context, context.relevance, e))
         for e in evidence
         if e.ref.startswith("k") and e.clip is not None
     ]
-    told = [*lines, *((ref, scores) for ref, scores in images if scores is not None)]
+    every = [*lines, *((ref, scores) for ref, scores in images if scores is not None)]
     return tuple(
         Weighed(ref=ref, scores=tuple(round(float(s), DIGITS) for s in scores))
-        for ref, scores in told
+        for ref, scores in every
     )
 
 
-def _lines(sought: QueryContext, evidence: Sequence[Evidence]) -> list[tuple[str, Scores]]:
-    view, field = sought.panorama, sought.field
-    ids = np.array(sorted(int(e.ref[1:]) for e in evidence), dtype=np.int64)
-    numbers = np.flatnonzero(np.isin(view.ids, ids))
-    if field is None or not len(numbers):
-        return []
-    cells = view.cell_of_line[numbers]
-    actors = field.support[:, cells] - field.options[:, cells]
-    scores = line_scores(view, sought.asked, field, numbers) + actors
-    return [(f"m{view.ids[n]}", scores[:, i]) for i, n in enumerate(numbers)]
+def _lines(
+    context: QueryContext, relevance: Relevance, evidence: Sequence[Evidence]
+) -> list[tuple[str, Scores]]:
+    lines = context.lines
+    numbers = lines.lines_with([int(e.ref[1:]) for e in evidence])
+    cells = lines.cell_of_line[numbers]
+    actors = relevance.support[:, cells] - relevance.options[:, cells]
+    scores = line_scores(context.found, relevance, numbers) + actors
+    return [(f"m{lines.arrays.id[n]}", scores[:, i]) for i, n in enumerate(numbers)]
 
 
-def _of_clip(sought: QueryContext, image: Evidence) -> Scores | None:
-    field = sought.field
-    cells = sought.panorama.cells_of(image.video, [image.clip or 0])
-    if field is None or not len(cells):
-        return None
-    return np.asarray(field.support[:, cells[0]], dtype=np.float64)
+def _of_clip(context: QueryContext, relevance: Relevance, image: Evidence) -> Scores | None:
+    cells = context.lines.cells_of(image.video, [image.clip or 0])
+    return relevance.support[:, cells[0]] if len(cells) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,27 +34,33 @@ class ViewPerson:
         return frozenset(plain_words(self.character.name or ""))
 
 
+def nobody_else(_: str) -> tuple[ViewPerson, ...]:
+    """Return the people of a video where all of a view are known."""
+    return ()
+
+
 @dataclass(frozen=True)
 class ViewPeople:
-    """The people of a view."""
+    """The people of a view: of all its videos, or of those where somebody has a name that is asked.
+
+    ``of_video`` reads the people of another video, when one of its lines is shown.
+    """
 
     people: tuple[ViewPerson, ...] = ()
+    of_video: Callable[[str], tuple[ViewPerson, ...]] = nobody_else
 
     def names(self, video: str) -> dict[str, str]:
-        """How each tag of a video is shown, and each name that a person replaced."""
-        return self._names.get(video, {})
+        """Return how each tag of a video is shown, and each name that a person replaced."""
+        if video not in self._names:
+            self._names[video] = _names_of(self.of_video(video))
+        return self._names[video]
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        found: dict[str, dict[str, str]] = {}
-        for one in self.people:
-            found.setdefault(one.video, {}).update(
-                dict.fromkeys(one.character.aliases, one.character.label)
-            )
-        for one in self.people:
-            shown = ((tag, one.character.shown(tag)) for tag in one.tags)
-            found[one.video].update((tag, name) for tag, name in shown if name != tag)
-        return found
+        videos = dict.fromkeys(one.video for one in self.people)
+        return {
+            video: _names_of([one for one in self.people if one.video == video]) for video in videos
+        }
 
     def named_in(self, text: str) -> tuple[ViewPerson, ...]:
         """Whom a text is about: by tag, by name, or by a part of a name that only one has."""
@@ -75,10 +81,14 @@ class ViewPeople:
         return found
 
     def terms_of(self, text: str) -> list[str]:
-        """The search terms of ``text``, with the tags of whom it names, and their former names."""
-        tags = sorted({tag for person in self.named_in(text) for tag in person.tags})
+        """Return the search terms of ``text``, with the tags of whom it names, and former names."""
         written = self.as_written(text)
-        return list(dict.fromkeys([*terms(text), *terms(written), *terms(" ".join(tags))]))
+        tags = " ".join(self.tags_in(text))
+        return list(dict.fromkeys([*terms(text), *terms(written), *terms(tags)]))
+
+    def tags_in(self, text: str) -> list[str]:
+        """Return the tags of whom ``text`` names, in order."""
+        return sorted({tag for person in self.named_in(text) for tag in person.tags})
 
     def as_written(self, text: str) -> str:
         """``text`` with the names that lines were written under, before a person gave others."""
@@ -109,6 +119,17 @@ class ViewPeople:
         return names
 
 
+def _names_of(people: Iterable[ViewPerson]) -> dict[str, str]:
+    """How the tags of one video's people are shown, and what stands for former names."""
+    everybody, names = list(people), dict[str, str]()
+    for one in everybody:
+        names.update(dict.fromkeys(one.character.aliases, one.character.label))
+    for one in everybody:
+        shown = ((tag, one.character.shown(tag)) for tag in one.tags)
+        names.update((tag, name) for tag, name in shown if name != tag)
+    return names
+
+
 NOBODY = ViewPeople()
 """The people of a view in which nobody is known."""
 
@@ -124,14 +145,14 @@ def _says(text: str, name: str) -> bool:
     return text == text.lower() and name.casefold() in words and name.casefold() not in STOP
 
 
-def cast(people: Mapping[str, Iterable[Character]]) -> ViewPeople:
+def view_people(people: Mapping[str, Iterable[Character]]) -> ViewPeople:
     """The people of several videos, video after video."""
     return ViewPeople(
         tuple(ViewPerson(video, one) for video, them in people.items() for one in them)
     )
 
 
-def told(line: StoredLine, names: Mapping[str, str]) -> str:
+def line_text(line: StoredLine, names: Mapping[str, str]) -> str:
     """A line as it is shown: with names for tags, who said it, and that it was read."""
     text = with_names(line.text, names)
     if line.source == "read" and line.kind == "episodic":
@@ -148,7 +169,7 @@ def readable(line: StoredLine, names: Mapping[str, str]) -> str:
     return f"{speaker}: {text}" if named else text
 
 
-def retold(text: str, names: Mapping[str, str]) -> str:
+def renamed(text: str, names: Mapping[str, str]) -> str:
     """``text`` of the machine's own making, with tags and replaced names as they are now."""
     former = {name: known for name, known in names.items() if not TAG.fullmatch(name)}
     return with_names(in_place_of(former, text), names)

@@ -1,4 +1,4 @@
-"""One search made ready: what is in view, what is asked, and how relevant every clip is to it."""
+"""One search made ready: what is in view, what is asked, and how relevant the candidates are."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from string import ascii_uppercase
 
-import numpy as np
-
 from domain.asking import Evidence
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from retrieval.closeness import Yardstick, closeness, coverage, faded, least
+from retrieval.closeness import CosineScale, closeness, coverage, faded, least
 from retrieval.heuristics.language import uncovered
+from retrieval.line_set import Ints, LineSet
 from retrieval.moments import MomentScore
-from retrieval.people_in_query import ViewPeople, retold, told
-from retrieval.ranking import PreparedQuestion, QuestionVectors
+from retrieval.people_in_query import ViewPeople, line_text, renamed
+from retrieval.ranking import PreparedQuestion, QuestionVectors, SearchedLines
 from retrieval.relevance import Relevance
-from retrieval.segment_index import SegmentIndex
-from retrieval.video_index import Ints
-from retrieval.view_index import ViewIndex
+from retrieval.view_lines import ViewLine, in_time_order
 
 CONTEXT = 2
 """Lines before and after one whose words are counted as said around it."""
@@ -32,33 +29,46 @@ class QueryContext:
 
     ``query`` is what the search was asked for, ``asked`` what is ranked by: the words of the
     question, where the query only restates them, and the options that the search is about.
-    ``field`` is None where nothing is in view yet; ``look_up`` finds the segments in view;
-    ``languages`` are those that the text model was made for.
+    ``relevance`` is None where nothing is in view yet; ``load_all`` fetches all lines of the view,
+    for searches of its structure; ``small``: whether all of them are ranked. ``span`` is the time
+    in view of a single video; ``languages`` are those that the text model was made for.
     """
 
     query: str
     view: MemoryView
-    panorama: ViewIndex
+    found: SearchedLines
     asked: PreparedQuestion
     vectors: QuestionVectors
-    field: Relevance | None
-    look_up: Callable[[ViewIndex], SegmentIndex]
-    yardstick: Yardstick
+    relevance: Relevance | None
+    cosine_scale: CosineScale
+    load_all: Callable[[], LineSet]
+    small: bool = True
+    span: TimeSpan | None = None
     languages: tuple[str, ...] = ()
 
     def about(self, letters: Collection[str]) -> QueryContext:
-        """The same search for the options with these letters alone; none: for all."""
+        """Return the same search for the options with these letters alone; none: for all."""
         rows = [i for i in range(len(self.asked.options)) if ascii_uppercase[i] in letters]
-        if not rows or self.field is None:
+        if not rows or self.relevance is None:
             return self
         options = tuple(self.asked.options[i] for i in rows)
-        asked, field = replace(self.asked, options=options), self.field.of_options(rows)
-        return replace(self, asked=asked, field=field)
+        asked = replace(self.asked, options=options)
+        return replace(self, asked=asked, relevance=self.relevance.of_options(rows))
+
+    @property
+    def lines(self) -> LineSet:
+        """The lines that are ranked."""
+        return self.found.lines
 
     @cached_property
-    def woven(self) -> SegmentIndex:
-        """The segments in view; looked up when first needed."""
-        return self.look_up(self.panorama)
+    def all_lines(self) -> LineSet:
+        """All lines of the view, for searches of its structure."""
+        return self.load_all()
+
+    @cached_property
+    def rows(self) -> tuple[ViewLine, ...]:
+        """All lines of the view in the order of time."""
+        return in_time_order(self.all_lines)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -66,39 +76,35 @@ class QueryContext:
         return frozenset(self.asked.words)
 
     @property
-    def cast(self) -> ViewPeople:
+    def people(self) -> ViewPeople:
         """Who is known in the view."""
-        return self.asked.cast
-
-    @cached_property
-    def span(self) -> TimeSpan | None:
-        """The time that is in view."""
-        spans = [
-            TimeSpan.of(part.index.cells[0].start_ms, part.as_of_ms) for part in self.panorama.parts
-        ]
-        return spans[0] if len(spans) == 1 else None
+        return self.asked.people
 
     def scope(self, video: str) -> Scope:
-        """The scope of one of the view's videos."""
+        """Return the scope of one of the view's videos."""
         return next(scope for scope in self.view.scopes if scope.video == video)
 
     def cells_of(self, segment: Segment) -> Ints:
-        """The numbers of a segment's cells in view."""
-        return self.panorama.cells_of(segment.video, segment.clips)
+        """Return the numbers of a segment's cells."""
+        return self.lines.cells_of(segment.video, segment.clips)
+
+    @cached_property
+    def _rarities(self) -> dict[str, float]:
+        return {word: self.found.hits.rarity(word) for word in sorted(self.words)}
 
     def closeness(self, line: int) -> float:
-        """How close a line, with what is said around it, is to the question."""
-        if self.field is None:
+        """Return how close a line, with what is said around it, is to the question, in [0, 1]."""
+        if self.relevance is None:
             return 0.0
-        cell = int(self.panorama.cell_of_line[line])
-        self.field.sharpen(np.array([cell]))
-        around = self.panorama.lines_of_cell(cell)
-        near = [i for i in around if abs(i - line) <= CONTEXT]
-        covered = coverage(self.panorama, self.words, near)
-        return closeness(self.yardstick.nearness(float(self.field.lines[0, line])), covered)
+        cell = int(self.lines.cell_of_line[line])
+        first, last = int(self.lines.bounds[cell]), int(self.lines.bounds[cell + 1])
+        around = range(max(first, line - CONTEXT), min(last, line + CONTEXT + 1))
+        covered = coverage((self.lines.line(i)[1] for i in around), self._rarities)
+        near = self.cosine_scale.nearness(float(self.relevance.lines[0, line]))
+        return closeness(near, covered)
 
     def evidence(self, moments: Sequence[MomentScore], reread: float = 0.0) -> tuple[Evidence, ...]:
-        """Moments as evidence, in the order given, scores falling from the closest of them.
+        """Return moments as evidence, in the order given, scores falling from the closest of them.
 
         ``reread`` is how close the best is by reading it again, in [0, 1].
         """
@@ -106,42 +112,43 @@ class QueryContext:
             return ()
         best = max(reread, *(self.closeness(moment.line) for moment in moments[:3]))
         scores = faded(best, [moment.score for moment in moments])
+        self.lines.read_lines(moment.line for moment in moments)
         return tuple(
             self._evidence(moment.line, score)
             for moment, score in zip(moments, scores, strict=True)
         )
 
     def _evidence(self, number: int, score: float) -> Evidence:
-        video, line = self.panorama.line(number)
+        video, line = self.lines.line(number)
         return Evidence(
             ref=f"m{line.id}",
             video=video,
             span=TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms)),
-            text=told(line, self.cast.names(video)),
+            text=line_text(line, self.people.names(video)),
             score=min(1.0, max(0.0, score)),
             clip=line.clip,
         )
 
     def segment_evidence(self, segment: Segment, score: float) -> Evidence:
-        """A segment as evidence."""
-        names = self.cast.names(segment.video)
+        """Return a segment as evidence."""
+        names = self.people.names(segment.video)
         return Evidence(
             ref=f"s{segment.id}",
             video=segment.video,
             span=segment.span,
-            text=retold(f"{segment.label}: {segment.summary}", names),
+            text=renamed(f"{segment.label}: {segment.summary}", names),
             score=min(1.0, max(0.0, score)),
         )
 
     def searched(self, where: str) -> str:
-        """Where was looked, in words."""
-        videos = len(self.panorama.parts)
+        """Say where was looked, in words."""
+        videos = sum(scope.last_clip >= 0 for scope in self.view.scopes)
         span = f" ({self.span})" if self.span else ""
-        told = f"{where} for {self.query!r} in {videos} video{'s' * (videos != 1)}{span}"
+        text = f"{where} for {self.query!r} in {videos} video{'s' * (videos != 1)}{span}"
         note = uncovered(self.query, self.languages)
-        return f"{told}. {note}" if note else told
+        return f"{text}. {note}" if note else text
 
 
 def nothing_close(evidence: Sequence[Evidence], candidates: int) -> bool:
-    """Whether even the best is not close enough to mean anything among so many candidates."""
+    """Check whether even the best is not close enough to mean anything among so many candidates."""
     return not evidence or max(one.score for one in evidence) < least(candidates)

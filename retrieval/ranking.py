@@ -1,7 +1,7 @@
-"""Which moments of a view a question is about: words and vectors over several time scales.
+"""Which cells of a search a question is about: signals, each standardised, with round weights.
 
-Every signal is standardised over the view and added with a round weight. All of it is computed
-from the view alone: what comes later changes nothing.
+A signal's mean and deviation are those over a fixed sample of the view's clips, so a score depends
+neither on what else was found nor on what comes after the view.
 """
 
 from __future__ import annotations
@@ -11,26 +11,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from retrieval.coarse import CoarseField, coarse_field, first_pass
-from retrieval.heuristics.actors import are_people, people_of
 from retrieval.heuristics.captioned_options import DoingWeights, described_support
-from retrieval.heuristics.clock import HOUR, LAST, PLAN, Times, are_times, said_time
+from retrieval.heuristics.clock import LAST, are_times
 from retrieval.heuristics.language import small_words
 from retrieval.heuristics.restate import bare, statement
-from retrieval.lexical import bm25
+from retrieval.line_set import Floats, LineSet, Matrix, Scores
 from retrieval.people_in_query import NOBODY, ViewPeople
-from retrieval.relevance import NOISE, Relevance, Scores, deviation, standard
-from retrieval.video_index import Floats
-from retrieval.view_index import ViewIndex
-from store.queries.search import Matrix
+from retrieval.relevance import NOISE, Relevance, SignalScale, scale_of
+from retrieval.signals.meaning import closest_lines, whole_cells
+from retrieval.signals.people import Roster, actor_fits
+from retrieval.signals.time import option_fits, question_fit, recency
+from retrieval.signals.words import WordHits
+from retrieval.terms import database_words
 
 WINDOWS = 4
 """A view must be so many windows long for words to be counted in windows of that width."""
-
-
-MANY = 20_000
-"""From so many lines in view on, a first pass over rounded vectors tells what to score exactly."""
 
 
 @dataclass(frozen=True)
@@ -60,24 +57,27 @@ class SignalWeights:
 
 @dataclass(frozen=True)
 class PreparedQuestion:
-    """A question, made ready. ``as_of_s``: asked at this moment of the video, None: afterwards.
+    """A question, made ready. ``now_s``: when it is asked, in seconds of video time.
 
-    ``cast`` is who is known in the view.
+    ``as_of``: whether it is asked at a moment of the video, not afterwards. ``people``: who is
+    known in the view.
     """
 
     text: str
     options: tuple[str, ...] = ()
-    as_of_s: float | None = None
-    cast: ViewPeople = NOBODY
+    now_s: float = 0.0
+    as_of: bool = False
+    people: ViewPeople = NOBODY
 
     @property
     def bare(self) -> str:
         """What it asks for, without frame and order words."""
         return bare(self.text) or self.text
 
-    def timed(self, view: ViewIndex) -> bool:
+    @cached_property
+    def timed(self) -> bool:
         """Whether its options are times."""
-        return bool(self.options) and are_times(self.options, now(self, view))
+        return bool(self.options) and are_times(self.options, self.now_s)
 
     @cached_property
     def words(self) -> list[str]:
@@ -86,9 +86,24 @@ class PreparedQuestion:
         Without the small words of the language it is asked in, where that is told and there is
         more: text in another language than English is full of them.
         """
-        every = self.cast.terms_of(self.bare)
+        every = self.people.terms_of(self.bare)
         small = small_words(self.text)
         return [word for word in every if word not in small] or every
+
+    @cached_property
+    def option_words(self) -> tuple[tuple[str, ...], ...]:
+        """The search terms that each option has and the question has not."""
+        known = set(self.words)
+        own = (self.people.terms_of(option) for option in self.options)
+        return tuple(tuple(word for word in words if word not in known) for words in own)
+
+    @cached_property
+    def database_words(self) -> dict[str, str]:
+        """Map every search term to a word or phrase for the database's full text."""
+        texts = [self.bare, *self.options]
+        tags = " ".join(self.people.tags_in(" ".join(texts)))
+        written = " ".join(map(self.people.as_written, texts))
+        return database_words(" ".join([*texts, written, tags]))
 
     @property
     def somebody(self) -> str:
@@ -96,7 +111,7 @@ class PreparedQuestion:
         return statement(self.text, "someone")
 
     def statements(self) -> tuple[str, ...]:
-        """The question restated with each option."""
+        """Return the question restated with each option."""
         return tuple(statement(self.text, option) for option in self.options)
 
 
@@ -114,163 +129,171 @@ class QuestionVectors:
     somebody: Floats
     doings: Matrix | None = None
 
+    @property
+    def stacked(self) -> Matrix:
+        """Question, statements and options, (1 + 2 O, D)."""
+        return np.concatenate([self.question[None], self.statements, self.options])
 
-def now(asked: PreparedQuestion, view: ViewIndex) -> float:
-    """When the question is asked, in seconds of video time: as of, or at the end of the view."""
-    if asked.as_of_s is not None:
-        return asked.as_of_s
-    return max((part.as_of_ms for part in view.parts), default=0) / 1000
+
+@dataclass(frozen=True, eq=False)
+class SearchedLines:
+    """What is ranked: N candidate cells with M lines, and what is known of the whole view.
+
+    ``sample`` (N,) marks the cells of the fixed sample. ``hits`` are the clips that hold the words.
+    ``clips`` is how many clips of the view were watched, ``view_lines`` about how many lines there
+    are. ``roster`` and ``named`` tell who speaks and whom each option names, where the options are
+    people.
+    """
+
+    lines: LineSet
+    sample: NDArray[np.bool_]
+    hits: WordHits
+    clips: int
+    view_lines: int
+    roster: Roster | None = None
+    named: tuple[tuple[str, ...], ...] = ()
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """The place of each cell among those of the words, (N,)."""
+        return self.hits.places_of(self.lines)
+
+    @cached_property
+    def sampled_lines(self) -> NDArray[np.bool_]:
+        """Which lines are in cells of the sample, (M,)."""
+        return np.asarray(self.sample[self.lines.cell_of_line])
+
+    def scaled(self, values: NDArray[np.floating], weight: float = 1.0) -> Scores:
+        """Standardise a signal (..., N) by its mean and deviation over the sample."""
+        return scale_of(values[..., self.sample], weight).of(values)
 
 
 def relevance(
-    view: ViewIndex,
+    found: SearchedLines,
     asked: PreparedQuestion,
     vectors: QuestionVectors,
     weights: SignalWeights | None = None,
 ) -> Relevance:
-    """Score every cell of a view that has at least one."""
+    """Score every cell; there is at least one."""
     weights = weights or SignalWeights()
-    if not asked.options and view.line_count >= MANY:
-        return _coarse(view, asked, vectors, weights)
-    return _exact(view, asked, vectors, weights)
-
-
-def _coarse(
-    view: ViewIndex, asked: PreparedQuestion, vectors: QuestionVectors, weights: SignalWeights
-) -> CoarseField:
-    with first_pass(view, vectors.question) as passed:
-        rest = _order(view, asked, weights) + weights.question_time * _question_fit(view, asked)
-        rest += _question_words(view, asked, weights)
-        line, cell = weights.question_line, weights.question_cell
-        return coarse_field(view, vectors.question, rest, passed(), line, cell)
-
-
-def _exact(
-    view: ViewIndex, asked: PreparedQuestion, vectors: QuestionVectors, weights: SignalWeights
-) -> Relevance:
-    timed = asked.timed(view)
-    stacked = np.concatenate([vectors.question[None], vectors.statements, vectors.options])
-    lines, whole = view.cosines(stacked)
-    near = np.maximum.reduceat(lines, view.first, axis=1)
-    question = _question_score(view, asked, weights, near[0], whole[0])
-    if timed:
-        options = support = question + weights.option_time * _option_fits(view, asked)
-    else:
-        question = question + weights.question_time * _question_fit(view, asked)
-        options = question + _option_evidence(view, asked, weights, near[1:], whole[1:])
-        support = options + weights.actor * _actor_evidence(view, asked, vectors)
+    count, queries = len(vectors.options), vectors.stacked
+    lines, near = closest_lines(found.lines, queries)
+    whole = whole_cells(found.lines, queries)
+    question = _question_score(found, asked, weights, near[0], whole[0])
     line_support = None
+    if asked.timed:
+        fits = option_fits(asked.options, found.lines.times, asked.now_s)
+        options = support = question + weights.option_time * fits
+    else:
+        fit = question_fit(asked.text, found.lines.times, asked.now_s)
+        question = question + weights.question_time * fit
+        options = question + _option_score(found, asked, weights, near[1:], whole[1:])
+        support = options + weights.actor * _actor_score(found, vectors)
     if vectors.doings is not None:
-        statements = lines[1 : 1 + len(asked.options)]
         line_support = described_support(
-            view, asked, vectors, vectors.doings, statements, weights.doings
+            found, asked, vectors, vectors.doings, lines[1 : 1 + count], weights.doings
         )
-        options = support = np.maximum.reduceat(line_support, view.first, axis=1)
-    return Relevance(question, options, support, lines, near, line_support=line_support)
+        options = support = np.asarray(found.lines.largest(line_support), dtype=np.float64)
+    scales = tuple(_line_scales(found, lines, count))
+    return Relevance(question, options, support, lines, near[0], scales, line_support)
+
+
+def _line_scales(found: SearchedLines, lines: Floats, count: int) -> list[SignalScale]:
+    """The scales of cosines with the question, the statements and the options."""
+    own = lines[:, found.sampled_lines]
+    return [scale_of(own[:1]), scale_of(own[1 : 1 + count]), scale_of(own[1 + count :])]
 
 
 def _question_score(
-    view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights, near: Floats, whole: Floats
+    found: SearchedLines,
+    asked: PreparedQuestion,
+    weights: SignalWeights,
+    near: Floats,
+    whole: Floats,
 ) -> Scores:
-    score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
-    return score + _question_words(view, asked, weights) + _order(view, asked, weights)
+    score = found.scaled(near, weights.question_line) + found.scaled(whole, weights.question_cell)
+    return (
+        score
+        + _question_words(found, asked, weights)[found.places]
+        + _order(found.lines, asked, weights)
+    )
 
 
-def _question_words(view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
-    """What the words of the question add to every cell, over windows of several widths, (N,)."""
-    windows = [(half, weight) for half, weight in weights.question_windows if fits(half, view)]
-    added = np.zeros(view.cell_count)
-    told = bm25(view, asked.words, [half for half, _ in windows])
-    for (_, weight), said in zip(windows, told, strict=True):
-        said -= said.mean()
-        away = deviation(said)
-        if away >= NOISE:
-            said *= weight / (away + NOISE)
-            added += said
-    return added
+def _question_words(
+    found: SearchedLines, asked: PreparedQuestion, weights: SignalWeights
+) -> Scores:
+    return question_words(found.hits, asked, found.clips, weights)
 
 
-def fits(half: int, view: ViewIndex) -> bool:
-    """Whether a window tells places apart: the view must be several windows long."""
-    return half == 0 or WINDOWS * (2 * half + 1) <= view.cell_count
+def question_words(
+    hits: WordHits, asked: PreparedQuestion, clips: int, weights: SignalWeights
+) -> Scores:
+    """Score every place (P,) by the question's words, in windows of several widths."""
+    total = np.zeros(hits.size)
+    for half, weight in weights.question_windows:
+        if fits(half, clips):
+            total += word_scale(hits.bm25(asked.words, half), hits.cells, weight)
+    return total
 
 
-def _order(view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
+def word_scale(scores: Scores, cells: int, weight: float = 1.0) -> Scores:
+    """Standardise word scores (..., P): all of the watched cells count, the others have zeros."""
+    size = max(1, cells * (len(scores) if scores.ndim > 1 else 1))
+    mean = float(scores.sum()) / size
+    deviation = float(np.sqrt(max(float(np.square(scores).sum()) / size - mean**2, 0.0)))
+    if deviation < NOISE:
+        return np.zeros(scores.shape)
+    return np.asarray((scores - mean) * (weight / deviation))
+
+
+def fits(half: int, clips: int) -> bool:
+    """Check whether a window tells places apart: the view must be several windows long."""
+    return half == 0 or WINDOWS * (2 * half + 1) <= clips
+
+
+def _order(lines: LineSet, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
     """Recent moments first, where the question is asked at some moment of the video."""
-    if asked.as_of_s is None:
-        return np.zeros(view.cell_count)
-    ago = np.maximum(asked.as_of_s - view.times, 60.0)
-    last = asked.timed(view) and LAST.search(asked.text)
-    recency = weights.recency_last_times if last else weights.recency
-    return np.asarray(-recency * np.log(ago / HOUR), dtype=np.float64)
+    if not asked.as_of:
+        return np.zeros(lines.cell_count)
+    last = asked.timed and LAST.search(asked.text)
+    weight = weights.recency_last_times if last else weights.recency
+    return weight * recency(lines.times, asked.now_s)
 
 
-def _question_fit(view: ViewIndex, asked: PreparedQuestion) -> Scores:
-    """The log of how well each cell fits the time that the question asks about, 0 for none."""
-    fit = None if PLAN.search(asked.text) else said_time(asked.text, *_clock(view, asked))
-    if fit is None or not fit.any():
-        return np.zeros(view.cell_count)
-    return np.asarray(np.log(fit + 0.05), dtype=np.float64)
-
-
-def _option_fits(view: ViewIndex, asked: PreparedQuestion) -> Scores:
-    """The log of how well each cell fits the time that each option says, shape (O, N)."""
-    fits = [said_time(option, *_clock(view, asked)) for option in asked.options]
-    blank = np.zeros(view.cell_count)
-    fit = np.stack([blank if f is None else f for f in fits])
-    return np.asarray(np.log(fit + 0.02), dtype=np.float64)
-
-
-def _clock(view: ViewIndex, asked: PreparedQuestion) -> tuple[Times, float]:
-    return view.times, now(asked, view)
-
-
-def _option_evidence(
-    view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights, near: Floats, whole: Floats
+def _option_score(
+    found: SearchedLines,
+    asked: PreparedQuestion,
+    weights: SignalWeights,
+    near: Floats,
+    whole: Floats,
 ) -> Scores:
     """What speaks for each option in each cell, shape (O, N)."""
     count = len(asked.options)
     if not count:
-        return np.zeros((0, view.cell_count))
-    score = weights.statement_line * standard(near[:count])
-    score += weights.option_line * standard(near[count:])
-    score += weights.statement_cell * standard(whole[:count])
-    score += weights.option_cell * standard(whole[count:])
-    return score + standard(_option_words(view, asked, weights))
+        return np.zeros((0, found.lines.cell_count))
+    score = found.scaled(near[:count], weights.statement_line)
+    score += found.scaled(near[count:], weights.option_line)
+    score += found.scaled(whole[:count], weights.statement_cell)
+    score += found.scaled(whole[count:], weights.option_cell)
+    return score + option_words(found.hits, asked, found.clips, weights)[:, found.places]
 
 
-def _option_words(view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
-    """BM25 of the words that an option has and the question has not, shape (O, N)."""
-    known = set(asked.words)
-    own = [set(asked.cast.terms_of(option)) - known for option in asked.options]
-    score = np.zeros((len(own), view.cell_count))
-    windows = [(half, weight) for half, weight in weights.option_windows if fits(half, view)]
-    told = [bm25(view, words, [half for half, _ in windows]) for words in own]
-    for number, (_, weight) in enumerate(windows):
-        score += weight * np.stack([of_option[number] for of_option in told])
-    return score
+def option_words(
+    hits: WordHits, asked: PreparedQuestion, clips: int, weights: SignalWeights
+) -> Scores:
+    """Score every place by the words that an option has and the question has not, (O, P)."""
+    score = np.zeros((len(asked.options), hits.size))
+    for half, weight in weights.option_windows:
+        if fits(half, clips):
+            score += weight * np.stack([hits.bm25(words, half) for words in asked.option_words])
+    return word_scale(score, hits.cells)
 
 
-def _actor_evidence(view: ViewIndex, asked: PreparedQuestion, vectors: QuestionVectors) -> Scores:
-    """How well what the people of each option do or say fits the question, shape (O, N).
-
-    Of each cell the person's closest line to "somebody does it" counts; zeros where the options
-    are not people.
-    """
-    actors, blank = view.actors, np.zeros((len(asked.options), view.cell_count))
-    narrator = actors.narrator()
-    options = [asked.cast.as_written(option) for option in asked.options]
-    people = [people_of(option, actors.speakers(), narrator) for option in options]
-    if not are_people(people):
-        return blank
-    cosines = view.cosines(vectors.somebody[None])[0][0]
-    floor = float(cosines[~view.hidden].mean())
-    best = {
-        name: np.maximum.reduceat(
-            np.where(actors.of([name], name == narrator), cosines, floor), view.first
-        )
-        for name in sorted({name for option in people for name in option})
-    }
-    for number, option in enumerate(people):
-        blank[number] = np.mean([best[name] for name in option], axis=0) if option else floor
-    return standard(blank)
+def _actor_score(found: SearchedLines, vectors: QuestionVectors) -> Scores:
+    """How well the people of each option fit, (O, N); zeros where the options are not people."""
+    if found.roster is None or not found.named:
+        return np.zeros((len(vectors.options), found.lines.cell_count))
+    cosines = found.lines.cosines(vectors.somebody[None])[0]
+    floor = float(cosines[found.sampled_lines].mean()) if found.sample.any() else 0.0
+    fits = actor_fits(found.lines, found.roster, found.named, cosines, floor)
+    return found.scaled(fits)

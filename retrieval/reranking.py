@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.ports import Reranker
+from retrieval.line_set import Ints, LineSet, Scores
 from retrieval.people_in_query import readable
 from retrieval.ranking import PreparedQuestion
-from retrieval.relevance import Scores
-from retrieval.video_index import Ints
-from retrieval.view_index import ViewIndex
 
 NEAREST = 12
 """Lines read again: enough to hold the one that answers, few enough not to be waited for."""
@@ -22,33 +20,33 @@ WORST = -(ALONE + IN_TALK) * MOST
 """The least that reading can add."""
 
 
-def bonus(view: ViewIndex, asked: PreparedQuestion, lines: Ints, reranker: Reranker) -> Scores:
+def bonus(of: LineSet, asked: PreparedQuestion, lines: Ints, reranker: Reranker) -> Scores:
     """What to add to the scores of these lines, shape (L,).
 
     A line is read alone, since the answer must be in it, and after the line before it, since
     "it was made of iron" does not say what was.
     """
-    alone = reranker.scores(asked.text, [passage(view, asked, int(i), 0) for i in lines])
-    talk = reranker.scores(asked.text, [passage(view, asked, int(i), 1) for i in lines])
+    of.read_lines([*lines.tolist(), *np.maximum(lines - 1, 0).tolist()])
+    alone = reranker.scores(asked.text, [passage(of, asked, int(i), 0) for i in lines])
+    talk = reranker.scores(asked.text, [passage(of, asked, int(i), 1) for i in lines])
     return ALONE * logits(alone) + IN_TALK * logits(talk)
 
 
-def passage(view: ViewIndex, asked: PreparedQuestion, line: int, before: int) -> str:
-    """A line in words, after up to ``before`` lines in force of the same video."""
-    video, _ = view.line(line)
-    names = asked.cast.names(video)
-    numbers = range(max(0, line - before), line + 1)
-    rows = [view.line(number) for number in numbers if not view.hidden[number]]
+def passage(of: LineSet, asked: PreparedQuestion, line: int, before: int) -> str:
+    """Return a line in words, after up to ``before`` lines of the same video."""
+    video, _ = of.line(line)
+    names = asked.people.names(video)
+    rows = [of.line(number) for number in range(max(0, line - before), line + 1)]
     return " ".join(readable(row, names) for source, row in rows if source == video)
 
 
 def closest(
-    view: ViewIndex, asked: PreparedQuestion, lines: Sequence[int], reranker: Reranker | None
+    of: LineSet, asked: PreparedQuestion, lines: Sequence[int], reranker: Reranker | None
 ) -> float:
     """How close the closest of these lines is by reading it alone, in [0, 1]; 0 unread."""
     if reranker is None or not lines:
         return 0.0
-    texts = [passage(view, asked, line, 0) for line in lines]
+    texts = [passage(of, asked, line, 0) for line in lines]
     return float(reranker.scores(asked.text, texts).max())
 
 

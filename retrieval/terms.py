@@ -57,6 +57,22 @@ def terms(text: str) -> list[str]:
     return [*tags, *chain.from_iterable(map(_stems, plain_words(plain)))]
 
 
+def database_words(text: str) -> dict[str, str]:
+    """Map the search terms of ``text`` to words or phrases for the database's full text.
+
+    A tag is one word without its underscore, a pair of characters of a script without spaces is a
+    phrase of two, since the database indexes each of them as a word.
+    """
+    tags = _TAG.findall(text) if "<" in text else []
+    plain = _TAG.sub(" ", text) if tags else text
+    found = {tag: tag.replace("_", "") for tag in tags}
+    for word in plain_words(plain):
+        for piece, term in zip(pieces(word), _stems(word), strict=False):
+            spaced = _UNSPACED.fullmatch(piece) and len(piece) == 2
+            found.setdefault(term, " ".join(piece) if spaced else piece)
+    return found
+
+
 @lru_cache(_KEPT)
 def _stems(word: str) -> tuple[str, ...]:
     """The terms that a word in lower case is searched by."""

@@ -21,7 +21,7 @@ from store.zips import open_zip, read_lines, read_member, report_damage, too_lar
 
 VERSION = 2
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-_OF_THE_LIBRARY = {"audit", "library", "search_indexes", "taken"}
+_OF_THE_LIBRARY = {"audit", "library", "taken"}
 _TABLES = {
     *(Base.metadata.tables.keys() - _OF_THE_LIBRARY),
     *(f"checkpoints.{name}" for name in _CHECKPOINTS),

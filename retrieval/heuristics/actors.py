@@ -43,54 +43,28 @@ class ActorLines:
     told: Flags
     first_person: Flags
 
-    def followed_by(self, more: ActorLines, lines: int) -> ActorLines:
-        """These ``lines`` lines, then those of ``more``."""
-        return ActorLines(
-            _joined(self.said, more.said, lines),
-            _joined(self.named, more.named, lines),
-            np.concatenate([self.told, more.told]),
-            np.concatenate([self.first_person, more.first_person]),
-        )
-
-    def first(self, lines: int) -> ActorLines:
-        """The first ``lines`` of these lines."""
-        return ActorLines(
-            _cut(self.said, lines),
-            _cut(self.named, lines),
-            self.told[:lines],
-            self.first_person[:lines],
-        )
-
-    def speakers(self) -> dict[str, str]:
-        """Those who speak under a plain name, by the name in lower case."""
-        names = (name for name in self.said if _WORD_NAME.fullmatch(name))
-        return {name.lower(): name for name in names if name not in _NOT_PEOPLE}
-
-    def narrator(self) -> str | None:
-        """Who tells in the first person: there is somebody, and it is who speaks most."""
-        if self.first_person.sum() < NARRATES * max(1, self.told.sum()):
-            return None
-        spoken = {name: len(self.said[name]) for name in sorted(self.speakers().values())}
-        return max(spoken, key=lambda name: spoken[name], default=None)
-
-    def of(self, names: Sequence[str], narrator: bool) -> Flags:
-        """The lines of one person, known by these names and tags, shape (M,).
+    def of(self, names: Sequence[str], *, narrator: bool, speakers: Iterable[str]) -> Flags:
+        """Return the lines of one person, known by these names and tags, shape (M,).
 
         What they say, and descriptions that name them; of the narrator also those in the first
-        person and those that name nobody.
+        person and those that name none of the ``speakers``.
         """
         own = np.zeros(len(self.told), dtype=np.bool_)
         for name in names:
             own[self.said.get(name, _NONE)] = True
             own[self.named.get(name, _NONE)] = True
-        return own | self._unnamed | self.first_person if narrator else own
+        if not narrator:
+            return own
+        unnamed = self.told.copy()
+        for name in speakers:
+            unnamed[self.named.get(name, _NONE)] = False
+        return own | unnamed | self.first_person
 
-    @property
-    def _unnamed(self) -> Flags:
-        free = self.told.copy()
-        for name in self.speakers().values():
-            free[self.named.get(name, _NONE)] = False
-        return free
+
+def plain_names(speakers: Iterable[str]) -> dict[str, str]:
+    """Return those who speak under a plain name, by the name in lower case."""
+    names = (name for name in speakers if _WORD_NAME.fullmatch(name))
+    return {name.lower(): name for name in names if name not in _NOT_PEOPLE}
 
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -128,15 +102,3 @@ def are_people(options: Iterable[tuple[str, ...]]) -> bool:
 
 def _arrays(lists: Mapping[str, Sequence[int]]) -> dict[str, Ints]:
     return {name: np.array(numbers, dtype=np.int64) for name, numbers in lists.items()}
-
-
-def _joined(ones: Mapping[str, Ints], others: Mapping[str, Ints], offset: int) -> dict[str, Ints]:
-    both = dict(ones)
-    for name, numbers in others.items():
-        both[name] = np.concatenate([ones.get(name, _NONE), numbers + offset])
-    return both
-
-
-def _cut(lists: Mapping[str, Ints], lines: int) -> dict[str, Ints]:
-    cut = {name: numbers[: np.searchsorted(numbers, lines)] for name, numbers in lists.items()}
-    return {name: numbers for name, numbers in cut.items() if len(numbers)}

@@ -14,9 +14,9 @@ from domain.asking import Evidence
 from domain.search import Extract
 from domain.time import TimeSpan
 from domain.wording import split_sentences
-from retrieval.people_in_query import told, with_names
+from retrieval.line_set import LineSet
+from retrieval.people_in_query import line_text, with_names
 from retrieval.terms import terms
-from retrieval.view_index import ViewIndex
 
 REACH = 3
 """Lines that a sentence may run on in either direction."""
@@ -42,47 +42,47 @@ class WholeSentences:
     text: str
 
 
-def whole(view: ViewIndex, line: int) -> WholeSentences:
+def whole(among: LineSet, line: int) -> WholeSentences:
     """A line with those beside it that its first and last sentence run on in."""
     lines = [line]
-    while len(lines) <= REACH and _runs_on(view, before := _beside(view, lines[0], -1), lines[0]):
+    while len(lines) <= REACH and _runs_on(among, before := _beside(among, lines[0], -1), lines[0]):
         lines.insert(0, before)
     most = len(lines) + REACH
-    while len(lines) < most and _runs_on(view, lines[-1], after := _beside(view, lines[-1], 1)):
+    while len(lines) < most and _runs_on(among, lines[-1], after := _beside(among, lines[-1], 1)):
         lines.append(after)
-    last = _beside(view, lines[-1], 1)
-    if _words(view, lines) < SHORT and _same_talk(view, lines[-1], last):
+    last = _beside(among, lines[-1], 1)
+    if _words(among, lines) < SHORT and _same_talk(among, lines[-1], last):
         lines.append(last)
     return WholeSentences(
-        tuple(lines), " ".join(view.line(number)[1].text.strip() for number in lines)
+        tuple(lines), " ".join(among.line(number)[1].text.strip() for number in lines)
     )
 
 
-def _beside(view: ViewIndex, line: int, step: int) -> int:
+def _beside(among: LineSet, line: int, step: int) -> int:
     """The line before or after; what was heard and its subtitles are two threads of one talk."""
-    own, number = view.line(line)[1].source, line + step
+    own, number = among.line(line)[1].source, line + step
     other = next((source for source in SPOKEN if source != own), "") if own in SPOKEN else ""
-    while 0 <= number < view.line_count and view.line(number)[1].source == other:
+    while 0 <= number < among.line_count and among.line(number)[1].source == other:
         number += step
     return number
 
 
-def _words(view: ViewIndex, lines: Sequence[int]) -> int:
-    return sum(len(view.line(number)[1].text.split()) for number in lines)
+def _words(among: LineSet, lines: Sequence[int]) -> int:
+    return sum(len(among.line(number)[1].text.split()) for number in lines)
 
 
-def _runs_on(view: ViewIndex, one: int, other: int) -> bool:
+def _runs_on(among: LineSet, one: int, other: int) -> bool:
     """Whether a sentence goes on from line ``one`` into line ``other``."""
-    if not _same_talk(view, one, other):
+    if not _same_talk(among, one, other):
         return False
-    return not _ENDS.search(view.line(one)[1].text.strip())
+    return not _ENDS.search(among.line(one)[1].text.strip())
 
 
-def _same_talk(view: ViewIndex, one: int, other: int) -> bool:
+def _same_talk(among: LineSet, one: int, other: int) -> bool:
     """Whether one speaker goes on from line ``one`` to line ``other`` without a long pause."""
-    if one < 0 or other >= view.line_count or view.hidden[one] or view.hidden[other]:
+    if one < 0 or other >= among.line_count:
         return False
-    (video, before), (source, after) = view.line(one), view.line(other)
+    (video, before), (source, after) = among.line(one), among.line(other)
     return (
         video == source
         and before.source == after.source
@@ -114,22 +114,22 @@ def by_words(question: str) -> Score:
 
 
 def extract(
-    view: ViewIndex, line: int, score: Score, names: Mapping[str, str], closeness: float
+    among: LineSet, line: int, score: Score, names: Mapping[str, str], closeness: float
 ) -> Extract:
     """Quote what answers at a line. ``names`` are put for tags, ``closeness`` is its score.
 
     The line itself is the first of the refs, since it is what was found; the others follow in time.
     Only speech runs on from line to line and is cut into sentences; the rest is quoted as it is.
     """
-    found = whole(view, line)
-    video, row = view.line(line)
+    found = whole(among, line)
+    video, row = among.line(line)
     spoken = row.source in SPOKEN
     text = with_names(answering(found.text, score) if spoken else found.text, names)
-    rows = [view.line(number)[1] for number in found.lines]
+    rows = [among.line(number)[1] for number in found.lines]
     kept = [one for one in rows if _shares(one.text, text)] or [row]
     span = TimeSpan.of(kept[0].start_ms, max(kept[0].start_ms, kept[-1].end_ms))
     return Extract(
-        text=told(row._replace(text=text), names),
+        text=line_text(row._replace(text=text), names),
         refs=tuple(f"m{one.id}" for one in sorted(kept, key=lambda one: one is not row)),
         video=video,
         span=span,

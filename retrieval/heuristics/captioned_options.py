@@ -13,21 +13,20 @@ clips; options that are neither times nor people.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from domain.memories import MemorySource
-from retrieval.heuristics.actors import NARRATES, are_people, people_of
-from retrieval.relevance import Scores
+from retrieval.line_set import Floats, LineSet, Matrix, Scores, search_text
 from retrieval.terms import terms
-from retrieval.video_index import Floats
-from retrieval.view_index import ViewIndex
-from store.queries.search import Matrix
 
 if TYPE_CHECKING:
-    from retrieval.ranking import PreparedQuestion, QuestionVectors
+    from retrieval.ranking import PreparedQuestion, QuestionVectors, SearchedLines
+    from retrieval.signals.people import Roster
 
 SHORT = 20
 """Most clips in view: over more, moments stand out and are ranked by how far they do."""
@@ -84,51 +83,42 @@ def doings(question: str, options: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{who} {option}".strip() for option in options)
 
 
-def is_described(view: ViewIndex, asked: PreparedQuestion) -> bool:
-    """Whether options are to be compared in this way."""
-    if not asked.options or not 0 < view.cell_count <= SHORT or asked.timed(view):
+def is_described(lines: LineSet, asked: PreparedQuestion, roster: Roster) -> bool:
+    """Check whether options are to be compared in this way, over all the lines of a view."""
+    if not asked.options or not 0 < lines.cell_count <= SHORT or asked.timed:
         return False
-    if not view.kept(_told_by_captions):
-        return False
-    known, narrator = view.actors.speakers(), view.actors.narrator()
-    options = [asked.cast.as_written(option) for option in asked.options]
-    return not are_people(people_of(option, known, narrator) for option in options)
-
-
-def _told_by_captions(view: ViewIndex) -> bool:
-    """Whether most lines are captions, and nobody narrates."""
-    rows = [view.line(number)[1] for number in range(view.line_count)]
+    rows = [row for _, row in lines.rows]
     captions = sum(row.source == MemorySource.CAPTION for row in rows)
-    actors = view.actors
-    narrated = actors.first_person.sum() >= NARRATES * max(1, actors.told.sum())
-    return captions >= CAPTIONED * len(rows) and not narrated
+    if roster.narrated or captions < CAPTIONED * len(rows):
+        return False
+    return not roster.people([asked.people.as_written(option) for option in asked.options])
 
 
 def described_support(
-    view: ViewIndex,
+    found: SearchedLines,
     asked: PreparedQuestion,
     vectors: QuestionVectors,
     doings: Matrix,
     statements: Floats,
     weights: DoingWeights,
 ) -> Scores:
-    """What each line says for each option, in logits, shape (O, M).
+    """Return what each line says for each option, in logits, shape (O, M).
 
     Args:
-        view: what is in view.
+        found: the lines, all of a short view.
         asked: the question.
         vectors: its vectors.
         doings: those of the options as doings, (O, D).
         statements: the cosines of every line with each statement, (O, M).
         weights: how much each signal counts.
     """
-    lines = weights.statement * statements + weights.doing * view.cosines(doings)[0]
+    lines = weights.statement * statements + weights.doing * found.lines.cosines(doings)
     fits = vectors.options @ vectors.question
-    told = weights.words * _words(view, asked) + weights.fits * fits
-    return np.asarray(STEEP * (lines + told[:, None]), dtype=np.float64)
+    words = weights.words * _words(found.lines, asked) + weights.fits * fits
+    return np.asarray(STEEP * (lines + words[:, None]), dtype=np.float64)
 
 
-def _words(view: ViewIndex, asked: PreparedQuestion) -> Scores:
+def _words(lines: LineSet, asked: PreparedQuestion) -> Scores:
     """How often the words come that an option has and the question has not, (O,), in [0, 1].
 
     Of each word the root of the share of lines; a word that comes twice as often is not twice as
@@ -136,10 +126,9 @@ def _words(view: ViewIndex, asked: PreparedQuestion) -> Scores:
     """
     known = set(terms(asked.text))
     own = [sorted(set(terms(option)) - known) for option in asked.options]
-    return np.array([np.mean([_share(view, word) for word in words] or [0.0]) for words in own])
+    counts = Counter(chain.from_iterable(terms(search_text(row)) for _, row in lines.rows))
 
+    def share(word: str) -> float:
+        return float(np.sqrt(min(1.0, counts[word] / lines.line_count)))
 
-def _share(view: ViewIndex, word: str) -> float:
-    posting = view.posting(word)
-    count = 0.0 if posting is None else float(posting.counts.sum())
-    return float(np.sqrt(min(1.0, count / view.line_count)))
+    return np.array([np.mean([share(word) for word in words] or [0.0]) for words in own])

@@ -9,8 +9,8 @@ from domain.memories import MemorySource
 from domain.search import Asks, Structure
 from domain.texts import has_number
 from retrieval.query_context import QueryContext
-from retrieval.structural.rows import ViewLine, rows_of
 from retrieval.terms import content_words, terms
+from retrieval.view_lines import ViewLine
 
 
 def _of(words: str) -> frozenset[str]:
@@ -42,9 +42,9 @@ WHY = {
 }
 
 
-def unrecorded(sought: QueryContext, asked: Structure) -> str:
+def unrecorded(context: QueryContext, asked: Structure) -> str:
     """Why this cannot be told from memory; empty where it may be: then it is searched as ever."""
-    rows = rows_of(sought.panorama)
+    rows = context.rows
     if any(row.described for row in rows):
         return ""
     said = any(_may_tell(row, asked) for row in rows)

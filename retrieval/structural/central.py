@@ -8,7 +8,7 @@ from domain.search import Finding, Structure
 from retrieval.heuristics.answer_sentence import whole
 from retrieval.query_context import QueryContext
 from retrieval.structural.ends import part_of
-from retrieval.structural.rows import ViewLine, rows_of
+from retrieval.view_lines import ViewLine
 
 QUOTED = 3
 """Sentences that are quoted."""
@@ -20,20 +20,20 @@ ALIKE = 0.8
 """Sentences closer than this say the same."""
 
 
-def central(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
+def central(context: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """The most central sentences in the order of time; None where there is nothing to quote."""
-    rows = _candidates(rows_of(sought.panorama))
+    rows = _candidates(context.rows)
     if not rows:
         return None
-    chosen = _most_central(sought, rows)
-    known = {row.number: row for row in rows_of(sought.panorama)}
+    chosen = _most_central(context, rows)
+    known = {row.number: row for row in context.rows}
     groups, used = [], set[int]()
     for row in sorted(chosen, key=lambda one: (one.video, one.line.start_ms)):
-        numbers = whole(sought.panorama, row.number).lines if row.spoken else (row.number,)
+        numbers = whole(context.all_lines, row.number).lines if row.spoken else (row.number,)
         fresh = [known[n] for n in numbers if n in known and n not in used]
         used |= set(numbers)
         groups += [fresh] if fresh else []
-    parts = tuple(part_of(sought, group) for group in groups)
+    parts = tuple(part_of(context, group) for group in groups)
     found = Finding(asks=asked.asks, parts=parts, exact=False)
     return found, tuple(row for group in groups for row in group)
 
@@ -49,10 +49,10 @@ def _candidates(rows: tuple[ViewLine, ...]) -> list[ViewLine]:
     return some[:: max(1, -(-len(some) // MOST))]
 
 
-def _most_central(sought: QueryContext, rows: list[ViewLine]) -> list[ViewLine]:
+def _most_central(context: QueryContext, rows: list[ViewLine]) -> list[ViewLine]:
     """Lines whose vectors are closest to the mean of all, none that says the same as another."""
     numbers = np.array(sorted(row.number for row in rows), dtype=np.int64)
-    vectors = sought.panorama.vectors_of(numbers)
+    vectors = context.all_lines.arrays.vectors[numbers]
     by_number = {row.number: row for row in rows}
     scores = vectors @ vectors.mean(axis=0)
     chosen: list[int] = []

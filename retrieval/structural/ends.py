@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from domain.memories import PRESENCE_SOURCES, MemorySource
 from domain.search import Asks, Finding, Structure, StructurePart
 from retrieval.heuristics.answer_sentence import whole
-from retrieval.people_in_query import told
+from retrieval.people_in_query import line_text
 from retrieval.query_context import QueryContext
-from retrieval.structural.rows import ViewLine, rows_of
-from retrieval.view_index import ViewIndex
+from retrieval.view_lines import ViewLine
 
 SHARE, LEAST_MS, MOST_MS = 0.05, 10_000, 60_000
 """The beginning and the end are a twentieth of a video each, within these limits."""
@@ -20,20 +19,20 @@ FEW_WORDS = 4
 """A sentence of fewer words hardly tells how a video begins: one more is quoted."""
 
 
-def ends(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
+def ends(context: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """The first or last lines; None where there are none."""
-    rows = rows_of(sought.panorama)
+    rows = context.rows
     if not rows:
         return None
     video = rows[0].video if asked.asks is Asks.BEGINNING else rows[-1].video
     own = [row for row in rows if row.video == video and not row.names_somebody]
-    chosen = _chosen(sought.panorama, own, asked)
+    chosen = _chosen(context, own, asked)
     if not chosen:
         return None
     found = Finding(
         asks=asked.asks,
         manner=asked.manner,
-        parts=tuple(part_of(sought, group) for group in chosen),
+        parts=tuple(part_of(context, group) for group in chosen),
         exact=_reaches(own, [row for group in chosen for row in group], asked.asks),
     )
     return found, tuple(row for group in chosen for row in group)
@@ -48,13 +47,15 @@ def _reaches(rows: Sequence[ViewLine], chosen: Sequence[ViewLine], asks: Asks) -
     return end - max(map(_end, chosen)) <= most
 
 
-def _chosen(view: ViewIndex, rows: Sequence[ViewLine], asked: Structure) -> list[list[ViewLine]]:
+def _chosen(
+    context: QueryContext, rows: Sequence[ViewLine], asked: Structure
+) -> list[list[ViewLine]]:
     """Sentences, texts and people of one end, in the order of time."""
     last = asked.asks is Asks.END
     near = _at_end(rows, asked.manner, last=last)
     groups: list[list[ViewLine]] = []
     if asked.manner != "shown":
-        groups += _sentences(view, [row for row in near if _tells(row)], last=last)
+        groups += _sentences(context, [row for row in near if _tells(row)], last=last)
     if asked.manner != "said":
         near.sort(key=_end if last else _start)
         read = [row for row in near if row.line.source == MemorySource.READ]
@@ -101,15 +102,17 @@ def _edge(rows: Sequence[ViewLine], count: int, *, last: bool) -> list[ViewLine]
     return list(rows[-count:] if last else rows[:count])
 
 
-def _sentences(view: ViewIndex, rows: Sequence[ViewLine], *, last: bool) -> list[list[ViewLine]]:
+def _sentences(
+    context: QueryContext, rows: Sequence[ViewLine], *, last: bool
+) -> list[list[ViewLine]]:
     """The first or last sentences, each with its lines."""
-    known = {row.number: row for row in rows_of(view)}
+    known = {row.number: row for row in context.rows}
     found: list[list[ViewLine]] = []
     used: set[int] = set()
     for row in reversed(rows) if last else rows:
         if row.number in used:
             continue
-        numbers = whole(view, row.number).lines if row.spoken else (row.number,)
+        numbers = whole(context.all_lines, row.number).lines if row.spoken else (row.number,)
         found.append([known[n] for n in numbers if n in known and n not in used])
         used |= set(numbers)
         if len(found) >= SENTENCES and sum(map(_words, found)) >= SENTENCES * FEW_WORDS:
@@ -121,11 +124,11 @@ def _words(group: Sequence[ViewLine]) -> int:
     return sum(len(row.line.text.split()) for row in group)
 
 
-def part_of(sought: QueryContext, group: Sequence[ViewLine]) -> StructurePart:
+def part_of(context: QueryContext, group: Sequence[ViewLine]) -> StructurePart:
     """Lines that belong together as a quotation."""
     text = " ".join(row.line.text.strip() for row in group)
     first = group[0].line._replace(text=text)
     return StructurePart(
-        text=told(first, sought.cast.names(group[0].video)),
+        text=line_text(first, context.people.names(group[0].video)),
         refs=tuple(row.ref for row in group),
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import SequenceMatcher
 
 from domain.search import Asks, Finding, Structure
 from retrieval.closeness import coverage
 from retrieval.heuristics.answer_sentence import whole
+from retrieval.line_set import LineSet
 from retrieval.query_context import QueryContext
+from retrieval.signals.words import rarity
 from retrieval.structural.ends import part_of
-from retrieval.structural.rows import GAP_MS, ViewLine, rows_of, rows_with
+from retrieval.structural.rows import GAP_MS, rows_with
 from retrieval.terms import content_words, terms
-from retrieval.view_index import ViewIndex
+from retrieval.view_lines import ViewLine
 
 ALIKE = 0.75
 """Words of recognised speech this much alike may be the same, beside one that is the same."""
@@ -36,18 +38,18 @@ Near = Callable[[str], Sequence[tuple[ViewLine, float]]]
 """Lines close in meaning to a text, with their cosines, best first."""
 
 
-def first_or_last(sought: QueryContext, asked: Structure, near: Near) -> Found | None:
+def first_or_last(context: QueryContext, asked: Structure, near: Near) -> Found | None:
     """The first or last line in which a thing comes up; None where it does not."""
     words = [_stem(word) for word in content_words(asked.subject)] or terms(asked.subject)
-    for wanted in _by_manner(_candidates(sought, asked.subject, words), asked.manner):
-        if hits := _hits(sought, wanted, asked, words):
-            return _one(sought, asked, hits)
-    if alike := _misheard(sought.panorama, words):
-        return _one(sought, asked, alike, exact=False)
+    for wanted in _by_manner(_candidates(context, asked.subject, words), asked.manner):
+        if hits := _hits(context, wanted, asked, words):
+            return _one(context, asked, hits)
+    if alike := _misheard(context, words):
+        return _one(context, asked, alike, exact=False)
     close = [row for row, cosine in near(asked.subject) if cosine >= NEAR_COSINE]
     close.sort(key=lambda row: (row.video, row.line.start_ms))
     fitting = [row for row in close if not asked.manner or _fits(row, asked.manner)]
-    return _one(sought, asked, fitting, exact=False) if fitting else None
+    return _one(context, asked, fitting, exact=False) if fitting else None
 
 
 def _stem(word: str) -> str:
@@ -66,18 +68,18 @@ def _by_manner(rows: Sequence[ViewLine], manner: str) -> list[list[ViewLine]]:
     return [fitting, [row for row in rows if not _fits(row, manner)]]
 
 
-def _candidates(sought: QueryContext, subject: str, words: Sequence[str]) -> list[ViewLine]:
+def _candidates(context: QueryContext, subject: str, words: Sequence[str]) -> list[ViewLine]:
     """The lines that may mention it: all where it is a person, else of clips with a word of it."""
-    person = bool(sought.cast.named_in(subject))
-    rows = rows_of(sought.panorama) if person else rows_with(sought.panorama, words)
+    person = bool(context.people.named_in(subject))
+    rows = context.rows if person else rows_with(context, words)
     return [row for row in rows if not row.names_somebody]
 
 
 def _hits(
-    sought: QueryContext, rows: Sequence[ViewLine], asked: Structure, words: Sequence[str]
+    context: QueryContext, rows: Sequence[ViewLine], asked: Structure, words: Sequence[str]
 ) -> list[ViewLine]:
     """The lines that mention a person by any tag, or a thing by its words."""
-    people = sought.cast.named_in(asked.subject)
+    people = context.people.named_in(asked.subject)
     tags = {tag for person in people for tag in person.tags}
     # Who says something is there, but is not mentioned.
     speaks = set() if asked.manner == "said" else tags
@@ -90,11 +92,11 @@ def _hits(
     ]
 
 
-def _misheard(view: ViewIndex, words: Sequence[str]) -> list[ViewLine]:
+def _misheard(context: QueryContext, words: Sequence[str]) -> list[ViewLine]:
     """The lines of speech that have a word much like the only one; not of very many lines."""
-    if len(words) != 1 or len(words[0]) < LONG or view.line_count > MOST:
+    if len(words) != 1 or len(words[0]) < LONG or context.all_lines.line_count > MOST:
         return []
-    spoken = (row for row in rows_of(view) if row.spoken)
+    spoken = (row for row in context.rows if row.spoken)
     return [row for row in spoken if _has(terms(row.line.text), words[0], MUCH_ALIKE)]
 
 
@@ -129,25 +131,25 @@ def _has(own: Sequence[str], word: str, alike: float) -> bool:
 
 
 def _one(
-    sought: QueryContext, asked: Structure, hits: Sequence[ViewLine], *, exact: bool = True
+    context: QueryContext, asked: Structure, hits: Sequence[ViewLine], *, exact: bool = True
 ) -> Found:
     row = hits[-1] if asked.asks is Asks.LAST else hits[0]
-    part = part_of(sought, [row])
+    part = part_of(context, [row])
     finding = Finding(asks=asked.asks, subject=asked.subject, manner=asked.manner, parts=(part,))
     fits = not asked.manner or _fits(row, asked.manner)
     return finding.model_copy(update={"exact": exact and fits}), (row,)
 
 
-def beside(sought: QueryContext, asked: Structure, near: Near) -> Found | None:
+def beside(context: QueryContext, asked: Structure, near: Near) -> Found | None:
     """What comes right after or before a moment; None where the moment is not found."""
-    anchor, exact = _anchor(sought, asked, near)
+    anchor, exact = _anchor(context, asked, near)
     if not anchor:
         return None
-    rows = [r for r in rows_of(sought.panorama) if _tells(r) and r.video == anchor[0].video]
-    group = (_after if asked.asks is Asks.AFTER else _before)(sought.panorama, rows, anchor)
+    rows = [r for r in context.rows if _tells(r) and r.video == anchor[0].video]
+    group = (_after if asked.asks is Asks.AFTER else _before)(context.all_lines, rows, anchor)
     if not group:
         return None
-    parts = (part_of(sought, group), part_of(sought, anchor))
+    parts = (part_of(context, group), part_of(context, anchor))
     finding = Finding(asks=asked.asks, subject=asked.subject, manner=asked.manner, parts=parts)
     return finding.model_copy(update={"exact": exact}), (*group, *anchor)
 
@@ -156,12 +158,17 @@ def _tells(row: ViewLine) -> bool:
     return row.spoken or row.described
 
 
-def _anchor(sought: QueryContext, asked: Structure, near: Near) -> tuple[list[ViewLine], bool]:
+def _anchor(context: QueryContext, asked: Structure, near: Near) -> tuple[list[ViewLine], bool]:
     """The sentence that is meant by the words, and whether it has most of them; empty: none."""
-    view, words = sought.panorama, set(terms(asked.subject))
-    known = {row.number: row for row in rows_of(view) if _tells(row)}
-    with_words = (row for row in rows_with(view, words) if row.number in known)
-    scored = ((coverage(view, words, _lines(view, row)), row) for row in with_words)
+    view, words = context.all_lines, set(terms(asked.subject))
+    known = {row.number: row for row in context.rows if _tells(row)}
+    with_words = (row for row in rows_with(context, words) if row.number in known)
+    weights = _rarities(view, words)
+
+    def covered(row: ViewLine) -> float:
+        return coverage((view.line(n)[1] for n in _lines(view, row)), weights)
+
+    scored = ((covered(row), row) for row in with_words)
     share, best = max(scored, key=lambda one: one[0], default=(0.0, None))
     if best is not None and share >= COVERED:
         return _tightest(words, [known[n] for n in _lines(view, best) if n in known]), True
@@ -170,8 +177,14 @@ def _anchor(sought: QueryContext, asked: Structure, near: Near) -> tuple[list[Vi
     return [] if row is None else [known[n] for n in _lines(view, row) if n in known], False
 
 
-def _lines(view: ViewIndex, row: ViewLine) -> tuple[int, ...]:
+def _lines(view: LineSet, row: ViewLine) -> tuple[int, ...]:
     return whole(view, row.number).lines if row.spoken else (row.number,)
+
+
+def _rarities(lines: LineSet, words: Collection[str]) -> dict[str, float]:
+    """How rare each word is among the cells."""
+    cells = lines.cell_terms
+    return {word: rarity(len(cells), sum(word in own for own in cells)) for word in sorted(words)}
 
 
 def _tightest(words: set[str], lines: list[ViewLine]) -> list[ViewLine]:
@@ -187,7 +200,7 @@ def _at(row: ViewLine) -> tuple[int, int]:
     return (row.line.start_ms, row.line.id)
 
 
-def _after(view: ViewIndex, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]) -> list[ViewLine]:
+def _after(view: LineSet, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]) -> list[ViewLine]:
     """The next sentences, until they say something."""
     left = [row for row in rows if _at(row) > _at(anchor[-1])]
     known, found = {row.number: row for row in left}, list[ViewLine]()
@@ -197,9 +210,7 @@ def _after(view: ViewIndex, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]
     return found
 
 
-def _before(
-    view: ViewIndex, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]
-) -> list[ViewLine]:
+def _before(view: LineSet, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]) -> list[ViewLine]:
     """The sentence just before."""
     sooner = {row.number: row for row in rows if _at(row) < _at(anchor[0])}
     if not sooner:

@@ -11,8 +11,9 @@ from domain.people import TAG
 from domain.search import Asks, Finding, Structure, StructurePart
 from retrieval.people_in_query import ViewPerson
 from retrieval.query_context import QueryContext
-from retrieval.structural.rows import ViewLine, joined, length_ms, rows_of
+from retrieval.structural.rows import joined, length_ms
 from retrieval.terms import terms
+from retrieval.view_lines import ViewLine
 
 BRIEF_MS = 2_000
 """Who is seen for less, and never heard, may be a picture or a mistake."""
@@ -43,12 +44,12 @@ def _longest(row: ViewLine) -> tuple[int, int]:
     return (row.line.start_ms - row.line.end_ms, row.line.start_ms)
 
 
-def everybody(sought: QueryContext) -> tuple[PersonInView, ...]:
+def everybody(context: QueryContext) -> tuple[PersonInView, ...]:
     """All who are seen or heard in the view, those seen first, the longest first."""
-    rows = rows_of(sought.panorama)
+    rows = context.rows
     shown = [row for row in rows if row.presence]
     spoken = [row for row in rows if row.spoken and row.line.speaker]
-    met = [_met(person, shown, spoken) for person in sought.cast.people]
+    met = [_met(person, shown, spoken) for person in context.people.people]
     known = [one for one in met if one.seen or one.heard]
     return tuple(sorted(known, key=_order))
 
@@ -72,9 +73,9 @@ def _order(one: PersonInView) -> tuple[bool, int, int]:
     return (not one.seen, -length_ms(joined(spans)), one.person.character.number)
 
 
-def people(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
+def people(context: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """Who is in it, or how many; None where nobody was told apart."""
-    met = everybody(sought)
+    met = everybody(context)
     if asked.manner == "said":
         met = tuple(one for one in met if one.heard)
     if not met:
@@ -85,7 +86,7 @@ def people(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewL
             asks=asked.asks,
             manner=asked.manner,
             parts=tuple(parts),
-            together=_together(rows_of(sought.panorama)),
+            together=_together(context.rows),
         ),
         tuple(row for one in met for row in one.rows),
     )
@@ -134,15 +135,17 @@ def _together(rows: Sequence[ViewLine]) -> int:
     return max([0, *faces, *counted])
 
 
-def speakers(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
+def speakers(
+    context: QueryContext, asked: Structure
+) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """Who speaks and when, or when one person does; None where no voices were told apart."""
-    heard = [one for one in everybody(sought) if one.heard]
+    heard = [one for one in everybody(context) if one.heard]
     if not heard:
         return None
     if not asked.subject:
         every = [_spoken(one) for one in sorted(heard, key=lambda o: o.heard[0].line.start_ms)]
         return _finding(asked, every, [row for one in heard for row in _talk(one)])
-    meant = _meant(sought, asked.subject, heard)
+    meant = _meant(context, asked.subject, heard)
     if meant is None:
         why = f"which of the {len(heard)} voices is meant by {asked.subject!r} was not recorded"
         return _finding(asked, [_spoken(o) for o in heard], [_talk(o)[0] for o in heard], why)
@@ -181,21 +184,21 @@ def _length(row: ViewLine) -> int:
 
 
 def _meant(
-    sought: QueryContext, subject: str, heard: Sequence[PersonInView]
+    context: QueryContext, subject: str, heard: Sequence[PersonInView]
 ) -> PersonInView | None:
     """Whom the words mean: by name or tag, by a role that was shown, or the only one there is."""
-    named = {one.character.number for one in sought.cast.named_in(subject)}
+    named = {one.character.number for one in context.people.named_in(subject)}
     found = [one for one in heard if one.person.character.number in named]
-    found = found or [one for one in heard if _has_role(sought, subject, one)]
+    found = found or [one for one in heard if _has_role(context, subject, one)]
     if found:
         return found[0] if len(found) == 1 else None
     unnamed = subject.islower() or subject.lower().startswith(("the ", "he", "she"))
     return heard[0] if len(heard) == 1 and unnamed else None
 
 
-def _has_role(sought: QueryContext, subject: str, one: PersonInView) -> bool:
+def _has_role(context: QueryContext, subject: str, one: PersonInView) -> bool:
     words = set(terms(subject))
-    notes = (row for row in rows_of(sought.panorama) if row.names_somebody)
+    notes = (row for row in context.rows if row.names_somebody)
     own = (row for row in notes if row.video == one.person.video)
     return bool(words) and any(
         words <= set(terms(row.line.text)) and _tags(row.line.text) & set(one.person.tags)

@@ -16,8 +16,8 @@ from retrieval.structural.central import central
 from retrieval.structural.ends import ends
 from retrieval.structural.mentions import Near, beside, first_or_last
 from retrieval.structural.people import people, speakers
-from retrieval.structural.rows import ViewLine, evidence_of, rows_of
-from retrieval.view_index import ViewIndex
+from retrieval.structural.rows import evidence_of
+from retrieval.view_lines import ViewLine
 
 EXACT, LOOSE, FAR = 0.9, 0.5, 0.1
 """Scores of evidence: read off from structure, by likeness only, and the nearest of what is not."""
@@ -43,29 +43,29 @@ Ordinary = Callable[[], Retrieval]
 
 
 def structural(
-    sought: QueryContext, asked: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
+    context: QueryContext, asked: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
 ) -> Retrieval:
     """Answer from structure; the ordinary search where the view has nothing to answer from.
 
     Args:
-        sought: the search made ready.
+        context: the search made ready.
         asked: what is asked of structure.
         mode: the mode of the round, which the result has.
         text: embeds the words of what is looked for.
         ordinary: makes the ordinary search.
     """
     if asked.asks in NEEDS_DESCRIPTION:
-        return _declining(sought, asked, ordinary())
-    found = _found(sought, asked, _near(sought.panorama, text))
+        return _declining(context, asked, ordinary())
+    found = _found(context, asked, _near(context, text))
     if found is None:
-        return _without(sought, asked, mode) if asked.asks in _MENTIONED else ordinary()
+        return _without(context, asked, mode) if asked.asks in _MENTIONED else ordinary()
     finding, rows = found
     score = FAR if finding.unrecorded else EXACT if finding.exact else LOOSE
     return Retrieval(
         mode=mode,
-        query=sought.query,
-        evidence=evidence_of(sought, rows, score),
-        searched=sought.searched(_LOOKED[asked.asks]),
+        query=context.query,
+        evidence=evidence_of(context, rows, score),
+        searched=context.searched(_LOOKED[asked.asks]),
         finding=finding,
     )
 
@@ -74,39 +74,39 @@ _MENTIONED = frozenset({Asks.FIRST, Asks.LAST})
 
 
 def _found(
-    sought: QueryContext, asked: Structure, near: Near
+    context: QueryContext, asked: Structure, near: Near
 ) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     if asked.asks in (Asks.PEOPLE, Asks.COUNT):
-        return people(sought, asked)
+        return people(context, asked)
     if asked.asks is Asks.SPEAKERS:
-        return speakers(sought, asked)
+        return speakers(context, asked)
     if asked.asks is Asks.ABOUT:
-        return central(sought, asked)
+        return central(context, asked)
     if asked.asks in (Asks.BEGINNING, Asks.END):
-        return ends(sought, asked)
+        return ends(context, asked)
     if asked.asks in _MENTIONED:
-        return first_or_last(sought, asked, near)
-    return beside(sought, asked, near)
+        return first_or_last(context, asked, near)
+    return beside(context, asked, near)
 
 
-def _near(view: ViewIndex, text: TextEmbedder) -> Near:
+def _near(context: QueryContext, text: TextEmbedder) -> Near:
     def near(words: str) -> Sequence[tuple[ViewLine, float]]:
-        lines, _ = view.cosines(text.embed([words]))
-        known = {row.number: row for row in rows_of(view)}
+        lines = context.all_lines.cosines(text.embed([words]))
+        known = {row.number: row for row in context.rows}
         best = np.argsort(-lines[0], kind="stable")[:NEAREST].tolist()
         return [(known[n], float(lines[0, n])) for n in best if n in known]
 
     return near
 
 
-def _without(sought: QueryContext, asked: Structure, mode: Mode) -> Retrieval:
-    where = sought.searched(_LOOKED[asked.asks])
-    return Retrieval(mode=mode, query=sought.query, nothing_close=True, searched=where)
+def _without(context: QueryContext, asked: Structure, mode: Mode) -> Retrieval:
+    where = context.searched(_LOOKED[asked.asks])
+    return Retrieval(mode=mode, query=context.query, nothing_close=True, searched=where)
 
 
-def _declining(sought: QueryContext, asked: Structure, found: Retrieval) -> Retrieval:
+def _declining(context: QueryContext, asked: Structure, found: Retrieval) -> Retrieval:
     """The ordinary search, as the nearest moments where memory cannot hold the answer."""
-    why = unrecorded(sought, asked)
+    why = unrecorded(context, asked)
     nearest = [e for e in found.evidence if not e.ref.startswith("s")][:SHOWN]
     if not why:
         return found

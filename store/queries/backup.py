@@ -18,12 +18,9 @@ from sqlalchemy.orm import Session
 from store.driver import driver_of
 from store.queries.trajectories import CHECKPOINTS
 from store.tables.schema import AuditRow, Base, LibraryRow
-from store.tables.search_indexes import is_computed
 
 OWN_TABLES = [
-    one.name
-    for one in Base.metadata.sorted_tables
-    if one.name != LibraryRow.__tablename__ and not is_computed(one)
+    one.name for one in Base.metadata.sorted_tables if one.name != LibraryRow.__tablename__
 ]
 """Homer's tables, referenced ones first. The library's id is not copied as a row."""
 Driver = psycopg.Connection[Any]

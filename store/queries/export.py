@@ -35,7 +35,6 @@ from store.tables.schema import (
     TrajectoryVideoRow,
     VideoRow,
 )
-from store.tables.search_indexes import is_computed
 
 TABLES = Base.metadata.tables
 IDENTITY_TABLES = {
@@ -48,11 +47,7 @@ CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 def exported_tables() -> list[str]:
     """Return the tables that hold rows of a video, referenced tables first."""
     conditions = _conditions("")
-    return [
-        table.name
-        for table in Base.metadata.sorted_tables
-        if table.name in conditions and not is_computed(table)
-    ]
+    return [table.name for table in Base.metadata.sorted_tables if table.name in conditions]
 
 
 def rows_of_video(session: Session, video: str) -> Iterator[Copy]:

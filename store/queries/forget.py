@@ -212,7 +212,6 @@ def erase_traces(session: Session, traces: Traces) -> list[str]:
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
     over = CharacterRow.id.in_(traces.characters)
     session.execute(update(CharacterRow).where(over).values(from_clip=0, to_clip=0))
-    mark_rewritten(session, traces.video)
     return delete_unnamed_blob_rows(session, traces.video)
 
 
@@ -267,15 +266,6 @@ def blobs_of_traces(session: Session, traces: Traces) -> list[str]:
     return sorted(
         {sha for query in (sightings, keyframes) for sha in session.scalars(query) if sha}
     )
-
-
-def mark_rewritten(session: Session, video_id: str) -> None:
-    """Give the video a new version, so that cached indexes of it are read again.
-
-    A trigger deletes its stored search index. Not for transactions on a snapshot.
-    """
-    values = {"created_at": VideoRow.created_at}
-    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(values))
 
 
 def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[NamedRow]:

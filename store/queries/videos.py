@@ -128,11 +128,7 @@ def set_video_state(session: Session, video_id: str, state: str, error: str | No
 
 
 def set_progress(session: Session, video_id: str, **values: object) -> None:
-    """Set values of a video's row such as its state, duration or path.
-
-    Nothing is written if nothing changes: a write without a change marks the video as rewritten
-    (``forget.touch``).
-    """
+    """Set values of a video's row such as its state, duration or path; write only changes."""
     changes = (getattr(VideoRow, name).is_distinct_from(value) for name, value in values.items())
     changed_row = (VideoRow.id == video_id, or_(*changes))
     session.execute(update(VideoRow).where(*changed_row).values(values))

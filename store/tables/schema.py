@@ -38,7 +38,6 @@ from store.tables.questions import (
     TrajectoryRow,
     TrajectoryVideoRow,
 )
-from store.tables.search_indexes import SearchIndexRow
 from store.tables.streams import StreamClipRow, StreamGapRow, StreamRow
 
 __all__ = [
@@ -70,7 +69,6 @@ __all__ = [
     "PatchRow",
     "QuestionRow",
     "ScreenTextRow",
-    "SearchIndexRow",
     "SegmentRevisionRow",
     "SegmentRow",
     "SightingRow",
@@ -120,7 +118,7 @@ class VideoRow(Base):
     rewritten: Mapped[int] = mapped_column(
         BigInteger,
         server_default="0",
-        comment="by a trigger: the transaction that last deleted or said anew what was learned",
+        comment="not used since 0016",
     )
 
 
@@ -354,7 +352,7 @@ class MemoryRow(_OfClip, Base):
     superseded_at: Mapped[int | None] = mapped_column(comment="clip after which it is no more so")
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     words: Mapped[Any] = mapped_column(
-        TSVECTOR, Computed("to_tsvector('english', text)", persisted=True)
+        TSVECTOR, Computed("search_words(text, speaker)", persisted=True)
     )
 
 

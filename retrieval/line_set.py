@@ -1,0 +1,172 @@
+"""The lines that a search works on: those of some clips of a view, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.memories import Scope
+from retrieval.terms import terms
+from store.queries.candidates import LineArrays
+from store.queries.search import StoredLine
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Scores = NDArray[np.float64]
+Matrix = NDArray[np.float32]
+
+ReadLines = Callable[[Collection[int]], Mapping[int, StoredLine]]
+"""Reads stored lines by id."""
+
+
+def search_text(line: StoredLine) -> str:
+    """Return what a line is found by: its words and who says them."""
+    return f"{line.speaker}: {line.text}" if line.speaker else line.text
+
+
+@dataclass(frozen=True, eq=False)
+class LineSet:
+    """M lines of N cells (clips with at least one line), by video, clip, time and id.
+
+    ``arrays`` has the lines' numbers and vectors; ``video`` there numbers ``scopes``. Texts are
+    read when they are first asked for.
+    """
+
+    scopes: tuple[Scope, ...]
+    arrays: LineArrays
+    read: ReadLines
+    _known: dict[int, StoredLine] = field(default_factory=dict)
+
+    @property
+    def line_count(self) -> int:
+        """M."""
+        return len(self.arrays.id)
+
+    @property
+    def cell_count(self) -> int:
+        """N."""
+        return len(self.first)
+
+    @cached_property
+    def first(self) -> Ints:
+        """The first line of each cell, shape (N,)."""
+        video, clip = self.arrays.video, self.arrays.clip
+        new = (np.diff(video, prepend=-1) != 0) | (np.diff(clip, prepend=-1) != 0)
+        return np.flatnonzero(new)
+
+    @cached_property
+    def bounds(self) -> Ints:
+        """The first line of each cell, and M at the end, shape (N + 1,)."""
+        return np.append(self.first, self.line_count)
+
+    @cached_property
+    def cell_of_line(self) -> Ints:
+        """The cell of each line, shape (M,)."""
+        return np.repeat(np.arange(self.cell_count), np.diff(self.bounds))
+
+    @cached_property
+    def cell_video(self) -> Ints:
+        """The number of each cell's video, shape (N,)."""
+        return self.arrays.video[self.first]
+
+    @cached_property
+    def cell_clip(self) -> Ints:
+        """The clip of each cell, shape (N,)."""
+        return self.arrays.clip[self.first]
+
+    @cached_property
+    def follows(self) -> NDArray[np.bool_]:
+        """Which cells come right after the cell before them in this set, shape (N,)."""
+        same = np.diff(self.cell_video, prepend=-1) == 0
+        return np.asarray(same & (np.diff(self.cell_clip, prepend=-2) == 1))
+
+    @cached_property
+    def times(self) -> Scores:
+        """The middle of each cell in seconds, shape (N,)."""
+        both = self.arrays.clip_start_ms[self.first] + self.arrays.clip_end_ms[self.first]
+        return both / 2000
+
+    def line(self, number: int) -> tuple[str, StoredLine]:
+        """Return the video and row of a line."""
+        identifier = int(self.arrays.id[number])
+        if identifier not in self._known:
+            cell = int(self.cell_of_line[number])
+            self.read_lines(range(int(self.bounds[cell]), int(self.bounds[cell + 1])))
+        return self.scopes[int(self.arrays.video[number])].video, self._known[identifier]
+
+    def read_lines(self, numbers: Iterable[int]) -> None:
+        """Read the rows of some lines together, those that are not known yet."""
+        wanted = {int(self.arrays.id[number]) for number in numbers} - self._known.keys()
+        if wanted:
+            self._known.update(self.read(wanted))
+
+    @cached_property
+    def rows(self) -> list[tuple[str, StoredLine]]:
+        """The video and row of every line."""
+        self.read_lines(range(self.line_count))
+        return [self.line(number) for number in range(self.line_count)]
+
+    @cached_property
+    def cell_terms(self) -> list[frozenset[str]]:
+        """The search terms in the lines of each cell."""
+        texts = [search_text(row) for _, row in self.rows]
+        cells = zip(self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True)
+        return [frozenset(terms(" ".join(texts[a:b]))) for a, b in cells]
+
+    def lines_of(self, cells: Iterable[int]) -> Ints:
+        """Return the numbers of the lines of these cells, in the order of the cells."""
+        spans = [np.arange(self.bounds[cell], self.bounds[cell + 1]) for cell in cells]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *spans])
+
+    def cells_of(self, video: str, clips: Iterable[int]) -> Ints:
+        """Return the numbers of the cells of these clips of a video, ascending."""
+        wanted = np.unique(np.fromiter(clips, np.int64))
+        number = self.number_of(video)
+        return np.flatnonzero((self.cell_video == number) & np.isin(self.cell_clip, wanted))
+
+    def number_of(self, video: str) -> int:
+        """Return the number of a video's scope; -1 if it is not in view."""
+        names = [scope.video for scope in self.scopes]
+        return names.index(video) if video in names else -1
+
+    def lines_with(self, ids: Collection[int]) -> Ints:
+        """Return the numbers of the lines with these ids, ascending."""
+        return np.flatnonzero(np.isin(self.arrays.id, np.fromiter(ids, np.int64, len(ids))))
+
+    def cosines(self, queries: Matrix) -> Floats:
+        """Return the cosines of Q unit vectors (Q, D) with every line, shape (Q, M)."""
+        return np.asarray(queries @ self.arrays.vectors.T, dtype=np.float32)
+
+    def largest(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return the largest value of each cell's lines, (..., M) to (..., N)."""
+        if not self.line_count:
+            return np.zeros((*values.shape[:-1], 0))
+        return np.asarray(np.maximum.reduceat(values, self.first, axis=-1))
+
+
+def line_set(
+    scopes: Sequence[Scope], rows: Sequence[tuple[int, StoredLine]], vectors: Matrix, clip_ms: int
+) -> LineSet:
+    """Make a set of rows in memory: (number of the scope, row) by scope, clip, time and id."""
+    lines = [row for _, row in rows]
+    clips = np.array([row.clip for row in lines], dtype=np.int64)
+
+    def numbers(name: str) -> Ints:
+        return np.array([getattr(row, name) for row in lines], dtype=np.int64)
+
+    arrays = LineArrays(
+        video=np.array([video for video, _ in rows], dtype=np.int64),
+        id=numbers("id"),
+        clip=clips,
+        start_ms=numbers("start_ms"),
+        end_ms=numbers("end_ms"),
+        clip_start_ms=clips * clip_ms,
+        clip_end_ms=(clips + 1) * clip_ms,
+        vectors=vectors,
+    )
+    known = {row.id: row for row in lines}
+    return LineSet(tuple(scopes), arrays, lambda ids: {i: known[i] for i in ids})

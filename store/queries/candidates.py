@@ -1,0 +1,558 @@
+"""The statements of a search: which clips are near a vector or hold a word, and their lines.
+
+A view is a list of videos, each up to a clip. Every statement takes it as two arrays
+(``%(videos)s`` and ``%(last_clips)s``), so that it sees no line of a later clip and none that is
+superseded in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.sql import SQL, Composed, Identifier, Literal
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from domain.errors import NotFound
+from domain.memories import Scope, Segment
+from domain.time import TimeSpan
+from store.driver import driver_of
+from store.queries.search import StoredLine
+
+Matrix = NDArray[np.float32]
+
+WIDE = 20_000
+"""Views of more lines are searched through the HNSW index, if there is one; others exactly."""
+EF_SEARCH = 200
+"""Lines that an HNSW scan keeps in mind (pgvector's ``hnsw.ef_search``), at least as many as it
+returns."""
+
+
+class NearClip(NamedTuple):
+    """A clip that is near a query vector: number of the vector, of the video, clip, distance."""
+
+    query: int
+    video: int
+    clip: int
+    distance: float
+
+
+class WordInClip(NamedTuple):
+    """How many lines of a clip hold a word: number of the word, of the video, clip, lines."""
+
+    word: int
+    video: int
+    clip: int
+    lines: int
+
+
+@dataclass(frozen=True)
+class ViewSize:
+    """How much a view holds: watched clips, lines counted up to ``WIDE + 1``, first and last time.
+
+    Times are milliseconds of video time.
+    """
+
+    clips: int
+    lines: int
+    start_ms: int
+    end_ms: int
+
+    @property
+    def wide(self) -> bool:
+        """Whether the view is too large for exact search."""
+        return self.lines > WIDE
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """What the lines of a meaning search are restricted to, besides the view.
+
+    ``span_ms`` is a half-open interval of video time, ``identities`` are rows of ``identities``
+    that a line mentions, ``speaker`` is who says it.
+    """
+
+    span_ms: tuple[int, int] | None = None
+    identities: tuple[int, ...] = ()
+    speaker: str | None = None
+
+    @property
+    def selective(self) -> bool:
+        """Whether few lines are left, so that an approximate index would miss them."""
+        return self != Restriction()
+
+
+EVERYTHING = Restriction()
+
+_IN_VIEW = """
+    m.clip <= (%(last_clips)s::int[])[array_position(%(videos)s::text[], m.video_id)]
+    AND (m.superseded_at IS NULL OR m.superseded_at >
+         (%(last_clips)s::int[])[array_position(%(videos)s::text[], m.video_id)])
+"""
+"""The condition that a line is in view, evaluated line by line as an index scan goes on."""
+
+_VIEW = """
+    view AS MATERIALIZED (
+        SELECT video, last_clip, (n - 1)::int AS n
+        FROM unnest(%(videos)s::text[], %(last_clips)s::int[])
+             WITH ORDINALITY AS one (video, last_clip, n))
+"""
+_LINES_IN_VIEW = """
+    view JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
+         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+"""
+
+
+def _view_parameters(scopes: Sequence[Scope]) -> dict[str, Any]:
+    return {
+        "videos": [scope.video for scope in scopes],
+        "last_clips": [scope.last_clip for scope in scopes],
+    }
+
+
+_SIZE = f"""
+    WITH {_VIEW}
+    SELECT (SELECT coalesce(array_agg(video), '{{}}') FROM view
+                WHERE NOT EXISTS (SELECT FROM videos AS v WHERE v.id = view.video)),
+           (SELECT count(*) FROM view JOIN clips AS c
+                ON c.video_id = view.video AND c.clip <= view.last_clip AND c.state = 'done'),
+           (SELECT count(*) FROM (SELECT FROM view JOIN memories AS m
+                ON m.video_id = view.video AND m.clip <= view.last_clip LIMIT %(limit)s) AS few),
+           (SELECT coalesce(min(c.start_ms), 0) FROM view JOIN clips AS c
+                ON c.video_id = view.video AND c.clip = 0),
+           (SELECT coalesce(max(c.end_ms), 0) FROM view JOIN clips AS c
+                ON c.video_id = view.video AND c.clip = view.last_clip)
+"""  # noqa: S608
+
+
+def view_size(session: Session, scopes: Sequence[Scope]) -> ViewSize:
+    """Count what is in view; lines no further than it takes to know that there are many.
+
+    Raises:
+        NotFound: A video of the view is not there.
+    """
+    parameters = _view_parameters(scopes) | {"limit": WIDE + 1}
+    row = driver_of(session.connection()).execute(_SIZE, parameters).fetchone()
+    missing, *counts = row or ([], 0, 0, 0, 0)
+    if missing:
+        raise NotFound(f"no video goes by {missing[0]!r}: `homer videos` lists them")
+    return ViewSize(*counts)
+
+
+_NEAR_EXACT = """
+    WITH {view}, query AS MATERIALIZED (
+        SELECT (n - 1)::int AS n, vector::halfvec AS vector
+        FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS one (vector, n))
+    SELECT query.n, near.n, near.clip, near.distance FROM query CROSS JOIN LATERAL (
+        SELECT view.n, m.clip, min(m.embedding <=> query.vector) AS distance
+        FROM {lines}
+        WHERE vector_dims(m.embedding) = {size} {restriction}
+        GROUP BY view.n, m.clip ORDER BY distance, view.n, m.clip LIMIT %(limit)s) AS near
+"""
+_NEAR_BY_INDEX = """
+    WITH {view}, query AS MATERIALIZED (
+        SELECT (n - 1)::int AS n, vector::halfvec AS vector
+        FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS one (vector, n))
+    SELECT query.n, view.n, near.clip, min(near.distance)
+    FROM query CROSS JOIN LATERAL (
+        SELECT m.video_id, m.clip, m.embedding::halfvec({size}) <=> query.vector AS distance
+        FROM memories AS m
+        WHERE vector_dims(m.embedding) = {size} AND {in_view}
+        ORDER BY m.embedding::halfvec({size}) <=> query.vector LIMIT %(limit)s) AS near
+    JOIN view ON view.video = near.video_id GROUP BY query.n, view.n, near.clip
+"""
+
+
+def near_clips(
+    session: Session,
+    scopes: Sequence[Scope],
+    vectors: Matrix,
+    limit: int,
+    restriction: Restriction = EVERYTHING,
+    *,
+    by_index: bool = False,
+) -> list[NearClip]:
+    """Return for each vector the clips whose closest line is nearest, by cosine distance.
+
+    Args:
+        session: An open transaction.
+        scopes: The view.
+        vectors: Q unit vectors (Q, D). Lines embedded in another size are left out.
+        limit: Clips for each vector; through the index, lines for each vector.
+        restriction: What else the lines must fulfil.
+        by_index: Whether to scan the HNSW index (approximate) or all lines in view (exact).
+    """
+    if not len(vectors) or not scopes:
+        return []
+    statement = _near_statement(vectors.shape[1], restriction, by_index=by_index)
+    parameters = _view_parameters(scopes) | {
+        "vectors": [as_text(vector) for vector in vectors],
+        "limit": limit,
+        "identities": list(restriction.identities),
+        "speaker": restriction.speaker,
+        "start_ms": restriction.span_ms[0] if restriction.span_ms else None,
+        "end_ms": restriction.span_ms[1] if restriction.span_ms else None,
+    }
+    driver = driver_of(session.connection())
+    if by_index:
+        driver.execute(f"SET LOCAL hnsw.ef_search = {max(EF_SEARCH, limit)}")
+        driver.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+    rows = driver.execute(statement, parameters, prepare=False).fetchall()
+    return [NearClip._make(row) for row in rows]
+
+
+def _near_statement(size: int, restriction: Restriction, *, by_index: bool) -> Composed:
+    template = _NEAR_BY_INDEX if by_index else _NEAR_EXACT
+    return SQL(template).format(
+        view=SQL(_VIEW),
+        lines=SQL(_LINES_IN_VIEW),
+        in_view=SQL(_IN_VIEW),
+        size=Literal(size),
+        restriction=SQL(_restriction(restriction)),
+    )
+
+
+def _restriction(restriction: Restriction) -> str:
+    conditions = []
+    if restriction.span_ms:
+        conditions.append("AND m.end_ms > %(start_ms)s AND m.start_ms < %(end_ms)s")
+    if restriction.identities:
+        conditions.append(
+            "AND EXISTS (SELECT FROM memory_links AS l WHERE l.memory_id = m.id"
+            " AND l.identity_id = ANY(%(identities)s))"
+        )
+    if restriction.speaker is not None:
+        conditions.append("AND m.speaker = %(speaker)s")
+    return " ".join(conditions)
+
+
+def as_text(vector: NDArray[np.floating]) -> str:
+    """Write a vector (D,) as pgvector reads it."""
+    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
+
+
+_WORDS = f"""
+    WITH {_VIEW}, word AS MATERIALIZED (
+        SELECT (n - 1)::int AS n, phraseto_tsquery('english', text) AS query
+        FROM unnest(%(words)s::text[]) WITH ORDINALITY AS one (text, n))
+    SELECT word.n, view.n, m.clip, count(*)::int
+    FROM word JOIN memories AS m ON m.words @@ word.query
+    JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
+         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+    GROUP BY word.n, view.n, m.clip
+"""  # noqa: S608
+
+
+def clips_with_words(
+    session: Session, scopes: Sequence[Scope], words: Sequence[str]
+) -> list[WordInClip]:
+    """Return every clip in view that holds one of these words or phrases, in any inflection."""
+    if not words or not scopes:
+        return []
+    parameters = _view_parameters(scopes) | {"words": list(words)}
+    rows = driver_of(session.connection()).execute(_WORDS, parameters, prepare=False).fetchall()
+    return [WordInClip._make(row) for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class LineArrays:
+    """M lines as arrays, by video of the view, clip, time and id; ``vectors`` is (M, D).
+
+    ``video`` (M,) numbers the scopes; times are milliseconds of video time, ``clip_start_ms`` and
+    ``clip_end_ms`` those of the line's clip.
+    """
+
+    video: NDArray[np.int64]
+    id: NDArray[np.int64]
+    clip: NDArray[np.int64]
+    start_ms: NDArray[np.int64]
+    end_ms: NDArray[np.int64]
+    clip_start_ms: NDArray[np.int64]
+    clip_end_ms: NDArray[np.int64]
+    vectors: Matrix
+
+
+_NUMBERS = ("video", "id", "clip", "start_ms", "end_ms", "clip_start_ms", "clip_end_ms")
+_HEADER, _TRAILER = 19, 2
+"""Bytes before and after the rows of a binary COPY without extensions."""
+_COPY_LINES = """
+    COPY (
+        WITH wanted AS MATERIALIZED (
+            SELECT DISTINCT video::int AS video, clip::int AS clip
+            FROM unnest({video_numbers}::int[], {clips}::int[]) AS one (video, clip)),
+        view AS MATERIALIZED (
+            SELECT video, last_clip, (n - 1)::int AS n
+            FROM unnest({videos}::text[], {last_clips}::int[])
+                 WITH ORDINALITY AS one (video, last_clip, n))
+        SELECT view.n::bigint, m.id, m.clip::bigint, m.start_ms, m.end_ms,
+               c.start_ms::bigint, c.end_ms::bigint, m.embedding
+        FROM wanted JOIN view ON view.n = wanted.video AND wanted.clip <= view.last_clip
+        JOIN memories AS m ON m.video_id = view.video AND m.clip = wanted.clip
+             AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+        JOIN clips AS c ON c.video_id = view.video AND c.clip = wanted.clip
+        WHERE vector_dims(m.embedding) = {size}
+        ORDER BY view.n, m.clip, m.start_ms, m.id
+    ) TO STDOUT (FORMAT BINARY)
+"""
+
+
+def lines_of_clips(
+    session: Session, scopes: Sequence[Scope], clips: Iterable[tuple[int, int]], size: int
+) -> LineArrays:
+    """Return the lines of some clips with their vectors of ``size`` numbers, by one binary COPY.
+
+    Args:
+        session: An open transaction.
+        scopes: The view.
+        clips: (number of the scope, clip) pairs.
+        size: D. Lines embedded in another size are left out.
+    """
+    pairs = sorted(set(clips))
+    statement = SQL(_COPY_LINES).format(
+        video_numbers=Literal([video for video, _ in pairs]),
+        clips=Literal([clip for _, clip in pairs]),
+        videos=Literal([scope.video for scope in scopes]),
+        last_clips=Literal([scope.last_clip for scope in scopes]),
+        size=Literal(size),
+    )
+    with driver_of(session.connection()).cursor() as cursor, cursor.copy(statement) as copy:
+        data = b"".join(bytes(block) for block in copy)
+    return _line_arrays(data, size)
+
+
+def _line_arrays(data: bytes, size: int) -> LineArrays:
+    """Read rows of equal length: a count of fields, then each field with its length."""
+    fields: list[Any] = [("fields", ">i2")]
+    for name in _NUMBERS:
+        fields += [(f"{name}_length", ">i4"), (name, ">i8")]
+    fields += [("bytes", ">i4"), ("size", ">i4"), ("vector", ">f2", (size,))]
+    layout = np.dtype(fields)
+    body = memoryview(data)[_HEADER : len(data) - _TRAILER]
+    rows = np.frombuffer(body, dtype=layout)
+    numbers = {name: rows[name].astype(np.int64) for name in _NUMBERS}
+    return LineArrays(**numbers, vectors=rows["vector"].astype(np.float32))
+
+
+_SPEAKERS = f"""
+    WITH {_VIEW}
+    SELECT m.speaker, count(*)::int FROM {_LINES_IN_VIEW}
+    WHERE m.speaker IS NOT NULL GROUP BY m.speaker
+"""  # noqa: S608
+
+
+def speakers_in_view(session: Session, scopes: Sequence[Scope]) -> dict[str, int]:
+    """Return how many lines each speaker says in view."""
+    rows = driver_of(session.connection()).execute(_SPEAKERS, _view_parameters(scopes)).fetchall()
+    return dict(rows)
+
+
+_SPEAKING = f"""
+    WITH {_VIEW}
+    SELECT name FROM unnest(%(names)s::text[]) AS one (name) WHERE EXISTS (
+        SELECT FROM {_LINES_IN_VIEW} WHERE m.speaker = name)
+"""  # noqa: S608
+
+
+def who_speaks(session: Session, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:
+    """Return those of some names that somebody speaks under in view."""
+    parameters = _view_parameters(scopes) | {"names": list(names)}
+    rows = driver_of(session.connection()).execute(_SPEAKING, parameters).fetchall()
+    return {name for (name,) in rows}
+
+
+class NearLine(NamedTuple):
+    """A line near a vector: its id, number of its video, its clip."""
+
+    id: int
+    video: int
+    clip: int
+
+
+_MENTIONS = """
+    WITH {view}
+    SELECT DISTINCT m.id, view.n, m.clip, m.embedding <=> %(vector)s::halfvec AS distance
+    FROM {lines}
+    JOIN memory_links AS l ON l.memory_id = m.id
+    JOIN identities AS i ON i.id = l.identity_id
+    WHERE vector_dims(m.embedding) = {size}
+      AND (view.video, concat('<', i.kind, '_', i.number, '>')) IN (
+          SELECT * FROM unnest(%(tag_videos)s::text[], %(tags)s::text[]))
+      {clips}
+    ORDER BY distance, m.id LIMIT %(limit)s
+"""
+
+
+def lines_mentioning(
+    session: Session,
+    scopes: Sequence[Scope],
+    tags: Mapping[str, Collection[str]],
+    vector: NDArray[np.floating],
+    limit: int,
+    clips: Collection[int] | None = None,
+) -> list[NearLine]:
+    """Return the lines that mention an identity with one of these tags, nearest first.
+
+    Args:
+        session: An open transaction.
+        scopes: The view.
+        tags: Tags such as ``<face_3>``, by video.
+        vector: What they are to be near, (D,).
+        limit: Most lines.
+        clips: Clips that they must be in; None: anywhere in view.
+    """
+    pairs = [(video, tag) for video, own in tags.items() for tag in sorted(own)]
+    statement = SQL(_MENTIONS).format(
+        view=SQL(_VIEW),
+        lines=SQL(_LINES_IN_VIEW),
+        size=Literal(len(vector)),
+        clips=SQL("" if clips is None else "AND m.clip = ANY(%(clips)s)"),
+    )
+    parameters = _view_parameters(scopes) | {
+        "vector": as_text(vector),
+        "tag_videos": [video for video, _ in pairs],
+        "tags": [tag for _, tag in pairs],
+        "limit": limit,
+        "clips": sorted(clips or ()),
+    }
+    rows = driver_of(session.connection()).execute(statement, parameters).fetchall()
+    return [NearLine._make(row[:3]) for row in rows]
+
+
+class SegmentNear(NamedTuple):
+    """A segment in view: id, number of its video, its clips in view, cosine with the query."""
+
+    id: int
+    video: int
+    clips: tuple[int, ...]
+    cosine: float
+
+
+_SEGMENTS = """
+    WITH {view}
+    SELECT s.id, view.n, r.clips, view.last_clip,
+           CASE WHEN vector_dims(r.embedding) = {size}
+                THEN 1 - (r.embedding <=> %(vector)s::halfvec) ELSE 0 END
+    FROM view JOIN segments AS s ON s.video_id = view.video
+    JOIN segment_revisions AS r ON r.segment_id = s.id
+         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+    WHERE cardinality(r.clips) > 0
+    ORDER BY view.n, s.number
+"""
+
+
+def segments_in_view(
+    session: Session, scopes: Sequence[Scope], vector: NDArray[np.floating]
+) -> list[SegmentNear]:
+    """Return the segments that hold in view, by video and number, with cosines to ``vector``."""
+    statement = SQL(_SEGMENTS).format(view=SQL(_VIEW), size=Literal(len(vector)))
+    parameters = _view_parameters(scopes) | {"vector": as_text(vector)}
+    rows = driver_of(session.connection()).execute(statement, parameters).fetchall()
+    return [
+        SegmentNear(one, video, tuple(clip for clip in clips if clip <= last), float(cosine or 0))
+        for one, video, clips, last, cosine in rows
+    ]
+
+
+_NAMING = """
+    SELECT c.video_id FROM characters AS c JOIN character_names AS n ON n.character_id = c.id
+    WHERE c.video_id = ANY(%(videos)s) AND lower(n.name) LIKE ANY(%(patterns)s)
+    UNION
+    SELECT video_id FROM corrections
+    WHERE video_id = ANY(%(videos)s) AND lower(outcomes::text) LIKE ANY(%(patterns)s)
+"""
+
+
+def videos_naming(session: Session, scopes: Sequence[Scope], words: Iterable[str]) -> set[str]:
+    """Return the videos of a view in which somebody has, or had, a name with one of these words.
+
+    Args:
+        session: An open transaction.
+        scopes: The view.
+        words: Words of letters and digits in lower case.
+    """
+    patterns = [f"%{word}%" for word in words]
+    parameters = {"videos": [scope.video for scope in scopes], "patterns": patterns}
+    rows = driver_of(session.connection()).execute(_NAMING, parameters).fetchall()
+    return {video for (video,) in rows}
+
+
+_SEGMENT_ROWS = """
+    WITH {view}
+    SELECT s.id, s.video_id, s.number, r.label, r.summary, r.revision,
+           array_agg(c.clip ORDER BY c.clip), min(c.start_ms), max(c.end_ms)
+    FROM view JOIN segments AS s ON s.video_id = view.video
+    JOIN segment_revisions AS r ON r.segment_id = s.id
+         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+    JOIN clips AS c ON c.video_id = s.video_id AND c.clip = ANY(r.clips)
+         AND c.clip <= view.last_clip
+    WHERE s.id = ANY(%(ids)s) GROUP BY s.id, r.id
+"""
+
+
+def read_segments(
+    session: Session, scopes: Sequence[Scope], ids: Collection[int]
+) -> dict[int, Segment]:
+    """Return those of these segments that hold in view, with their clips in view, by id."""
+    statement = SQL(_SEGMENT_ROWS).format(view=SQL(_VIEW))
+    parameters = _view_parameters(scopes) | {"ids": sorted(ids)}
+    rows = driver_of(session.connection()).execute(statement, parameters).fetchall()
+    return {
+        row[0]: Segment(
+            id=row[0],
+            video=row[1],
+            number=row[2],
+            label=row[3],
+            summary=row[4],
+            revision=row[5],
+            clips=tuple(row[6]),
+            span=TimeSpan.of(row[7], row[8]),
+        )
+        for row in rows
+    }
+
+
+_STORED = """
+    SELECT id, clip, start_ms, end_ms, kind, text, source, speaker, superseded_at
+    FROM memories WHERE id = ANY(%s)
+"""
+
+
+def read_lines(connection: Connection, ids: Collection[int]) -> dict[int, StoredLine]:
+    """Return stored lines by id."""
+    rows = driver_of(connection).execute(_STORED, (sorted(ids),)).fetchall()
+    return {row[0]: StoredLine._make(row) for row in rows}
+
+
+def index_name(size: int) -> str:
+    """Return the name of the HNSW index of vectors of ``size`` numbers."""
+    return f"memories_meaning_{size}"
+
+
+def has_index(session: Session, size: int) -> bool:
+    """Check whether the HNSW index of vectors of this size is there and complete."""
+    row = (
+        driver_of(session.connection())
+        .execute(
+            "SELECT i.indisvalid FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid"
+            " WHERE c.relname = %s",
+            (index_name(size),),
+        )
+        .fetchone()
+    )
+    return bool(row and row[0])
+
+
+def index_statement(size: int) -> Composed:
+    """Return the statement that builds the HNSW index of vectors of ``size`` numbers.
+
+    The column holds vectors of any size, so the index is on a cast, and partial.
+    """
+    return SQL(
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON memories"
+        " USING hnsw ((embedding::halfvec({size})) halfvec_cosine_ops)"
+        " WHERE vector_dims(embedding) = {size}"
+    ).format(name=Identifier(index_name(size)), size=Literal(size))
