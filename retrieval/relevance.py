@@ -31,7 +31,9 @@ def scale_of(values: NDArray[np.floating], weight: float = 1.0) -> SignalScale:
     if not values.size:
         return SignalScale(0.0, 0.0)
     deviation = float(values.std())
-    return SignalScale(float(values.mean()), 0.0 if deviation < NOISE else weight / (deviation + 1e-6))
+    return SignalScale(
+        float(values.mean()), 0.0 if deviation < NOISE else weight / (deviation + 1e-6)
+    )
 
 
 def standard(values: NDArray[np.floating]) -> Scores:

@@ -44,9 +44,16 @@ def upgrade() -> None:
     op.execute("COMMENT ON COLUMN videos.rewritten IS 'not used since 0016'")
     op.execute(_SEARCH_WORDS)
     _words("search_words(text, speaker)")
+    op.create_index(
+        "memories_of_speaker",
+        "memories",
+        ["video_id", "speaker", "clip"],
+        postgresql_where=sa.text("speaker IS NOT NULL"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("memories_of_speaker", "memories")
     _words("to_tsvector('english', text)")
     op.execute("DROP FUNCTION search_words(text, text)")
     op.execute(_VIDEO_REWRITTEN)

@@ -52,7 +52,7 @@ class WordInClip(NamedTuple):
 
 @dataclass(frozen=True)
 class ViewSize:
-    """How much a view holds: watched clips, lines counted up to ``WIDE + 1``, first and last time.
+    """How much a view holds: clips, lines counted up to ``WIDE + 1``, first and last time.
 
     Times are milliseconds of video time.
     """
@@ -119,7 +119,7 @@ _SIZE = f"""
     SELECT (SELECT coalesce(array_agg(video), '{{}}') FROM view
                 WHERE NOT EXISTS (SELECT FROM videos AS v WHERE v.id = view.video)),
            (SELECT count(*) FROM view JOIN clips AS c
-                ON c.video_id = view.video AND c.clip <= view.last_clip AND c.state = 'done'),
+                ON c.video_id = view.video AND c.clip <= view.last_clip),
            (SELECT count(*) FROM (SELECT FROM view JOIN memories AS m
                 ON m.video_id = view.video AND m.clip <= view.last_clip LIMIT %(limit)s) AS few),
            (SELECT coalesce(min(c.start_ms), 0) FROM view JOIN clips AS c
@@ -148,10 +148,12 @@ _NEAR_EXACT = """
         SELECT (n - 1)::int AS n, vector::halfvec AS vector
         FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS one (vector, n))
     SELECT query.n, near.n, near.clip, near.distance FROM query CROSS JOIN LATERAL (
-        SELECT view.n, m.clip, min(m.embedding <=> query.vector) AS distance
-        FROM {lines}
-        WHERE vector_dims(m.embedding) = {size} {restriction}
-        GROUP BY view.n, m.clip ORDER BY distance, view.n, m.clip LIMIT %(limit)s) AS near
+        SELECT line.n, line.clip, min(line.distance) AS distance FROM (
+            SELECT view.n, m.clip, m.embedding <=> query.vector AS distance
+            FROM {lines}
+            WHERE vector_dims(m.embedding) = {size} {restriction}
+            OFFSET 0) AS line  -- Distances, not vectors, are what is sorted and grouped.
+        GROUP BY line.n, line.clip ORDER BY distance, line.n, line.clip LIMIT %(limit)s) AS near
 """
 _NEAR_BY_INDEX = """
     WITH {view}, query AS MATERIALIZED (
@@ -339,7 +341,8 @@ def _line_arrays(data: bytes, size: int) -> LineArrays:
 
 _SPEAKERS = f"""
     WITH {_VIEW}
-    SELECT m.speaker, count(*)::int FROM {_LINES_IN_VIEW}
+    SELECT m.speaker, count(*)::int FROM view
+    JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
     WHERE m.speaker IS NOT NULL GROUP BY m.speaker
 """  # noqa: S608
 

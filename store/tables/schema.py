@@ -339,6 +339,11 @@ class MemoryRow(_OfClip, Base):
         Index("memories_of_clip", "video_id", "clip"),
         Index("memories_words", "words", postgresql_using="gin"),
         Index(
+            "memories_of_speaker",
+            *("video_id", "speaker", "clip"),
+            postgresql_where=text("speaker IS NOT NULL"),
+        ),
+        Index(
             "memories_superseded", "video_id", postgresql_where=text("superseded_at IS NOT NULL")
         ),
     )
