@@ -32,7 +32,7 @@ from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from store.queries.videos import VideoState
-from telemetry.ingest_spans import stage
+from telemetry.ingest_spans import traced_step
 from views.originals import cache_original, stat_digest
 
 
@@ -104,7 +104,7 @@ class VideoIngestion:
         self._memory.expect(pending)
         return pending
 
-    @stage("perceive")
+    @traced_step("perceive")
     def perceive(self, clip: int) -> None:
         """Decode and perceive the clip; hold the percept until it is remembered."""
         if not self._memory.holds(clip):

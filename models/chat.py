@@ -291,7 +291,7 @@ def observed_call(
 
         def tell(call: CallRecord) -> None:
             span.fields |= {"tokens_in": call.tokens_in, "tokens_out": call.tokens_out}
-            span.words = lambda: _words(call)
+            span.content = lambda: _words(call)
 
         yield tell
 

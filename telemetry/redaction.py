@@ -15,7 +15,7 @@ from typing import Any
 from domain import errors
 from domain.asking import Mode
 from telemetry import tracing
-from telemetry.tracing import unnamed
+from telemetry.tracing import mask_id
 
 _WORD = re.compile(r"[a-z][a-z_ -]{0,30}")
 _WORDS_OF_EVENTS = frozenset(
@@ -147,7 +147,7 @@ def _plain(key: str, value: Any) -> Any:
         return value
     if key == "sqlstate":
         return value if re.fullmatch(r"[0-9A-Z]{5}", str(value)) else None
-    return unnamed(str(value))
+    return mask_id(str(value))
 
 
 def _step(step: str) -> str:

@@ -141,11 +141,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 
 @pytest.fixture(autouse=True)
-def unheard() -> Iterator[None]:
-    """What a command in this process told to a log or a collector is told to nobody afterwards."""
+def telemetry_off() -> Iterator[None]:
+    """End the log and the export that a command set up in this process."""
     yield
-    logging.getLogger("homer").handlers.clear()
-    tracing.observers.clear()
+    logging.getLogger("homer").handlers[:] = [logging.NullHandler()]
+    tracing.export_to()
 
 
 @pytest.fixture
