@@ -31,7 +31,7 @@ from services.library_tag import library_id, library_tag_name
 from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
 from store.files import set_private_umask
 from store.home import Home
-from telemetry import tracing
+from telemetry.ids import bind_ids
 from telemetry.logging_setup import set_up_telemetry
 
 Runner = TaskRunner[PrefectFuture[Any]]
@@ -164,7 +164,7 @@ def ingest(
     For work pools: the video is opened here. A command runs `ingest_open_video`.
     """
     label_run()
-    with tracing.bind_ids(flow_run=str(flow_run.id)):
+    with bind_ids(flow_run=str(flow_run.id)):
         set_private_umask()
         set_up_telemetry(Home.default())
         with (
@@ -183,7 +183,7 @@ def ingest_open_video(video: str, opened: InProcess[InProcessVideo]) -> IngestRe
     label_run()
     current = opened.get()
     with (
-        tracing.bind_ids(flow_run=str(flow_run.id)),
+        bind_ids(flow_run=str(flow_run.id)),
         prefect_steps(current.ingestion.desk, current.pool) as steps,
     ):
         return watch(current.ingestion, steps, current.listener)

@@ -23,8 +23,8 @@ from services.health import Check, versions
 from store.files import create_private
 from store.home import Home
 from telemetry import redaction
+from telemetry.ids import mask_id
 from telemetry.logs import log_path
-from telemetry.tracing import mask_id
 from views.originals import original_file
 
 if TYPE_CHECKING:

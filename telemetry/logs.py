@@ -24,7 +24,7 @@ from typing import Any
 from domain.errors import InputError
 from store.files import make_private
 from store.home import Home
-from telemetry import tracing
+from telemetry.ids import current_ids
 
 FORM, LEVEL, PLACE = "HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"
 FORMS = ("json", "text")
@@ -76,7 +76,7 @@ def _choice(given: str | None, known: tuple[str, ...], default: str, variable: s
 
 def log_error(error: BaseException, event: str = "error") -> Path | None:
     """Log an error with its traceback; return the log's file, if it could be written."""
-    _LOG.error(event, exc_info=error, extra={"homer": tracing.current_ids()})
+    _LOG.error(event, exc_info=error, extra={"homer": current_ids()})
     written = (one for one in _ROOT_LOG.handlers if isinstance(one, LogFile) and not one.broken)
     return next((one.path for one in written), None)
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from domain import errors
 from domain.asking import Mode
-from telemetry import tracing
-from telemetry.tracing import mask_id
+from telemetry.ids import IDS, mask_id
 
 _WORD = re.compile(r"[a-z][a-z_ -]{0,30}")
 _WORDS_OF_EVENTS = frozenset(
@@ -56,7 +55,7 @@ _TOLD = frozenset(
 ) | {"error", "debug", "info", "warning"}
 _AT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00")
 _NAMES = frozenset(
-    {*tracing.IDS, "ms", "pid", "errno", "sqlstate", "clips", "fresh", "failed", "rounds"}
+    {*IDS, "ms", "pid", "errno", "sqlstate", "clips", "fresh", "failed", "rounds"}
     | {"tokens", "tokens_in", "tokens_out", "max_tokens", "found", "videos", "temperature"}
 )
 

@@ -7,30 +7,19 @@ and words of the code, never content: what was said, asked or answered has no pl
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from opentelemetry import metrics, trace
 
-Value = str | int | float | bool
-Fields = Mapping[str, Value]
+from telemetry.ids import IDS, Fields, Value, bind_ids, current_ids, mask_id
+
 Content = Callable[[], Mapping[str, str]]
 
-IDS = ("video", "clip", "trajectory", "flow_run", "round")
-"""The fields that everything below a span has too."""
-
-_ROOT_LOG = logging.getLogger("homer")
-# Until ``telemetry.logs`` sets it up, and outside of it, no record goes anywhere: the root logger's
-# handlers would print what an error says.
-_ROOT_LOG.addHandler(logging.NullHandler())
-_ROOT_LOG.propagate = False
 _LOG = logging.getLogger(f"homer.{__name__}")
 
 
@@ -217,24 +206,6 @@ def attributes(span: Span) -> dict[str, Value]:
     return found
 
 
-_ids: ContextVar[Fields] = ContextVar("ids", default={})  # noqa: B039 - never changed in place
-
-
-def current_ids() -> Fields:
-    """Return the ids of what is under way here."""
-    return _ids.get()
-
-
-@contextmanager
-def bind_ids(**ids: Value) -> Iterator[None]:
-    """Give these ids to all spans and records inside."""
-    token = _ids.set({**_ids.get(), **{key: mask_id(value) for key, value in ids.items()}})
-    try:
-        yield
-    finally:
-        _ids.reset(token)
-
-
 def begin(work: Work, name: str = "", **fields: Value) -> Span:
     """Begin a span that goes on in several pieces (``Span.activate``) until ``Span.end``."""
     own_ids = {key: mask_id(value) for key, value in fields.items() if key in IDS}
@@ -244,7 +215,7 @@ def begin(work: Work, name: str = "", **fields: Value) -> Span:
         f"chat {own['model']}" if is_call else name or work,  # As the conventions have it.
         kind=trace.SpanKind.CLIENT if is_call else trace.SpanKind.INTERNAL,
     )
-    return Span(work, name or work, own, {**_ids.get(), **own_ids}, exported)
+    return Span(work, name or work, own, {**current_ids(), **own_ids}, exported)
 
 
 @contextmanager
@@ -262,14 +233,4 @@ def span(work: Work, name: str = "", **fields: Value) -> Iterator[Span]:
 
 def measure(metric: Metric, value: float = 1, **fields: Value) -> None:
     """Add to a count, or set what is measured."""
-    _exports.instruments.measure(metric, value, {**_ids.get(), **fields})
-
-
-_ANONYMOUS = re.compile(r"[0-9a-f]{16}|x[0-9a-f]{15}|[0-9a-f-]{36}")
-
-
-def mask_id(value: Value) -> Value:
-    """Return an id that says nothing: that of captions is made of their file's name."""
-    if not isinstance(value, str) or _ANONYMOUS.fullmatch(value):
-        return value
-    return f"x{hashlib.sha256(value.encode('utf-8', 'surrogatepass')).hexdigest()[:15]}"
+    _exports.instruments.measure(metric, value, {**current_ids(), **fields})

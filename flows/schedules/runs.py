@@ -26,7 +26,7 @@ from flows.workspace import Workspace, open_workspace
 from services.stale_runs import label_run
 from store.files import set_private_umask
 from store.home import Home
-from telemetry import tracing
+from telemetry.ids import bind_ids
 from telemetry.logging_setup import set_up_telemetry
 
 
@@ -36,7 +36,7 @@ def run_as_state(job: Callable[[], JobReport]) -> State[None]:
     label_run()
     set_up_telemetry(Home.default())
     try:
-        with tracing.bind_ids(flow_run=str(flow_run.id)):
+        with bind_ids(flow_run=str(flow_run.id)):
             report = job()
     except HomerError as error:
         return Failed(message=str(error))

@@ -18,7 +18,7 @@ from services.bug_report import ABOUT, write_bug_report
 from store.database import Store
 from store.home import Home
 from store.migrations import HEAD
-from telemetry import tracing
+from telemetry.ids import bind_ids
 from telemetry.logs import log_error, log_path, set_up_logging
 from tests.support.asking import PARTY
 from tests.support.media import make_video
@@ -68,7 +68,7 @@ def planted(
 def write_logs(home: Home) -> None:
     """Every log has the mark, as an error or a server that quotes content would put it there."""
     log_error(ModelError(f"the model said {MARK}"), f"{MARK}")
-    with tracing.bind_ids(video=f"{MARK} talk", flow_run=f"{MARK}"):
+    with bind_ids(video=f"{MARK} talk", flow_run=f"{MARK}"):
         log_error(DatabaseError(f"no room for {MARK}"))
     with log_path(home).open("a") as file:
         strange = {"trace": [f"/home/{MARK}/x.py:1 {MARK}", MARK], "error": MARK, MARK: 1}

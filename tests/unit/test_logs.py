@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from domain.errors import DatabaseError, InputError, ModelError
 from store.home import Home
 from telemetry import logs, tracing
+from telemetry.ids import bind_ids
 from telemetry.logs import LEVEL, LIMIT, log_error, log_path, set_up_logging
 from telemetry.tracing import Work
 
@@ -53,7 +54,7 @@ def fail(error: Exception) -> Exception:
 def test_a_record_has_its_ids_and_how_long_it_took(home: Home) -> None:
     set_up_logging(home)
     with (
-        tracing.bind_ids(flow_run="0b1f3d52-6a8a-4f6c-9d35-8f0b3f6c2f11"),
+        bind_ids(flow_run="0b1f3d52-6a8a-4f6c-9d35-8f0b3f6c2f11"),
         tracing.span(Work.FLOW, "ingest", video=VIDEO) as flow,
         tracing.span(Work.CLIP, clip=4),
     ):

@@ -9,6 +9,7 @@ import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
 from telemetry import tracing
+from telemetry.ids import bind_ids
 from telemetry.otel import CONTENT, content_wanted, wanted
 from telemetry.tracing import Metric, Work, attributes
 from tests.support.exported import Exported
@@ -46,7 +47,7 @@ def test_what_happens_inside_is_a_child(sent: Exported) -> None:
 
 
 def test_a_call_goes_by_the_names_of_the_conventions(sent: Exported) -> None:
-    with tracing.bind_ids(trajectory=VIDEO):
+    with bind_ids(trajectory=VIDEO):
         call(tokens_out=3, temperature=0.5)
     told = dict(sent.spans()["chat openai:gpt"].attributes or {})
     assert told == {
@@ -106,7 +107,7 @@ def test_words_go_along_only_where_they_are_asked_for(
 
 
 def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Exported) -> None:
-    with tracing.bind_ids(trajectory=VIDEO, video=VIDEO):
+    with bind_ids(trajectory=VIDEO, video=VIDEO):
         call(tokens_out=3)
         call()
     points = sent.points()
@@ -146,7 +147,7 @@ def test_clips_and_failures_are_counted_and_the_lag_is_the_last_one(sent: Export
     tracing.measure(Metric.CLIPS)
     tracing.measure(Metric.CLIPS, 2)
     tracing.measure(Metric.FAILURES, error="MediaError")
-    with tracing.bind_ids(video=VIDEO):
+    with bind_ids(video=VIDEO):
         tracing.measure(Metric.LAG_S, 9.5)
         tracing.measure(Metric.LAG_S, 2.5)
     points = sent.points()

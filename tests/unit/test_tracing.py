@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agent.run_context import Rounds
 from domain.media import Video
 from telemetry import tracing
+from telemetry.ids import current_ids, mask_id
 from telemetry.ingest_spans import ClipSpans, traced_step
 from telemetry.tracing import Work
 from tests.support.exported import Exported
@@ -26,14 +27,14 @@ def exported() -> Iterator[Exported]:
     found = Exported()
     tracing.export_to(found.traces, found.metrics)
     yield found
-    assert tracing.current_ids() == {}
+    assert current_ids() == {}
 
 
 def test_what_happens_inside_is_about_the_same_video(exported: Exported) -> None:
     with tracing.span(Work.FLOW, "ingest", video=VIDEO.id):
         with tracing.span(Work.CLIP, clip=3):
-            assert tracing.current_ids() == {"video": VIDEO.id, "clip": 3}
-        assert tracing.current_ids() == {"video": VIDEO.id}
+            assert current_ids() == {"video": VIDEO.id, "clip": 3}
+        assert current_ids() == {"video": VIDEO.id}
     assert exported.log == ["+ingest", "+clip", "-clip", "-ingest"]
 
 
@@ -45,21 +46,21 @@ def test_a_failure_is_told_and_goes_on_its_way(exported: Exported) -> None:
 
 def test_ids_are_bound_where_nothing_is_exported() -> None:
     with tracing.span(Work.QUESTION, trajectory="fedcba9876543210"):
-        assert tracing.current_ids() == {"trajectory": "fedcba9876543210"}
+        assert current_ids() == {"trajectory": "fedcba9876543210"}
 
 
 @given(st.text(max_size=40))
 def test_an_id_made_of_a_file_s_name_is_not_told(name: str) -> None:
-    told = tracing.mask_id(name)
-    assert tracing.mask_id(told) == told
+    told = mask_id(name)
+    assert mask_id(told) == told
     assert len(str(told)) == 16
     assert len(name) < 3 or name not in str(told)
 
 
 def test_the_same_name_is_told_in_the_same_way() -> None:
-    assert tracing.mask_id("Anna's wedding") == tracing.mask_id("Anna's wedding")
-    assert tracing.mask_id(VIDEO.id) == VIDEO.id
-    assert tracing.mask_id(7) == 7
+    assert mask_id("Anna's wedding") == mask_id("Anna's wedding")
+    assert mask_id(VIDEO.id) == VIDEO.id
+    assert mask_id(7) == 7
 
 
 def test_a_clip_has_one_span_however_its_steps_are_spread(exported: Exported) -> None:
@@ -70,7 +71,7 @@ def test_a_clip_has_one_span_however_its_steps_are_spread(exported: Exported) ->
 
         @traced_step("perceive")
         def step(self) -> None:
-            seen.append(dict(tracing.current_ids()))
+            seen.append(dict(current_ids()))
 
     def ahead() -> Future[None]:
         return beside.submit(partial(copy_context().run, Watching().step))
@@ -107,6 +108,6 @@ def test_a_round_lasts_from_its_action_to_its_record(exported: Exported) -> None
     walk = [("plan", 0), ("schedule", 0), ("act", 1), ("guard", 1), ("act", 1), ("retrieve", 1)]
     for step, number in [*walk, ("progress", 1), ("act", 2), ("answer", 2), ("finish", 2)]:
         with rounds.during(step, number):
-            inside.append(tracing.current_ids().get("round"))
+            inside.append(current_ids().get("round"))
     assert inside == [None, None, 1, 1, 1, 1, None, 2, 2, None]
     assert exported.log == ["+round", "-round", "+round", "-round"]
