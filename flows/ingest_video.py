@@ -25,7 +25,7 @@ from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
 from perception.perceive_clip import Perceived, perceive
-from perception.reader import Reader
+from perception.reader import ClipReader
 from perception.source import SourceInfo, clips_of, probe, video_id
 from perception.worker import Delivery, Order
 from store.queries import clips as clip_rows
@@ -65,7 +65,7 @@ class VideoIngestion:
     ) -> None:
         self.desk, self.path, self.video = workspace, path, video
         self._info, self._subtitles, self._again, self._only = info, subtitle_track, again, only
-        self._reader = Reader(path, info, workspace.settings.watch, read_clips)
+        self._reader = ClipReader(path, info, workspace.settings.watch, read_clips)
         self._memory = ClipMemory(workspace, video)
 
     @property
