@@ -240,7 +240,7 @@ def test_where_nobody_keeps_up_a_clip_is_left_out_and_its_frames_are_counted(
 class Full(ClipBuffer):
     """A buffer that nobody takes from meanwhile, not even at the end."""
 
-    def offer(self, clip: CapturedClip, *, wait: bool) -> bool:
+    def put(self, clip: CapturedClip, *, wait: bool) -> bool:
         del wait
         return super().put(clip, wait=False)
 
