@@ -1,6 +1,6 @@
 # make setup   everything Homer needs, in .venv and in HOMER_HOME; nothing system-wide
 # make demo    watch the demo clips, ask two questions, print cited answers
-# make test    every check and every test
+# make test    every check and the tests, in ten minutes
 # make help    the rest
 
 SHELL := /bin/bash
@@ -20,7 +20,7 @@ OURS := domain store telemetry auth models perception people memory retrieval sk
     flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
-.PHONY: help setup dev models demo test check style chaos storm fuzz bench eval eval-local eval-first eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm fuzz bench eval eval-local eval-first eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,19 +37,21 @@ demo: setup ## watch the demo clips and ask two questions
 # A file's tests share servers and watched clips, so a file goes to one worker, long ones first.
 # Tests wait for servers and pages a third of their time, so there are more of them at a time than
 # processors; the types are checked beside them.
-test: style models ## every check and every test
+test: style models ## every check and the tests, in ten minutes
 	@told=$$(mktemp); $(BIN)/mypy >$$told 2>&1 & types=$$!; code=0; \
-	nice $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder || code=$$?; \
+	nice $(BIN)/python -m pytest $(FULL) -n 3 --dist loadfile --no-loadscope-reorder || code=$$?; \
 	wait $$types || code=$$?; cat $$told; rm $$told; exit $$code
 
-chaos: .venv/.dev ## every fault at every fault point, with a table; every older library, Ray
-	@CHAOS=all nice $(BIN)/python -m pytest -q -n 2 tests/chaos/test_fault_points.py \
-	    tests/chaos/test_evaluating_killed.py tests/integration/test_older_libraries.py \
-	    tests/integration/test_backup.py tests/integration/test_ingest_flow.py
+test-all: FULL := --full
+test-all: test fuzz ## and the long tests: every fault, storms, fuzzing, Ray, more examples of each property
+
+chaos: .venv/.dev ## every fault at every fault point, with a table
+	@nice $(BIN)/python -m pytest --full -q -n 2 tests/chaos/test_fault_points.py \
+	    tests/chaos/test_evaluating_killed.py
 
 storm: .venv/.dev ## anything in any order by four workers, all killed now and then: SEEDS=20 RAGE=120
 	@STORM_SEEDS=$(or $(SEEDS),20) STORM_SECONDS=$(or $(RAGE),120) \
-	    $(BIN)/python -m pytest -q -s -n 0 tests/chaos/test_storm.py
+	    $(BIN)/python -m pytest --full -q -s -n 0 tests/chaos/test_storm.py
 
 models: .venv/.dev
 	@$(BIN)/homer models pull

@@ -35,7 +35,7 @@ class Rounds:
             self.end()
             self._number = number
             self._open = tracing.begin(tracing.Work.ROUND, round=number)
-        return self._open.inside()
+        return self._open.activate()
 
     def end(self, error: BaseException | None = None) -> None:
         """End the open round's span."""

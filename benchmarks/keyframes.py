@@ -41,10 +41,10 @@ from domain.settings import WatchSettings
 from perception.containers import StreamClock
 from perception.decode import read_clips
 from perception.gop_segments import GopSegments
-from perception.keyframes import Candidate, candidates, choose, places_of
-from perception.ordered_pool import Stopped, in_lanes
-from perception.parallel_decode import AHEAD, LANES
-from perception.quality import layout_likeness
+from perception.keyframes import Candidate, choose_keyframes, keyframe_candidates, shot_positions
+from perception.ordered_pool import StopCheck, map_ordered
+from perception.parallel_decode import SEGMENTS_AHEAD, WORKERS
+from perception.quality import layout_similarity
 from perception.sampling import SampleGrid
 from perception.shots import number_shots
 from perception.source import SourceInfo, clips_of, probe
@@ -196,7 +196,7 @@ def _ways(taken: Sequence[tuple[float, float]]) -> Ways:
 def homer(video: Path, info: SourceInfo) -> list[Picks]:
     """Homer's own picks of each clip."""
     clips = read_clips(video, info, SETTINGS)
-    return [_picks(candidates(raw.frames, SETTINGS)) for raw in clips]
+    return [_picks(keyframe_candidates(raw.frames, SETTINGS)) for raw in clips]
 
 
 def decoding(info: SourceInfo) -> Callable[[Path], None]:
@@ -206,11 +206,11 @@ def decoding(info: SourceInfo) -> Callable[[Path], None]:
         clips = clips_of(info.duration_ms, SETTINGS)
         with closing(GopSegments(video, info, SETTINGS, clips)) as stretches:
 
-            def through(number: int, stopped: Stopped) -> None:
-                deque(stretches.shown(number, stopped), maxlen=0)
+            def through(number: int, stopped: StopCheck) -> None:
+                deque(stretches.pictures(number, stopped), maxlen=0)
 
-            places = range(len(stretches.marks))
-            deque(in_lanes(through, places, LANES, AHEAD), maxlen=0)
+            places = range(len(stretches.starts))
+            deque(map_ordered(through, places, WORKERS, SEGMENTS_AHEAD), maxlen=0)
 
     return decode
 
@@ -274,7 +274,7 @@ class Tally:
         change = alike = 0.0
         if clip and self._before is not None:
             change = float(np.mean(cv2.absdiff(self._before, grey)))
-            alike = layout_likeness(self._before, grey)
+            alike = layout_similarity(self._before, grey)
         sharp = float(cv2.Laplacian(grey, cv2.CV_64F).var())
         hue = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)
         counts = cv2.calcHist([hue], [0], None, [SETTINGS.hue_bins], [0, 180]).ravel()
@@ -291,7 +291,7 @@ class Tally:
 def _choose(scored: list[Scored]) -> Picks:
     changes, alike = [one[1] for one in scored], [one[2] for one in scored]
     shots = number_shots(changes, SETTINGS.shot_threshold, alike)
-    places = places_of([ms for ms, *_ in scored], shots, 1000 / SETTINGS.sample_fps)
+    places = shot_positions([ms for ms, *_ in scored], shots, 1000 / SETTINGS.sample_fps)
     rows = zip(scored, shots, places, strict=True)
     found = [Candidate(ms, shot, q, place) for (ms, *_, q), shot, place in rows]
     return _picks(found)
@@ -299,7 +299,7 @@ def _choose(scored: list[Scored]) -> Picks:
 
 def _picks(found: list[Candidate]) -> Picks:
     cuts = [b.time_ms for a, b in pairwise(found) if b.shot != a.shot]
-    chosen = choose(found, SETTINGS.keyframes, SETTINGS.keyframe_gap_ms)
+    chosen = choose_keyframes(found, SETTINGS.keyframes, SETTINGS.keyframe_gap_ms)
     return Picks(tuple(cuts), tuple(found[i].time_ms for i in chosen))
 
 

@@ -31,7 +31,7 @@ from models.toolbox import Toolbox
 from perception.decode import RawClip, read_clips
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
-from perception.keyframes import Candidate, Chosen, candidates, pick_keyframes
+from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
 from perception.objects import find_objects
 from perception.screen_text import read_screen
 from perception.source import probe
@@ -102,8 +102,10 @@ def _decoded(_raw: RawClip, _tools: Toolbox, _settings: WatchSettings) -> object
     return None
 
 
-def _keyframes(raw: RawClip, settings: WatchSettings) -> tuple[list[Candidate], list[Chosen]]:
-    found = candidates(raw.frames, settings, raw.clip.span.end_ms)
+def _keyframes(
+    raw: RawClip, settings: WatchSettings
+) -> tuple[list[Candidate], list[ChosenKeyframe]]:
+    found = keyframe_candidates(raw.frames, settings, raw.clip.span.end_ms)
     return found, pick_keyframes(raw.frames, found, settings, Blobs())
 
 

@@ -90,10 +90,10 @@ def options(
 ) -> None:
     """Options that stand before the command."""
     from store.home import Home
-    from telemetry.logging_setup import begin_to_tell
+    from telemetry.logging_setup import set_up_telemetry
 
     context.obj = {"debug": debug}
-    begin_to_tell(Home.default(), log_level)
+    set_up_telemetry(Home.default(), log_level)
 
 
 app.callback(help=GUIDE)(options)

@@ -18,8 +18,8 @@ from av.video.stream import VideoStream
 from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from perception.picture_stream import Pictures
-from perception.sound import hear
+from perception.audio import decode_audio
+from perception.picture_stream import PictureReader
 from perception.source import probe
 
 WIDTH, HEIGHT, FPS, HZ = 1280, 720, 25, 16_000
@@ -123,7 +123,7 @@ def _pictures(folder: Path, scene: Scene) -> Iterator[av.VideoFrame]:
 
 def _fitted(path: Path, start_ms: int, frames: int, width: int) -> Iterator[Any]:
     """Yield this number of pictures, each scaled to ``width`` and padded with black."""
-    pictures = Pictures(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
+    pictures = PictureReader(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
     try:
         decoded = (sampled.picture for sampled in pictures if sampled.picture is not None)
         yield from (_framed(picture, width) for picture in islice(decoded, frames))
@@ -148,7 +148,7 @@ def _samples(path: Path, scene: Scene) -> Any:
     clip = Clip(index=0, span=TimeSpan.of(scene.start_ms, end_ms))
     if not info.has_audio:
         return np.zeros(clip.span.length_ms * HZ // 1000, np.float32)
-    return hear(path, info, clip, HZ).samples
+    return decode_audio(path, info, clip, HZ).samples
 
 
 def _sounds(samples: Any) -> Iterator[av.AudioFrame]:

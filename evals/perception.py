@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from domain.errors import InputError
+from domain.errors import InputError, SetupError
 from evals.bars import Bar
 from evals.joining import Scene, join, starts
 from evals.perception_faces import FaceReport, judge_joined, judge_marked, marked_faces, watch_faces
@@ -26,6 +26,7 @@ from evals.perception_voices import (
 )
 from evals.scenes import COMPANY, COMPANY_CLIP_MS, PEOPLE
 from flows.workspace import Workspace
+from models.extras import EVALUATION
 from models.profile import Profile
 from models.toolbox import Toolbox
 from perception.source import clips_of, probe
@@ -118,8 +119,11 @@ def evaluate_perception(
 
     Raises:
         InputError: the folder has nothing to evaluate.
+        SetupError: the packages of the extra ``evaluation`` are missing.
         WeightsMissing: a model's weights are missing.
     """
+    if not EVALUATION.installed:
+        raise SetupError(EVALUATION.hint)
     job = _PerceptionRun(folder, profile, home, follow, tuple(scenes))
     voices, words = job.voices(), job.words()
     with tempfile.TemporaryDirectory(prefix="homer-eval-") as temporary:

@@ -21,7 +21,7 @@ from flows.workspace import Workspace
 from memory.write_clip import remember
 from memory.writers import make_writers
 from perception.decode import read_clips
-from perception.faces import overlap
+from perception.faces import box_iou
 from perception.perceive_clip import perceive
 from perception.source import probe
 from store.queries.identities import sightings_of
@@ -125,7 +125,7 @@ def match_faces(boxes: Sequence[Corners], truth: Sequence[tuple[str, Corners]]) 
     people_shown: list[str | None] = [None] * len(boxes)
     taken: set[int] = set()
     pairs = [
-        (overlap(box, face), position, place)
+        (box_iou(box, face), position, place)
         for position, box in enumerate(boxes)
         for place, (_, face) in enumerate(truth)
     ]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    from pyannote.core import Annotation
 
 
 @dataclass(frozen=True)
@@ -131,20 +132,11 @@ def words_of(text: str) -> list[str]:
 
 def word_errors(said: str, written: str) -> WordErrors:
     """Count the errors of ``written``."""
+    from jiwer import process_words
+
     true = words_of(said)
-    return WordErrors(len(true), _edits(true, words_of(written)))
-
-
-def _edits(true: Sequence[str], written: Sequence[str]) -> int:
-    """Return the Levenshtein distance between two lists of words."""
-    row = list(range(len(written) + 1))
-    for at, word in enumerate(true, 1):
-        last, row[0] = row[0], at
-        for column, other_word in enumerate(written, 1):
-            replaced = last + (word != other_word)
-            last = row[column]
-            row[column] = min(replaced, row[column] + 1, row[column - 1] + 1)
-    return row[-1]
+    found = process_words(" ".join(true), " ".join(words_of(written)))
+    return WordErrors(len(true), found.substitutions + found.deletions + found.insertions)
 
 
 COLLAR_MS = 250
@@ -184,15 +176,6 @@ class SpeakerErrors:
         return 100.0 * wrong / self.speech_ms if self.speech_ms else (100.0 if wrong else 0.0)
 
 
-@dataclass(frozen=True)
-class _SpeakerInterval:
-    """A time span in which nobody begins or ends, with the speakers by either account."""
-
-    ms: int
-    true: frozenset[str]
-    detected: frozenset[str]
-
-
 def speaker_errors(
     reference: Iterable[SpeakerSpan],
     hypothesis: Iterable[SpeakerSpan],
@@ -207,67 +190,24 @@ def speaker_errors(
         scored: the scored time spans, disjoint.
         collar_ms: unscored time on either side of each border of a reference turn.
     """
-    true, detected = _merged(reference), _merged(hypothesis)
-    intervals = list(_intervals(true, detected, scored, collar_ms))
-    names = _mapping(intervals)
-    total = SpeakerErrors()
-    for interval in intervals:
-        right = sum(names.get(name) in interval.true for name in interval.detected)
-        common = min(len(interval.true), len(interval.detected))
-        total += SpeakerErrors(
-            interval.ms * len(interval.true),
-            interval.ms * (len(interval.true) - common),
-            interval.ms * (len(interval.detected) - common),
-            interval.ms * (common - right),
-        )
-    return total
+    from pyannote.core import Segment, Timeline
+    from pyannote.metrics.diarization import DiarizationErrorRate
+
+    # There, a collar is the whole width around a border.
+    found = DiarizationErrorRate(collar=2 * collar_ms / 1000).compute_components(
+        _annotation(reference),
+        _annotation(hypothesis),
+        uem=Timeline([Segment(start / 1000, end / 1000) for start, end in scored]),
+    )
+    parts = ("total", "missed detection", "false alarm", "confusion")
+    return SpeakerErrors(*(round(1000 * found[part]) for part in parts))
 
 
-def _merged(turns: Iterable[SpeakerSpan]) -> list[SpeakerSpan]:
-    """Merge turns of one speaker that touch or overlap, and drop empty ones."""
-    merged: list[SpeakerSpan] = []
-    for turn in sorted(turns, key=lambda t: (t.who, t.start_ms, t.end_ms)):
-        last = merged[-1] if merged else None
-        if last and last.who == turn.who and turn.start_ms <= last.end_ms:
-            merged[-1] = SpeakerSpan(last.start_ms, max(last.end_ms, turn.end_ms), turn.who)
-        elif turn.end_ms > turn.start_ms:
-            merged.append(turn)
-    return merged
+def _annotation(turns: Iterable[SpeakerSpan]) -> Annotation:
+    """Return turns in seconds; those of one speaker that touch or overlap are merged."""
+    from pyannote.core import Annotation, Segment
 
-
-def _intervals(
-    true: Sequence[SpeakerSpan],
-    detected: Sequence[SpeakerSpan],
-    scored: Sequence[tuple[int, int]],
-    collar_ms: int,
-) -> Iterator[_SpeakerInterval]:
-    borders = {edge for turn in true for edge in (turn.start_ms, turn.end_ms)}
-    collars = [(edge - collar_ms, edge + collar_ms) for edge in borders]
-    edges = {edge for turn in detected for edge in (turn.start_ms, turn.end_ms)} | borders
-    edges |= {edge for span in (*collars, *scored) for edge in span}
-    for low, high in pairwise(sorted(edges)):
-        if _inside(low, scored) and not _inside(low, collars):
-            yield _SpeakerInterval(high - low, _speaking(low, true), _speaking(low, detected))
-
-
-def _inside(time_ms: int, spans: Iterable[tuple[int, int]]) -> bool:
-    return any(start <= time_ms < end for start, end in spans)
-
-
-def _speaking(time_ms: int, turns: Iterable[SpeakerSpan]) -> frozenset[str]:
-    return frozenset(turn.who for turn in turns if turn.start_ms <= time_ms < turn.end_ms)
-
-
-def _mapping(intervals: Sequence[_SpeakerInterval]) -> dict[str, str]:
-    """Map detected names to reference names, so that most time agrees."""
-    from scipy.optimize import linear_sum_assignment
-
-    true = sorted({name for interval in intervals for name in interval.true})
-    detected = sorted({name for interval in intervals for name in interval.detected})
-    agreed = np.zeros((len(detected), len(true)))
-    for interval in intervals:
-        rows = [detected.index(name) for name in interval.detected]
-        columns = [true.index(name) for name in interval.true]
-        agreed[np.ix_(rows, columns)] += interval.ms
-    pairs = zip(*linear_sum_assignment(agreed, maximize=True), strict=True)
-    return {detected[row]: true[column] for row, column in pairs if agreed[row, column] > 0}
+    annotation = Annotation()
+    for track, turn in enumerate(turns):
+        annotation[Segment(turn.start_ms / 1000, turn.end_ms / 1000), track] = turn.who
+    return annotation.support()

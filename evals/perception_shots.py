@@ -11,7 +11,7 @@ from pathlib import Path
 from domain.settings import WatchSettings
 from evals.perception_metrics import TOLERANCE_MS, Cuts, compare_cuts
 from perception.decode import read_clips
-from perception.keyframes import candidates
+from perception.keyframes import keyframe_candidates
 from perception.source import probe
 
 
@@ -44,7 +44,7 @@ def find_cuts(path: Path, settings: WatchSettings, on_clip: Callable[[], None]) 
     cuts = []
     silent = replace(probe(path), has_audio=False)
     for raw in read_clips(path, silent, settings):
-        frames = candidates(raw.frames, settings)
+        frames = keyframe_candidates(raw.frames, settings)
         cuts += [
             frame.time_ms for previous, frame in pairwise(frames) if frame.shot != previous.shot
         ]

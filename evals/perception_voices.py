@@ -19,7 +19,7 @@ from evals.perception_metrics import (
 )
 from models.ports import Samples
 from models.toolbox import Toolbox
-from perception.sound import hear
+from perception.audio import decode_audio
 from perception.source import clips_of, probe
 from perception.voices import find_turns
 
@@ -115,7 +115,7 @@ def judge_voices(
 def _whole(path: Path, settings: WatchSettings) -> Samples:
     info = probe(path)
     clip = Clip(index=0, span=TimeSpan.of(0, info.duration_ms))
-    return hear(path, info, clip, settings.audio_hz).samples
+    return decode_audio(path, info, clip, settings.audio_hz).samples
 
 
 def judge_words(
@@ -128,7 +128,7 @@ def judge_words(
     """Measure the words of a clip, transcribed clip by clip as in an ingestion."""
     info, transcribed = probe(path), []
     for clip in clips_of(info.duration_ms, settings):
-        samples = hear(path, info, clip, settings.audio_hz).samples
+        samples = decode_audio(path, info, clip, settings.audio_hz).samples
         transcribed += [speech.text for speech in toolbox.speech.transcribe(samples)]
         on_clip()
     return WordReport(path.name, word_errors(read_transcript(transcript), " ".join(transcribed)))

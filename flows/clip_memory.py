@@ -20,7 +20,7 @@ from perception.worker import Delivery, Order
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.videos import VideoState
-from telemetry.ingest_spans import stage
+from telemetry.ingest_spans import traced_step
 
 
 class ClipFailed(ModelError):
@@ -136,7 +136,7 @@ class ClipMemory:
         self._percepts.pop(clip, None)
         self._seconds.pop(clip, None)
 
-    @stage("remember")
+    @traced_step("remember")
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
 
@@ -165,7 +165,7 @@ class ClipMemory:
                 session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
             )
 
-    @stage("weave")
+    @traced_step("weave")
     def weave(self, *, final: bool = False) -> None:
         """Update the event graph from the memories."""
         workspace = self._workspace

@@ -31,8 +31,8 @@ from services.library_tag import library_id, library_tag_name
 from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
 from store.files import set_private_umask
 from store.home import Home
-from telemetry import tracing
-from telemetry.logging_setup import begin_to_tell
+from telemetry.ids import bind_ids
+from telemetry.logging_setup import set_up_telemetry
 
 Runner = TaskRunner[PrefectFuture[Any]]
 
@@ -164,9 +164,9 @@ def ingest(
     For work pools: the video is opened here. A command runs `ingest_open_video`.
     """
     label_run()
-    with tracing.within(flow_run=str(flow_run.id)):
+    with bind_ids(flow_run=str(flow_run.id)):
         set_private_umask()
-        begin_to_tell(Home.default())
+        set_up_telemetry(Home.default())
         with (
             open_workspace(profile) as workspace,
             open_video(workspace, Path(path), subtitles=subtitles) as ingestion,
@@ -183,7 +183,7 @@ def ingest_open_video(video: str, opened: InProcess[InProcessVideo]) -> IngestRe
     label_run()
     current = opened.get()
     with (
-        tracing.within(flow_run=str(flow_run.id)),
+        bind_ids(flow_run=str(flow_run.id)),
         prefect_steps(current.ingestion.desk, current.pool) as steps,
     ):
         return watch(current.ingestion, steps, current.listener)

@@ -93,7 +93,7 @@ def _watch(ingestion: VideoIngestion, steps: Steps, listener: Listener) -> Inges
         listener.said(remark)
     with ClipSpans(ingestion.video, ingestion.desk.settings.watch.clip_ms) as spans:
         for clip, error in _perceived_clips(ingestion, steps, spans, pending):
-            error = error or spans.during(clip, try_to_remember, ingestion, steps, clip)
+            error = error or spans.run(clip, try_to_remember, ingestion, steps, clip)
             if error is not None:
                 ingestion.give_up(clip, error)
             spans.end(clip, error)
@@ -118,7 +118,7 @@ def _perceived_clips(
     remaining = iter(clips)
 
     def start(clip: int) -> Waitable:
-        return spans.during(clip, steps.perceive, ingestion, clip)
+        return spans.run(clip, steps.perceive, ingestion, clip)
 
     ingestion.desk.give_way()
     # One more for each clip that is written at the same time as another.

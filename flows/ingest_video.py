@@ -25,14 +25,14 @@ from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
 from perception.perceive_clip import Perceived, perceive
-from perception.reader import Reader
+from perception.reader import ClipReader
 from perception.source import SourceInfo, clips_of, probe, video_id
 from perception.worker import Delivery, Order
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from store.queries.videos import VideoState
-from telemetry.ingest_spans import stage
+from telemetry.ingest_spans import traced_step
 from views.originals import cache_original, stat_digest
 
 
@@ -65,7 +65,7 @@ class VideoIngestion:
     ) -> None:
         self.desk, self.path, self.video = workspace, path, video
         self._info, self._subtitles, self._again, self._only = info, subtitle_track, again, only
-        self._reader = Reader(path, info, workspace.settings.watch, read_clips)
+        self._reader = ClipReader(path, info, workspace.settings.watch, read_clips)
         self._memory = ClipMemory(workspace, video)
 
     @property
@@ -104,7 +104,7 @@ class VideoIngestion:
         self._memory.expect(pending)
         return pending
 
-    @stage("perceive")
+    @traced_step("perceive")
     def perceive(self, clip: int) -> None:
         """Decode and perceive the clip; hold the percept until it is remembered."""
         if not self._memory.holds(clip):

@@ -19,7 +19,7 @@ from domain.retention import Tier
 from flows.delete import delete_video, preview_video_deletion
 from flows.video_locks import watched_videos
 from flows.workspace import Workspace
-from perception.jpeg import shrunk
+from perception.jpeg import shrink_jpeg
 from store.database import Store, remove_unused_blobs
 from store.queries import keyframes as stored
 from store.queries.audit import record_deed
@@ -143,7 +143,7 @@ class _Reduction:
     def _shrink(self, frame: StoredFrame) -> tuple[StoredFrame, tuple[bytes, int, int]] | None:
         """Return a keyframe made smaller; one whose image is lost is skipped."""
         with suppress(BlobGone):
-            return frame, shrunk(self._store.blobs.get(frame.blob), self._tier.side)
+            return frame, shrink_jpeg(self._store.blobs.get(frame.blob), self._tier.side)
         return None
 
     def _apply(

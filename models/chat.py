@@ -28,6 +28,7 @@ from models.reply_schema import title_of
 from models.slots import Full, Slots
 from models.structured import Hear, StructuredReply
 from telemetry import tracing
+from telemetry.ids import Value
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -279,7 +280,7 @@ def observed_call(
     blank: CallRecord, spec: ChatSpec, temperature: float | None, max_tokens: int | None
 ) -> Iterator[Told]:
     """Observes a call; is given its record once it is over, to tell what it took."""
-    asked: dict[str, tracing.Value] = {
+    asked: dict[str, Value] = {
         "model": spec.model_name,
         "provider": spec.provider,
         "purpose": blank.purpose,
@@ -291,7 +292,7 @@ def observed_call(
 
         def tell(call: CallRecord) -> None:
             span.fields |= {"tokens_in": call.tokens_in, "tokens_out": call.tokens_out}
-            span.words = lambda: _words(call)
+            span.content = lambda: _words(call)
 
         yield tell
 

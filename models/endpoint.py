@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from domain.errors import ModelError, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, without_key
 from models.profile import ChatSpec, Structure
-from models.retries import CallFailed, patiently
+from models.retries import CallFailed, call_with_retries
 from models.secrets import shown_url
 from models.structured import Hear, StructuredReply, request, weaker
 
@@ -77,7 +77,7 @@ class Endpoint:
                 most = self.spec.max_characters
                 call = partial(request, model, structure, messages, schema, protocol, ear, most)
                 try:
-                    answer = patiently(call, deadline, self.spec.retries)
+                    answer = call_with_retries(call, deadline, self.spec.retries)
                 except CallFailed as failure:
                     if not _refuses(failure):
                         raise self._error(failure) from None  # It has the key, maybe.

@@ -16,8 +16,11 @@ class Extra:
 
     @property
     def installed(self) -> bool:
-        """Whether all of it is there; nothing is imported."""
-        return all(find_spec(module) is not None for module in self.modules)
+        """Whether all of it is there; no more than parent packages is imported."""
+        try:
+            return all(find_spec(module) is not None for module in self.modules)
+        except ModuleNotFoundError:
+            return False
 
     @property
     def hint(self) -> str:
@@ -49,6 +52,9 @@ OTEL = Extra(
     name="otel",
 )
 """Traces and metrics for a collector."""
+
+EVALUATION = Extra(("jiwer", "pyannote.metrics"), ("jiwer", "pyannote-metrics"), name="evaluation")
+"""Error rates of transcripts and of speakers, for the evaluation of perception."""
 
 
 def extra_of(provider: str) -> Extra:

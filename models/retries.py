@@ -1,4 +1,4 @@
-"""Calling a server that may be slow, busy or wrong: deadlines, and retries where they help."""
+"""Deadlines and retries of calls to model servers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from typing import TypeVar
 
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_exponential,
+)
+
 T = TypeVar("T")
 
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 20.0
 BUSY = 429
+_BACKOFF = wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
 
 
 class CallFailed(Exception):
-    """A call came to nothing. ``status`` is the HTTP status, if the server gave one."""
+    """A call failed. ``status`` is the HTTP status, if the server gave one."""
 
     def __init__(
         self, message: str, status: int | None = None, retry_after_s: float | None = None
@@ -26,23 +36,23 @@ class CallFailed(Exception):
         self.retry_after_s = retry_after_s
 
     @property
-    def passing(self) -> bool:
+    def transient(self) -> bool:
         """Whether the same call may succeed later: the server is busy (429) or failing (5xx)."""
         return self.status is not None and (self.status == BUSY or self.status >= 500)
 
 
-def within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of ``call``, which is given up (and left to itself) after ``seconds``.
+def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
+    """Return the result of ``call``; abandon it, still running, after ``seconds``.
 
-    A client's own time limit often counts from the last byte; this one counts from the start.
+    A client's own time-out often counts from the last byte; this one counts from the start.
 
     Raises:
-        CallFailed: the time is over, or the call raised any error at all.
-        KeyboardInterrupt: the call did.
+        CallFailed: The time is over, or the call raised any ``Exception``.
+        KeyboardInterrupt: The call raised it.
     """
     results: list[T] = []
     errors: list[Exception] = []
-    stops: list[KeyboardInterrupt] = []
+    interrupts: list[KeyboardInterrupt] = []
     context = copy_context()
 
     def run() -> None:
@@ -50,52 +60,56 @@ def within(seconds: float, call: Callable[[], T]) -> T:
             results.append(context.run(call))
         except Exception as error:  # noqa: BLE001 - an edge: clients have their own errors
             errors.append(error)
-        except KeyboardInterrupt as stop:
-            stops.append(stop)
+        except KeyboardInterrupt as interrupt:
+            interrupts.append(interrupt)
 
     thread = threading.Thread(target=run, daemon=True, name="model-call")
     thread.start()
     thread.join(max(0.0, seconds))
     if results:
         return results[0]
-    if stops:
-        raise stops[0]
+    if interrupts:
+        raise interrupts[0]
     if errors:
         raise _failure(errors[0]) from errors[0]
     raise CallFailed(f"no answer within {max(0.0, seconds):.1f} s")
 
 
-def patiently(call: Callable[[], T], deadline: float, retries: int) -> T:
-    """The result of ``call``, repeated with growing pauses where a failure may pass.
+def call_with_retries(call: Callable[[], T], deadline: float, retries: int) -> T:
+    """Return the result of ``call``, retried with growing pauses after transient failures.
 
     Args:
-        call: one request.
-        deadline: the moment (``time.monotonic``) by which there must be an answer.
-        retries: how often to repeat at most.
+        call: One request.
+        deadline: When there must be an answer, on the clock of ``time.monotonic``. No pause goes
+            past it.
+        retries: How often to repeat at most.
 
     Raises:
-        CallFailed: the last failure, or the deadline has passed.
+        CallFailed: The last failure, or the deadline has passed.
     """
-    attempt = 0
-    while True:
-        try:
-            return within(deadline - time.monotonic(), call)
-        except CallFailed as failure:
-            wait = _wait_s(failure, attempt)
-            late = time.monotonic() + wait >= deadline
-            if not failure.passing or attempt >= retries or late:
-                raise
-        time.sleep(wait)
-        attempt += 1
+    retrying = Retrying(
+        retry=retry_if_exception(_is_transient),
+        wait=_wait_s,
+        stop=stop_after_attempt(retries + 1) | stop_before_delay(deadline - time.monotonic()),
+        reraise=True,
+    )
+    return retrying(lambda: call_with_timeout(deadline - time.monotonic(), call))
 
 
-def _wait_s(failure: CallFailed, attempt: int) -> float:
-    wanted = failure.retry_after_s
-    return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt if wanted is None else wanted)
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, CallFailed) and error.transient
+
+
+def _wait_s(state: RetryCallState) -> float:
+    """Return the seconds that the server asked for, else twice as many as before."""
+    failure = state.outcome.exception() if state.outcome else None
+    if isinstance(failure, CallFailed) and failure.retry_after_s is not None:
+        return min(LONGEST_WAIT_S, failure.retry_after_s)
+    return _BACKOFF(state)
 
 
 def _failure(error: Exception) -> CallFailed:
-    """Any client's error in our words, with what HTTP said about it."""
+    """Convert any client's error, with the HTTP status and ``Retry-After`` found in it."""
     text = f"{type(error).__name__}: {error}"
     return CallFailed(" ".join(text.split()), _status(error), _retry_after_s(error))
 

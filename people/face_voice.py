@@ -23,7 +23,7 @@ from domain.time import TimeSpan
 from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, STATED, NameClaim
 from people.clip_people import ClipPeople
 from people.face_voice_evidence import LEAST_MS, VISIBLE_GAP_MS, stretches
-from perception.decode import shared_spans
+from perception.decode import intersect_spans
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
 from store.queries.identities import SightingAt, voice_and_face_sightings, was_stated
@@ -114,7 +114,7 @@ def _of_voice(
     best = singled_out(spans, faces)
     if best is None:
         return None
-    now = _in_company(shared_spans(spans, [clip.span]), faces, best.face)
+    now = _in_company(intersect_spans(spans, [clip.span]), faces, best.face)
     if now < LEAST_MS:
         return None
     return IdentityStatement(
@@ -166,12 +166,12 @@ def singled_out(heard: Sequence[TimeSpan], seen: Seen) -> Singled | None:
         heard: when the voice is heard, in order, disjoint.
         seen: when each face is in view.
     """
-    times = {face: _ms(shared_spans(heard, spans)) for face, spans in seen.items()}
+    times = {face: _ms(intersect_spans(heard, spans)) for face, spans in seen.items()}
     ranked = sorted(times, key=lambda face: (-times[face], face))
     if not ranked or not times[ranked[0]]:
         return None
     best, others = ranked[0], ranked[1:]
-    anyone = _ms(shared_spans(heard, stretches((s for one in seen.values() for s in one), 0)))
+    anyone = _ms(intersect_spans(heard, stretches((s for one in seen.values() for s in one), 0)))
     leads = all(_leads(heard, seen[best], seen[other]) for other in others if times[other])
     if not leads or times[best] < ACCEPT_SHARE * anyone:
         return None
@@ -180,16 +180,16 @@ def singled_out(heard: Sequence[TimeSpan], seen: Seen) -> Singled | None:
 
 def _leads(heard: Sequence[TimeSpan], mine: Sequence[TimeSpan], other: Sequence[TimeSpan]) -> bool:
     """Whether the voice is heard with one face and without the other often enough."""
-    both = shared_spans(shared_spans(heard, mine), other)
-    without = _ms(shared_spans(heard, mine)) - _ms(both)
-    against = _ms(shared_spans(heard, other)) - _ms(both)
+    both = intersect_spans(intersect_spans(heard, mine), other)
+    without = _ms(intersect_spans(heard, mine)) - _ms(both)
+    against = _ms(intersect_spans(heard, other)) - _ms(both)
     return without >= 1000 * ACCEPT_SUPPORT and without >= ACCEPT_SHARE * (without + against)
 
 
 def _in_company(heard: Sequence[TimeSpan], seen: Seen, face: int) -> int:
     """Milliseconds of the voice with this face in view that is not alone."""
     others = stretches((s for n, spans in seen.items() if n != face for s in spans), 0)
-    return _ms(shared_spans(shared_spans(heard, seen[face]), others))
+    return _ms(intersect_spans(intersect_spans(heard, seen[face]), others))
 
 
 def _ms(spans: Iterable[TimeSpan]) -> int:

@@ -7,57 +7,57 @@ from threading import Condition
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from perception.live_clips import Captured
+    from perception.live_clips import CapturedClip
 
-_LOOK_S = 0.5
+_POLL_S = 0.5
 """A thread that waits wakes so often, so that Ctrl-C is heard everywhere."""
 
 
 class ClipBuffer:
     """Hands clips from the thread that reads a source to the one that watches them."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._clips: deque[Captured] = deque()
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._clips: deque[CapturedClip] = deque()
         self._changed = Condition()
-        self._ended = self._left = False
+        self._ended = self._cancelled = False
 
     def __len__(self) -> int:
         return len(self._clips)
 
-    def offer(self, clip: Captured, *, wait: bool) -> bool:
+    def put(self, clip: CapturedClip, *, wait: bool) -> bool:
         """Puts a clip in; False where there is no room and it is not to wait, or nobody reads."""
         with self._changed:
-            while wait and len(self._clips) >= self._most and not self._left:
-                self._changed.wait(_LOOK_S)
-            if self._left or len(self._clips) >= self._most:
+            while wait and len(self._clips) >= self._capacity and not self._cancelled:
+                self._changed.wait(_POLL_S)
+            if self._cancelled or len(self._clips) >= self._capacity:
                 return False
             self._clips.append(clip)
             self._changed.notify_all()
             return True
 
-    def take(self, *, wait: bool) -> Captured | None:
+    def get(self, *, wait: bool) -> CapturedClip | None:
         """The clip that came first; None at the end, or where there is none and it is not to wait.
 
         At the end the last clips are still given.
         """
         with self._changed:
             while wait and not self._clips and not self._ended:
-                self._changed.wait(_LOOK_S)
+                self._changed.wait(_POLL_S)
             if not self._clips:
                 return None
             self._changed.notify_all()
             return self._clips.popleft()
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Nothing more will be put in."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Nobody will take anything more: whoever offers is not to wait."""
         with self._changed:
-            self._left = True
+            self._cancelled = True
             self._clips.clear()
             self._changed.notify_all()

@@ -18,60 +18,60 @@ if TYPE_CHECKING:
 
     from domain.media import Clip
     from domain.settings import WatchSettings
-    from perception.frame_metrics import Measurer
-    from perception.picture_stream import ShownPicture
+    from perception.frame_metrics import FrameMeasurer
+    from perception.picture_stream import SampledPicture
 
-_STILL_MS = 1_000
+_STATIC_MS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class ClipFrame:
+class ClipFrames:
     """The pictures of one clip: frames, instants that did not decode, and long stills."""
 
     measured: MeasuredFrames
-    dark: list[TimeSpan]
-    still: list[TimeSpan]
+    undecoded: list[TimeSpan]
+    static: list[TimeSpan]
 
-    def followed_by(self, more: ClipFrame) -> ClipFrame:
+    def concatenate(self, more: ClipFrames) -> ClipFrames:
         """This, then the rest of the same clip."""
-        measured = self.measured.followed_by(more.measured)
-        return ClipFrame(measured, self.dark + more.dark, self.still + more.still)
+        measured = self.measured.concatenate(more.measured)
+        return ClipFrames(measured, self.undecoded + more.undecoded, self.static + more.static)
 
 
-NOTHING = ClipFrame(MeasuredFrames([]), [], [])
+EMPTY = ClipFrames(MeasuredFrames([]), [], [])
 
 
-class ClipFrames:
+class FrameSplitter:
     """Cuts the stream of what is shown into clips."""
 
     def __init__(
-        self, shown: Iterable[ShownPicture], measurer: Measurer, settings: WatchSettings
+        self, pictures: Iterable[SampledPicture], measurer: FrameMeasurer, settings: WatchSettings
     ) -> None:
-        self._shown = iter(shown)
+        self._pictures = iter(pictures)
         self._measurer = measurer
         self._grid = SampleGrid.of(settings)
 
-    def of(self, clip: Clip) -> ClipFrame:
+    def read(self, clip: Clip) -> ClipFrames:
         """The view of the next clip."""
-        dark, still = [], []
+        undecoded, static = [], []
         last: av.VideoFrame | None = None
-        for shown in self._within(clip):
-            if shown.picture is None:
-                dark.append(self._gap(shown, clip))
-            elif shown.picture is not last:
-                self._measurer.take(shown.picture, max(shown.time_ms, clip.span.start_ms))
-            if shown.instant_ms - shown.time_ms >= _STILL_MS:
-                still.append(self._gap(shown, clip))
-            last = shown.picture
-        return ClipFrame(self._measurer.measured(), dark, still)
+        for sampled in self._pictures_of(clip):
+            if sampled.picture is None:
+                undecoded.append(self._span_until_next(sampled, clip))
+            elif sampled.picture is not last:
+                self._measurer.add(sampled.picture, max(sampled.time_ms, clip.span.start_ms))
+            if sampled.instant_ms - sampled.time_ms >= _STATIC_MS:
+                static.append(self._span_until_next(sampled, clip))
+            last = sampled.picture
+        return ClipFrames(self._measurer.collect(), undecoded, static)
 
-    def _within(self, clip: Clip) -> Iterator[ShownPicture]:
-        for shown in self._shown:
-            if shown.instant_ms >= clip.span.end_ms:
-                self._shown = chain([shown], self._shown)
+    def _pictures_of(self, clip: Clip) -> Iterator[SampledPicture]:
+        for sampled in self._pictures:
+            if sampled.instant_ms >= clip.span.end_ms:
+                self._pictures = chain([sampled], self._pictures)
                 return
-            yield shown
+            yield sampled
 
-    def _gap(self, shown: ShownPicture, clip: Clip) -> TimeSpan:
-        end = self._grid.at_or_after(shown.instant_ms + 1)
-        return TimeSpan.of(shown.instant_ms, min(end, clip.span.end_ms))
+    def _span_until_next(self, sampled: SampledPicture, clip: Clip) -> TimeSpan:
+        end = self._grid.at_or_after(sampled.instant_ms + 1)
+        return TimeSpan.of(sampled.instant_ms, min(end, clip.span.end_ms))

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_APART = -2.0
+_CANNOT_LINK = -2.0
 """Below every cosine: never merged."""
 
 
 def cluster(
     vectors: NDArray[np.float32],
     threshold: float,
-    apart: NDArray[np.bool_] | None = None,
+    cannot_link: NDArray[np.bool_] | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[int]:
     """Merge the two likest groups until none are alike any more.
@@ -24,7 +24,7 @@ def cluster(
     Args:
         vectors: N x D, L2-normalised.
         threshold: groups are merged at this mean cosine or above.
-        apart: N x N, symmetric; True where two vectors must not share a group.
+        cannot_link: N x N, symmetric; True where two vectors must not share a group.
         seeds: groups to begin with, one number a vector; each vector alone by default.
 
     Returns:
@@ -33,20 +33,29 @@ def cluster(
     count = len(vectors)
     if count == 0:
         return []
-    groups = _grouped(list(seeds) if seeds is not None else list(range(count)))
-    links = _Links(vectors, apart, groups)
-    while (pair := links.likest(threshold)) is not None:
-        links.merge(*pair)
+    groups = group_by_label(seeds if seeds is not None else range(count), range(count))
+    clusters = _Clusters(vectors, cannot_link, groups)
+    while (pair := clusters.closest_pair(threshold)) is not None:
+        clusters.merge(*pair)
     labels = [0] * count
-    for group in links.groups:
+    for group in clusters.groups:
         for member in group:
             labels[member] = min(group)
     return renumber(labels)
 
 
-def _grouped(labels: Sequence[int]) -> list[list[int]]:
+def group_by_label(labels: Sequence[int], indices: Sequence[int]) -> list[list[int]]:
+    """Collect the indices of each label.
+
+    Args:
+        labels: One label per index.
+        indices: The indices, in order.
+
+    Returns:
+        The indices of each label, labels in order of first appearance.
+    """
     groups: dict[int, list[int]] = {}
-    for index, label in enumerate(labels):
+    for label, index in zip(labels, indices, strict=True):
         groups.setdefault(label, []).append(index)
     return list(groups.values())
 
@@ -57,13 +66,13 @@ def renumber(labels: Sequence[int]) -> list[int]:
     return [numbers.setdefault(label, len(numbers)) for label in labels]
 
 
-class _Links:
+class _Clusters:
     """Groups and the mean cosines between them; a merge updates one row."""
 
     def __init__(
         self,
         vectors: NDArray[np.float32],
-        apart: NDArray[np.bool_] | None,
+        cannot_link: NDArray[np.bool_] | None,
         groups: list[list[int]],
     ) -> None:
         self.groups = groups
@@ -73,14 +82,14 @@ class _Links:
         self._sums = member @ vectors.astype(np.float64)
         self._sizes = member.sum(axis=1)
         blocked = np.zeros((len(groups), len(groups)))
-        if apart is not None:
-            blocked = member @ apart.astype(np.float64) @ member.T
-        self._apart = blocked > 0
-        self._means = np.full(self._apart.shape, _APART)
+        if cannot_link is not None:
+            blocked = member @ cannot_link.astype(np.float64) @ member.T
+        self._cannot_link = blocked > 0
+        self._means = np.full(self._cannot_link.shape, _CANNOT_LINK)
         for row in range(len(groups)):
             self._update(row)
 
-    def likest(self, threshold: float) -> tuple[int, int] | None:
+    def closest_pair(self, threshold: float) -> tuple[int, int] | None:
         """The two groups to merge next, the earlier first."""
         best = int(np.argmax(self._means))
         row, column = divmod(best, len(self._means))
@@ -88,22 +97,22 @@ class _Links:
             return None
         return min(row, column), max(row, column)
 
-    def merge(self, row: int, gone: int) -> None:
-        """Let ``row`` take in ``gone``."""
-        self.groups[row] = self.groups[row] + self.groups[gone]
-        self.groups[gone] = []
-        self._sums[row] += self._sums[gone]
-        self._sizes[row] += self._sizes[gone]
-        self._sizes[gone] = 0
-        self._apart[row] |= self._apart[gone]
-        self._apart[:, row] |= self._apart[:, gone]
-        self._means[gone] = self._means[:, gone] = _APART
+    def merge(self, row: int, absorbed: int) -> None:
+        """Let ``row`` take in ``absorbed``."""
+        self.groups[row] = self.groups[row] + self.groups[absorbed]
+        self.groups[absorbed] = []
+        self._sums[row] += self._sums[absorbed]
+        self._sizes[row] += self._sizes[absorbed]
+        self._sizes[absorbed] = 0
+        self._cannot_link[row] |= self._cannot_link[absorbed]
+        self._cannot_link[:, row] |= self._cannot_link[:, absorbed]
+        self._means[absorbed] = self._means[:, absorbed] = _CANNOT_LINK
         self._update(row)
 
     def _update(self, row: int) -> None:
-        live = (self._sizes > 0) & ~self._apart[row]
+        live = (self._sizes > 0) & ~self._cannot_link[row]
         live[row] = False
-        means = np.full(len(self._sizes), _APART)
+        means = np.full(len(self._sizes), _CANNOT_LINK)
         if live.any():
             dots = self._sums[live] @ self._sums[row]
             means[live] = dots / (self._sizes[live] * self._sizes[row])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 import av
 from av.audio.stream import AudioStream
@@ -34,7 +34,8 @@ FORMATS = (
 
 _OPTIONS = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
 _READ_FAILURES = 100
-_NOT_SHOWN = Disposition.attached_pic | Disposition.still_image | Disposition.timed_thumbnails
+_MP4_ATOMS = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot"})
+_NOT_MOVING = Disposition.attached_pic | Disposition.still_image | Disposition.timed_thumbnails
 
 
 def open_media(path: Path) -> InputContainer:
@@ -66,11 +67,44 @@ def _reason(path: Path, error: av.FFmpegError) -> str:
     return f"{path}: not a video or audio file, or damaged beyond reading"
 
 
+def reject_truncated(path: Path) -> None:
+    """Raise a MediaError for an MP4 or MOV file that ends before its own index says it does.
+
+    Files written in fragments (live recordings) are whole up to any fragment, and pass.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        atoms = list(_mp4_atoms(file, size))
+    if not atoms or atoms[0][0] not in _MP4_ATOMS:
+        return
+    names = {name for name, _ in atoms}
+    truncated = atoms[-1][1] > size
+    if b"moof" not in names and (truncated or b"moov" not in names):
+        raise MediaError(f"{path}: the file is cut short; copy or download it again")
+
+
+def _mp4_atoms(file: BinaryIO, size: int) -> Iterator[tuple[bytes, int]]:
+    """Name and end offset of each box, up to the first that is not one."""
+    offset = 0
+    while offset + 8 <= size:
+        file.seek(offset)
+        header = file.read(16)
+        length, name = int.from_bytes(header[:4]), header[4:8]
+        if length == 1:
+            length = int.from_bytes(header[8:16])
+        elif length == 0:
+            length = size - offset
+        if length < 8 or not name.isascii():
+            return
+        offset += length
+        yield name, offset
+
+
 def video_stream(container: InputContainer) -> VideoStream | None:
     """The stream of moving pictures that can be decoded, if any; cover art is none."""
     best = container.streams.best("video")
     candidates = [best] if isinstance(best, VideoStream) else []
-    usable = [s for s in (*candidates, *container.streams.video) if _moves(s)]
+    usable = [s for s in (*candidates, *container.streams.video) if _is_moving_video(s)]
     return usable[0] if usable else None
 
 
@@ -86,21 +120,21 @@ def _decodable(stream: AudioStream | VideoStream) -> bool:
     return stream.codec_context is not None
 
 
-def _moves(stream: VideoStream) -> bool:
-    return _decodable(stream) and not stream.disposition & _NOT_SHOWN
+def _is_moving_video(stream: VideoStream) -> bool:
+    return _decodable(stream) and not stream.disposition & _NOT_MOVING
 
 
-def picture_stream(container: InputContainer, path: Path) -> tuple[VideoStream, Fraction]:
+def require_video_stream(container: InputContainer, path: Path) -> tuple[VideoStream, Fraction]:
     """The stream of pictures that the source was probed to have, with its time base."""
-    return _probed(video_stream(container), path)
+    return _require_stream(video_stream(container), path)
 
 
-def sound_stream(container: InputContainer, path: Path) -> tuple[AudioStream, Fraction]:
+def require_audio_stream(container: InputContainer, path: Path) -> tuple[AudioStream, Fraction]:
     """The stream of sound that the source was probed to have, with its time base."""
-    return _probed(audio_stream(container), path)
+    return _require_stream(audio_stream(container), path)
 
 
-def _probed(stream: StreamT | None, path: Path) -> tuple[StreamT, Fraction]:
+def _require_stream(stream: StreamT | None, path: Path) -> tuple[StreamT, Fraction]:
     if stream is None or stream.time_base is None:
         raise MediaError(f"{path}: the file has changed since it was looked at; ingest it again")
     return stream, stream.time_base
@@ -136,7 +170,7 @@ class StreamClock:
         return -(-(pts * self._times - self._minus) // self._over)
 
 
-def demuxed(container: InputContainer, *streams: Stream) -> Iterator[Any]:
+def demux(container: InputContainer, *streams: Stream) -> Iterator[Any]:
     """Packets of these streams as they come, with an empty one of each at the end.
 
     Raises:
@@ -154,15 +188,15 @@ def demuxed(container: InputContainer, *streams: Stream) -> Iterator[Any]:
         yield packet
 
 
-def packets_of(container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Packet]:
+def read_packets(container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Packet]:
     """The stream's packets to the end of the file, past stretches that cannot be read."""
-    packets: Iterator[Packet] = demuxed(container, stream)
+    packets: Iterator[Packet] = demux(container, stream)
     failures = 0
     while failures < _READ_FAILURES:
         try:
             packet = next(packets, None)
         except av.FFmpegError:
-            packets, failures = demuxed(container, stream), failures + 1
+            packets, failures = demux(container, stream), failures + 1
             continue
         if packet is None:
             return

@@ -12,11 +12,11 @@ import numpy as np
 
 from domain.media import Clip
 from domain.time import TimeSpan
-from perception.clip_frames import ClipFrame, ClipFrames
-from perception.frame_metrics import Measurer
-from perception.parallel_decode import read_beside
-from perception.picture_stream import Pictures
-from perception.sound import Sound, heard_in
+from perception.audio import ClipAudio, read_audio
+from perception.clip_frames import ClipFrames, FrameSplitter
+from perception.frame_metrics import FrameMeasurer
+from perception.parallel_decode import read_parallel
+from perception.picture_stream import PictureReader
 from perception.source import clips_of
 
 if TYPE_CHECKING:
@@ -56,43 +56,45 @@ def read_clips(
     """
     clips = clips_of(info.duration_ms, settings)[first_clip:]
     read = 0
-    with closing(read_beside(path, info, settings, clips)) as beside:
-        for clip, view, sound in beside:
-            yield _assemble(clip, view, sound)
+    with closing(read_parallel(path, info, settings, clips)) as parallel:
+        for clip, pictures, audio in parallel:
+            yield _raw_clip(clip, pictures, audio)
             read += 1
-    yield from _in_turn(path, info, settings, clips[read:])
+    yield from _read_sequentially(path, info, settings, clips[read:])
 
 
-def _in_turn(
+def _read_sequentially(
     path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
 ) -> Iterator[RawClip]:
     if not clips:
         return
-    pictures = Pictures(path, info, settings, clips[0].span.start_ms) if info.has_video else None
-    measurer = Measurer(info.rotation, settings)
+    pictures = (
+        PictureReader(path, info, settings, clips[0].span.start_ms) if info.has_video else None
+    )
+    measurer = FrameMeasurer(info.rotation, settings)
     try:
-        views = ClipFrames(pictures or (), measurer, settings)
+        splitter = FrameSplitter(pictures or (), measurer, settings)
         for clip in clips:
-            sound = heard_in(path, info, clip, settings.audio_hz)
-            yield _assemble(clip, views.of(clip), sound)
+            audio = read_audio(path, info, clip, settings.audio_hz)
+            yield _raw_clip(clip, splitter.read(clip), audio)
     finally:
         measurer.close()
         if pictures is not None:
             pictures.close()
 
 
-def _assemble(clip: Clip, view: ClipFrame, sound: Sound | None) -> RawClip:
-    heard = sound is not None and sound.heard
+def _raw_clip(clip: Clip, pictures: ClipFrames, audio: ClipAudio | None) -> RawClip:
+    has_audio = audio is not None and audio.has_samples
     # A picture that stands still while sound is missing too: that part of the file is lost.
-    lost = shared_spans(view.still, sound.holes if sound else [])
-    every = view.measured.frames
-    frames = [f for f in every if not any(s.start_ms <= f.time_ms < s.end_ms for s in lost)]
+    lost = intersect_spans(pictures.static, audio.missing if audio else [])
+    measured = pictures.measured.frames
+    frames = [f for f in measured if not any(s.start_ms <= f.time_ms < s.end_ms for s in lost)]
     return RawClip(
         clip=clip,
         frames=frames,
-        samples=sound.samples if sound else np.zeros(0, np.float32),
-        gaps=merge_spans([*view.dark, *lost, *(sound.gaps if sound else [])]),
-        error=None if frames or heard else "nothing between here and the clip's end decodes",
+        samples=audio.samples if audio else np.zeros(0, np.float32),
+        gaps=merge_spans([*pictures.undecoded, *lost, *(audio.gaps if audio else [])]),
+        error=None if frames or has_audio else "nothing between here and the clip's end decodes",
     )
 
 
@@ -107,7 +109,7 @@ def merge_spans(spans: Iterable[TimeSpan]) -> tuple[TimeSpan, ...]:
     return tuple(merged)
 
 
-def shared_spans(some: Iterable[TimeSpan], others: Sequence[TimeSpan]) -> list[TimeSpan]:
+def intersect_spans(first: Iterable[TimeSpan], second: Sequence[TimeSpan]) -> list[TimeSpan]:
     """The time that is in both."""
-    pairs = ((a, b) for a in some for b in others if a.overlap_ms(b))
+    pairs = ((a, b) for a in first for b in second if a.overlap_ms(b))
     return [TimeSpan.of(max(a.start_ms, b.start_ms), min(a.end_ms, b.end_ms)) for a, b in pairs]

@@ -11,9 +11,9 @@ from domain.streams import LEVELS
 if TYPE_CHECKING:
     from perception.frames import Frame
 
-_CALM = 3
+_EASY_CLIPS = 3
 """Clips in a row that must be easy before more is looked at again."""
-_MOST_CALM = 96
+_MAX_EASY_CLIPS = 96
 
 
 @dataclass
@@ -25,40 +25,49 @@ class DegradationPolicy:
 
     level: int = 0
     _easy: int = 0
-    _calm: int = _CALM
-    _tried: bool = False
+    _easy_needed: int = _EASY_CLIPS
+    _just_lowered: bool = False
 
-    def after(self, took_ms: int, length_ms: int, waiting: int) -> int:
+    def update(self, took_ms: int, length_ms: int, waiting: int) -> int:
         """The level after a clip of ``length_ms`` that took ``took_ms``; ``waiting`` clips wait."""
         if took_ms > length_ms or waiting > 1:
-            self._harder()
+            self._degrade()
         elif waiting == 0 and took_ms * 2 < length_ms:
-            self._easier()
+            self._recover()
         else:
             self._easy = 0
         return self.level
 
-    def _harder(self) -> None:
-        if self._tried:
-            self._calm = min(2 * self._calm, _MOST_CALM)
-        self.level, self._easy, self._tried = min(self.level + 1, len(LEVELS) - 1), 0, False
+    def _degrade(self) -> None:
+        if self._just_lowered:
+            self._easy_needed = min(2 * self._easy_needed, _MAX_EASY_CLIPS)
+        self.level, self._easy, self._just_lowered = min(self.level + 1, len(LEVELS) - 1), 0, False
 
-    def _easier(self) -> None:
+    def _recover(self) -> None:
         self._easy += 1
-        if self.level and self._easy >= self._calm:
-            self.level, self._easy, self._tried = self.level - 1, 0, True
+        if self.level and self._easy >= self._easy_needed:
+            self.level, self._easy, self._just_lowered = self.level - 1, 0, True
 
 
-def thinned(frames: Sequence[Frame], had: int, level: int) -> list[Frame]:
-    """Of frames that were sampled at level ``had``, those that ``level`` looks at.
+def subsample_frames(frames: Sequence[Frame], sampled_level: int, level: int) -> list[Frame]:
+    """Of frames that were sampled at level ``sampled_level``, those that ``level`` looks at.
 
     A cut between two of them is not lost: each frame has the greatest change since the one before.
     """
-    step = max(1, round(LEVELS[had].share / LEVELS[level].share))
-    return [_last_of(frames[max(0, at - step + 1) : at + 1]) for at in range(0, len(frames), step)]
+    step = max(1, round(LEVELS[sampled_level].share / LEVELS[level].share))
+    return [
+        _merge_frames(frames[max(0, at - step + 1) : at + 1]) for at in range(0, len(frames), step)
+    ]
 
 
-def _last_of(frames: Sequence[Frame]) -> Frame:
+def _merge_frames(frames: Sequence[Frame]) -> Frame:
     *_, last = frames
-    most = max(frames, key=lambda frame: frame.marks.change).marks
-    return replace(last, marks=replace(last.marks, change=most.change, alike=most.alike))
+    most_changed = max(frames, key=lambda frame: frame.metrics.change).metrics
+    return replace(
+        last,
+        metrics=replace(
+            last.metrics,
+            change=most_changed.change,
+            layout_similarity=most_changed.layout_similarity,
+        ),
+    )

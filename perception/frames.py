@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Marks:
+class FrameMetrics:
     """What eq. 1 and eq. 2 need of a frame, measured on the picture as it was decoded.
 
-    ``change`` is the mean absolute grey difference to the sample before (0-255; 0 on a clip's
-    first), ``sharpness`` the variance of the Laplacian of grey, ``entropy`` that of the hue
-    histogram in bits, ``alike`` how alike the two pictures are in what lies where (-1 to 1; 0 where
-    the change is so small that nobody asks).
+    Attributes:
+        change: Mean absolute grey difference to the previous sample, 0-255; 0 on a clip's first.
+        sharpness: Variance of the Laplacian of grey.
+        entropy: Entropy of the hue histogram, in bits.
+        layout_similarity: Correlation of the two pictures at a small size, -1 to 1; 0 where the
+            change is too small to be a cut.
     """
 
     change: float
     sharpness: float
     entropy: float
-    alike: float = 0.0
+    layout_similarity: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,7 @@ class Frame:
     """
 
     time_ms: int
-    marks: Marks
+    metrics: FrameMetrics
     picture: av.VideoFrame
     rotation: int = 0
 

@@ -27,10 +27,10 @@ class Blobs(dict[str, bytes]):
         return name
 
 
-SMALLER_QUALITY = 80
+THUMBNAIL_QUALITY = 80
 
 
-def shrunk(data: bytes, side: int) -> tuple[bytes, int, int]:
+def shrink_jpeg(data: bytes, side: int) -> tuple[bytes, int, int]:
     """A JPEG made so small that its longest side is ``side`` pixels, with its width and height.
 
     Raises:
@@ -43,5 +43,5 @@ def shrunk(data: bytes, side: int) -> tuple[bytes, int, int]:
     scale = side / max(height, width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    _, encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, SMALLER_QUALITY])
+    _, encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_QUALITY])
     return encoded.tobytes(), *size

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perception.jpeg import Blobs
 
 
-BESIDE = 2
+CUT_MARGIN_SAMPLES = 2
 """Samples on each side of a cut that are beside it."""
 
 
@@ -35,8 +35,8 @@ class ShotPosition(IntEnum):
     """Where in its shot a frame lies; the lower, the sooner it is chosen."""
 
     CLEAR = 0
-    BESIDE_A_CUT = 1
-    PASSING = 2
+    NEAR_CUT = 1
+    SHORT_SHOT = 2
     """All of the shot is shown for at most so long as one side of a cut lasts."""
 
 
@@ -47,11 +47,11 @@ class Candidate:
     time_ms: int
     shot: int
     quality: float
-    place: ShotPosition = ShotPosition.CLEAR
+    position: ShotPosition = ShotPosition.CLEAR
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenKeyframe:
     """A keyframe with its place among the clip's frames and its pixels, H x W x 3 RGB."""
 
     index: int
@@ -59,22 +59,25 @@ class Chosen:
     image: Image
 
 
-def candidates(
+def keyframe_candidates(
     frames: Sequence[Frame], settings: WatchSettings, end_ms: int | None = None
 ) -> list[Candidate]:
     """The frames of one clip as candidates, in order; ``end_ms``: when the last one is over."""
-    marks = [frame.marks for frame in frames]
-    changes, alike = [one.change for one in marks], [one.alike for one in marks]
-    shots = number_shots(changes, settings.shot_threshold, alike)
+    metrics = [frame.metrics for frame in frames]
+    changes, similarities = (
+        [measured.change for measured in metrics],
+        [measured.layout_similarity for measured in metrics],
+    )
+    shots = number_shots(changes, settings.shot_threshold, similarities)
     step = 1000 / settings.sample_fps
-    places = places_of([frame.time_ms for frame in frames], shots, step, end_ms)
+    positions = shot_positions([frame.time_ms for frame in frames], shots, step, end_ms)
     return [
-        Candidate(frame.time_ms, shot, quality(frame.marks, settings.entropy_weight), place)
-        for frame, shot, place in zip(frames, shots, places, strict=True)
+        Candidate(frame.time_ms, shot, quality(frame.metrics, settings.entropy_weight), position)
+        for frame, shot, position in zip(frames, shots, positions, strict=True)
     ]
 
 
-def places_of(
+def shot_positions(
     times: Sequence[int], shots: Sequence[int], step_ms: float, end_ms: int | None = None
 ) -> list[ShotPosition]:
     """Where in its shot each frame lies.
@@ -91,69 +94,69 @@ def places_of(
     end = times[-1] + step_ms if end_ms is None else end_ms
     spans = list(pairwise([times[0], *cuts, end]))
     return [
-        _place(time, spans, shot - shots[0], BESIDE * step_ms)
+        _shot_position(time, spans, shot - shots[0], CUT_MARGIN_SAMPLES * step_ms)
         for time, shot in zip(times, shots, strict=True)
     ]
 
 
-def _place(
-    time: int, spans: Sequence[tuple[float, float]], shot: int, side_ms: float
+def _shot_position(
+    time: int, spans: Sequence[tuple[float, float]], shot: int, margin_ms: float
 ) -> ShotPosition:
     """Where a frame lies in its shot; a clip's own edges are no cuts.
 
     Instants are whole milliseconds: two of them may be nearly one more or less apart than steps.
     """
     start, end = spans[shot]
-    if end - start <= side_ms + 1:
-        return ShotPosition.PASSING
-    after = shot > 0 and time - start < side_ms - 1
-    before = shot < len(spans) - 1 and end - time <= side_ms + 1
-    return ShotPosition.BESIDE_A_CUT if after or before else ShotPosition.CLEAR
+    if end - start <= margin_ms + 1:
+        return ShotPosition.SHORT_SHOT
+    after = shot > 0 and time - start < margin_ms - 1
+    before = shot < len(spans) - 1 and end - time <= margin_ms + 1
+    return ShotPosition.NEAR_CUT if after or before else ShotPosition.CLEAR
 
 
-def choose(found: Sequence[Candidate], count: int, gap_ms: int) -> list[int]:
+def choose_keyframes(candidates: Sequence[Candidate], count: int, gap_ms: int) -> list[int]:
     """Indices of at most ``count`` keyframes, in order of time; the earlier one wins a tie."""
-    ranked = sorted(range(len(found)), key=lambda i: (-found[i].quality, i))
-    best = _best_of_each_shot(ranked, found)
-    chosen = [i for i in best if found[i].place < ShotPosition.PASSING][:count]
-    clear = (i for i in ranked if found[i].place is ShotPosition.CLEAR)
-    passing = (i for i in best if found[i].place is ShotPosition.PASSING)
-    for i in chain(clear, passing):
+    ranked = sorted(range(len(candidates)), key=lambda i: (-candidates[i].quality, i))
+    best_per_shot = _best_per_shot(ranked, candidates)
+    chosen = [i for i in best_per_shot if candidates[i].position < ShotPosition.SHORT_SHOT][:count]
+    clear = (i for i in ranked if candidates[i].position is ShotPosition.CLEAR)
+    short = (i for i in best_per_shot if candidates[i].position is ShotPosition.SHORT_SHOT)
+    for i in chain(clear, short):
         if len(chosen) >= count:
             break
-        if all(abs(found[i].time_ms - found[j].time_ms) >= gap_ms for j in chosen):
+        if all(abs(candidates[i].time_ms - candidates[j].time_ms) >= gap_ms for j in chosen):
             chosen.append(i)
     return sorted(chosen)
 
 
-def _best_of_each_shot(ranked: Iterable[int], found: Sequence[Candidate]) -> list[int]:
+def _best_per_shot(ranked: Iterable[int], candidates: Sequence[Candidate]) -> list[int]:
     """A frame of each shot, those away from cuts before all others, the best first."""
     best: dict[int, int] = {}
-    for i in sorted(ranked, key=lambda i: found[i].place):
-        best.setdefault(found[i].shot, i)
+    for i in sorted(ranked, key=lambda i: candidates[i].position):
+        best.setdefault(candidates[i].shot, i)
     return list(best.values())
 
 
 def pick_keyframes(
-    frames: Sequence[Frame], found: Sequence[Candidate], settings: WatchSettings, blobs: Blobs
-) -> list[Chosen]:
+    frames: Sequence[Frame], candidates: Sequence[Candidate], settings: WatchSettings, blobs: Blobs
+) -> list[ChosenKeyframe]:
     """Choose the keyframes among ``frames`` and keep their JPEGs in ``blobs``."""
-    chosen = choose(found, settings.keyframes, settings.keyframe_gap_ms)
-    return [_keep(i, frames[i], found[i], settings, blobs) for i in chosen]
+    chosen = choose_keyframes(candidates, settings.keyframes, settings.keyframe_gap_ms)
+    return [_encode(i, frames[i], candidates[i], settings, blobs) for i in chosen]
 
 
-def _keep(
-    index: int, frame: Frame, found: Candidate, settings: WatchSettings, blobs: Blobs
-) -> Chosen:
+def _encode(
+    index: int, frame: Frame, candidate: Candidate, settings: WatchSettings, blobs: Blobs
+) -> ChosenKeyframe:
     image = frame.image
     keyframe = Keyframe(
         time_ms=frame.time_ms,
-        shot=found.shot,
-        sharpness=frame.marks.sharpness,
-        entropy=frame.marks.entropy,
-        quality=found.quality,
+        shot=candidate.shot,
+        sharpness=frame.metrics.sharpness,
+        entropy=frame.metrics.entropy,
+        quality=candidate.quality,
         width=image.shape[1],
         height=image.shape[0],
         blob=blobs.add(image, settings.jpeg_quality),
     )
-    return Chosen(index, keyframe, image)
+    return ChosenKeyframe(index, keyframe, image)

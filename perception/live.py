@@ -22,11 +22,11 @@ import av
 
 from domain.errors import InputError, SetupError
 from domain.texts import make_storable
-from perception.allowed_hosts import Forbidden, Reach
+from perception.allowed_hosts import AllowedHosts, HostForbidden
 from perception.containers import FORMATS
 from perception.http_source import open_http
 from perception.pipes import Pipe, open_pipe
-from perception.rtsp_relay import MOVED, Relay
+from perception.rtsp_relay import REDIRECTED, RtspRelay
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 _SCHEMES = ("rtsp", "rtsps", "http", "https")
-_CAMERA = "video4linux2,v4l2"
-_PLAIN = re.compile(r"[0-9]{1,3}", re.ASCII)
+_CAMERA_FORMATS = "video4linux2,v4l2"
+_SHORT_NUMBER = re.compile(r"[0-9]{1,3}", re.ASCII)
 _SECRET = re.compile(r"pass|pw|pin|key|secret|token|sig|auth|user|login|session|sid|code", re.I)
 
 
-class Unreachable(SetupError):
+class SourceUnreachable(SetupError):
     """A live source does not answer, or sends nothing that can be read."""
 
 
-class Closing(Protocol):
+class SourceConnection(Protocol):
     """What lies between FFmpeg and a source, and is closed after it."""
 
     @property
-    def end(self) -> bool:
+    def ended(self) -> bool:
         """Whether the source has ended, not only the connection to it."""
 
     def close(self) -> None:
@@ -70,8 +70,8 @@ class LiveSource:
     @property
     def id(self) -> str:
         """16 hex digits: the same source under the same title is the same video."""
-        told = f"live {self.name} {self.title}"
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        described = f"live {self.name} {self.title}"
+        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
     def label(self) -> str:
@@ -90,7 +90,7 @@ def live_source(text: str, title: str = "") -> LiveSource:
             raise InputError("standard input has no name of its own: give one with --title NAME")
         return LiveSource("pipe", STDIN, STDIN, title)
     if "://" in text:
-        return LiveSource("network", told_address(text), text, title)
+        return LiveSource("network", redacted_address(text), text, title)
     return _device(Path(text), title)
 
 
@@ -98,19 +98,21 @@ def _device(path: Path, title: str) -> LiveSource:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        raise InputError(f"{path}: no such device or pipe; {_WAYS}") from None
+        raise InputError(f"{path}: no such device or pipe; {_SOURCE_KINDS}") from None
     name = make_storable(str(path.absolute()))
     if stat.S_ISFIFO(mode):
         return LiveSource("pipe", name, str(path), title)
     if stat.S_ISCHR(mode):
         return LiveSource("camera", name, str(path), title)
-    raise InputError(f"{path}: a file is watched with `homer ingest {path}`; {_WAYS}")
+    raise InputError(f"{path}: a file is watched with `homer ingest {path}`; {_SOURCE_KINDS}")
 
 
-_WAYS = "a live source is rtsp://, http:// or https:// (HLS), a camera (/dev/video0), a FIFO, or -"
+_SOURCE_KINDS = (
+    "a live source is rtsp://, http:// or https:// (HLS), a camera (/dev/video0), a FIFO, or -"
+)
 
 
-def told_address(text: str) -> str:
+def redacted_address(text: str) -> str:
     """An address without name, password, keys and whatever else may be a secret in its query.
 
     Raises:
@@ -122,106 +124,110 @@ def told_address(text: str) -> str:
     except ValueError:
         parts, host, port = SplitResult("", "", "", "", ""), None, None
     if parts.scheme not in _SCHEMES or not host:
-        raise InputError(f"this address cannot be watched: {_WAYS}") from None
+        raise InputError(f"this address cannot be watched: {_SOURCE_KINDS}") from None
     if "@" in f"{parts.path}{parts.query}{parts.fragment}":
         # Else a part of a password with / ? or # in it would be taken for a path, and told.
         raise InputError("write the / ? # @ of a name or password as %2F %3F %23 %40") from None
     host = f"[{host}]" if ":" in host else host
-    place = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
+    redacted = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
     query = "&".join(
-        f"{_key(key)}={_value(key, value)}"
+        f"{_redact_key(key)}={_redact_value(key, value)}"
         for key, value in parse_qsl(parts.query, keep_blank_values=True)
     )
-    return make_storable(f"{place}?{query}" if query else place)
+    return make_storable(f"{redacted}?{query}" if query else redacted)
 
 
-def _key(key: str) -> str:
+def _redact_key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z_]{1,20}", key) else "..."
 
 
-def _value(key: str, value: str) -> str:
+def _redact_value(key: str, value: str) -> str:
     """A channel's number tells one camera from another; anything longer may be a key."""
-    return value if _PLAIN.fullmatch(value) and not _SECRET.search(key) else "..."
+    return value if _SHORT_NUMBER.fullmatch(value) and not _SECRET.search(key) else "..."
 
 
 def connect(
     source: LiveSource,
     settings: StreamSettings,
-    stopping: Callable[[], bool],
-    tired: Callable[[], bool] = lambda: False,
-) -> tuple[InputContainer, Closing | None]:
+    is_stopping: Callable[[], bool],
+    is_timed_out: Callable[[], bool] = lambda: False,
+) -> tuple[InputContainer, SourceConnection | None]:
     """Open a live source; close what is returned, the container first.
 
     Args:
         source: the source.
         settings: how long to wait for it.
-        stopping: whether to read no more of a pipe.
-        tired: whether to wait no longer for the writer of a pipe.
+        is_stopping: whether to read no more of a pipe.
+        is_timed_out: whether to wait no longer for the writer of a pipe.
 
     Raises:
-        Unreachable: it does not answer, or sends nothing that can be read.
+        SourceUnreachable: it does not answer, or sends nothing that can be read.
     """
-    way: Closing | None = None
+    connection: SourceConnection | None = None
     try:
-        way = _way(source, settings, stopping, tired)
-        return _opened(source, settings, way), way
+        connection = _open_connection(source, settings, is_stopping, is_timed_out)
+        return _open_container(source, settings, connection), connection
     except (av.FFmpegError, OSError, ValueError) as error:
-        if way is not None:
-            way.close()
-        raise Unreachable(_reason(source, error, way)) from None
+        if connection is not None:
+            connection.close()
+        raise SourceUnreachable(_reason(source, error, connection)) from None
 
 
-def _way(
+def _open_connection(
     source: LiveSource,
     settings: StreamSettings,
-    stopping: Callable[[], bool],
-    tired: Callable[[], bool],
-) -> Closing | None:
+    is_stopping: Callable[[], bool],
+    is_timed_out: Callable[[], bool],
+) -> SourceConnection | None:
     """What lies between FFmpeg and the source, where something does."""
     if source.kind == "pipe":
-        return open_pipe(source.address, stopping, tired)
+        return open_pipe(source.address, is_stopping, is_timed_out)
     if source.kind == "network" and source.name.startswith("rtsp"):
-        return Relay(source.address, settings.connect_s, settings.quiet_s)
+        return RtspRelay(source.address, settings.connect_s, settings.quiet_s)
     return None
 
 
-def _opened(source: LiveSource, settings: StreamSettings, pipe: Closing | None) -> InputContainer:
+def _open_container(
+    source: LiveSource, settings: StreamSettings, connection: SourceConnection | None
+) -> InputContainer:
     wait = (settings.connect_s, settings.quiet_s)
-    if isinstance(pipe, Pipe):
+    if isinstance(connection, Pipe):
         options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
-        return av.open(pipe, "r", options=options, metadata_errors="replace")
-    if isinstance(pipe, Relay):
+        return av.open(connection, "r", options=options, metadata_errors="replace")
+    if isinstance(connection, RtspRelay):
         options = {"format_whitelist": "rtsp", "protocol_whitelist": "tcp"}
         options["rtsp_transport"] = "tcp"
-        return av.open(pipe.url, "r", options=options, timeout=wait, metadata_errors="replace")
+        return av.open(
+            connection.url, "r", options=options, timeout=wait, metadata_errors="replace"
+        )
     if source.kind == "camera":
         options = {"protocol_whitelist": "file"}
-        return av.open(source.address, "r", format=_CAMERA, options=options, timeout=wait)
+        return av.open(source.address, "r", format=_CAMERA_FORMATS, options=options, timeout=wait)
     host = urlsplit(source.address).hostname or ""
-    return open_http(source.address, Reach(host), *wait)
+    return open_http(source.address, AllowedHosts(host), *wait)
 
 
-def _reason(source: LiveSource, error: Exception, way: Closing | None) -> str:
+def _reason(source: LiveSource, error: Exception, connection: SourceConnection | None) -> str:
     """What went wrong and what to do, in one line without the address."""
-    if isinstance(error, Forbidden):
+    if isinstance(error, HostForbidden):
         return f"{source.label}: not followed: {error}"
-    if isinstance(way, Relay) and way.redirected:
-        return f"{source.label}: not followed: {MOVED}"
-    told = _what(error)
-    unknown = isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
-    if unknown or isinstance(error, av.error.HTTPUnauthorizedError | PermissionError):
-        return f"{source.label}: access is refused ({told}): check the name and password"
+    if isinstance(connection, RtspRelay) and connection.redirected:
+        return f"{source.label}: not followed: {REDIRECTED}"
+    described = _describe(error)
+    unauthorized = isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
+    if unauthorized or isinstance(error, av.error.HTTPUnauthorizedError | PermissionError):
+        return f"{source.label}: access is refused ({described}): check the name and password"
     if isinstance(error, av.error.InvalidDataError):
-        return f"{source.label}: sends neither video nor audio that can be read ({told})"
+        return f"{source.label}: sends neither video nor audio that can be read ({described})"
     check = {
         "network": "check the address, and that the source is on",
         "camera": "check that the camera is plugged in and no other program uses it",
         "pipe": "check what writes into it",
     }
-    return f"{source.label}: cannot be reached ({told}): {check[source.kind]}"
+    return f"{source.label}: cannot be reached ({described}): {check[source.kind]}"
 
 
-def _what(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, HTTPError):
         return f"Server returned {error.code}"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -14,9 +14,9 @@ import av
 from domain.streams import LEVELS, Gap, GapReason
 from perception.clip_buffer import ClipBuffer
 from perception.containers import Packet, audio_stream, video_stream
-from perception.live import Closing, LiveSource, Unreachable, connect
-from perception.live_clips import Captured, LiveClips
-from perception.picture_stream import keep_freed_memory, names_unneeded
+from perception.live import LiveSource, SourceConnection, SourceUnreachable, connect
+from perception.live_clips import CapturedClip, LiveClips
+from perception.picture_stream import keep_freed_memory, marks_unreferenced
 from perception.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from domain.settings import Settings
 
-BACK_OFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """How long to wait before each try to connect again; then always as long as the last time."""
-_BAD_READS = 50
+_MAX_FAILED_READS = 50
 """Reads in a row that fail before the connection is given up as broken."""
 
 
@@ -40,7 +40,7 @@ class Clock(Protocol):
         """Waits, or until ``stop`` is set."""
 
 
-class WallClock:
+class SystemClock:
     """The real time; goes on evenly though the machine's clock is set while it runs."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class WallClock:
 
 
 @dataclass(frozen=True)
-class Shape:
+class StreamShape:
     """What a source sends. Width and height are in pixels; 0 without pictures."""
 
     has_video: bool
@@ -70,14 +70,14 @@ class OpenSource:
     """An open source."""
 
     container: InputContainer
-    pipe: Closing | None
+    connection: SourceConnection | None
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> StreamShape:
         """What it sends."""
         video, audio = video_stream(self.container), audio_stream(self.container)
         size = (video.codec_context.width, video.codec_context.height) if video else (0, 0)
-        return Shape(video is not None, audio is not None, *size)
+        return StreamShape(video is not None, audio is not None, *size)
 
     @property
     def finite(self) -> bool:
@@ -87,26 +87,26 @@ class OpenSource:
     def close(self) -> None:
         """Let go of it."""
         self.container.close()
-        if self.pipe is not None:
-            self.pipe.close()
+        if self.connection is not None:
+            self.connection.close()
 
 
-def reach(
+def open_source(
     source: LiveSource,
     settings: Settings,
-    stopping: Callable[[], bool],
-    tired: Callable[[], bool] = lambda: False,
+    is_stopping: Callable[[], bool],
+    is_timed_out: Callable[[], bool] = lambda: False,
 ) -> OpenSource:
-    """Connect to a source; for a pipe's writer it waits until it is ``tired``.
+    """Connect to a source; for a pipe's writer it waits until it is ``is_timed_out``.
 
     Raises:
-        Unreachable: it does not answer, or sends nothing that can be watched.
+        SourceUnreachable: it does not answer, or sends nothing that can be watched.
     """
-    connection = OpenSource(*connect(source, settings.stream, stopping, tired))
+    connection = OpenSource(*connect(source, settings.stream, is_stopping, is_timed_out))
     shape = connection.shape
     if not (shape.has_video or shape.has_audio):
         connection.close()
-        raise Unreachable(f"{source.label}: sends neither video nor audio that can be read")
+        raise SourceUnreachable(f"{source.label}: sends neither video nor audio that can be read")
     return connection
 
 
@@ -123,29 +123,29 @@ class StreamPosition:
 class LiveReader:
     """Reads a source to its end, or until it is stopped, and puts what comes into the buffer.
 
-    ``level``: at which the next clip is to be taken; ``away_s``: a source that is away for so long
-    is at its end (None: never). ``owed`` are the gaps after the last clip.
+    ``level`` gives the degradation level of the next clip. A source that cannot be reached for
+    ``max_outage_s`` seconds has ended (None: never). ``pending_gaps`` follow the last clip.
     """
 
     source: LiveSource
     settings: Settings
-    place: StreamPosition
+    position: StreamPosition
     buffer: ClipBuffer
     clock: Clock
     stop: Event
     level: Callable[[], int] = lambda: 0
-    said: Callable[[str], None] = lambda _text: None
-    away_s: float | None = None
-    owed: tuple[Gap, ...] = ()
+    on_message: Callable[[str], None] = lambda _text: None
+    max_outage_s: float | None = None
+    pending_gaps: tuple[Gap, ...] = ()
     error: BaseException | None = None
-    _delays: Iterator[float] = field(default_factory=lambda: chain((0.0,), _back_off()))
+    _delays: Iterator[float] = field(default_factory=lambda: chain((0.0,), _backoff()))
     _damaged: bool = False
-    _waits: bool = False
+    _can_wait: bool = False
 
     def __post_init__(self) -> None:
-        settings, place = self.settings, self.place
+        settings, place = self.settings, self.position
         self._timeline = Timeline(settings.stream, place.end_ms)
-        self._capture = LiveClips(
+        self._clips = LiveClips(
             settings.watch,
             settings.stream,
             start_ms=place.end_ms,
@@ -158,16 +158,16 @@ class LiveReader:
         keep_freed_memory()
         try:
             self._follow(connection)
-            self._give(self._capture.flush(), last=True)
-            self.owed = (*self.owed, *self._capture.owed)
+            self._put(self._clips.flush(), last=True)
+            self.pending_gaps = (*self.pending_gaps, *self._clips.pending_gaps)
         except BaseException as error:  # noqa: BLE001 - a thread's edge: the taker is told
             self.error = error
         finally:
-            self._capture.close()
-            self.buffer.end()
+            self._clips.close()
+            self.buffer.finish()
 
     def _follow(self, connection: OpenSource | None) -> None:
-        connection = connection or self._again()
+        connection = connection or self._reconnect()
         while connection is not None:
             try:
                 over = self._read(connection)
@@ -175,56 +175,58 @@ class LiveReader:
                 connection.close()
             if over or self.stop.is_set():
                 return
-            self._capture.pause()
-            self._capture.broke(self._timeline.latest_ms, GapReason.LOST)
-            self.said(f"{self.source.label}: broke off; connecting again")
-            connection = self._again()
+            self._clips.pause()
+            self._clips.note_break(self._timeline.latest_ms, GapReason.LOST)
+            self.on_message(f"{self.source.label}: broke off; connecting again")
+            connection = self._reconnect()
 
-    def _again(self) -> OpenSource | None:
+    def _reconnect(self) -> OpenSource | None:
         """A new connection, however long it takes; None where the source is given up."""
         since = self.clock.now_ms()
         for delay in self._delays:
             self.clock.wait(delay, self.stop)
             gone_s = (self.clock.now_ms() - since) / 1000
-            if self.stop.is_set() or (self.away_s is not None and gone_s > self.away_s):
+            if self.stop.is_set() or (self.max_outage_s is not None and gone_s > self.max_outage_s):
                 return None
-            self._give(self._capture.until(self._now()))
+            self._put(self._clips.close_until(self._now_ms()))
             try:
-                return reach(self.source, self.settings, self.stop.is_set, self._patience())
-            except Unreachable:
+                return open_source(
+                    self.source, self.settings, self.stop.is_set, self._pipe_timeout()
+                )
+            except SourceUnreachable:
                 continue
         return None
 
-    def _patience(self) -> Callable[[], bool]:
+    def _pipe_timeout(self) -> Callable[[], bool]:
         """Whether a pipe's writer has been waited for long enough."""
         until = time.monotonic() + self.settings.stream.connect_s
         return lambda: time.monotonic() > until
 
-    def _now(self) -> int:
-        return max(0, self.clock.now_ms() - self.place.began_ms)
+    def _now_ms(self) -> int:
+        return max(0, self.clock.now_ms() - self.position.began_ms)
 
     def _read(self, connection: OpenSource) -> bool:
         """Reads to the end of the connection; whether that is the end of the source too."""
-        self._timeline.connected()
+        self._timeline.reset()
         self._damaged = False
-        self._waits = connection.finite or self.source.kind == "pipe"
+        self._can_wait = connection.finite or self.source.kind == "pipe"
         for packet in _packets(connection.container):
             if self.stop.is_set():
                 return True
-            self._give(self._taken(packet))
-        ended = connection.pipe is not None and connection.pipe.end
+            self._put(self._decode(packet))
+        ended = connection.connection is not None and connection.connection.ended
         return connection.finite or (ended and self.source.address == "-")
 
-    def _taken(self, packet: Packet) -> Iterator[Captured]:
+    def _decode(self, packet: Packet) -> Iterator[CapturedClip]:
         if isinstance(packet.stream, av.VideoStream):
-            yield from self._pictures(packet)
+            yield from self._decode_video(packet)
         else:
-            yield from self._sound(packet)
+            yield from self._decode_audio(packet)
 
-    def _pictures(self, packet: Packet) -> Iterator[Captured]:
-        self._capture.came(1 if packet.size else 0)
+    def _decode_video(self, packet: Packet) -> Iterator[CapturedClip]:
+        self._clips.count_pictures(1 if packet.size else 0)
         context = packet.stream.codec_context
-        if LEVELS[self.level()].references_only and names_unneeded(context):
+        if LEVELS[self.level()].references_only and marks_unreferenced(context):
             context.skip_frame = "NONREF"
         else:
             context.skip_frame = "DEFAULT"
@@ -232,56 +234,60 @@ class LiveReader:
             frames = packet.decode()
         except av.FFmpegError:
             self._damaged = True
-            self._capture.came(0, damaged=1)
+            self._clips.count_pictures(0, damaged=1)
             return
         for frame in frames:
             self._damaged = frame.is_corrupt or (self._damaged and not frame.key_frame)
-            self._capture.came(0, damaged=int(self._damaged))
-            at = self._at("video", frame)
+            self._clips.count_pictures(0, damaged=int(self._damaged))
+            at = self._video_time("video", frame)
             if at is not None:
-                yield from self._capture.picture(None if self._damaged else frame, at)
+                yield from self._clips.add_picture(None if self._damaged else frame, at)
 
-    def _sound(self, packet: Packet) -> Iterator[Captured]:
+    def _decode_audio(self, packet: Packet) -> Iterator[CapturedClip]:
         try:
             frames = packet.decode()
         except av.FFmpegError:
             return
         for frame in cast("list[av.AudioFrame]", frames):
-            at = self._at("audio", frame)
+            at = self._video_time("audio", frame)
             if at is not None:
-                yield from self._capture.sound(frame, at)
+                yield from self._clips.add_audio(frame, at)
 
-    def _at(self, stream: str, frame: av.VideoFrame | av.AudioFrame) -> int | None:
+    def _video_time(self, stream: str, frame: av.VideoFrame | av.AudioFrame) -> int | None:
         """Video time of a frame; None where it bears no time stamp."""
         stamp = frame.pts if frame.pts is not None else frame.dts
         if stamp is None or frame.time_base is None:
             return None
-        self._delays = _back_off()
-        return self._timeline.place(stream, int(stamp * frame.time_base * 1000), self._now())
+        self._delays = _backoff()
+        return self._timeline.to_video_ms(
+            stream, int(stamp * frame.time_base * 1000), self._now_ms()
+        )
 
-    def _give(self, clips: Iterable[Captured], *, last: bool = False) -> None:
+    def _put(self, clips: Iterable[CapturedClip], *, last: bool = False) -> None:
         """Into the buffer. What a source sends ahead of its time waits; else a clip is left out."""
         for clip in clips:
-            gaps, now_ms = (*self.owed, *clip.gaps), self.clock.now_ms()
-            told = replace(clip, gaps=gaps, came_ms=now_ms, waits=self._waits)
+            gaps, now_ms = (*self.pending_gaps, *clip.gaps), self.clock.now_ms()
+            pending = replace(clip, gaps=gaps, arrived_ms=now_ms, can_wait=self._can_wait)
             span = clip.raw.clip.span
-            if self.buffer.offer(told, wait=self._waits or last or span.end_ms > self._now()):
-                self.owed = ()
+            if self.buffer.put(
+                pending, wait=self._can_wait or last or span.end_ms > self._now_ms()
+            ):
+                self.pending_gaps = ()
                 continue
-            self._capture.left_out()
+            self._clips.discard_last()
             missed = Gap(span=span, reason=GapReason.OVERRUN, frames=clip.tally.came)
-            self.owed = (*told.gaps, missed)
+            self.pending_gaps = (*pending.gaps, missed)
 
 
-def _back_off() -> Iterator[float]:
-    return chain(BACK_OFF_S, repeat(BACK_OFF_S[-1]))
+def _backoff() -> Iterator[float]:
+    return chain(BACKOFF_S, repeat(BACKOFF_S[-1]))
 
 
 def _packets(container: InputContainer) -> Iterator[Packet]:
     """The packets of the pictures and the sound, past what cannot be read; ends where it breaks."""
     streams = [s for s in (video_stream(container), audio_stream(container)) if s is not None]
     packets, failures = container.demux(streams), 0
-    while failures < _BAD_READS:
+    while failures < _MAX_FAILED_READS:
         try:
             packet = next(packets, None)
         except av.error.InvalidDataError:

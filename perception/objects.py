@@ -9,23 +9,23 @@ from domain.media import Box, SeenObject
 
 if TYPE_CHECKING:
     from models.ports import ObjectDetector, Thing
-    from perception.keyframes import Chosen
+    from perception.keyframes import ChosenKeyframe
 
 
 def find_objects(
-    chosen: Sequence[Chosen], detector: ObjectDetector | None
+    chosen: Sequence[ChosenKeyframe], detector: ObjectDetector | None
 ) -> tuple[SeenObject, ...]:
     """What is seen on each keyframe, in order of time, best score first; boxes in its pixels."""
     if detector is None:
         return ()
     return tuple(
-        _seen(thing, one.keyframe.time_ms)
+        _detected_object(thing, one.keyframe.time_ms)
         for one in chosen
         for thing in detector.objects(one.image)
     )
 
 
-def _seen(thing: Thing, time_ms: int) -> SeenObject:
+def _detected_object(thing: Thing, time_ms: int) -> SeenObject:
     x0, y0, x1, y1 = thing.box
     box = Box(x0=x0, y0=y0, x1=x1, y1=y1)
     return SeenObject(time_ms=time_ms, label=thing.label, score=thing.score, box=box)

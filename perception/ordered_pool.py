@@ -11,11 +11,11 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-Stopped = Callable[[], bool]
+StopCheck = Callable[[], bool]
 
 
-def in_lanes(
-    work: Callable[[T, Stopped], R], items: Iterable[T], lanes: int, begun_most: int = 0
+def map_ordered(
+    work: Callable[[T, StopCheck], R], items: Iterable[T], workers: int, max_pending: int = 0
 ) -> Generator[R, None, None]:
     """``work`` of every item, in order; the next ones are under way while the first is waited for.
 
@@ -24,18 +24,18 @@ def in_lanes(
     Args:
         work: is given an item, and may ask now and then whether it is to stop.
         items: what is worked on.
-        lanes: how many at a time, at least 1.
-        begun_most: how many are begun before a result is taken; no fewer than there are lanes.
+        workers: how many at a time, at least 1.
+        max_pending: how many are begun before a result is taken; no fewer than there are lanes.
     """
-    stop, left = Event(), deque(items)
-    begun: deque[Future[R]] = deque()
-    pool = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
+    stop, remaining = Event(), deque(items)
+    pending: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="lane")
     try:
-        while begun or left:
-            while left and len(begun) < max(lanes, begun_most):
-                begun.append(pool.submit(work, left.popleft(), stop.is_set))
-            result = begun.popleft().result()
-            if not begun and not left:
+        while pending or remaining:
+            while remaining and len(pending) < max(workers, max_pending):
+                pending.append(pool.submit(work, remaining.popleft(), stop.is_set))
+            result = pending.popleft().result()
+            if not pending and not remaining:
                 # Whoever takes the last result may never ask for the end.
                 pool.shutdown()
             yield result

@@ -9,11 +9,11 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from models.onnx import threads_allowed
-from perception.clip_frames import NOTHING, ClipFrames
-from perception.frame_metrics import Measurer
-from perception.gop_segments import A_CLIP, GopSegments
-from perception.ordered_pool import in_lanes
-from perception.sound import heard_in
+from perception.audio import read_audio
+from perception.clip_frames import EMPTY, FrameSplitter
+from perception.frame_metrics import FrameMeasurer
+from perception.gop_segments import SEGMENTS_PER_CLIP, GopSegments
+from perception.ordered_pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
     from domain.media import Clip
     from domain.settings import WatchSettings
-    from perception.clip_frames import ClipFrame
-    from perception.ordered_pool import Stopped
-    from perception.picture_stream import ShownPicture
-    from perception.sound import Sound
+    from perception.audio import ClipAudio
+    from perception.clip_frames import ClipFrames
+    from perception.ordered_pool import StopCheck
+    from perception.picture_stream import SampledPicture
     from perception.source import SourceInfo
 
-LANES = 2
+WORKERS = 2
 """Stretches decoded at a time."""
-AHEAD = A_CLIP + 1
+SEGMENTS_AHEAD = SEGMENTS_PER_CLIP + 1
 """Stretches begun before one is taken: a clip's, and the one in which the next clip begins."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _SegmentContent:
     """What a stretch shows of which clips, by number, and what is heard in the one it opens."""
 
-    views: dict[int, ClipFrame]
-    sound: Sound | None
+    clips: dict[int, ClipFrames]
+    audio: ClipAudio | None
     is_last: bool
 
 
-def read_beside(
+def read_parallel(
     path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
-) -> Generator[tuple[Clip, ClipFrame, Sound | None]]:
+) -> Generator[tuple[Clip, ClipFrames, ClipAudio | None]]:
     """Clip after clip, with what is seen and heard in it, as far as that is faster than in turn.
 
     It ends early where key pictures are rare, or one does not decode: what is shown after it can
@@ -53,12 +53,12 @@ def read_beside(
     Raises:
         MediaError: the file went away or is no longer what was probed.
     """
-    lanes = min(LANES, threads_allowed())
-    if lanes < 2 or len(clips) < 2 or not info.has_video:
+    workers = min(WORKERS, threads_allowed())
+    if workers < 2 or len(clips) < 2 or not info.has_video:
         return
-    with closing(GopSegments(path, info, settings, clips)) as stretches:
-        if stretches.is_near(clips[1].span.start_ms):
-            yield from _SegmentReader(path, info, settings, clips, stretches).clips(lanes)
+    with closing(GopSegments(path, info, settings, clips)) as segments:
+        if segments.has_key_picture_near(clips[1].span.start_ms):
+            yield from _SegmentReader(path, info, settings, clips, segments).clips(workers)
 
 
 @dataclass(frozen=True)
@@ -69,53 +69,57 @@ class _SegmentReader:
     _info: SourceInfo
     _settings: WatchSettings
     _clips: Sequence[Clip]
-    _stretches: GopSegments
+    _segments: GopSegments
 
-    def clips(self, lanes: int) -> Iterator[tuple[Clip, ClipFrame, Sound | None]]:
+    def clips(self, workers: int) -> Iterator[tuple[Clip, ClipFrames, ClipAudio | None]]:
         """Clip after clip; they end where a stretch cannot be read by itself."""
-        places = range(len(self._stretches.marks))
-        with closing(in_lanes(self._read, places, lanes, AHEAD)) as read:
-            yield from self._joined(read)
+        numbers = range(len(self._segments.starts))
+        with closing(map_ordered(self._read_segment, numbers, workers, SEGMENTS_AHEAD)) as contents:
+            yield from self._join_segments(contents)
 
-    def _joined(
-        self, read: Iterable[_Part | None]
-    ) -> Iterator[tuple[Clip, ClipFrame, Sound | None]]:
+    def _join_segments(
+        self, contents: Iterable[_SegmentContent | None]
+    ) -> Iterator[tuple[Clip, ClipFrames, ClipAudio | None]]:
         """A clip is whole as soon as something is seen of the next, or nothing follows."""
-        number, whole = 0, NOTHING
-        sounds: deque[Sound | None] = deque()
-        for place, part in enumerate(read):
-            if part is None:
+        number, frames = 0, EMPTY
+        audios: deque[ClipAudio | None] = deque()
+        for segment, content in enumerate(contents):
+            if content is None:
                 return
-            if self._stretches.opens(place):
-                sounds.append(part.sound)
-            for clip, view in part.views.items():
+            if self._segments.starts_clip(segment):
+                audios.append(content.audio)
+            for clip, part in content.clips.items():
                 if clip > number:
-                    yield self._clips[number], whole, sounds.popleft()
-                    number, whole = clip, NOTHING
-                whole = whole.followed_by(view)
-            if part.is_last:
-                yield self._clips[number], whole, sounds.popleft()
+                    yield self._clips[number], frames, audios.popleft()
+                    number, frames = clip, EMPTY
+                frames = frames.concatenate(part)
+            if content.is_last:
+                yield self._clips[number], frames, audios.popleft()
                 return
 
-    def _read(self, place: int, stopped: Stopped) -> _Part | None:
+    def _read_segment(self, segment: int, is_stopped: StopCheck) -> _SegmentContent | None:
         """A stretch; None where there is none, or its key picture does not decode."""
-        if self._stretches.start_ms(place) is None:
+        if self._segments.start_ms(segment) is None:
             return None
-        with closing(self._stretches.shown(place, stopped)) as shown:
-            first = list(islice(shown, 1))
-            if place and first and first[0].picture is None:
+        with closing(self._segments.pictures(segment, is_stopped)) as pictures:
+            first = list(islice(pictures, 1))
+            if segment and first and first[0].picture is None:
                 return None
-            return self._part(place, chain(first, shown))
+            return self._segment_content(segment, chain(first, pictures))
 
-    def _part(self, place: int, shown: Iterable[ShownPicture]) -> _Part:
-        measurer = Measurer(self._info.rotation, self._settings, beside=False)
-        views = ClipFrames(shown, measurer, self._settings)
-        number = self._stretches.marks[place][0]
-        return _Part(
-            views={one: views.of(self._clips[one]) for one in self._stretches.clips(place)},
-            sound=self._sound(self._clips[number]) if self._stretches.opens(place) else None,
-            is_last=self._stretches.start_ms(place + 1) is None,
+    def _segment_content(self, segment: int, pictures: Iterable[SampledPicture]) -> _SegmentContent:
+        measurer = FrameMeasurer(self._info.rotation, self._settings, threaded=False)
+        splitter = FrameSplitter(pictures, measurer, self._settings)
+        number = self._segments.starts[segment][0]
+        return _SegmentContent(
+            clips={
+                clip: splitter.read(self._clips[clip]) for clip in self._segments.clips(segment)
+            },
+            audio=self._read_audio(self._clips[number])
+            if self._segments.starts_clip(segment)
+            else None,
+            is_last=self._segments.start_ms(segment + 1) is None,
         )
 
-    def _sound(self, clip: Clip) -> Sound | None:
-        return heard_in(self._path, self._info, clip, self._settings.audio_hz)
+    def _read_audio(self, clip: Clip) -> ClipAudio | None:
+        return read_audio(self._path, self._info, clip, self._settings.audio_hz)

@@ -12,10 +12,10 @@ from models.heap import give_back
 from models.onnx import both
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
-from perception.keyframes import Candidate, Chosen, candidates, pick_keyframes
+from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
 from perception.objects import find_objects
 from perception.screen_text import read_screen
-from perception.speech import utterances
+from perception.speech import find_utterances
 from perception.voices import find_turns, group_voices
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from perception.decode import RawClip
 
 
-class Perceptors(Protocol):
+class PerceptionModels(Protocol):
     """The models that perceive."""
 
     @property
@@ -74,26 +74,29 @@ class Perceived:
 
 
 def perceive(
-    raw: RawClip, tools: Perceptors, settings: WatchSettings, without: Collection[Stage] = ()
+    raw: RawClip,
+    models: PerceptionModels,
+    settings: WatchSettings,
+    skipped_stages: Collection[Stage] = (),
 ) -> Perceived:
     """Everything that can be told of one clip by itself; the same clip gives the same percept.
 
     What is heard is recognised beside what is seen: neither keeps two processors busy by itself.
-    Stages ``without`` are left out: their models are not even loaded.
+    Stages ``skipped_stages`` are left out: their models are not even loaded.
 
     Raises:
         SetupError: a model's weights are not there.
         ModelError: a model failed.
     """
     blobs = Blobs()
-    (said, voices), seen = both(
-        partial(_heard, raw, tools, settings, without),
-        partial(_seen, raw, tools, settings, without, blobs),
+    (utterances, voices), seen = both(
+        partial(_perceive_audio, raw, models, settings, skipped_stages),
+        partial(_perceive_pictures, raw, models, settings, skipped_stages, blobs),
     )
     percept = Percept(
         clip=raw.clip,
         keyframes=seen.keyframes,
-        utterances=said,
+        utterances=utterances,
         screen_texts=seen.screen_texts,
         objects=seen.objects,
         faces=seen.faces,
@@ -106,7 +109,7 @@ def perceive(
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _VisualContent:
     """What a percept has of pictures."""
 
     keyframes: tuple[Keyframe, ...]
@@ -115,28 +118,34 @@ class _Seen:
     faces: tuple[Group, ...]
 
 
-def _seen(
+def _perceive_pictures(
     raw: RawClip,
-    tools: Perceptors,
+    models: PerceptionModels,
     settings: WatchSettings,
-    without: Collection[Stage],
+    skipped_stages: Collection[Stage],
     blobs: Blobs,
-) -> _Seen:
+) -> _VisualContent:
     """What is seen; the JPEGs of it come into ``blobs``."""
-    found = candidates(raw.frames, settings, raw.clip.span.end_ms)
-    chosen = pick_keyframes(raw.frames, found, settings, blobs)
-    read = chosen if "screen" not in without else ()
-    things = chosen if "objects" not in without else ()
-    faces = () if "faces" in without else _look(raw, found, chosen, tools, settings, blobs)
-    return _Seen(
-        keyframes=_with_vectors(chosen, tools.images) if chosen else (),
-        screen_texts=read_screen(read, tools.screen) if read else (),
-        objects=find_objects(things, tools.objects) if things else (),
+    candidates = keyframe_candidates(raw.frames, settings, raw.clip.span.end_ms)
+    chosen = pick_keyframes(raw.frames, candidates, settings, blobs)
+    readable = chosen if "screen" not in skipped_stages else ()
+    things = chosen if "objects" not in skipped_stages else ()
+    faces = (
+        ()
+        if "faces" in skipped_stages
+        else _group_faces(raw, candidates, chosen, models, settings, blobs)
+    )
+    return _VisualContent(
+        keyframes=_encode_keyframes(chosen, models.images) if chosen else (),
+        screen_texts=read_screen(readable, models.screen) if readable else (),
+        objects=find_objects(things, models.objects) if things else (),
         faces=faces,
     )
 
 
-def _with_vectors(chosen: Sequence[Chosen], encoder: ImageEncoder | None) -> tuple[Keyframe, ...]:
+def _encode_keyframes(
+    chosen: Sequence[ChosenKeyframe], encoder: ImageEncoder | None
+) -> tuple[Keyframe, ...]:
     """The keyframes, with what an image-text model makes of them where there is one."""
     if encoder is None:
         return tuple(one.keyframe for one in chosen)
@@ -147,33 +156,36 @@ def _with_vectors(chosen: Sequence[Chosen], encoder: ImageEncoder | None) -> tup
     )
 
 
-def _look(
+def _group_faces(
     raw: RawClip,
-    found: Sequence[Candidate],
-    chosen: Sequence[Chosen],
-    tools: Perceptors,
+    candidates: Sequence[Candidate],
+    chosen: Sequence[ChosenKeyframe],
+    models: PerceptionModels,
     settings: WatchSettings,
     blobs: Blobs,
 ) -> tuple[Group, ...]:
     """The people whose faces are seen."""
     if not raw.frames:
         return ()
-    always = [one.index for one in chosen]
-    shots = [candidate.shot for candidate in found]
-    seen = find_faces(raw.frames, shots, always, tools.faces, settings)
-    return group_faces(seen, tools.faces.same_person, raw.clip, settings, blobs)
+    keyframes = [one.index for one in chosen]
+    shots = [candidate.shot for candidate in candidates]
+    detected = find_faces(raw.frames, shots, keyframes, models.faces, settings)
+    return group_faces(detected, models.faces.same_person, raw.clip, settings, blobs)
 
 
-def _heard(
-    raw: RawClip, tools: Perceptors, settings: WatchSettings, without: Collection[Stage]
+def _perceive_audio(
+    raw: RawClip,
+    models: PerceptionModels,
+    settings: WatchSettings,
+    skipped_stages: Collection[Stage],
 ) -> tuple[tuple[Utterance, ...], tuple[Group, ...]]:
     """What is said, and the voices that say it."""
-    if "speech" in without:
+    if "speech" in skipped_stages:
         return (), ()
-    spans = tools.activity.spans(raw.samples) if raw.samples.any() else []
+    spans = models.activity.spans(raw.samples) if raw.samples.any() else []
     if not spans:
         return (), ()
-    turns = find_turns(raw.samples, spans, tools.speaker, settings.audio_hz)
-    voices = group_voices(turns, raw.samples, raw.clip, tools.speaker, settings)
+    turns = find_turns(raw.samples, spans, models.speaker, settings.audio_hz)
+    voices = group_voices(turns, raw.samples, raw.clip, models.speaker, settings)
     known = {voice.number for voice in voices}
-    return utterances(tools.speech.transcribe(raw.samples), turns, known, raw.clip), voices
+    return find_utterances(models.speech.transcribe(raw.samples), turns, known, raw.clip), voices

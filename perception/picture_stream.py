@@ -19,7 +19,7 @@ import av
 import numpy as np
 
 from models.heap import share_arenas
-from perception.containers import Packet, StreamClock, packets_of, picture_stream
+from perception.containers import Packet, StreamClock, read_packets, require_video_stream
 from perception.sampling import SampleGrid
 from perception.seeking import open_before
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from domain.settings import WatchSettings
     from perception.source import SourceInfo
 
-_AHEAD = 24
+_LOOKAHEAD = 24
 """Packets looked at ahead, and remembered behind: more than any reordering (16 in H.264)."""
 
 _HVCC_VERSION, _HVCC_LAYERS = 1, 21
@@ -36,7 +36,7 @@ with the number of temporal layers."""
 
 
 @dataclass(frozen=True, eq=False)
-class ShownPicture:
+class SampledPicture:
     """What an instant shows: a picture since ``time_ms``, or None where it did not decode."""
 
     instant_ms: int
@@ -44,7 +44,7 @@ class ShownPicture:
     picture: av.VideoFrame | None
 
 
-class Pictures:
+class PictureReader:
     """Reads the pictures of a source from a moment on; iterate it once, in order of instants.
 
     Args:
@@ -53,7 +53,7 @@ class Pictures:
         settings: how often it is sampled.
         from_ms: instants before it are left out.
         until_ms: so are those from then on, and nothing is decoded for them.
-        alone: decode in the caller's thread alone, which takes less of the processor.
+        single_threaded: decode in the caller's thread alone, which takes less of the processor.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Pictures:
         from_ms: int = 0,
         until_ms: int | None = None,
         *,
-        alone: bool = False,
+        single_threaded: bool = False,
     ) -> None:
         keep_freed_memory()
         self._from = from_ms
@@ -72,13 +72,13 @@ class Pictures:
         self._grid = SampleGrid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
         self._container = open_before(path, info, "video", from_ms)
-        self._stream, base = picture_stream(self._container, path)
+        self._stream, base = require_video_stream(self._container, path)
         self._clock = StreamClock(base, info.origin)
         self._stream.thread_type = "AUTO"
         self._context = self._stream.codec_context
-        if alone:
+        if single_threaded:
             self._context.thread_count = 1
-        self._skips = names_unneeded(self._context) and not info.interlaced
+        self._skips_unreferenced = marks_unreferenced(self._context) and not info.interlaced
         self._due: dict[int, int] = {}
         self._end_ms = 0
 
@@ -86,32 +86,32 @@ class Pictures:
         """Let go of the file and the decoder."""
         self._container.close()
 
-    def __iter__(self) -> Iterator[ShownPicture]:
+    def __iter__(self) -> Iterator[SampledPicture]:
         """What each instant shows, in order; instants before the first picture are left out."""
         since, picture = -1, None
-        for time, frame in self._decoded():
+        for time, frame in self._decode():
             if time > since:
-                yield from self._before(time, since, picture)
+                yield from self._sampled_until(time, since, picture)
                 since, picture = time, frame
             if time >= self._until:
                 return
-        yield from self._before(self._end_ms, since, picture)
+        yield from self._sampled_until(self._end_ms, since, picture)
 
-    def _before(
+    def _sampled_until(
         self, end: int, since: int, picture: av.VideoFrame | None
-    ) -> Iterator[ShownPicture]:
+    ) -> Iterator[SampledPicture]:
         """The instants before ``end``, all of which show the picture that appeared at ``since``."""
         for instant in self._grid.within(max(since, self._from), min(end, self._until)):
             due = self._due.pop(instant, None)
             if since < 0 and due is None:
                 continue
             stale = due is not None and due - since > self._tolerance_ms
-            yield ShownPicture(instant, since, None if stale else picture)
+            yield SampledPicture(instant, since, None if stale else picture)
 
-    def _decoded(self) -> Iterator[tuple[int, av.VideoFrame | None]]:
+    def _decode(self) -> Iterator[tuple[int, av.VideoFrame | None]]:
         """Time and picture as they are to be shown; None in place of a damaged picture."""
         damaged = False
-        for packet in self._chosen():
+        for packet in self._packets_to_decode():
             try:
                 frames = self._context.decode(packet)
             except av.FFmpegError:
@@ -123,17 +123,17 @@ class Pictures:
                 if frame.pts is not None:
                     yield self._clock.ms(frame.pts), None if damaged else frame
 
-    def _chosen(self) -> Iterator[Packet | None]:
+    def _packets_to_decode(self) -> Iterator[Packet | None]:
         """Packets to decode, with the decoder told which it may skip; None at the end."""
         timed = ((packet, self._time_of(packet)) for packet in self._packets())
-        for packet, time, until in _with_end(timed):
-            wanted = time is None or self._plan(time, until)
-            if self._skips:
-                self._context.skip_frame = "DEFAULT" if wanted else "NONREF"
+        for packet, time, until in _with_next_time(timed):
+            needed = time is None or self._note_due(time, until)
+            if self._skips_unreferenced:
+                self._context.skip_frame = "DEFAULT" if needed else "NONREF"
             yield packet
         yield None
 
-    def _plan(self, time: int, until: int) -> bool:
+    def _note_due(self, time: int, until: int) -> bool:
         """Note which picture is due at each instant of ``[time, until)``; is there an instant?"""
         self._end_ms = max(self._end_ms, until)
         instants = list(self._grid.within(max(time, self._from), min(until, self._until)))
@@ -141,7 +141,7 @@ class Pictures:
         return bool(instants)
 
     def _packets(self) -> Iterator[Packet]:
-        return (packet for packet in packets_of(self._container, self._stream) if packet.size)
+        return (packet for packet in read_packets(self._container, self._stream) if packet.size)
 
     def _time_of(self, packet: Packet) -> int | None:
         if packet.pts is None or packet.is_discard:
@@ -149,7 +149,7 @@ class Pictures:
         return self._clock.ms(packet.pts)
 
 
-def names_unneeded(context: av.VideoCodecContext) -> bool:
+def marks_unreferenced(context: av.VideoCodecContext) -> bool:
     """Whether the codec tells which pictures no other depends on, picture by picture.
 
     In HEVC a picture may be needed by those of a higher temporal layer, unless there is but one.
@@ -173,22 +173,24 @@ def keep_freed_memory() -> None:
     np.empty(31 << 20, np.uint8)
 
 
-def _with_end(
+def _with_next_time(
     timed: Iterable[tuple[Packet, int | None]],
 ) -> Iterator[tuple[Packet, int | None, int]]:
     """Packets in decoding order, each with its time and that of the picture shown next."""
     queue: deque[tuple[Packet, int | None]] = deque()
-    window = _Window(2 * _AHEAD)
+    window = _TimeWindow(2 * _LOOKAHEAD)
     for packet, time in timed:
         queue.append((packet, time))
         window.add(time)
-        if len(queue) > _AHEAD:
-            yield _ended(*queue.popleft(), window)
+        if len(queue) > _LOOKAHEAD:
+            yield _timed_packet(*queue.popleft(), window)
     for packet, time in queue:
-        yield _ended(packet, time, window)
+        yield _timed_packet(packet, time, window)
 
 
-def _ended(packet: Packet, time: int | None, window: _Window) -> tuple[Packet, int | None, int]:
+def _timed_packet(
+    packet: Packet, time: int | None, window: _TimeWindow
+) -> tuple[Packet, int | None, int]:
     if time is None:
         return packet, None, 0
     until = window.after(time)
@@ -197,7 +199,7 @@ def _ended(packet: Packet, time: int | None, window: _Window) -> tuple[Packet, i
     return packet, time, until
 
 
-class _Window:
+class _TimeWindow:
     """The last ``size`` times seen, in order of time."""
 
     def __init__(self, size: int) -> None:

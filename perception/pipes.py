@@ -7,58 +7,60 @@ import select
 import sys
 from collections.abc import Callable
 
-LOOK_S = 0.25
+POLL_S = 0.25
 """How often a reader that waits looks whether to stop."""
 
 
 class Pipe:
-    """A pipe as a file to be read. ``end`` tells that the writer has gone, not that it was left.
+    """A pipe as a file to be read. ``ended`` tells that the writer has gone, not that it was left.
 
-    ``tired`` gives up waiting for a writer, but never one that has begun to write.
+    ``is_timed_out`` gives up waiting for a writer, but never one that has begun to write.
     """
 
     def __init__(
         self,
         descriptor: int,
-        stopping: Callable[[], bool],
+        is_stopping: Callable[[], bool],
         *,
-        ours: bool,
-        tired: Callable[[], bool] = lambda: False,
+        owned: bool,
+        is_timed_out: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._descriptor, self._stopping, self._ours = descriptor, stopping, ours
-        self._tired, self._began = tired, False
-        self.end = False
+        self._descriptor, self._is_stopping, self._owned = descriptor, is_stopping, owned
+        self._is_timed_out, self._began = is_timed_out, False
+        self.ended = False
 
     def read(self, size: int) -> bytes:
         """At most ``size`` bytes; waits for some; empty at the end, or where it is to stop."""
-        while not (self._stopping() or (not self._began and self._tired())):
-            ready, _, _ = select.select([self._descriptor], [], [], LOOK_S)
+        while not (self._is_stopping() or (not self._began and self._is_timed_out())):
+            ready, _, _ = select.select([self._descriptor], [], [], POLL_S)
             if not ready:
                 continue
             data = os.read(self._descriptor, size)
-            if data or self._began or not self._ours:
-                self._began, self.end = True, not data
+            if data or self._began or not self._owned:
+                self._began, self.ended = True, not data
                 return data
-            self._nobody_yet()
+            self._wait_for_writer()
         return b""
 
-    def _nobody_yet(self) -> None:
+    def _wait_for_writer(self) -> None:
         """A FIFO that nobody has opened for writing is always ready, with nothing to read."""
-        select.select([], [], [], LOOK_S)
+        select.select([], [], [], POLL_S)
 
     def close(self) -> None:
         """Let go of a FIFO; standard input stays open."""
-        if self._ours:
+        if self._owned:
             os.close(self._descriptor)
 
 
-def open_pipe(address: str, stopping: Callable[[], bool], tired: Callable[[], bool]) -> Pipe:
+def open_pipe(
+    address: str, is_stopping: Callable[[], bool], is_timed_out: Callable[[], bool]
+) -> Pipe:
     """Standard input for ``-``, else the FIFO at that place; does not wait for its writer.
 
     Raises:
         OSError: it cannot be opened.
     """
     if address == "-":
-        return Pipe(sys.stdin.fileno(), stopping, ours=False, tired=tired)
+        return Pipe(sys.stdin.fileno(), is_stopping, owned=False, is_timed_out=is_timed_out)
     descriptor = os.open(address, os.O_RDONLY | os.O_NONBLOCK)
-    return Pipe(descriptor, stopping, ours=True, tired=tired)
+    return Pipe(descriptor, is_stopping, owned=True, is_timed_out=is_timed_out)

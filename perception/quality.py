@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from av.video.reformatter import VideoReformatter
 
-from perception.frames import Marks
+from perception.frames import FrameMetrics
 
 if TYPE_CHECKING:
     import av
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _HUE_SIDE = 180
 _HUES = 180
-_LAYOUT = (64, 36)
+_LAYOUT_SIZE = (64, 36)
 """Size at which two pictures are compared in what lies where."""
-_STILL = 10.0
+_MIN_LAYOUT_CHANGE = 10.0
 """A smaller change is a cut by no threshold that makes sense."""
 
 
@@ -36,32 +36,37 @@ class QualityMeter:
         self._bins = hue_bins
         self.first: Grey | None = None
         """The grey of the first frame."""
-        self._before: Grey | None = None
+        self._last: Grey | None = None
         # Kept, since it is set up for one size of picture and then used again and again. So is the
         # room for the next grey and for edges: large arrays take longer to get than to fill.
         self._reformatter = VideoReformatter()
-        self._room: Grey | None = None
-        self._edges: NDArray[np.int16] | None = None
+        self._grey_buffer: Grey | None = None
+        self._laplacian: NDArray[np.int16] | None = None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Start anew: the next frame is the first."""
-        self.first = self._before = None
+        self.first = self._last = None
 
     @property
     def last(self) -> Grey | None:
         """The grey of the last frame; it is not written to once all is forgotten."""
-        return self._before
+        return self._last
 
-    def measure(self, picture: av.VideoFrame) -> Marks:
+    def measure(self, picture: av.VideoFrame) -> FrameMetrics:
         """Marks of ``picture``; its ``change`` is against the picture measured before."""
         bgr = _pixels(self._reformatter.reformat(picture, format="bgr24", threads=1))
-        grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY, dst=self._room), np.uint8)
-        self._room, before, self._before = self._before, self._before, grey
+        grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY, dst=self._grey_buffer), np.uint8)
+        self._grey_buffer, before, self._last = self._last, self._last, grey
         if before is None:
             self.first = grey.copy()
-        change, alike = (0.0, 0.0) if before is None else compared(before, grey)
-        self._edges = edges_of(grey, self._edges)
-        return Marks(change, variance(self._edges), hue_entropy(points(bgr), self._bins), alike)
+        change, similarity = (0.0, 0.0) if before is None else compare(before, grey)
+        self._laplacian = laplacian(grey, self._laplacian)
+        return FrameMetrics(
+            change,
+            variance(self._laplacian),
+            hue_entropy(subsample_pixels(bgr), self._bins),
+            similarity,
+        )
 
 
 def _pixels(picture: av.VideoFrame) -> NDArray[np.uint8]:
@@ -71,10 +76,10 @@ def _pixels(picture: av.VideoFrame) -> NDArray[np.uint8]:
     return np.ndarray(shape, np.uint8, memoryview(plane), strides=(plane.line_size, 3, 1))
 
 
-def compared(before: Grey, now: Grey) -> tuple[float, float]:
-    """The ``change`` and ``alike`` of marks, of two H x W planes."""
+def compare(before: Grey, now: Grey) -> tuple[float, float]:
+    """The ``change`` and ``similarity`` of marks, of two H x W planes."""
     change = grey_change(before, now)
-    return change, layout_likeness(before, now) if change > _STILL else 0.0
+    return change, layout_similarity(before, now) if change > _MIN_LAYOUT_CHANGE else 0.0
 
 
 def grey_change(before: Grey, now: Grey) -> float:
@@ -84,9 +89,9 @@ def grey_change(before: Grey, now: Grey) -> float:
     return cv2.norm(before, now, cv2.NORM_L1) / now.size
 
 
-def layout_likeness(before: Grey, now: Grey) -> float:
+def layout_similarity(before: Grey, now: Grey) -> float:
     """Correlation of two H x W planes at a small size, -1 to 1; 0 where one of them is even."""
-    small = [cv2.resize(grey, _LAYOUT, interpolation=cv2.INTER_AREA) for grey in (before, now)]
+    small = [cv2.resize(grey, _LAYOUT_SIZE, interpolation=cv2.INTER_AREA) for grey in (before, now)]
     one, other = (plane.astype(np.float64) - plane.mean() for plane in small)
     size = float(np.sqrt((one * one).sum() * (other * other).sum()))
     return float((one * other).sum()) / size if size else 0.0
@@ -94,22 +99,22 @@ def layout_likeness(before: Grey, now: Grey) -> float:
 
 def sharpness(grey: Grey) -> float:
     """Variance of the 4-neighbour Laplacian of an H x W plane."""
-    return variance(edges_of(grey))
+    return variance(laplacian(grey))
 
 
-def edges_of(grey: Grey, room: NDArray[np.int16] | None = None) -> NDArray[np.int16]:
-    """The 4-neighbour Laplacian of an H x W plane, in ``room`` where it fits."""
+def laplacian(grey: Grey, buffer: NDArray[np.int16] | None = None) -> NDArray[np.int16]:
+    """The 4-neighbour Laplacian of an H x W plane, in ``buffer`` where it fits."""
     # 16 bits hold every value (-1020..1020), and sums of whole numbers are exact and fast.
-    return np.asarray(cv2.Laplacian(grey, cv2.CV_16S, dst=room), np.int16)
+    return np.asarray(cv2.Laplacian(grey, cv2.CV_16S, dst=buffer), np.int16)
 
 
-def variance(edges: NDArray[np.int16]) -> float:
+def variance(plane: NDArray[np.int16]) -> float:
     """Of an H x W plane of whole numbers."""
-    mean = cv2.sumElems(edges)[0] / edges.size
-    return max(0.0, cv2.norm(edges, cv2.NORM_L2SQR) / edges.size - mean * mean)
+    mean = cv2.sumElems(plane)[0] / plane.size
+    return max(0.0, cv2.norm(plane, cv2.NORM_L2SQR) / plane.size - mean * mean)
 
 
-def points(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def subsample_pixels(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Every n-th pixel of an H x W x 3 image, about 180 rows or columns of them."""
     step = max(1, min(image.shape[:2]) // _HUE_SIDE)
     if step == 1:
@@ -127,6 +132,6 @@ def hue_entropy(bgr: NDArray[np.uint8], bins: int) -> float:
     return float(-(shares * np.log2(shares)).sum()) + 0.0
 
 
-def quality(marks: Marks, entropy_weight: float) -> float:
+def quality(metrics: FrameMetrics, entropy_weight: float) -> float:
     """Eq. 2: sharpness x (1 + weight x entropy)."""
-    return marks.sharpness * (1.0 + entropy_weight * marks.entropy)
+    return metrics.sharpness * (1.0 + entropy_weight * metrics.entropy)

@@ -13,22 +13,24 @@ if TYPE_CHECKING:
     from perception.decode import RawClip
     from perception.source import SourceInfo
 
-Read = Callable[["Path", "SourceInfo", "WatchSettings", int], Iterator["RawClip"]]
+DecodeFrom = Callable[["Path", "SourceInfo", "WatchSettings", int], Iterator["RawClip"]]
 
 
-class Reader:
+class ClipReader:
     """Decodes clips of one file. Holds the last one; not to be shared between threads.
 
     Args:
         path: a media file.
         info: what was probed of it.
         settings: how it is cut and sampled.
-        read: decodes clip after clip from the one given on.
+        decode_from: decodes clip after clip from the one given on.
     """
 
-    def __init__(self, path: Path, info: SourceInfo, settings: WatchSettings, read: Read) -> None:
+    def __init__(
+        self, path: Path, info: SourceInfo, settings: WatchSettings, decode_from: DecodeFrom
+    ) -> None:
         self.source = path, info, settings
-        self._begin = read
+        self._decode_from = decode_from
         self._clips: Iterator[RawClip] | None = None
         self._last: RawClip | None = None
 
@@ -42,7 +44,7 @@ class Reader:
         if last is not None and last.clip.index == index:
             return last
         if self._clips is None or last is None or last.clip.index + 1 != index:
-            self._clips = self._begin(*self.source, index)
+            self._clips = self._decode_from(*self.source, index)
         self._last = next(self._clips, None)
         if self._last is None or self._last.clip.index != index:
             raise MediaError(f"clip {index} of {self.source[0]} cannot be read: has it changed?")

@@ -14,22 +14,22 @@ from threading import Thread
 from typing import IO
 from urllib.parse import urlsplit
 
-from perception.allowed_hosts import Reach
+from perception.allowed_hosts import AllowedHosts
 
-MOVED = "it redirects to another address; name that address yourself"
+REDIRECTED = "it redirects to another address; name that address yourself"
 
 _PORTS = {"rtsp": 554, "rtsps": 322}
-_STATUS = re.compile(rb"RTSP/1\.[0-9] ([0-9]{3})(?: [\x20-\x7e]*)?")
-_ASKED = re.compile(rb"[A-Z_]+ [\x21-\x7e]+ RTSP/1\.[0-9]")
+_STATUS_LINE = re.compile(rb"RTSP/1\.[0-9] ([0-9]{3})(?: [\x20-\x7e]*)?")
+_REQUEST_LINE = re.compile(rb"[A-Z_]+ [\x21-\x7e]+ RTSP/1\.[0-9]")
 _DIGITS = re.compile(rb"[0-9]{1,6}")
-_ODD = re.compile(rb"[\x00-\x08\x0a-\x1f]|^\$")
-_LONGEST_LINE = 8192
-_MOST_LINES = 200
+_CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0a-\x1f]|^\$")
+_MAX_LINE = 8192
+_MAX_LINES = 200
 _CHUNK = 1 << 16
-_LENGTH = b"content-length"
+_LENGTH_HEADER = b"content-length"
 
 
-class Relay:
+class RtspRelay:
     """An open connection to a camera. ``url`` is where FFmpeg finds it.
 
     Args:
@@ -38,75 +38,75 @@ class Relay:
         quiet_s: seconds in which something must come.
 
     Raises:
-        Forbidden: the host may not be reached.
+        HostForbidden: the host may not be reached.
         OSError: it does not answer.
     """
 
-    end = False
+    ended = False
 
     def __init__(self, address: str, connect_s: float, quiet_s: float) -> None:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
-        self._camera = Reach(host).connect((host, port), connect_s)
+        self._camera = AllowedHosts(host).connect((host, port), connect_s)
         if parts.scheme == "rtsps":
-            self._camera = _encrypted(self._camera, host)
+            self._camera = _with_tls(self._camera, host)
         self._camera.settimeout(quiet_s)
         self._inner: socket.socket | None = None
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1)
         self._listener.settimeout(connect_s)
-        who, at, _ = parts.netloc.rpartition("@")
-        place = f"{who}{at}127.0.0.1:{self._listener.getsockname()[1]}"
-        self.url = parts._replace(scheme="rtsp", netloc=place, fragment="").geturl()
+        userinfo, at, _ = parts.netloc.rpartition("@")
+        netloc = f"{userinfo}{at}127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = parts._replace(scheme="rtsp", netloc=netloc, fragment="").geturl()
         self.redirected = False
-        Thread(target=self._pass, name="relay", daemon=True).start()
+        Thread(target=self._relay_to_client, name="relay", daemon=True).start()
 
     def close(self) -> None:
         """Let go of the camera."""
-        for one in (self._listener, self._inner, self._camera):
-            if one is not None:
+        for open_socket in (self._listener, self._inner, self._camera):
+            if open_socket is not None:
                 with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-                one.close()
+                    open_socket.shutdown(socket.SHUT_RDWR)
+                open_socket.close()
 
-    def _pass(self) -> None:
+    def _relay_to_client(self) -> None:
         with suppress(OSError, ValueError):
             self._inner, _ = self._listener.accept()
             self._listener.close()
-            Thread(target=self._up, name="relay up", daemon=True).start()
-            with self._camera.makefile("rb") as told:
-                while message := self._message(told):
+            Thread(target=self._relay_to_camera, name="relay up", daemon=True).start()
+            with self._camera.makefile("rb") as stream:
+                while message := self._read_message(stream):
                     self._inner.sendall(message)
         self.close()
 
-    def _up(self) -> None:
+    def _relay_to_camera(self) -> None:
         with suppress(OSError):
             while self._inner is not None and (data := self._inner.recv(_CHUNK)):
                 self._camera.sendall(data)
         self.close()
 
-    def _message(self, told: IO[bytes]) -> bytes:
+    def _read_message(self, stream: IO[bytes]) -> bytes:
         """The next message or packet; nothing where there is none, or a redirect.
 
         Raises:
             ValueError: it is no message.
         """
-        first = told.read(1)
+        first = stream.read(1)
         while first in (b"\r", b"\n"):
-            first = told.read(1)
+            first = stream.read(1)
         if first == b"$":
-            head = _exactly(told, 3)
-            return first + head + _exactly(told, int.from_bytes(head[1:]))
+            head = _read_exactly(stream, 3)
+            return first + head + _read_exactly(stream, int.from_bytes(head[1:]))
         if not first:
             return b""
-        lines = _head(told, first)
-        status = _STATUS.fullmatch(lines[0])
-        if not status and not _ASKED.fullmatch(lines[0]):
+        lines = _read_header(stream, first)
+        status = _STATUS_LINE.fullmatch(lines[0])
+        if not status and not _REQUEST_LINE.fullmatch(lines[0]):
             raise ValueError("no RTSP message")
         self.redirected = bool(status and status[1].startswith(b"3"))
-        return b"" if self.redirected else _written(lines, told)
+        return b"" if self.redirected else _encode_message(lines, stream)
 
 
-def _encrypted(camera: socket.socket, host: str) -> socket.socket:
+def _with_tls(camera: socket.socket, host: str) -> socket.socket:
     """The connection with TLS; cameras have certificates of their own making."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -117,39 +117,39 @@ def _encrypted(camera: socket.socket, host: str) -> socket.socket:
         raise
 
 
-def _exactly(told: IO[bytes], size: int) -> bytes:
-    data = told.read(size)
+def _read_exactly(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
     if len(data) < size:
         raise ValueError("cut short")
     return data
 
 
-def _head(told: IO[bytes], first: bytes) -> list[bytes]:
+def _read_header(stream: IO[bytes], first: bytes) -> list[bytes]:
     """The lines up to the empty one, which FFmpeg reads just so."""
-    lines = [_line(told, first)]
-    while line := _line(told):
+    lines = [_read_line(stream, first)]
+    while line := _read_line(stream):
         lines.append(line)
-        if len(lines) > _MOST_LINES:
+        if len(lines) > _MAX_LINES:
             raise ValueError("too many lines")
     return lines
 
 
-def _line(told: IO[bytes], first: bytes = b"") -> bytes:
-    line = first + told.readline(_LONGEST_LINE)
+def _read_line(stream: IO[bytes], first: bytes = b"") -> bytes:
+    line = first + stream.readline(_MAX_LINE)
     if not line.endswith(b"\n"):
         raise ValueError("cut short, or too long")
     line = line.replace(b"\r", b"").removesuffix(b"\n")
-    if _ODD.search(line):
+    if _CONTROL_BYTES.search(line):
         raise ValueError("no line of words")
     return line
 
 
-def _written(lines: list[bytes], told: IO[bytes]) -> bytes:
+def _encode_message(lines: list[bytes], stream: IO[bytes]) -> bytes:
     """A message with just one length, so that nobody takes its body for another message."""
-    fields = [(line.partition(b":")[0].strip().lower(), line) for line in lines[1:]]
-    lengths = {line.partition(b":")[2].strip() for name, line in fields if name == _LENGTH}
-    if len(lengths) > 1 or not all(_DIGITS.fullmatch(one) for one in lengths):
+    headers = [(line.partition(b":")[0].strip().lower(), line) for line in lines[1:]]
+    lengths = {line.partition(b":")[2].strip() for name, line in headers if name == _LENGTH_HEADER}
+    if len(lengths) > 1 or not all(_DIGITS.fullmatch(length) for length in lengths):
         raise ValueError("no length")
-    body = _exactly(told, int(next(iter(lengths), b"0")))
-    rest = [line for name, line in fields if name != _LENGTH]
+    body = _read_exactly(stream, int(next(iter(lengths), b"0")))
+    rest = [line for name, line in headers if name != _LENGTH_HEADER]
     return b"\r\n".join([lines[0], *rest, b"Content-Length: %d" % len(body), b"", body])

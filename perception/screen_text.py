@@ -13,31 +13,31 @@ from domain.media import Box, ScreenText
 
 if TYPE_CHECKING:
     from models.ports import Image, ScreenReader, TextLine
-    from perception.keyframes import Chosen
+    from perception.keyframes import ChosenKeyframe
 
-_LONGEST_SIDE = 1_280
-_LEAST_SCORE = 0.6
-_LEAST_LETTERS = 2
-_SAME = 0.9
+_MAX_SIDE = 1_280
+_MIN_SCORE = 0.6
+_MIN_LETTERS = 2
+_MIN_RATIO = 0.9
 
 
-def read_screen(chosen: Sequence[Chosen], reader: ScreenReader) -> tuple[ScreenText, ...]:
+def read_screen(chosen: Sequence[ChosenKeyframe], reader: ScreenReader) -> tuple[ScreenText, ...]:
     """Lines of text, each at the first keyframe it is read on, in reading order."""
-    kept: list[ScreenText] = []
+    texts: list[ScreenText] = []
     # One after the other: what a reader computes with is large, and it has threads of its own.
-    for read in (_texts(one, reader) for one in chosen):
-        before = tuple(kept)
-        kept += [
+    for read in (_read_keyframe(one, reader) for one in chosen):
+        before = tuple(texts)
+        texts += [
             text for text in read if not any(same_text(text.text, other.text) for other in before)
         ]
-    return tuple(kept)
+    return tuple(texts)
 
 
-def _texts(chosen: Chosen, reader: ScreenReader) -> list[ScreenText]:
+def _read_keyframe(chosen: ChosenKeyframe, reader: ScreenReader) -> list[ScreenText]:
     """What is read on one keyframe; boxes in its pixels, whatever size it was read at."""
     image = chosen.image
-    scale = max(1.0, max(image.shape[:2]) / _LONGEST_SIDE)
-    lines = [line for line in reader.read(_shrunk(image, scale)) if _worth_keeping(line)]
+    scale = max(1.0, max(image.shape[:2]) / _MAX_SIDE)
+    lines = [line for line in reader.read(_downscale(image, scale)) if _is_legible(line)]
     boxes = [_box(line, scale, image) for line in lines]
     time = chosen.keyframe.time_ms
     return [
@@ -47,7 +47,7 @@ def _texts(chosen: Chosen, reader: ScreenReader) -> list[ScreenText]:
     ]
 
 
-def _shrunk(image: Image, scale: float) -> Image:
+def _downscale(image: Image, scale: float) -> Image:
     if scale == 1.0:
         return image
     size = (round(image.shape[1] / scale), round(image.shape[0] / scale))
@@ -61,21 +61,21 @@ def _box(line: TextLine, scale: float, image: Image) -> Box | None:
     return Box(x0=x0, y0=y0, x1=x1, y1=y1) if x1 > x0 and y1 > y0 else None
 
 
-def _worth_keeping(line: TextLine) -> bool:
+def _is_legible(line: TextLine) -> bool:
     letters = sum(character.isalnum() for character in line.text)
-    return line.score > _LEAST_SCORE and letters >= _LEAST_LETTERS
+    return line.score > _MIN_SCORE and letters >= _MIN_LETTERS
 
 
 def same_text(a: str, b: str) -> bool:
     """Whether two readings are of one line: equal but for case, marks and a slip or two."""
-    one, two = sorted((_bare(a), _bare(b)))
+    one, two = sorted((_letters_and_digits(a), _letters_and_digits(b)))
     if one == two:
         return True
     # A slip in a number makes another number.
-    if any(c.isdigit() for c in one + two) or min(len(one), len(two)) < 1 / (1 - _SAME):
+    if any(c.isdigit() for c in one + two) or min(len(one), len(two)) < 1 / (1 - _MIN_RATIO):
         return False
-    return SequenceMatcher(None, one, two, autojunk=False).ratio() >= _SAME
+    return SequenceMatcher(None, one, two, autojunk=False).ratio() >= _MIN_RATIO
 
 
-def _bare(text: str) -> str:
+def _letters_and_digits(text: str) -> str:
     return "".join(character for character in text.casefold() if character.isalnum())

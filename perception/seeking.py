@@ -11,11 +11,11 @@ import av
 from perception.containers import (
     Packet,
     StreamClock,
-    demuxed,
+    demux,
     open_media,
-    packets_of,
-    picture_stream,
-    sound_stream,
+    read_packets,
+    require_audio_stream,
+    require_video_stream,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContai
     container = open_media(path)
     if ms <= 0:
         return container
-    found = _found(container, info, kind, ms)
+    found = _seek_target(container, info, kind, ms)
     if found is not None:
         _seek(container, info, kind, found[0])
         return container
@@ -47,7 +47,7 @@ def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContai
     return open_media(path)
 
 
-class KeyPictures:
+class KeyPictureFinder:
     """Tells where decoding has to begin, from one look at the file after the other; close it.
 
     Args:
@@ -61,7 +61,7 @@ class KeyPictures:
     def __init__(self, path: Path, info: SourceInfo) -> None:
         self._path, self._info = path, info
         self._container = open_media(path)
-        picture_stream(self._container, path)
+        require_video_stream(self._container, path)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -69,48 +69,50 @@ class KeyPictures:
 
     def before(self, ms: int) -> int:
         """When the key picture before ``ms`` is shown; ``ms`` where the first one comes later."""
-        found = _found(self._container, self._info, "video", ms)
-        return self._first(ms) if found is None else found[1]
+        found = _seek_target(self._container, self._info, "video", ms)
+        return self._first_key_time(ms) if found is None else found[1]
 
-    def _first(self, ms: int) -> int:
+    def _first_key_time(self, ms: int) -> int:
         self.close()
         self._container = open_media(self._path)
-        stream, base = picture_stream(self._container, self._path)
-        found = _first_key(packets_of(self._container, stream))
-        return 0 if found is None else min(ms, StreamClock(base, self._info.origin).ms(found))
+        stream, base = require_video_stream(self._container, self._path)
+        pts = _first_key_pts(read_packets(self._container, stream))
+        return 0 if pts is None else min(ms, StreamClock(base, self._info.origin).ms(pts))
 
 
-def _found(
+def _seek_target(
     container: InputContainer, info: SourceInfo, kind: str, ms: int
 ) -> tuple[int, int] | None:
     """Where to seek to, so that a key packet at or before ``ms`` comes first, and its time."""
     for margin in _MARGINS_MS:
         if ms - margin <= 0:
             return None
-        landed = _landing(container, info, kind, ms - margin)
-        if landed is not None and landed <= ms:
-            return ms - margin, landed
+        key_time = _key_time_after_seek(container, info, kind, ms - margin)
+        if key_time is not None and key_time <= ms:
+            return ms - margin, key_time
     return None
 
 
-def _landing(container: InputContainer, info: SourceInfo, kind: str, target_ms: int) -> int | None:
+def _key_time_after_seek(
+    container: InputContainer, info: SourceInfo, kind: str, target_ms: int
+) -> int | None:
     """The time of the first key packet after seeking; None where that leads nowhere."""
     try:
         stream, base = _seek(container, info, kind, target_ms)
-        found = _first_key(demuxed(container, stream))
+        pts = _first_key_pts(demux(container, stream))
     except av.FFmpegError:
         return None
-    return None if found is None else StreamClock(base, info.origin).ms(found)
+    return None if pts is None else StreamClock(base, info.origin).ms(pts)
 
 
-def _first_key(packets: Iterable[Packet]) -> int | None:
+def _first_key_pts(packets: Iterable[Packet]) -> int | None:
     return next((p.pts for p in packets if p.pts is not None and p.is_keyframe), None)
 
 
 def _seek(
     container: InputContainer, info: SourceInfo, kind: str, ms: int
 ) -> tuple[VideoStream | AudioStream, Fraction]:
-    find = picture_stream if kind == "video" else sound_stream
+    find = require_video_stream if kind == "video" else require_audio_stream
     stream, base = find(container, Path(container.name))
     container.seek(int((info.origin + Fraction(ms, 1000)) / base), stream=stream)
     return stream, base

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-_SAME_VIEW = 0.7
+_MIN_LAYOUT_SIMILARITY = 0.7
 """Likeness of layout from which two pictures are of one camera that moves."""
-_BRIGHTER = 2.0
+_MAX_MOTION_CHANGE = 2.0
 """A change of more than so many times the threshold is a cut, whatever lies where."""
 
 
 def number_shots(
-    changes: Sequence[float], threshold: float, alike: Sequence[float] | None = None
+    changes: Sequence[float], threshold: float, similarities: Sequence[float] | None = None
 ) -> list[int]:
     """The shot of each frame, counted from 0 within the clip.
 
@@ -24,15 +24,15 @@ def number_shots(
         changes: mean absolute grey difference (0-255) of each frame to the one before; the
             first is not looked at.
         threshold: a change above it is a cut.
-        alike: how alike each frame is to the one before in what lies where, -1 to 1.
+        similarities: how alike each frame is to the one before in what lies where, -1 to 1.
     """
-    views = alike if alike is not None else [0.0] * len(changes)
+    views = similarities if similarities is not None else [0.0] * len(changes)
     pairs = zip(changes, views, strict=True)
     cuts = [i > 0 and is_cut(change, view, threshold) for i, (change, view) in enumerate(pairs)]
     return list(accumulate(int(cut) for cut in cuts))
 
 
-def is_cut(change: float, alike: float, threshold: float) -> bool:
+def is_cut(change: float, similarity: float, threshold: float) -> bool:
     """Whether two pictures that differ so much are of two shots."""
-    moved = alike >= _SAME_VIEW and change <= _BRIGHTER * threshold
+    moved = similarity >= _MIN_LAYOUT_SIMILARITY and change <= _MAX_MOTION_CHANGE * threshold
     return change > threshold and not moved

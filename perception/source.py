@@ -17,13 +17,13 @@ from domain.media import Clip
 from domain.time import TimeSpan
 from perception.containers import (
     audio_stream,
-    demuxed,
+    demux,
     open_media,
     origin,
     refuse_unreadable,
+    reject_truncated,
     video_stream,
 )
-from perception.mp4_atoms import refuse_cut_short
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -76,7 +76,7 @@ def probe(path: Path) -> SourceInfo:
         MediaError: missing, empty, cut short, not media, without length, or undecodable.
     """
     refuse_unreadable(path)
-    refuse_cut_short(path)
+    reject_truncated(path)
     try:
         with open_media(path) as container:
             return _describe(path, container)
@@ -121,7 +121,7 @@ def _first_frame(
     """The first picture, or None where only sound decodes."""
     heard = False
     container.seek(0)
-    for packet in demuxed(container, *(s for s in (video, audio) if s is not None)):
+    for packet in demux(container, *(s for s in (video, audio) if s is not None)):
         try:
             for frame in packet.decode():
                 if isinstance(frame, av.VideoFrame):
@@ -154,7 +154,7 @@ def _duration_ms(path: Path, container: InputContainer, zero: Fraction) -> int:
 def _end_of_packets(container: InputContainer) -> Fraction:
     end = Fraction(0)
     streams = [s for s in (video_stream(container), audio_stream(container)) if s is not None]
-    for packet in demuxed(container, *streams):
+    for packet in demux(container, *streams):
         time = packet.pts if packet.pts is not None else packet.dts
         if time is not None:
             end = max(end, (time + (packet.duration or 0)) * packet.time_base)

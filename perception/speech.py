@@ -21,103 +21,110 @@ if TYPE_CHECKING:
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
 _CLOSING = "\"'”’»)]"
 _PAUSE_MS = 1_000
-_FLICKER_MS = 600
-_NEAR_MS = 1_000
+_MIN_RUN_MS = 600
+_MAX_TURN_DISTANCE_MS = 1_000
 """A word further than this from every turn is nobody's."""
 
 
 @dataclass(frozen=True)
-class _Heard:
+class _AttributedWord:
     """A word with the voice it is in."""
 
     word: Word
     voice: int | None
 
 
-def utterances(
-    speech: Sequence[Speech], turns: Sequence[SpeakerTurn], known: Collection[int], clip: Clip
+def find_utterances(
+    speech: Sequence[Speech],
+    turns: Sequence[SpeakerTurn],
+    grouped_voices: Collection[int],
+    clip: Clip,
 ) -> tuple[Utterance, ...]:
     """Utterances in order of time.
 
     Args:
         speech: what the recogniser heard; times from the clip's start.
         turns: who speaks when; times from the clip's start.
-        known: the voices that have a group; others are told apart but not named.
+        grouped_voices: the voices that have a group; others are told apart but not named.
         clip: where the samples lie in the video.
     """
-    found = [u for stretch in speech for u in _of_stretch(stretch, turns, known, clip)]
+    found = [
+        u for recognised in speech for u in _split_speech(recognised, turns, grouped_voices, clip)
+    ]
     return tuple(sorted(found, key=lambda u: (u.span.start_ms, u.span.end_ms)))
 
 
-def _of_stretch(
-    speech: Speech, turns: Sequence[SpeakerTurn], known: Collection[int], clip: Clip
+def _split_speech(
+    speech: Speech, turns: Sequence[SpeakerTurn], grouped_voices: Collection[int], clip: Clip
 ) -> Iterator[Utterance]:
     if not speech.words:
         voice = voice_at(speech.start_ms, speech.end_ms, turns)
-        yield _utterance(speech, speech.text, speech.start_ms, speech.end_ms, voice, known, clip)
+        yield _utterance(
+            speech, speech.text, speech.start_ms, speech.end_ms, voice, grouped_voices, clip
+        )
         return
-    pieces = list(_pieces(_steady([_heard(word, turns) for word in speech.words])))
-    for piece, text in zip(pieces, _texts(speech.text, pieces), strict=True):
+    pieces = list(_split_words(_smooth_voices([_attribute(word, turns) for word in speech.words])))
+    for piece, text in zip(pieces, _piece_texts(speech.text, pieces), strict=True):
         start, end = piece[0].word.start_ms, piece[-1].word.end_ms
         if text:
-            yield _utterance(speech, text, start, end, piece[0].voice, known, clip)
+            yield _utterance(speech, text, start, end, piece[0].voice, grouped_voices, clip)
 
 
-def _heard(word: Word, turns: Sequence[SpeakerTurn]) -> _Heard:
-    return _Heard(word, voice_at(word.start_ms, word.end_ms, turns))
+def _attribute(word: Word, turns: Sequence[SpeakerTurn]) -> _AttributedWord:
+    return _AttributedWord(word, voice_at(word.start_ms, word.end_ms, turns))
 
 
 def voice_at(start_ms: int, end_ms: int, turns: Sequence[SpeakerTurn]) -> int | None:
     """The voice of the turn that shares most time with a stretch, else of the nearest one."""
-    best = max(turns, key=lambda t: (_shared(t, start_ms, end_ms), -t.start_ms), default=None)
-    if best is None or _shared(best, start_ms, end_ms) < -_NEAR_MS:
+    best = max(turns, key=lambda t: (_shared_ms(t, start_ms, end_ms), -t.start_ms), default=None)
+    if best is None or _shared_ms(best, start_ms, end_ms) < -_MAX_TURN_DISTANCE_MS:
         return None
     return best.voice
 
 
-def _shared(turn: SpeakerTurn, start_ms: int, end_ms: int) -> int:
+def _shared_ms(turn: SpeakerTurn, start_ms: int, end_ms: int) -> int:
     """Milliseconds that a turn shares with a stretch; below 0, how far apart they are."""
     return min(turn.end_ms, end_ms) - max(turn.start_ms, start_ms)
 
 
-def _steady(words: Sequence[_Heard]) -> list[_Heard]:
+def _smooth_voices(words: Sequence[_AttributedWord]) -> list[_AttributedWord]:
     """Give a flicker between two runs of one voice back to that voice."""
-    runs = [list(run) for _, run in groupby(words, key=lambda heard: heard.voice)]
+    runs = [list(run) for _, run in groupby(words, key=lambda attributed: attributed.voice)]
     for i in range(1, len(runs) - 1):
         before, run, after = runs[i - 1], runs[i], runs[i + 1]
         length = run[-1].word.end_ms - run[0].word.start_ms
-        if length < _FLICKER_MS and before[-1].voice == after[0].voice:
-            runs[i] = [_Heard(heard.word, before[-1].voice) for heard in run]
-    return [heard for run in runs for heard in run]
+        if length < _MIN_RUN_MS and before[-1].voice == after[0].voice:
+            runs[i] = [_AttributedWord(attributed.word, before[-1].voice) for attributed in run]
+    return [attributed for run in runs for attributed in run]
 
 
-def _pieces(words: Sequence[_Heard]) -> Iterator[list[_Heard]]:
+def _split_words(words: Sequence[_AttributedWord]) -> Iterator[list[_AttributedWord]]:
     """Words up to the end of a sentence, a change of voice or a pause."""
-    piece: list[_Heard] = []
-    for heard in words:
-        if piece and _parts(piece[-1], heard):
+    piece: list[_AttributedWord] = []
+    for word in words:
+        if piece and _is_boundary(piece[-1], word):
             yield piece
             piece = []
-        piece.append(heard)
+        piece.append(word)
     if piece:
         yield piece
 
 
-def _parts(before: _Heard, now: _Heard) -> bool:
+def _is_boundary(before: _AttributedWord, now: _AttributedWord) -> bool:
     ended = before.word.text.rstrip(_CLOSING).endswith(_SENTENCE_END)
     paused = now.word.start_ms - before.word.end_ms > _PAUSE_MS
     return ended or paused or before.voice != now.voice
 
 
-def _texts(whole: str, pieces: Sequence[Sequence[_Heard]]) -> Iterator[str]:
+def _piece_texts(text: str, pieces: Sequence[Sequence[_AttributedWord]]) -> Iterator[str]:
     """The text of each piece, cut from the whole: its spaces are those of the language."""
     at = 0
     for piece in pieces:
         start = at
-        for heard in piece:
-            found = whole.find(heard.word.text, at)
-            at = found + len(heard.word.text) if found >= 0 else at
-        yield whole[start:at].strip() or " ".join(h.word.text for h in piece).strip()
+        for word in piece:
+            found = text.find(word.word.text, at)
+            at = found + len(word.word.text) if found >= 0 else at
+        yield text[start:at].strip() or " ".join(h.word.text for h in piece).strip()
 
 
 def _utterance(
@@ -126,7 +133,7 @@ def _utterance(
     start_ms: int,
     end_ms: int,
     voice: int | None,
-    known: Collection[int],
+    grouped_voices: Collection[int],
     clip: Clip,
 ) -> Utterance:
     return Utterance(
@@ -134,5 +141,5 @@ def _utterance(
         text=text,
         language=speech.language,
         confidence=speech.confidence,
-        voice=voice if voice in known else None,
+        voice=voice if voice in grouped_voices else None,
     )

@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings
-    from perception.faces import Seen
+    from perception.faces import DetectedFace
 
-_GRID = 16
+_CELLS = 16
 """Cells a face is compared in, each way: enough for an eye, too few for noise."""
-_PART = 95
+_CHANGE_PERCENTILE = 95
 """Percentile of the cells' changes that counts: one twentieth may be flicker of the background."""
-_LEAST_SIDE = 8
-_LEAST_DETAIL = 5.0
+_MIN_SIDE = 8
+_MIN_DETAIL = 5.0
 """Standard deviation of grey from which a crop shows anything that could move."""
 
 
-def is_picture(tracks: Sequence[Sequence[Seen]], settings: WatchSettings) -> bool:
+def is_still_image(tracks: Sequence[Sequence[DetectedFace]], settings: WatchSettings) -> bool:
     """Whether all that was seen of one face is a picture's.
 
     Args:
@@ -45,21 +45,21 @@ def is_picture(tracks: Sequence[Sequence[Seen]], settings: WatchSettings) -> boo
     return all(_change(a, b) <= settings.still_change for a, b in pairs)
 
 
-def _change(a: Seen, b: Seen) -> float:
+def _change(a: DetectedFace, b: DetectedFace) -> float:
     """How much the face changed between two looks, in levels of grey (0-255)."""
     (ax0, ay0, ax1, ay1), (bx0, by0, bx1, by1) = a.face.box, b.face.box
     box = max(ax0, bx0), max(ay0, by0), min(ax1, bx1), min(ay1, by1)
-    if min(box[2] - box[0], box[3] - box[1]) < _LEAST_SIDE:
+    if min(box[2] - box[0], box[3] - box[1]) < _MIN_SIDE:
         return float("inf")
     one, other = _cells(a, box), _cells(b, box)
-    if min(one.std(), other.std()) < _LEAST_DETAIL:
+    if min(one.std(), other.std()) < _MIN_DETAIL:
         return float("inf")
-    return float(np.percentile(np.abs(one - other), _PART))
+    return float(np.percentile(np.abs(one - other), _CHANGE_PERCENTILE))
 
 
-def _cells(seen: Seen, box: tuple[int, int, int, int]) -> NDArray[np.float32]:
+def _cells(face: DetectedFace, box: tuple[int, int, int, int]) -> NDArray[np.float32]:
     """Mean grey of the cells of a box of the frame that lies within the crop."""
-    (x0, y0), (left, top) = box[:2], seen.corner
-    part = seen.crop[y0 - top : box[3] - top, x0 - left : box[2] - left]
-    grey = cv2.cvtColor(part, cv2.COLOR_RGB2GRAY)
-    return np.asarray(cv2.resize(grey, (_GRID, _GRID), interpolation=cv2.INTER_AREA), np.float32)
+    (x0, y0), (left, top) = box[:2], face.corner
+    face_pixels = face.crop[y0 - top : box[3] - top, x0 - left : box[2] - left]
+    grey = cv2.cvtColor(face_pixels, cv2.COLOR_RGB2GRAY)
+    return np.asarray(cv2.resize(grey, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA), np.float32)

@@ -11,14 +11,14 @@ import av
 from av.subtitles.subtitle import AssSubtitle
 
 from domain.time import TimeSpan
-from perception.containers import StreamClock, demuxed, open_media
+from perception.containers import StreamClock, demux, open_media
 
 if TYPE_CHECKING:
     from av.container import InputContainer
 
     from perception.source import SourceInfo
 
-CODECS = frozenset({"subrip", "srt", "ass", "ssa", "mov_text", "webvtt", "text"})
+TEXT_CODECS = frozenset({"subrip", "srt", "ass", "ssa", "mov_text", "webvtt", "text"})
 """Tracks of text; others are pictures of text."""
 
 
@@ -48,7 +48,7 @@ def text_tracks(path: Path, info: SourceInfo) -> tuple[TextTrack, ...]:
         MediaError: the file went away or is not media.
     """
     with open_media(path) as container:
-        numbers = [one.index for one in container.streams.subtitles if _codec(one) in CODECS]
+        numbers = [one.index for one in container.streams.subtitles if _codec(one) in TEXT_CODECS]
     tracks = (_track(path, info, number) for number in numbers)
     return tuple(track for track in tracks if track.cues)
 
@@ -61,7 +61,7 @@ def unread_tracks(path: Path) -> tuple[tuple[int, str], ...]:
     """
     with open_media(path) as container:
         codecs = {one.index: _codec(one) for one in container.streams.subtitles}
-    return tuple((number, name) for number, name in codecs.items() if name not in CODECS)
+    return tuple((number, name) for number, name in codecs.items() if name not in TEXT_CODECS)
 
 
 def _codec(stream: Any) -> str:
@@ -71,11 +71,11 @@ def _codec(stream: Any) -> str:
 def _track(path: Path, info: SourceInfo, number: int) -> TextTrack:
     with open_media(path) as container:
         stream = container.streams[number]
-        cues = sorted(_cues(container, number, info), key=_in_time)
+        cues = sorted(_cues(container, number, info), key=_by_time)
         return TextTrack(number, _language(stream.metadata), tuple(cues))
 
 
-def _in_time(cue: Cue) -> tuple[int, int]:
+def _by_time(cue: Cue) -> tuple[int, int]:
     return cue.span.start_ms, cue.span.end_ms
 
 
@@ -86,7 +86,7 @@ def _language(metadata: dict[str, str]) -> str:
 
 def _cues(container: InputContainer, number: int, info: SourceInfo) -> Iterator[Cue]:
     stream = container.streams[number]
-    packets: Iterator[Any] = demuxed(container, stream)
+    packets: Iterator[Any] = demux(container, stream)
     while True:
         try:
             packet = next(packets)
@@ -116,7 +116,7 @@ def chapters(path: Path, info: SourceInfo) -> tuple[Cue, ...]:
     """
     with open_media(path) as container:
         found = [_chapter(chapter, info) for chapter in container.chapters()]
-    return tuple(sorted((cue for cue in found if cue is not None), key=_in_time))
+    return tuple(sorted((cue for cue in found if cue is not None), key=_by_time))
 
 
 def _chapter(chapter: Any, info: SourceInfo) -> Cue | None:

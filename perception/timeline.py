@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from domain.streams import StreamSettings
 
-_BACK_MS = 500
+_MAX_REORDER_MS = 500
 """Stamps of one stream may be out of order by so much."""
 
 
@@ -26,15 +26,15 @@ class Timeline:
     settings: StreamSettings
     latest_ms: int = 0
     _offsets: list[int] = field(default_factory=list)
-    _began: int = 0
-    _last: dict[str, int] = field(default_factory=dict)
+    _began_ms: int = 0
+    _last_ms: dict[str, int] = field(default_factory=dict)
 
-    def connected(self) -> None:
+    def reset(self) -> None:
         """A new connection: its time stamps have nothing to do with those before."""
         self._offsets.clear()
-        self._last.clear()
+        self._last_ms.clear()
 
-    def place(self, stream: str, media_ms: int, now_ms: int) -> int:
+    def to_video_ms(self, stream: str, media_ms: int, now_ms: int) -> int:
         """Video time of what bears the stamp ``media_ms`` and came at ``now_ms`` of video time.
 
         May lie up to ``jump_ms`` before what a connection began with, since sound and pictures
@@ -43,15 +43,19 @@ class Timeline:
         placed = (media_ms + offset for offset in self._offsets)
         at = next((at for at in placed if self._fits(stream, at)), None)
         if at is None:
-            at = self._began = max(self.latest_ms, now_ms)
+            at = self._began_ms = max(self.latest_ms, now_ms)
             # Of the clock before, what the other stream still brings is placed by it.
             self._offsets = [at - media_ms, *self._offsets[:1]]
-            self._last.pop(stream, None)
-        self._last[stream] = max(at, self._last.get(stream, at))
+            self._last_ms.pop(stream, None)
+        self._last_ms[stream] = max(at, self._last_ms.get(stream, at))
         self.latest_ms = max(self.latest_ms, at)
         return at
 
     def _fits(self, stream: str, at: int) -> bool:
         jump = self.settings.jump_ms
-        first = self._last[stream] - _BACK_MS if stream in self._last else self._began - jump
+        first = (
+            self._last_ms[stream] - _MAX_REORDER_MS
+            if stream in self._last_ms
+            else self._began_ms - jump
+        )
         return first <= at <= self.latest_ms + jump

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 WINDOW_MS = 1_500
 HOP_MS = 750
-_SHORTEST_MS = 400
-_ALIKE = 0.3
+_MIN_SPEECH_MS = 400
+_MERGE_COSINE = 0.3
 """Mean cosine at which clusters of windows merge (cosine distance 0.7). Windows are short, and so
 less alike than the turns for which the encoder states its own threshold."""
-_SMALL = 3
+_MIN_WINDOWS = 3
 """Clusters of fewer windows are absorbed, where there is a larger one."""
 _PAUSE_MS = 500
-_LONGEST_MS = 10_000
+_MAX_EMBEDDED_MS = 10_000
 """What is embedded of a turn at most: more says no more about the voice."""
 
 
@@ -68,13 +68,13 @@ def find_turns(
     if not windows:
         return []
     vectors = np.stack(in_threads(lambda w: encoder.embed(_slice(samples, *w, hz)), windows))
-    voices = absorb_small(vectors, cluster(vectors, _ALIKE), _SMALL)
-    return _join(windows, voices, spans)
+    voices = absorb_small(vectors, cluster(vectors, _MERGE_COSINE), _MIN_WINDOWS)
+    return _windows_to_turns(windows, voices, spans)
 
 
 def cut_windows(start_ms: int, end_ms: int) -> list[tuple[int, int]]:
     """Windows of 1.5 s every 0.75 s that cover a span; one shorter window where it is shorter."""
-    if end_ms - start_ms < _SHORTEST_MS:
+    if end_ms - start_ms < _MIN_SPEECH_MS:
         return []
     if end_ms - start_ms <= WINDOW_MS:
         return [(start_ms, end_ms)]
@@ -82,28 +82,28 @@ def cut_windows(start_ms: int, end_ms: int) -> list[tuple[int, int]]:
     return [(s, s + WINDOW_MS) for s in (*range(start_ms, last, HOP_MS), last)]
 
 
-def absorb_small(vectors: NDArray[np.float32], labels: Sequence[int], small: int) -> list[int]:
-    """Give the members of clusters smaller than ``small`` to the likest larger cluster."""
+def absorb_small(vectors: NDArray[np.float32], labels: Sequence[int], min_size: int) -> list[int]:
+    """Give the members of clusters smaller than ``min_size`` to the likest larger cluster."""
     sizes = Counter(labels)
-    large = sorted(label for label, size in sizes.items() if size >= small)
+    large = sorted(label for label, size in sizes.items() if size >= min_size)
     if not large:
         large = [min(label for label, size in sizes.items() if size == max(sizes.values()))]
     rows = np.array(labels)
     means = np.stack([vectors[rows == label].mean(axis=0) for label in large])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     nearest = np.argmax(vectors @ means.T, axis=1)
-    kept = [
+    absorbed = [
         label if label in large else large[near]
         for label, near in zip(labels, nearest, strict=True)
     ]
-    return renumber(kept)
+    return renumber(absorbed)
 
 
 def _slice(samples: Samples, start_ms: int, end_ms: int, hz: int) -> Samples:
     return samples[start_ms * hz // 1000 : end_ms * hz // 1000]
 
 
-def _join(
+def _windows_to_turns(
     windows: Sequence[tuple[int, int]],
     voices: Sequence[int],
     spans: Sequence[tuple[int, int]],
@@ -111,8 +111,8 @@ def _join(
     """Windows as turns: windows that overlap meet half-way, short pauses are bridged."""
     turns: list[SpeakerTurn] = []
     for start, end in spans:
-        inside = [(w, v) for w, v in zip(windows, voices, strict=True) if start <= w[0] < end]
-        turns += _turns_of_span(start, end, inside)
+        in_span = [(w, v) for w, v in zip(windows, voices, strict=True) if start <= w[0] < end]
+        turns += _turns_of_span(start, end, in_span)
     return bridge_pauses(turns)
 
 
@@ -128,23 +128,23 @@ def _turns_of_span(
         SpeakerTurn(low, high, voice)
         for (low, high), (_, voice) in zip(pairwise(edges), windows, strict=True)
     ]
-    return [_whole(list(run)) for _, run in groupby(pieces, key=lambda piece: piece.voice)]
+    return [_merge_run(list(run)) for _, run in groupby(pieces, key=lambda piece: piece.voice)]
 
 
-def _whole(run: Sequence[SpeakerTurn]) -> SpeakerTurn:
+def _merge_run(run: Sequence[SpeakerTurn]) -> SpeakerTurn:
     return SpeakerTurn(run[0].start_ms, run[-1].end_ms, run[0].voice)
 
 
 def bridge_pauses(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:
     """Turns of one voice with less than half a second between them are one turn."""
-    joined: list[SpeakerTurn] = []
+    bridged: list[SpeakerTurn] = []
     for turn in turns:
-        last = joined[-1] if joined else None
+        last = bridged[-1] if bridged else None
         if last and last.voice == turn.voice and turn.start_ms - last.end_ms < _PAUSE_MS:
-            joined[-1] = SpeakerTurn(last.start_ms, turn.end_ms, turn.voice)
+            bridged[-1] = SpeakerTurn(last.start_ms, turn.end_ms, turn.voice)
         else:
-            joined.append(turn)
-    return joined
+            bridged.append(turn)
+    return bridged
 
 
 def group_voices(
@@ -164,7 +164,7 @@ def group_voices(
 
 
 def _embed(turn: SpeakerTurn, samples: Samples, encoder: SpeakerEncoder, hz: int) -> Vector:
-    end_ms = min(turn.end_ms, turn.start_ms + _LONGEST_MS)
+    end_ms = min(turn.end_ms, turn.start_ms + _MAX_EMBEDDED_MS)
     return encoder.embed(_slice(samples, turn.start_ms, end_ms, hz))
 
 

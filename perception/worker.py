@@ -19,12 +19,12 @@ from domain import faults
 from domain.settings import WatchSettings
 from models.onnx import allow_threads
 from perception.decode import read_clips
-from perception.perceive_clip import Perceived, Perceptors, perceive
-from perception.reader import Reader
+from perception.perceive_clip import Perceived, PerceptionModels, perceive
+from perception.reader import ClipReader
 from perception.source import SourceInfo
 
 
-class ModelRecipes(Perceptors, Protocol):
+class ModelRecipes(PerceptionModels, Protocol):
     """Models by their recipe, of which a copy makes its own: two of a recipe are alike."""
 
     @property
@@ -74,17 +74,17 @@ _here: Any = threading.local()
 """This thread's models, and the reader of the file that it was last asked for."""
 
 
-def _tools_of(order: Order) -> Perceptors:
+def _tools_of(order: Order) -> PerceptionModels:
     known: ModelRecipes | None = getattr(_here, "tools", None)
     if known is None or known.recipe != order.tools.recipe:
         known = _here.tools = copy(order.tools)
     return known
 
 
-def _reader_of(order: Order) -> Reader:
-    known: Reader | None = getattr(_here, "reader", None)
+def _reader_of(order: Order) -> ClipReader:
+    known: ClipReader | None = getattr(_here, "reader", None)
     if known is None or known.source != (order.path, order.info, order.settings):
-        known = _here.reader = Reader(order.path, order.info, order.settings, read_clips)
+        known = _here.reader = ClipReader(order.path, order.info, order.settings, read_clips)
     return known
 
 

@@ -23,8 +23,8 @@ from services.health import Check, versions
 from store.files import create_private
 from store.home import Home
 from telemetry import redaction
+from telemetry.ids import mask_id
 from telemetry.logs import log_path
-from telemetry.tracing import unnamed
 from views.originals import original_file
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
     """Describe a video by its numbers, and by its file's codecs if that can be opened."""
     file = original_file(home, outline.id, outline.path)
     return {
-        "id": unnamed(outline.id),
+        "id": mask_id(outline.id),
         **outline.facts,
         "clips": outline.clips,
         "seconds": outline.seconds,
@@ -233,7 +233,7 @@ def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
         }
         for at, kind, step, payload in outline.events
     ]
-    return {"id": unnamed(outline.id), **outline.facts, "events": events}
+    return {"id": mask_id(outline.id), **outline.facts, "events": events}
 
 
 def other_logs(home: Home) -> Iterator[Mapping[str, Any]]:

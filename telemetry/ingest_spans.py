@@ -1,4 +1,4 @@
-"""Watching as it is observed: a span a video, one a clip, one a try of a stage."""
+"""Spans of an ingestion: one a clip, and one each time that a step is tried."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class HasVideo(Protocol):
 W = TypeVar("W", bound=HasVideo)
 
 
-def stage(
+def traced_step(
     name: str,
 ) -> Callable[[Callable[Concatenate[W, P], R]], Callable[Concatenate[W, P], R]]:
-    """Observes a step of watching, each time that it is tried."""
+    """Surround each try of a step with a span."""
 
-    def observing(step: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P], R]:
+    def decorate(step: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P], R]:
         @wraps(step)
         def run(work: W, /, *args: P.args, **kwargs: P.kwargs) -> R:
             with tracing.span(tracing.Work.STAGE, name, video=work.video.id):
@@ -36,34 +36,34 @@ def stage(
 
         return run
 
-    return observing
+    return decorate
 
 
 class ClipSpans:
-    """The spans of a video's clips; that of the next clip begins before that of one ends."""
+    """The spans of a video's clips. They overlap: the next clip is perceived ahead."""
 
     def __init__(self, video: Video, clip_ms: int) -> None:
         self._video, self._clip_ms = video, clip_ms
         self._open: dict[int, tracing.Span] = {}
 
-    def during(self, clip: int, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Does a step of a clip, within the clip's span."""
+    def run(self, clip: int, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a step of a clip within the clip's span."""
         if clip not in self._open:
             self._open[clip] = tracing.begin(tracing.Work.CLIP, clip=clip)
-        with self._open[clip].inside():
+        with self._open[clip].activate():
             return step(*args, **kwargs)
 
     def end(self, clip: int, error: Exception | None) -> None:
-        """A clip is in memory, or left for another run with ``error``."""
-        ended, number = self._open.pop(clip, None), tracing.Number
-        if ended is not None:
-            ended.end(error)
+        """End a clip's span: it is in memory, or left for another run with ``error``."""
+        span = self._open.pop(clip, None)
+        if span is not None:
+            span.end(error)
         left_ms = self._video.duration_ms - (clip + 1) * self._clip_ms
-        tracing.tell(number.LAG_S, max(0, left_ms) / 1000)
+        tracing.measure(tracing.Metric.LAG_S, max(0, left_ms) / 1000)
         if error is None:
-            tracing.tell(number.CLIPS)
+            tracing.measure(tracing.Metric.CLIPS)
         else:
-            tracing.tell(number.FAILURES, error=type(error).__name__)
+            tracing.measure(tracing.Metric.FAILURES, error=type(error).__name__)
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +74,7 @@ class ClipSpans:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """What is still open was broken off."""
+        """End the spans of clips that were broken off."""
         for left in self._open.values():
             left.end(error or InterruptedError())
         self._open.clear()

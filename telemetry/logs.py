@@ -1,8 +1,9 @@
 """One log for all of Homer's processes: ``HOMER_HOME/logs/homer.log``, a record a line.
 
-A record has its time, its level, an event in words of the code, and fields: ids, numbers, names of
-errors. What was said, asked, shown or answered is in none; nor is what an error says, which may
-quote it, but at the level ``debug``.
+A record has its time, its level, an event in words of the code, and fields (``extra={"homer":
+...}``): ids, numbers, names of errors. What was said, asked, shown or answered is in none; nor is
+what an error says, which may quote it, but at the level ``debug``. Modules log to the logger
+``homer.<module>``.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -23,54 +24,50 @@ from typing import Any
 from domain.errors import InputError
 from store.files import make_private
 from store.home import Home
-from telemetry import tracing
+from telemetry.ids import current_ids
 
 FORM, LEVEL, PLACE = "HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"
 FORMS = ("json", "text")
 LEVELS = ("debug", "info", "warning", "error")
 
 LIMIT = 5_000_000
-"""Bytes of a log; then it becomes ``homer.log.1``, and so on up to ``KEPT`` older ones."""
-KEPT = 3
+"""Bytes of a log; then it becomes ``homer.log.1``, and so on up to ``BACKUPS`` older ones."""
+BACKUPS = 3
 FRAMES = 30
-"""The innermost steps of a way to an error that are told."""
+"""The innermost frames of a traceback that are logged."""
 
-_LOG = logging.getLogger("homer")
+_ROOT_LOG = logging.getLogger("homer")
+_LOG = logging.getLogger(f"homer.{__name__}")
 _PACKAGES = Path(__file__).resolve().parents[1]
-_LOUD = (tracing.Work.FLOW, tracing.Work.CLIP, tracing.Work.QUESTION)
-"""What is told at the level ``info``; the rest is told at ``debug``."""
 
 
 def log_path(home: Home) -> Path:
-    """The file that records go to."""
+    """Return the file that records go to."""
     return home.logs / "homer.log"
 
 
-def set_up(home: Home, level: str | None = None) -> None:
-    """From here on, this process's records go to the log.
+def set_up_logging(home: Home, level: str | None = None) -> None:
+    """Write this process's records to the log from here on.
 
     Args:
-        home: the data directory; it is not made before there is something to write.
-        level: one of ``LEVELS``; None is ``$HOMER_LOG_LEVEL``'s, else ``info``.
+        home: The data directory; it is not made before there is something to write.
+        level: One of ``LEVELS``; None is ``$HOMER_LOG_LEVEL``'s, else ``info``.
 
     Raises:
-        InputError: there is no such level, form or place.
+        InputError: There is no such level, form or place.
     """
-    chosen = _among(level or os.environ.get(LEVEL), LEVELS, "info", LEVEL)
-    form = _among(os.environ.get(FORM), FORMS, "json", FORM)
-    place = _among(os.environ.get(PLACE), ("file", "stderr"), "file", PLACE)
-    for old in _LOG.handlers[:]:
-        _LOG.removeHandler(old)
-    handler = _LogFile(log_path(home)) if place == "file" else logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_RecordFormatter(form))
-    _LOG.addHandler(handler)
-    _LOG.setLevel(chosen.upper())
-    _LOG.propagate = False
-    if not any(isinstance(one, LogObserver) for one in tracing.observers):
-        tracing.observers.append(LogObserver())
+    chosen = _choice(level or os.environ.get(LEVEL), LEVELS, "info", LEVEL)
+    form = _choice(os.environ.get(FORM), FORMS, "json", FORM)
+    place = _choice(os.environ.get(PLACE), ("file", "stderr"), "file", PLACE)
+    for old in _ROOT_LOG.handlers[:]:
+        _ROOT_LOG.removeHandler(old)
+    handler = LogFile(log_path(home)) if place == "file" else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RecordFormatter(form))
+    _ROOT_LOG.addHandler(handler)
+    _ROOT_LOG.setLevel(chosen.upper())
 
 
-def _among(given: str | None, known: tuple[str, ...], default: str, variable: str) -> str:
+def _choice(given: str | None, known: tuple[str, ...], default: str, variable: str) -> str:
     chosen = (given or default).strip().lower()
     if chosen not in known:
         raise InputError(f"{variable} is one of {', '.join(known)}, not {chosen!r}")
@@ -78,48 +75,14 @@ def _among(given: str | None, known: tuple[str, ...], default: str, variable: st
 
 
 def log_error(error: BaseException, event: str = "error") -> Path | None:
-    """Writes an error down with the way to it; the log's file, where there is one."""
-    _tell(logging.ERROR, event, {**tracing.about(), **_fields_of(error)}, error)
-    files = [one.path for one in _LOG.handlers if isinstance(one, _LogFile) and not one.broken]
-    return files[0] if files else None
-
-
-class LogObserver:
-    """Tells the log what was done, how long it took and how it ended."""
-
-    def began(self, span: tracing.Span) -> None:
-        """Only ends are told."""
-
-    def inside(self, span: tracing.Span) -> AbstractContextManager[object]:
-        """Nothing is needed there."""
-        del span
-        return nullcontext()
-
-    def ended(self, span: tracing.Span, error: BaseException | None) -> None:
-        """A record at the end of a span."""
-        loud = span.work in _LOUD
-        fields = {**span.about, **span.fields, "ms": round(span.seconds * 1000)}
-        if error is None or isinstance(error, KeyboardInterrupt):
-            how = "done" if error is None else "stopped"
-            _tell(logging.INFO if loud else logging.DEBUG, f"{span.name} {how}", fields)
-        else:
-            level = logging.WARNING if loud else logging.DEBUG
-            _tell(level, f"{span.name} failed", fields | _fields_of(error), error)
-
-    def number(self, number: tracing.Number, value: float, fields: tracing.Fields) -> None:
-        """Numbers are for metrics: what they count has its span."""
-
-
-def _tell(
-    level: int, event: str, fields: Mapping[str, Any], error: BaseException | None = None
-) -> None:
-    if _LOG.handlers and _LOG.isEnabledFor(level):
-        told = _way_to(error) if error is not None else {}
-        _LOG.log(level, event, extra={"homer": {**fields, **told}})
+    """Log an error with its traceback; return the log's file, if it could be written."""
+    _LOG.error(event, exc_info=error, extra={"homer": current_ids()})
+    written = (one for one in _ROOT_LOG.handlers if isinstance(one, LogFile) and not one.broken)
+    return next((one.path for one in written), None)
 
 
 def _fields_of(error: BaseException) -> dict[str, Any]:
-    """What may be told of an error: its kind, and what the system or the database calls it."""
+    """Return an error's class and cause, and the system's or the database's number for it."""
     found: dict[str, Any] = {"error": type(error).__name__}
     cause = error.__cause__ or error.__context__
     if cause is not None:
@@ -131,12 +94,12 @@ def _fields_of(error: BaseException) -> dict[str, Any]:
     return found | ({"sqlstate": state} if isinstance(state, str) else {})
 
 
-def _way_to(error: BaseException) -> dict[str, Any]:
-    """The steps to where an error and its causes came from; at ``debug``, what each said too."""
-    told: dict[str, Any] = {"trace": list(_steps_of(error))[-FRAMES * 2 :]}
-    if _LOG.isEnabledFor(logging.DEBUG):
-        told["said"] = str(error)
-    return told
+def _traceback_of(error: BaseException) -> dict[str, Any]:
+    """Return the frames that led to an error and its causes; at ``debug``, its message too."""
+    found: dict[str, Any] = {"trace": list(_steps_of(error))[-FRAMES * 2 :]}
+    if _ROOT_LOG.isEnabledFor(logging.DEBUG):
+        found["said"] = str(error)
+    return found
 
 
 def _steps_of(error: BaseException) -> Iterator[str]:
@@ -146,7 +109,7 @@ def _steps_of(error: BaseException) -> Iterator[str]:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """An error, its cause, that one's cause, ...; an error may be its own, and is told once."""
+    """Return an error, its cause, that one's cause, ..., each once: an error may be its own."""
     chain: list[BaseException] = []
     found: BaseException | None = error
     while found is not None and not any(found is one for one in chain):
@@ -161,7 +124,7 @@ def _frames(trace: TracebackType | None) -> Iterator[str]:
 
 
 def _place(path: Path) -> str:
-    """A source file without the folders of this machine."""
+    """Return a source file without the folders of this machine."""
     for above in ("site-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"):
         if above in path.parts:
             return "/".join(path.parts[path.parts.index(above) + 1 :])
@@ -169,7 +132,7 @@ def _place(path: Path) -> str:
     return path.relative_to(_PACKAGES).as_posix() if inside else path.name
 
 
-class _RecordFormatter(logging.Formatter):
+class RecordFormatter(logging.Formatter):
     """A record as one line: a JSON object, or words with ``key=value`` after them."""
 
     def __init__(self, form: str) -> None:
@@ -177,13 +140,15 @@ class _RecordFormatter(logging.Formatter):
         self._form = form
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line, without its end."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level, event = record.levelname.lower(), record.getMessage()
-        fields: dict[str, Any] = {**getattr(record, "homer", {}), "pid": record.process}
+        error = record.exc_info[1] if record.exc_info else None
+        about_error = {**_fields_of(error), **_traceback_of(error)} if error is not None else {}
+        fields = {**getattr(record, "homer", {}), **about_error, "pid": record.process}
         if self._form == "json":
-            told = {"at": at, "level": level, "event": event, **fields}
-            return json.dumps(told, ensure_ascii=True, default=str)
+            line = {"at": at, "level": level, "event": event, **fields}
+            return json.dumps(line, ensure_ascii=True, default=str)
         rest = " ".join(f"{key}={_plain(value)}" for key, value in fields.items())
         return f"{at} {level} {event}: {rest}"
 
@@ -192,7 +157,7 @@ def _plain(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, default=str).replace(" ", "\\u0020")
 
 
-class _LogFile(logging.Handler):
+class LogFile(logging.Handler):
     """Appends whole lines; several processes may write, and any of them begins a new file."""
 
     def __init__(self, path: Path) -> None:
@@ -200,7 +165,7 @@ class _LogFile(logging.Handler):
         self.path, self.broken = path, False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a record. A log that cannot be written stops no work."""
+        """Write a record. A log that cannot be written stops no work."""
         try:
             line = (self.format(record) + "\n").encode()
             make_private(self.path.parent)
@@ -215,17 +180,17 @@ class _LogFile(logging.Handler):
         try:
             os.write(descriptor, line)
             if os.fstat(descriptor).st_size > LIMIT:
-                self._turn(descriptor)
+                self._rotate(descriptor)
         finally:
             os.close(descriptor)
 
-    def _turn(self, descriptor: int) -> None:
-        """Puts the full file aside, unless another process has done so already."""
+    def _rotate(self, descriptor: int) -> None:
+        """Set the full file aside, unless another process has done so already."""
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if self.path.stat().st_ino != os.fstat(descriptor).st_ino:
                 return
-        for number in range(KEPT, 0, -1):
+        for number in range(BACKUPS, 0, -1):
             suffix = f".{number - 1}" if number > 1 else ""
             older = self.path.with_name(self.path.name + suffix)
             with suppress(FileNotFoundError):

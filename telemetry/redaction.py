@@ -14,8 +14,7 @@ from typing import Any
 
 from domain import errors
 from domain.asking import Mode
-from telemetry import tracing
-from telemetry.tracing import unnamed
+from telemetry.ids import IDS, mask_id
 
 _WORD = re.compile(r"[a-z][a-z_ -]{0,30}")
 _WORDS_OF_EVENTS = frozenset(
@@ -56,7 +55,7 @@ _TOLD = frozenset(
 ) | {"error", "debug", "info", "warning"}
 _AT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00")
 _NAMES = frozenset(
-    {*tracing.IDS, "ms", "pid", "errno", "sqlstate", "clips", "fresh", "failed", "rounds"}
+    {*IDS, "ms", "pid", "errno", "sqlstate", "clips", "fresh", "failed", "rounds"}
     | {"tokens", "tokens_in", "tokens_out", "max_tokens", "found", "videos", "temperature"}
 )
 
@@ -147,7 +146,7 @@ def _plain(key: str, value: Any) -> Any:
         return value
     if key == "sqlstate":
         return value if re.fullmatch(r"[0-9A-Z]{5}", str(value)) else None
-    return unnamed(str(value))
+    return mask_id(str(value))
 
 
 def _step(step: str) -> str:

@@ -1,28 +1,26 @@
-"""What is under way, named by product code: watching, asking, searching, calling a model.
+"""Spans of what Homer does: watching, asking, searching, calling a model.
 
-Here nothing is written and nothing is sent. Whoever wants to know, as a log or a tracer, is one of
-the ``observers``; with none, only the ids are carried along. Fields are ids, numbers and words of
-the code, never content: what was said, asked or answered has no place in them.
+A span that ends is a record of the log, an OpenTelemetry span, and measurements. The last two go
+nowhere until ``export_to`` names a tracer and a meter (``telemetry.otel``). Fields are ids, numbers
+and words of the code, never content: what was said, asked or answered has no place in them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
 
-Value = str | int | float | bool
-Fields = Mapping[str, Value]
-Words = Callable[[], Mapping[str, str]]
+from opentelemetry import metrics, trace
 
-IDS = ("video", "clip", "trajectory", "flow_run", "round")
-"""The fields that everything below a span has too."""
+from telemetry.ids import IDS, Fields, Value, bind_ids, current_ids, mask_id
+
+Content = Callable[[], Mapping[str, str]]
+
+_LOG = logging.getLogger(f"homer.{__name__}")
 
 
 class Work(StrEnum):
@@ -37,7 +35,7 @@ class Work(StrEnum):
     CALL = "call"
 
 
-class Number(StrEnum):
+class Metric(StrEnum):
     """What is counted, and what is measured from time to time."""
 
     CLIPS = "clips"
@@ -45,20 +43,109 @@ class Number(StrEnum):
     LAG_S = "lag"
 
 
+_LOGGED_AT_INFO = (Work.FLOW, Work.CLIP, Work.QUESTION)
+"""Other spans are logged at ``debug``."""
+_AS_GEN_AI = {
+    "model": "gen_ai.request.model",
+    "provider": "gen_ai.provider.name",
+    "temperature": "gen_ai.request.temperature",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "tokens_in": "gen_ai.usage.input_tokens",
+    "tokens_out": "gen_ai.usage.output_tokens",
+}
+_OPERATIONS = {Work.CALL: "chat", Work.SEARCH: "retrieval", Work.QUESTION: "invoke_agent"}
+_METRIC_ATTRIBUTES = (
+    *("gen_ai.operation.name", "gen_ai.request.model", "gen_ai.provider.name", "homer.mode"),
+)
+"""Attributes of a span that its measurements have too: those with few values."""
+_TOKENS = (("tokens_in", "input"), ("tokens_out", "output"))
+
+
+class Instruments:
+    """The metrics. None of their attributes is an id, but for the video that lags."""
+
+    def __init__(self, meter: metrics.Meter) -> None:
+        self._clips = meter.create_counter("homer.clips", "{clip}", "clips that are in memory")
+        self._failures = meter.create_counter(
+            "homer.failures", "{clip}", "clips that are left for another run"
+        )
+        self._lag = meter.create_gauge("homer.lag", "s", "video that is not in memory yet")
+        self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "by call")
+        self._seconds = {
+            Work.CALL: meter.create_histogram("gen_ai.client.operation.duration", "s", "a call"),
+            Work.SEARCH: meter.create_histogram("homer.search.duration", "s", "a search"),
+            Work.STAGE: meter.create_histogram("homer.stage.duration", "s", "a step of a clip"),
+            Work.QUESTION: meter.create_histogram("homer.question.duration", "s", "a question"),
+        }
+
+    def measure_span(self, span: Span, error: BaseException | None) -> None:
+        """Record how long a span took, and the tokens of a call."""
+        if span.work not in self._seconds:
+            return
+        shared = {k: v for k, v in attributes(span).items() if k in _METRIC_ATTRIBUTES}
+        if span.work is Work.STAGE:
+            shared["homer.stage"] = span.name
+        if error is not None:
+            shared["error.type"] = type(error).__name__
+        self._seconds[span.work].record(span.seconds, shared)
+        for tokens, kind in _TOKENS:
+            if span.work is Work.CALL and tokens in span.fields:
+                self._tokens.record(int(span.fields[tokens]), {**shared, "gen_ai.token.type": kind})
+
+    def measure(self, metric: Metric, value: float, fields: Fields) -> None:
+        """Add to a count, or set a gauge."""
+        if metric is Metric.CLIPS:
+            self._clips.add(int(value))
+        elif metric is Metric.FAILURES:
+            self._failures.add(int(value), {"error.type": str(fields.get("error", ""))})
+        elif metric is Metric.LAG_S:
+            self._lag.set(value, {"homer.video": fields.get("video", "")})
+
+
+@dataclass(frozen=True)
+class Exports:
+    """Where spans and measurements go; ``content``: what calls say goes along."""
+
+    tracer: trace.Tracer
+    instruments: Instruments
+    content: bool
+
+
+def export_to(
+    traces: trace.TracerProvider | None = None,
+    meters: metrics.MeterProvider | None = None,
+    *,
+    content: bool = False,
+) -> None:
+    """Send spans and measurements to these providers from here on; nowhere where one is None."""
+    global _exports
+    _exports = _exports_to(traces, meters, content)
+
+
+def _exports_to(
+    traces: trace.TracerProvider | None, meters: metrics.MeterProvider | None, content: bool
+) -> Exports:
+    tracer = (traces or trace.NoOpTracerProvider()).get_tracer("homer")
+    meter = (meters or metrics.NoOpMeterProvider()).get_meter("homer")
+    return Exports(tracer, Instruments(meter), content)
+
+
+_exports = _exports_to(None, None, False)
+
+
 @dataclass
 class Span:
-    """Something under way. ``fields`` may grow until it ends; ``kept`` is the observers' own.
+    """Something under way. ``fields`` may grow until it ends.
 
-    ``words`` gives content, for an observer that was asked for content in so many words; nobody
-    else calls it.
+    ``content`` gives what a call said; it is asked only where the environment wants content sent.
     """
 
     work: Work
     name: str
     fields: dict[str, Value]
-    about: Fields
-    words: Words | None = None
-    kept: dict[str, Any] = field(default_factory=dict)
+    ids: Fields
+    exported: trace.Span
+    content: Content | None = None
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -67,91 +154,83 @@ class Span:
         return time.monotonic() - self.began
 
     @contextmanager
-    def inside(self) -> Iterator[Span]:
-        """What happens inside belongs to it, in whichever thread."""
-        with ExitStack() as stack:
-            stack.enter_context(within(**self.about))
-            for observer in observers:
-                stack.enter_context(observer.inside(self))
+    def activate(self) -> Iterator[Span]:
+        """Make it the parent of the spans begun inside, in whichever thread."""
+        exported = trace.use_span(
+            self.exported, record_exception=False, set_status_on_exception=False
+        )
+        with bind_ids(**self.ids), exported:
             yield self
 
     def end(self, error: BaseException | None = None) -> None:
-        """It is over, with an error if there was one."""
-        for observer in observers:
-            observer.ended(self, error)
+        """End it, with an error if there was one."""
+        _log_end(self, error)
+        _exports.instruments.measure_span(self, error)
+        if self.exported.is_recording():
+            _complete(self, error)
+        self.exported.end()
 
 
-class Observer(Protocol):
-    """Is told what happens; must neither raise nor wait."""
-
-    def began(self, span: Span) -> None:
-        """Something begins, within what is under way here."""
-
-    def inside(self, span: Span) -> AbstractContextManager[object]:
-        """Surrounds a part of it."""
-
-    def ended(self, span: Span, error: BaseException | None) -> None:
-        """It is over."""
-
-    def number(self, number: Number, value: float, fields: Fields) -> None:
-        """So many more of what is counted; or how much it is now, of what is measured."""
+def _log_end(span: Span, error: BaseException | None) -> None:
+    prominent = span.work in _LOGGED_AT_INFO
+    extra = {"homer": {**span.ids, **span.fields, "ms": round(span.seconds * 1000)}}
+    if error is None or isinstance(error, KeyboardInterrupt):
+        outcome = "done" if error is None else "stopped"
+        level = logging.INFO if prominent else logging.DEBUG
+        _LOG.log(level, f"{span.name} {outcome}", extra=extra)
+    else:
+        level = logging.WARNING if prominent else logging.DEBUG
+        _LOG.log(level, f"{span.name} failed", exc_info=error, extra=extra)
 
 
-observers: list[Observer] = []
+def _complete(span: Span, error: BaseException | None) -> None:
+    span.exported.set_attributes(attributes(span))
+    if _exports.content and span.content is not None:
+        said = span.content()
+        span.exported.set_attributes({f"gen_ai.{k}.messages": v for k, v in said.items()})
+    if error is not None:
+        span.exported.set_attribute("error.type", type(error).__name__)
+        span.exported.set_status(trace.Status(trace.StatusCode.ERROR))
 
-_about: ContextVar[Fields] = ContextVar("about", default={})  # noqa: B039 - never changed in place
 
-
-def about() -> Fields:
-    """The ids of what is under way here."""
-    return _about.get()
-
-
-@contextmanager
-def within(**ids: Value) -> Iterator[None]:
-    """What happens inside is about these ids too."""
-    token = _about.set({**_about.get(), **{key: unnamed(value) for key, value in ids.items()}})
-    try:
-        yield
-    finally:
-        _about.reset(token)
+def attributes(span: Span) -> dict[str, Value]:
+    """Return a span's ids and fields by their conventional names."""
+    found = {f"homer.{key}": value for key, value in span.ids.items()}
+    if span.work in _OPERATIONS:
+        found["gen_ai.operation.name"] = _OPERATIONS[span.work]
+    if span.work is Work.QUESTION:
+        found["gen_ai.agent.name"] = "homer"
+    for key, value in span.fields.items():
+        known = _AS_GEN_AI.get(key) if span.work is Work.CALL else None
+        found[known or f"homer.{key}"] = value
+    return found
 
 
 def begin(work: Work, name: str = "", **fields: Value) -> Span:
-    """Begins what goes on in several pieces (``Span.inside``) until ``Span.end``."""
-    ids = {key: unnamed(value) for key, value in fields.items() if key in IDS}
+    """Begin a span that goes on in several pieces (``Span.activate``) until ``Span.end``."""
+    own_ids = {key: mask_id(value) for key, value in fields.items() if key in IDS}
     own = {key: value for key, value in fields.items() if key not in IDS}
-    together = {**_about.get(), **ids}
-    found = Span(work, name or work, own, together)
-    for observer in observers:
-        observer.began(found)
-    return found
+    is_call = work is Work.CALL
+    exported = _exports.tracer.start_span(
+        f"chat {own['model']}" if is_call else name or work,  # As the conventions have it.
+        kind=trace.SpanKind.CLIENT if is_call else trace.SpanKind.INTERNAL,
+    )
+    return Span(work, name or work, own, {**current_ids(), **own_ids}, exported)
 
 
 @contextmanager
 def span(work: Work, name: str = "", **fields: Value) -> Iterator[Span]:
-    """Observes what happens inside, told by ``work`` and, where there are several, by ``name``."""
-    found = begin(work, name, **fields)
+    """Surround what happens inside with a span; ``name`` tells several of one kind apart."""
+    begun = begin(work, name, **fields)
     try:
-        with found.inside():
-            yield found
+        with begun.activate():
+            yield begun
     except BaseException as error:
-        found.end(error)
+        begun.end(error)
         raise
-    found.end()
+    begun.end()
 
 
-def tell(number: Number, value: float = 1, **fields: Value) -> None:
-    """One more of something; or, of what is measured, how much it is now."""
-    for observer in observers:
-        observer.number(number, value, {**_about.get(), **fields})
-
-
-_NUMBER = re.compile(r"[0-9a-f]{16}|x[0-9a-f]{15}|[0-9a-f-]{36}")
-
-
-def unnamed(name: Value) -> Value:
-    """An id as it may be told: captions are known by their file's name, which says too much."""
-    if not isinstance(name, str) or _NUMBER.fullmatch(name):
-        return name
-    return f"x{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:15]}"
+def measure(metric: Metric, value: float = 1, **fields: Value) -> None:
+    """Add to a count, or set what is measured."""
+    _exports.instruments.measure(metric, value, {**current_ids(), **fields})

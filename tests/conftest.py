@@ -30,6 +30,7 @@ from store.postmaster import PORT
 from store.usage import UsageLock
 from telemetry import tracing
 from tests.support import compiled
+from tests.support.full import FULL, SHORT
 from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
@@ -42,10 +43,14 @@ WEIGHTS = Home.default().weights
 # A busy machine is no fault of the code: no example has a time limit of its own. The examples are
 # the same in every run; HYPOTHESIS_PROFILE=explore draws others.
 settings.register_profile(
-    "homer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "short",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=SHORT,
 )
-settings.register_profile("explore", settings.get_profile("homer"), derandomize=False)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "homer"))
+settings.register_profile("full", settings.get_profile("short"), max_examples=FULL)
+settings.register_profile("explore", settings.get_profile("full"), derandomize=False)
 
 _numbers = itertools.count()
 _replayed: set[str] = set()
@@ -56,6 +61,27 @@ if has_room():
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background: the commands that tests start must still hear Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="run the tests marked full as well, and properties with more examples",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    profile = "full" if config.getoption("full") else "short"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("full"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -141,11 +167,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 
 @pytest.fixture(autouse=True)
-def unheard() -> Iterator[None]:
-    """What a command in this process told to a log or a collector is told to nobody afterwards."""
+def telemetry_off() -> Iterator[None]:
+    """End the log and the export that a command set up in this process."""
     yield
-    logging.getLogger("homer").handlers.clear()
-    tracing.observers.clear()
+    logging.getLogger("homer").handlers[:] = [logging.NullHandler()]
+    tracing.export_to()
 
 
 @pytest.fixture

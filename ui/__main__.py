@@ -7,7 +7,7 @@ import argparse
 from domain.errors import HomerError
 from store.files import set_private_umask
 from store.home import Home
-from telemetry.logging_setup import begin_to_tell
+from telemetry.logging_setup import set_up_telemetry
 from telemetry.logs import log_error
 from ui.application import run
 from ui.server import PORT
@@ -21,7 +21,7 @@ def main() -> None:
     chosen = parser.parse_args()
     set_private_umask()
     try:
-        begin_to_tell(Home.default())
+        set_up_telemetry(Home.default())
         run(chosen.host, chosen.port)
     except HomerError as error:
         log_error(error)

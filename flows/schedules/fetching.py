@@ -18,7 +18,7 @@ from urllib.request import getproxies
 from domain.errors import InputError, SetupError
 from models.extras import Extra
 from models.secrets import hidden, secrets_in, shown_url
-from perception.allowed_hosts import Reach, only
+from perception.allowed_hosts import AllowedHosts, connections_limited_to
 from store.database import Store
 from store.files import make_private
 from store.queries.schedules import processed_items, record_processed
@@ -136,7 +136,7 @@ def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -
 
     files, faults = list[Path](), _Faults(url)
     limits = _Limits(most, DownloadError, DownloadCancelled)
-    allowed = Reach(urlsplit(url).hostname or "", *_proxies())
+    allowed = AllowedHosts(urlsplit(url).hostname or "", *_proxies())
 
     class Loader(YoutubeDL):  # type: ignore[misc] # it has no types
         def process_ie_result(self, ie_result: Any, *args: Any, **kwargs: Any) -> Any:
@@ -161,7 +161,10 @@ def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -
         files.append(Path(path))
 
     try:
-        with only(allowed), Loader(_options(folder, most, known, faults)) as loader:
+        with (
+            connections_limited_to(allowed),
+            Loader(_options(folder, most, known, faults)) as loader,
+        ):
             loader.add_post_hook(note_file)
             loader.add_progress_hook(limits.progress)
             loader.extract_info(url)

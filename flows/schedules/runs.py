@@ -26,17 +26,17 @@ from flows.workspace import Workspace, open_workspace
 from services.stale_runs import label_run
 from store.files import set_private_umask
 from store.home import Home
-from telemetry import tracing
-from telemetry.logging_setup import begin_to_tell
+from telemetry.ids import bind_ids
+from telemetry.logging_setup import set_up_telemetry
 
 
 def run_as_state(job: Callable[[], JobReport]) -> State[None]:
     """Run a job; return its result, or its error, as the state of its flow run."""
     set_private_umask()
     label_run()
-    begin_to_tell(Home.default())
+    set_up_telemetry(Home.default())
     try:
-        with tracing.within(flow_run=str(flow_run.id)):
+        with bind_ids(flow_run=str(flow_run.id)):
             report = job()
     except HomerError as error:
         return Failed(message=str(error))

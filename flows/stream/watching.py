@@ -23,10 +23,17 @@ from flows.ingest_video import models_used
 from flows.video_locks import exclusive_database_lock, exclusive_lock
 from flows.workspace import Workspace
 from perception.clip_buffer import ClipBuffer
-from perception.degradation import DegradationPolicy, thinned
+from perception.degradation import DegradationPolicy, subsample_frames
 from perception.live import LiveSource
-from perception.live_clips import Captured
-from perception.live_reader import Clock, LiveReader, OpenSource, StreamPosition, WallClock, reach
+from perception.live_clips import CapturedClip
+from perception.live_reader import (
+    Clock,
+    LiveReader,
+    OpenSource,
+    StreamPosition,
+    SystemClock,
+    open_source,
+)
 from perception.perceive_clip import Perceived, perceive
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
@@ -46,7 +53,7 @@ class StreamIngestion:
         self.desk, self.video = workspace, video
         self._memory = ClipMemory(workspace, video)
         self._reader, self._policy = reader, policy
-        self._arrived: dict[int, Captured] = {}
+        self._arrived: dict[int, CapturedClip] = {}
         self._order: deque[int] = deque()
         self._levels: dict[int, tuple[int, int]] = {}
 
@@ -84,7 +91,7 @@ class StreamIngestion:
         Raises:
             HomerError: the error with which reading the source ended.
         """
-        captured = self._reader.buffer.take(wait=wait)
+        captured = self._reader.buffer.get(wait=wait)
         if captured is None:
             if wait and self._reader.error is not None:
                 raise self._reader.error
@@ -106,10 +113,10 @@ class StreamIngestion:
             self._memory.hold(clip, perceived, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
 
-    def _perceive_at_level(self, captured: Captured) -> Perceived:
+    def _perceive_at_level(self, captured: CapturedClip) -> Perceived:
         settings = self.desk.settings.watch
         level = max(captured.level, self._policy.level)
-        frames = thinned(captured.raw.frames, captured.level, level)
+        frames = subsample_frames(captured.raw.frames, captured.level, level)
         self._levels[captured.raw.clip.index] = (level, len(frames))
         thinned_clip = replace(captured.raw, frames=frames)
         return perceive(thinned_clip, self.desk.toolbox, settings, LEVELS[level].without)
@@ -140,7 +147,7 @@ class StreamIngestion:
     def end(self) -> str:
         """Mark the stream as watched so far; return a message about its end."""
         with self.desk.store.begin() as session:
-            stream_rows.add_gaps(session, self.video.id, self._reader.owed)
+            stream_rows.add_gaps(session, self.video.id, self._reader.pending_gaps)
         state = self.state()
         self._memory.mark(video_rows.DONE)
         return f"{state.clips} clips are kept, the last one as short as it was"
@@ -149,7 +156,7 @@ class StreamIngestion:
         captured = self._arrived.pop(clip)
         self._order.remove(clip)
         level, sampled = self._levels.pop(clip, (captured.level, captured.tally.sampled))
-        lag_ms = max(0, self._reader.clock.now_ms() - captured.came_ms)
+        lag_ms = max(0, self._reader.clock.now_ms() - captured.arrived_ms)
         record = StreamClip(
             clip=clip,
             level=level,
@@ -158,8 +165,8 @@ class StreamIngestion:
         )
         with self.desk.store.begin() as session:
             stream_rows.set_stream_clip(session, self.video.id, record)
-        if not captured.waits:
-            self._policy.after(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
+        if not captured.can_wait:
+            self._policy.update(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
 
     def _note_loss(self, clip: int) -> None:
         with self.desk.store.begin() as session:
@@ -191,17 +198,17 @@ def open_stream(
         pace: the degradation policy with its first level; None: from full perception on.
 
     Raises:
-        Unreachable: a source that was never watched does not answer; no row is added.
+        SourceUnreachable: a source that was never watched does not answer; no row is added.
         Busy: another process watches it.
     """
-    time_of_day = clock or WallClock()
+    time_of_day = clock or SystemClock()
     with (
         exclusive_lock(workspace.home, source.id, source.label),
         exclusive_database_lock(workspace.store, source.id, source.label),
     ):
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, source.id)
-        opened = reach(source, workspace.settings, stop.is_set) if known is None else None
+        opened = open_source(source, workspace.settings, stop.is_set) if known is None else None
         video, position = _prepare_rows(workspace, source, opened, time_of_day)
         buffer = ClipBuffer(workspace.settings.stream.waiting)
         pace = pace or DegradationPolicy()
@@ -215,7 +222,7 @@ def open_stream(
             lambda: pace.level,
             said,
         )
-        reader.away_s = away_s
+        reader.max_outage_s = away_s
         with _reading_thread(reader, opened):
             yield StreamIngestion(workspace, reader, video, pace)
 
@@ -233,7 +240,7 @@ def _reading_thread(reader: LiveReader, opened: OpenSource | None) -> Iterator[N
         raise
     finally:
         reader.stop.set()
-        reader.buffer.leave()
+        reader.buffer.cancel()
         thread.join(timeout_s)
 
 

@@ -1,8 +1,7 @@
-"""The table that ``make chaos`` prints: what became of each fault at each point."""
+"""The table that ``--full`` prints: what became of each fault at each point."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
@@ -12,7 +11,7 @@ CASE = re.compile(r"\[(?P<work>[^:]+): (?P<point>[^:]+): (?P<fault>.+) (?P<at>\d
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if os.environ.get("CHAOS") == "all":
+    if terminalreporter.config.getoption("full"):
         for line in table(terminalreporter):
             terminalreporter.write_line(line)
 
@@ -27,7 +26,8 @@ def table(reporter: pytest.TerminalReporter) -> Iterator[str]:
                 worst = cells.get(found["fault"]) in ("failed", "error")
                 cells[found["fault"]] = cells[found["fault"]] if worst else outcome
     faults = sorted({fault for cells in results.values() for fault in cells})
-    yield _row("work", "fault point", faults)
+    if faults:
+        yield _row("work", "fault point", faults)
     for (work, point), cells in results.items():
         yield _row(work, point, [_WORDS.get(cells.get(fault, ""), "-") for fault in faults])
 

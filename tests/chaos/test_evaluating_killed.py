@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from store.queries.learning import all_judgements
 from store.queries.trajectories import list_trajectories
 from tests.support.dying_evals import POINTS, killed_evaluating
 from tests.support.evaluating import evaluate, houses
+from tests.support.full import sample
 from tests.support.obedient import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
 
@@ -64,13 +64,10 @@ def home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return Home(tmp_path_factory.mktemp("home")).make()
 
 
-def places() -> list[tuple[str, int]]:
-    """Every second point; ``make chaos`` has all."""
-    chosen = POINTS if os.environ.get("CHAOS") == "all" else list(POINTS)[::2]
-    return [*((point, 1) for point in chosen), LATER]
+PLACES = [(point, 1) for point in POINTS]
 
 
-@pytest.mark.parametrize(("point", "at"), places())
+@pytest.mark.parametrize(("point", "at"), [*sample(PLACES[::4], PLACES), LATER])
 def test_a_killed_evaluation_ends_as_if_nothing_had_happened(
     store: Store, whole: Whole, tmp_path: Path, point: str, at: int
 ) -> None:

@@ -1,14 +1,14 @@
 """Whatever breaks at a named point: one more run, and all is as if nothing had happened.
 
-``make chaos`` runs every point with every fault and prints the table; the suite runs a part of it.
+``--full`` runs every point with every fault and prints the table, the short suite a part of it.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,6 +26,7 @@ from store.queries.backup import set_library_id
 from tests.support.chaos import (
     DROP,
     ENDED,
+    FAULTS,
     FULL_DISK,
     KILL,
     KILL_POSTGRES,
@@ -34,39 +35,48 @@ from tests.support.chaos import (
     broken_off,
     writing,
 )
+from tests.support.full import sample
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.scratch import scratch
 
-ALL = os.environ.get("CHAOS") == "all"
 WRITES = (P.BLOB_WRITING, P.BACKUP_PLACING)
 """Where a full disk is met."""
 IN_FLIGHT = (P.CALL_SENDING, P.CALL_ANSWERED)
 """Where a reply may be lost that nobody wrote down: what was under way alone is paid for again."""
 SHORT = {
-    KILL: {point for one in SCENARIOS.values() for point in one.points}
-    - {P.DECODED, P.CALL_SENDING, P.BLOB_WRITTEN, P.VIDEO_DONE, P.BANNED, P.BACKUP_ROWS, P.CUT}
-    - {P.BLOB_WRITING, P.CLIP_ROWS, P.PATCH_ROWS, P.CHECKPOINT_WRITING, P.ANSWER_WRITING}
-    - {P.SEARCHED, P.RESTORED_ROWS, P.IMPORTED_ROWS, P.DELETED_ROWS, P.SKILL_WRITTEN},
-    KILL_POSTGRES: {P.CLIP_COMMITTED, P.CHECKPOINT_WRITING, P.RESTORED_IMAGES},
-    DROP: {P.CLIP_ROWS, P.SEARCHED, P.IMPORTED_ROWS},
-    FULL_DISK: {*WRITES},
+    "watch": {
+        (P.CALL_ANSWERED, KILL),
+        (P.CLIP_COMMITTING, KILL),
+        (P.PATCH_COMMITTED, KILL),
+        (P.CLIP_COMMITTED, KILL_POSTGRES),
+        (P.CLIP_ROWS, DROP),
+        (P.BLOB_WRITING, FULL_DISK),
+    },
+    "ask": {
+        (P.CALL_RECORDED, KILL),
+        (P.CHECKPOINT_WRITTEN, KILL),
+        (P.CHECKPOINT_WRITING, KILL_POSTGRES),
+        (P.SEARCHED, DROP),
+    },
+    "learn": {(P.OBSERVED, KILL)},
+    "back up": {(P.BACKUP_IMAGES, KILL), (P.BACKUP_PLACING, FULL_DISK)},
+    "restore": {(P.RESTORED_IMAGES, KILL), (P.RESTORED, KILL)},
+    "import": {(P.IMPORTED_IMAGES, KILL), (P.IMPORTED, KILL), (P.IMPORTED_ROWS, DROP)},
+    "delete": {(P.DELETED, KILL), (P.BLOB_REMOVED, KILL)},
+    "delete a span": {(P.CUT_ROWS, KILL), (P.BLOB_REMOVED, KILL)},
 }
-"""The points that the suite has; ``make chaos`` has all, and twice."""
+"""The faults of the short suite: each kind of fault, before and after each work's commits."""
 
 
-def cases() -> list[Any]:
-    found = []
+def cases() -> Iterator[Any]:
     for name, scenario in SCENARIOS.items():
-        for point in scenario.points:
-            for fault in (KILL, KILL_POSTGRES, DROP, FULL_DISK):
-                if (fault == FULL_DISK) > (point in WRITES):
-                    continue
-                if ALL or point in SHORT[fault]:
-                    found += [
-                        pytest.param(name, point, fault, at, id=f"{name}: {point}: {fault} {at}")
-                        for at in ((1, 2) if ALL else (1,))
-                    ]
-    return found
+        for point, fault, at in product(scenario.points, FAULTS, (1, 2)):
+            if (fault == FULL_DISK) > (point in WRITES):
+                continue
+            short = at == 1 and (point, fault) in SHORT[name]
+            marks = () if short else pytest.mark.full
+            case = f"{name}: {point}: {fault} {at}"
+            yield pytest.param(name, point, fault, at, id=case, marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +163,7 @@ def expected(name: str, prepared: Prepared, known: dict[str, tuple[Any, int]]) -
     return known[name]
 
 
-@pytest.mark.parametrize(("name", "point", "fault", "at"), cases())
+@pytest.mark.parametrize(("name", "point", "fault", "at"), list(cases()))
 def test_one_more_run_and_all_is_as_if_nothing_had_happened(
     name: str,
     point: P,
@@ -190,9 +200,18 @@ MODEL_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("times", [1, 9])
-@pytest.mark.parametrize("fault", MODEL_FAULTS if ALL else ["hangs up", "garbled"])
-@pytest.mark.parametrize("name", ["watch", "ask"])
+@pytest.mark.parametrize(
+    ("name", "fault", "times"),
+    sample(
+        [
+            ("watch", "hangs up", 9),
+            ("watch", "garbled", 1),
+            ("ask", "hangs up", 1),
+            ("ask", "garbled", 9),
+        ],
+        product(["watch", "ask"], MODEL_FAULTS, [1, 9]),
+    ),
+)
 def test_a_model_that_fails_for_a_while_leaves_no_trace_in_memory_and_answers(
     name: str,
     fault: str,

@@ -4,7 +4,6 @@ import hashlib
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from models.profile import ChatSpec, Price, Profile
 from models.slots import Slots
 from models.toolbox import Toolbox
 from telemetry import tracing
+from tests.support.exported import Exported
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.scripted_chat import scripted
 
@@ -434,34 +434,21 @@ def test_a_scripted_chat_stands_in_for_a_server() -> None:
         chat.ask(TURNS, City, purpose="act")
 
 
-def test_whoever_watches_a_call_is_told_what_it_took_and_on_request_what_was_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ended: list[tracing.Span] = []
-
-    class Watcher:
-        def began(self, span: tracing.Span) -> None:
-            pass
-
-        def inside(self, span: tracing.Span) -> AbstractContextManager[object]:
-            return nullcontext()
-
-        def ended(self, span: tracing.Span, error: BaseException | None) -> None:
-            ended.append(span)
-
-        def number(self, number: Any, value: float, fields: tracing.Fields) -> None:
-            pass
-
-    monkeypatch.setattr(tracing, "observers", [Watcher()])
+def test_a_call_s_span_has_what_it_took_and_on_request_what_was_said() -> None:
+    exported = Exported()
+    tracing.export_to(exported.traces, content=True)
     with OpenAIServer([{"name": "Paris"}]) as server:
         chat_of(server, max_tokens=300).ask(TURNS, City, purpose="plan", images=[JPEG])
-    (call,) = ended
-    told = call.fields
-    assert (told["model"], told["provider"], told["purpose"]) == ("atlas", "openai", "plan")
-    assert (told["max_tokens"], told["tokens_in"] != 0) == (300, True)
-    assert "Paris" not in str(told)
-    assert call.words is not None
-    said = {way: json.loads(text) for way, text in call.words().items()}
+    (call,) = exported.spans().values()
+    attributes = dict(call.attributes or {})
+    messages = {way: attributes.pop(f"gen_ai.{way}.messages") for way in ("input", "output")}
+    assert attributes["gen_ai.request.model"] == "atlas"
+    assert attributes["gen_ai.provider.name"] == "openai"
+    assert attributes["gen_ai.request.max_tokens"] == 300
+    assert attributes["gen_ai.usage.input_tokens"] != 0
+    assert attributes["homer.purpose"] == "plan"
+    assert "Paris" not in str(attributes)
+    said = {way: json.loads(str(text)) for way, text in messages.items()}
     assert [turn["role"] for turn in said["input"]] == ["system", "user"]
     picture = {"type": "image", "content": hashlib.sha256(JPEG).hexdigest()}
     assert picture in said["input"][1]["parts"]

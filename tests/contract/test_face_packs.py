@@ -16,7 +16,7 @@ from models.ports import Image
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.decode import read_clips
-from perception.faces import overlap
+from perception.faces import box_iou
 from perception.source import probe
 from tests.conftest import WEIGHTS
 
@@ -42,7 +42,7 @@ def test_a_pack_in_a_folder_finds_the_faces_that_its_models_find(
     clear = [face for face in plain if face.score >= named.min_score]
     assert len(named_faces) == len(clear) > 0
     for ours, theirs in zip(named_faces, clear, strict=True):
-        assert overlap(ours.box, theirs.box) > 0.9
+        assert box_iou(ours.box, theirs.box) > 0.9
         assert float(ours.vector @ theirs.vector) > 0.95
     assert named.name == "insightface-insightface"
     assert named.faces(np.zeros((8, 8, 3), np.uint8)) == []

@@ -34,6 +34,7 @@ from store.queries.blobs import own_library_id
 from store.tables.schema import BlobRow
 from tests.support import full_video
 from tests.support.asking import WordToolbox
+from tests.support.full import ends
 from tests.support.library import (
     FULL,
     OTHER,
@@ -41,14 +42,13 @@ from tests.support.library import (
     all_dumps,
     all_images,
     all_rows,
-    corners,
     fill_library,
     next_id,
     revisions,
 )
 from views.library import delete_video_rows
 
-OLDER = corners(revisions()[1:-1])
+OLDER = ends(revisions()[1:-1])
 
 
 @pytest.fixture(scope="module")

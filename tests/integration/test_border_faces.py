@@ -18,7 +18,7 @@ from models.ports import Image
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.decode import RawClip
-from perception.frames import Frame, Marks
+from perception.frames import Frame, FrameMetrics
 from perception.perceive_clip import perceive
 from store.database import Store
 from store.home import Home
@@ -61,7 +61,7 @@ def watched(store: Store, models: Toolbox, *clips: Sequence[Image]) -> list[Sigh
 
 
 def _frame(ms: int, image: Image) -> Frame:
-    return Frame(ms, Marks(0, 1, 1), av.VideoFrame.from_ndarray(image, format="rgb24"))
+    return Frame(ms, FrameMetrics(0, 1, 1), av.VideoFrame.from_ndarray(image, format="rgb24"))
 
 
 def cut(image: Image, box: tuple[int, ...], side: str, share: float) -> Image:

@@ -15,7 +15,7 @@ from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from perception.containers import StreamClock
 from perception.decode import RawClip, merge_spans, read_clips
-from perception.picture_stream import names_unneeded
+from perception.picture_stream import marks_unreferenced
 from perception.source import probe
 from tests.support.media import COLOURS, GOOD, damage, looped, make_video
 
@@ -29,7 +29,7 @@ def read(path: Path, settings: WatchSettings = SETTINGS, first: int = 0) -> list
 
 def content(clip: RawClip) -> tuple[object, ...]:
     """All of a clip, to the byte."""
-    frames = [(f.time_ms, f.marks, f.image.shape, f.image.tobytes()) for f in clip.frames]
+    frames = [(f.time_ms, f.metrics, f.image.shape, f.image.tobytes()) for f in clip.frames]
     return clip.clip, frames, clip.samples.tobytes(), clip.gaps, clip.error
 
 
@@ -162,7 +162,7 @@ def test_pictures_are_left_out_only_where_nothing_can_depend_on_them(
     kind: str, names: bool, tmp_path: Path
 ) -> None:
     with av.open(str(predicted(kind, tmp_path))) as container:
-        assert names_unneeded(container.streams.video[0].codec_context) == names
+        assert marks_unreferenced(container.streams.video[0].codec_context) == names
 
 
 @pytest.mark.parametrize(("start", "end"), [(0.2, 0.25), (0.3, 0.6), (0.5, 0.9)])
@@ -171,7 +171,7 @@ def test_what_a_damaged_file_shows_is_what_decoding_everything_shows(
 ) -> None:
     path = damage(make_video(tmp_path / "v.mp4", seconds=8, b_frames=3, gop=25), start, end)
     fast = {f.time_ms: f.image for clip in read(path, SECONDS) for f in clip.frames}
-    monkeypatch.setattr("perception.picture_stream.names_unneeded", lambda _: False)
+    monkeypatch.setattr("perception.picture_stream.marks_unreferenced", lambda _: False)
     full = {f.time_ms: f.image for clip in read(path, SECONDS) for f in clip.frames}
     assert len(full.keys() & fast.keys()) >= 10
     for time in full.keys() & fast.keys():
@@ -306,9 +306,9 @@ def test_clips_decoded_beside_each_other_are_those_of_one_decoding(
 ) -> None:
     """Also where key pictures are so rare that it does not pay, then or from some clip on."""
     path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=gop, b_frames=2)
-    monkeypatch.setattr("perception.parallel_decode.LANES", 1)
+    monkeypatch.setattr("perception.parallel_decode.WORKERS", 1)
     alone = [content(raw) for raw in read_clips(path, probe(path), SECONDS)]
-    monkeypatch.setattr("perception.parallel_decode.LANES", lanes)
+    monkeypatch.setattr("perception.parallel_decode.WORKERS", lanes)
     assert [content(raw) for raw in read_clips(path, probe(path), SECONDS)] == alone
     assert [content(raw) for raw in read_clips(path, probe(path), SECONDS, 2)] == alone[2:]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -19,8 +18,8 @@ from services.bug_report import ABOUT, write_bug_report
 from store.database import Store
 from store.home import Home
 from store.migrations import HEAD
-from telemetry import logs, tracing
-from telemetry.logs import log_error, log_path, set_up
+from telemetry.ids import bind_ids
+from telemetry.logs import log_error, log_path, set_up_logging
 from tests.support.asking import PARTY
 from tests.support.media import make_video
 from tests.support.planted import plant
@@ -48,7 +47,7 @@ model = "openai:gpt-5-mini"
 @pytest.fixture
 def planted(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Store, Path, str]]:
+) -> tuple[Store, Path, str]:
     """A library and a machine that have the mark wherever words can be."""
     folder = tmp_path / f"of {MARK} alice"
     folder.mkdir()
@@ -59,19 +58,17 @@ def planted(
     monkeypatch.setenv("USER", MARK)
     monkeypatch.setenv("HTTPS_PROXY", f"http://{MARK}:{MARK}@proxy")
     monkeypatch.setenv(f"{MARK.upper()}_KEY", MARK)
-    monkeypatch.setattr(tracing, "observers", [])
-    set_up(store.home, "debug")
+    set_up_logging(store.home, "debug")
     asked = plant(store, str(video))
     cache_original(store.home, PARTY, stat_digest(video))
     write_logs(store.home)
-    yield store, video, asked
-    logs._LOG.handlers.clear()
+    return store, video, asked
 
 
 def write_logs(home: Home) -> None:
     """Every log has the mark, as an error or a server that quotes content would put it there."""
     log_error(ModelError(f"the model said {MARK}"), f"{MARK}")
-    with tracing.within(video=f"{MARK} talk", flow_run=f"{MARK}"):
+    with bind_ids(video=f"{MARK} talk", flow_run=f"{MARK}"):
         log_error(DatabaseError(f"no room for {MARK}"))
     with log_path(home).open("a") as file:
         strange = {"trace": [f"/home/{MARK}/x.py:1 {MARK}", MARK], "error": MARK, MARK: 1}

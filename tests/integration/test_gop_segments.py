@@ -40,8 +40,8 @@ def test_each_instant_is_in_one_stretch_and_in_its_clips(
     path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=gop, b_frames=2, audio=None)
     found: list[int] = []
     with stretches_of(path, first) as stretches:
-        for number in range(len(stretches.marks)):
-            shown = [one.instant_ms for one in stretches.shown(number, lambda: False)]
+        for number in range(len(stretches.starts)):
+            shown = [one.instant_ms for one in stretches.pictures(number, lambda: False)]
             clips = [first + clip for clip in stretches.clips(number)]
             assert {ms // 1_000 for ms in shown} <= set(clips)
             found += shown
@@ -51,7 +51,7 @@ def test_each_instant_is_in_one_stretch_and_in_its_clips(
 def test_stretches_end_where_key_pictures_are_rare(tmp_path: Path) -> None:
     path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=60, audio=None)
     with stretches_of(path) as stretches:
-        starts = [stretches.start_ms(number) for number in range(len(stretches.marks))]
+        starts = [stretches.start_ms(number) for number in range(len(stretches.starts))]
     # There is none in the half of a clip before the second: they are 2.4 s apart.
     assert starts[:7] == [0, 0, 0, None, None, None, None]
 
@@ -66,7 +66,7 @@ def test_a_last_clip_without_a_key_picture_of_its_own_is_read(
     info = probe(path)
     apart = [content(raw) for raw in read_clips(path, info, asked)]
     assert len(apart) == seconds // 3 + 1
-    monkeypatch.setattr(parallel_decode, "LANES", 1)
+    monkeypatch.setattr(parallel_decode, "WORKERS", 1)
     assert [content(raw) for raw in read_clips(path, info, asked)] == apart
 
 
@@ -78,7 +78,7 @@ def keys_of(path: Path) -> list[tuple[int, int]]:
 
 
 def content(clip: RawClip) -> tuple[object, ...]:
-    frames = [(f.time_ms, f.marks, f.image.tobytes()) for f in clip.frames]
+    frames = [(f.time_ms, f.metrics, f.image.tobytes()) for f in clip.frames]
     return clip.clip, frames, clip.samples.tobytes(), clip.gaps, clip.error
 
 
@@ -94,9 +94,9 @@ def test_behind_a_key_picture_that_does_not_decode_one_decoding_goes_on(
     path.write_bytes(data)
     info = probe(path)
     apart = [content(raw) for raw in read_clips(path, info, SECONDS)]
-    whole = parallel_decode.read_beside(path, info, SECONDS, clips_of(info.duration_ms, SECONDS))
+    whole = parallel_decode.read_parallel(path, info, SECONDS, clips_of(info.duration_ms, SECONDS))
     assert len(list(whole)) < len(apart)
-    monkeypatch.setattr(parallel_decode, "LANES", 1)
+    monkeypatch.setattr(parallel_decode, "WORKERS", 1)
     assert [content(raw) for raw in read_clips(path, info, SECONDS)] == apart
 
 
@@ -122,5 +122,5 @@ def test_whatever_is_read_beside_is_what_one_decoding_shows(
         info = probe(path)
         apart = [content(raw) for raw in read_clips(path, info, asked, first)]
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(parallel_decode, "LANES", 1)
+            patched.setattr(parallel_decode, "WORKERS", 1)
             assert [content(raw) for raw in read_clips(path, info, asked, first)] == apart

@@ -44,6 +44,7 @@ from tests.support.crew import (
     limited,
     watched_by,
 )
+from tests.support.full import in_full
 from tests.support.light import light_toolbox, read_by
 from tests.support.media import make_video
 from tests.support.streams import Fed, segment
@@ -167,7 +168,7 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
         assert dumped(plain_desk, plain) == dumped(desk, flowed)
 
 
-@pytest.mark.parametrize("pool", ["dask", "ray"])
+@pytest.mark.parametrize("pool", ["dask", in_full("ray")])
 def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
     home: Home,
     store: Store,
@@ -179,8 +180,6 @@ def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
 ) -> None:
     if pool == "ray" and not RAY.installed:
         pytest.skip(f"Ray is not installed; {RAY.hint}")
-    if pool == "ray" and os.environ.get("CHAOS") != "all":
-        pytest.skip("Ray takes half a minute to start: make chaos tries it")
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     box, film = light_toolbox(tmp_path / "notes", meeting=2), eight_clips(tmp_path)
     delivered = delivering(monkeypatch)

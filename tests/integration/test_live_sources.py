@@ -10,9 +10,9 @@ import pytest
 
 from domain.streams import GapReason
 from perception.clip_buffer import ClipBuffer
-from perception.live import Unreachable, live_source
-from perception.live_clips import Captured
-from perception.live_reader import LiveReader, StreamPosition, reach
+from perception.live import SourceUnreachable, live_source
+from perception.live_clips import CapturedClip
+from perception.live_reader import LiveReader, StreamPosition, open_source
 from perception.pipes import Pipe
 from tests.support.streams import (
     BEGAN_MS,
@@ -40,9 +40,9 @@ def five(folder: Path) -> bytes:
     return segment(folder, "five", 5.0)
 
 
-def came(clips: list[Captured], follower: LiveReader) -> int:
+def came(clips: list[CapturedClip], follower: LiveReader) -> int:
     """Frames of all clips and gaps."""
-    gaps = [*follower.owed, *(gap for clip in clips for gap in clip.gaps)]
+    gaps = [*follower.pending_gaps, *(gap for clip in clips for gap in clip.gaps)]
     return sum(c.tally.came for c in clips) + sum(gap.frames for gap in gaps)
 
 
@@ -55,7 +55,7 @@ def test_a_pipe_is_cut_into_clips_and_no_frame_is_lost(tmp_path: Path, five: byt
     assert all(0 < len(clip.raw.frames) <= 4 for clip in clips)
     assert came(clips, follower) == 50
     assert told_gaps(clips) == []
-    assert all(clip.waits for clip in clips)
+    assert all(clip.can_wait for clip in clips)
 
 
 def test_a_stream_that_breaks_and_comes_back_has_a_gap_and_no_clip_in_it(
@@ -82,7 +82,7 @@ def test_tries_to_connect_again_come_ever_more_slowly(tmp_path: Path, five: byte
 
     with served(answer) as host:
         source = live_source(f"http://{host}/{place.name}")
-        clips, _ = collected(source, clock=clock, stop=stop, away_s=150)
+        clips, _ = collected(source, clock=clock, stop=stop, max_outage_s=150)
     assert clock.waits[:8] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
     assert spans(clips) == [(0, 20), (20, 40), (40, 50)]
 
@@ -173,7 +173,7 @@ def test_rtsp_is_watched_and_comes_back_after_the_camera_was_off(five: bytes) ->
     camera, clock = Camera([five, five]), Hands()
     clock.then = lambda: setattr(clock, "ms", max(clock.ms, BEGAN_MS + 30_000))
     source = live_source(f"rtsp://me:hunter2@{camera.place}/live")
-    clips, _ = collected(source, clock=clock, away_s=40)
+    clips, _ = collected(source, clock=clock, max_outage_s=40)
     ((begins, *gap),) = told_gaps(clips)
     assert begins in (49, 50)
     assert gap == [300, "LOST"]
@@ -193,8 +193,8 @@ def test_rtsp_is_watched_and_comes_back_after_the_camera_was_off(five: bytes) ->
 def test_a_source_that_does_not_answer_gives_one_line_that_says_what_to_do(
     address: str, said: str
 ) -> None:
-    with pytest.raises(Unreachable, match=said) as refused:
-        reach(live_source(address), SMALL, lambda: False)
+    with pytest.raises(SourceUnreachable, match=said) as refused:
+        open_source(live_source(address), SMALL, lambda: False)
     assert "hunter2" not in str(refused.value)
     assert "\n" not in str(refused.value)
     assert refused.value.__suppress_context__
@@ -202,24 +202,24 @@ def test_a_source_that_does_not_answer_gives_one_line_that_says_what_to_do(
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500])
 def test_a_server_that_refuses_is_told_in_one_line(status: int) -> None:
-    with served(lambda _path: status) as host, pytest.raises(Unreachable) as refused:
-        reach(live_source(f"http://me:hunter2@{host}/x.m3u8"), SMALL, lambda: False)
+    with served(lambda _path: status) as host, pytest.raises(SourceUnreachable) as refused:
+        open_source(live_source(f"http://me:hunter2@{host}/x.m3u8"), SMALL, lambda: False)
     assert "hunter2" not in str(refused.value)
     assert ("password" in str(refused.value)) == (status == 401)
 
 
 def test_an_answer_that_is_no_stream_is_told(tmp_path: Path) -> None:
     page = b"<html>sign in</html>" * 500
-    told = pytest.raises(Unreachable, match="neither video nor audio")
+    told = pytest.raises(SourceUnreachable, match="neither video nor audio")
     with served(lambda _path: page) as host, told:
-        reach(live_source(f"http://{host}/x"), SMALL, lambda: False)
+        open_source(live_source(f"http://{host}/x"), SMALL, lambda: False)
 
 
 def test_a_playlist_may_not_name_files_of_this_machine(tmp_path: Path, five: bytes) -> None:
     (tmp_path / "secret.ts").write_bytes(five)
     lines = playlist([f"file://{tmp_path}/secret.ts"], end=True)
-    with served(lambda _path: lines) as host, pytest.raises(Unreachable):
-        reach(live_source(f"http://{host}/x.m3u8"), SMALL, lambda: False)
+    with served(lambda _path: lines) as host, pytest.raises(SourceUnreachable):
+        open_source(live_source(f"http://{host}/x.m3u8"), SMALL, lambda: False)
 
 
 def test_where_nobody_keeps_up_a_clip_is_left_out_and_its_frames_are_counted(
@@ -229,9 +229,9 @@ def test_where_nobody_keeps_up_a_clip_is_left_out_and_its_frames_are_counted(
     camera = Camera([five + five])
     source = live_source(f"rtsp://{camera.place}/live")
     late = Hands(seconds=1_000)
-    clips, follower = collected(source, clock=late, away_s=0, buffer=Full(1))
+    clips, follower = collected(source, clock=late, max_outage_s=0, buffer=Full(1))
     assert [clip.raw.clip.index for clip in clips] == [0]
-    gaps = [gap for gap in follower.owed if gap.reason is GapReason.OVERRUN]
+    gaps = [gap for gap in follower.pending_gaps if gap.reason is GapReason.OVERRUN]
     assert len(gaps) >= 3
     assert all(gap.frames > 0 for gap in gaps)
     assert 97 <= came(clips, follower) <= 100
@@ -240,9 +240,9 @@ def test_where_nobody_keeps_up_a_clip_is_left_out_and_its_frames_are_counted(
 class Full(ClipBuffer):
     """A buffer that nobody takes from meanwhile, not even at the end."""
 
-    def offer(self, clip: Captured, *, wait: bool) -> bool:
+    def put(self, clip: CapturedClip, *, wait: bool) -> bool:
         del wait
-        return super().offer(clip, wait=False)
+        return super().put(clip, wait=False)
 
 
 def test_a_stream_goes_on_after_where_it_was_with_a_gap(tmp_path: Path, five: bytes) -> None:
@@ -255,19 +255,19 @@ def test_a_stream_goes_on_after_where_it_was_with_a_gap(tmp_path: Path, five: by
 def test_a_reader_that_is_stopped_does_not_wait_for_its_pipe() -> None:
     read, write = os.pipe()
     looks = iter([False, True])
-    pipe = Pipe(read, lambda: next(looks), ours=True)
+    pipe = Pipe(read, lambda: next(looks), owned=True)
     assert pipe.read(100) == b""
-    assert not pipe.end
-    tired = Pipe(read, lambda: False, ours=True, tired=lambda: True)
+    assert not pipe.ended
+    tired = Pipe(read, lambda: False, owned=True, is_timed_out=lambda: True)
     assert tired.read(100) == b""
     os.write(write, b"abcde")
     weary = iter([False, True])
-    begun = Pipe(read, lambda: False, ours=True, tired=lambda: next(weary))
+    begun = Pipe(read, lambda: False, owned=True, is_timed_out=lambda: next(weary))
     assert begun.read(1) + begun.read(1) == b"ab"
-    again = Pipe(read, lambda: False, ours=True)
+    again = Pipe(read, lambda: False, owned=True)
     assert again.read(2) == b"cd"
     assert again.read(2) == b"e"
     os.close(write)
     assert again.read(2) == b""
-    assert again.end
+    assert again.ended
     again.close()

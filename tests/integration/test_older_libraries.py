@@ -18,7 +18,7 @@ from store.database import Store, open_store
 from store.driver import parse_url
 from store.home import Home
 from store.migrations import HEAD, migrate
-from tests.support.library import corners
+from tests.support.full import ends
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -36,7 +36,7 @@ from views.library import check_video, delete_video_rows, dump_lines, list_libra
 
 ROOT = Path(__file__).parents[2]
 REVISIONS = sorted(path.name[:4] for path in (ROOT / "alembic" / "versions").glob("0*.py"))
-OLDER = corners([name for name in REVISIONS if "0002" <= name < HEAD])
+OLDER = ends([name for name in REVISIONS if "0002" <= name < HEAD])
 TOOLS: Any = Tools()
 
 

@@ -14,7 +14,7 @@ from domain.media import Box, Group, Percept
 from domain.settings import WatchSettings
 from models.toolbox import Toolbox
 from perception.decode import read_clips
-from perception.faces import overlap
+from perception.faces import box_iou
 from perception.perceive_clip import Perceived, perceive
 from perception.source import probe
 from tests.support.asked_once import AskedOnce
@@ -63,7 +63,7 @@ def who_is(group: Group, truth: Truth) -> Counter[str]:
         for sighting in group.sightings
         if sighting.box is not None
         for who, box in truth.get(round(sighting.span.start_ms * FRAME_RATE / 1000), [])
-        if overlap(corners(sighting.box), box) > 0.4
+        if box_iou(corners(sighting.box), box) > 0.4
     )
 
 

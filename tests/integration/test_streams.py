@@ -246,7 +246,7 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
     store_record = StreamIngestion._store_record
 
     def impatient(work: StreamIngestion, clip: int) -> None:
-        work._arrived[clip] = replace(work._arrived[clip], waits=False)
+        work._arrived[clip] = replace(work._arrived[clip], can_wait=False)
         store_record(work, clip)
 
     monkeypatch.setattr(StreamIngestion, "_store_record", impatient)
@@ -278,7 +278,7 @@ def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a
 
     def let_go(_crew: WorkerPool, _seconds: float) -> None:
         assert heard.notes == ["opened 0 0"]
-        while not any(gap.reason is GapReason.OVERRUN for gap in work._reader.owed):
+        while not any(gap.reason is GapReason.OVERRUN for gap in work._reader.pending_gaps):
             Event().wait(0.01)
         clock.ms += HOUR_MS
         place.close()

@@ -33,15 +33,14 @@ MARK = "evil"
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     with Collector() as found:
         monkeypatch.setenv(otel.ENDPOINT, found.url)
-        monkeypatch.setattr(tracing, "observers", [])
         yield found
 
 
 def sending() -> list[Any]:
-    """Begins to send from this process, as ``begin_to_send`` does; what is to be ended."""
-    traces, metrics = otel._traces(), otel._metrics()
-    tracing.observers.append(otel.Telemetry(traces, metrics))
-    return [traces, metrics]
+    """Export from this process, as ``start_export`` does; return what is to be shut down."""
+    traces, meters = otel.tracer_provider(), otel.meter_provider()
+    tracing.export_to(traces, meters, content=otel.content_wanted())
+    return [traces, meters]
 
 
 def test_watching_and_asking_are_a_tree_without_content(
@@ -58,7 +57,7 @@ def test_watching_and_asking_are_a_tree_without_content(
     assert outcome.watched is not None
     watched = outcome.watched.video.id
     asked = plant(store, str(video))
-    otel._end(providers)
+    otel.shut_down(providers)
     spans = collector.spans()
     see_watching(spans, watched)
     see_asking(spans, asked)
@@ -144,8 +143,8 @@ def test_words_go_along_only_where_they_are_asked_for(
     monkeypatch.setenv(otel.CONTENT, asked_for)
     providers = sending()
     with tracing.span(Work.CALL, "model call", model="m") as call:
-        call.words = lambda: {"input": '["who?"]', "output": '"Ann"'}
-    otel._end(providers)
+        call.content = lambda: {"input": '["who?"]', "output": '"Ann"'}
+    otel.shut_down(providers)
     (span,) = collector.spans()
     assert ("gen_ai.input.messages" in span.attributes) is sent
     assert any(b"Ann" in body for _, body in collector.raw) is sent
@@ -155,8 +154,8 @@ def test_what_fails_is_told_by_its_class(collector: Collector) -> None:
     providers = sending()
     with pytest.raises(ModelError), tracing.span(Work.SEARCH, "search event", mode="event"):
         raise ModelError(f"the model said {MARK}")
-    tracing.tell(tracing.Number.FAILURES, error="ModelError")
-    otel._end(providers)
+    tracing.measure(tracing.Metric.FAILURES, error="ModelError")
+    otel.shut_down(providers)
     (span,) = collector.spans()
     assert (span.failed, span.attributes["error.type"]) == (True, "ModelError")
     assert collector.metrics()["homer.failures"][0][0] == {"error.type": "ModelError"}
@@ -186,12 +185,13 @@ PROBE = """
 import sys
 from pathlib import Path
 from telemetry import tracing
-from telemetry.logging_setup import begin_to_tell
+from telemetry.logging_setup import set_up_telemetry
 from store.home import Home
-begin_to_tell(Home(Path(sys.argv[1])))
+set_up_telemetry(Home(Path(sys.argv[1])))
 with tracing.span(tracing.Work.FLOW, "ingest"):
     pass
-print(*[name for name in sys.modules if name.startswith("opentelemetry")])
+sdk = ("opentelemetry.sdk", "opentelemetry.exporter")
+print(*[name for name in sys.modules if name.startswith(sdk)])
 """
 
 
@@ -202,7 +202,7 @@ def run(home: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
-def test_without_a_collector_nothing_is_even_imported(tmp_path: Path) -> None:
+def test_without_a_collector_no_sdk_is_imported(tmp_path: Path) -> None:
     assert run(tmp_path, {}).split() == []
 
 

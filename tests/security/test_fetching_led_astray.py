@@ -15,7 +15,7 @@ import pytest
 from flows.schedules import fetching
 from flows.schedules.fetching import FetchResult, video_fetcher
 from perception import allowed_hosts
-from perception.allowed_hosts import Forbidden, Reach, only
+from perception.allowed_hosts import AllowedHosts, HostForbidden, connections_limited_to
 from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, site
 from tests.support.media import make_video
 
@@ -27,7 +27,7 @@ ITEM = '<item><title>t</title><link>{0}</link><enclosure url="{0}"/></item>'
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allowed_hosts, "_seen_public", set())
+    monkeypatch.setattr(allowed_hosts, "_known_public", set())
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -238,9 +238,9 @@ def test_a_library_that_connects_by_itself_is_held_to_what_was_named(
     monkeypatch: pytest.MonkeyPatch, private: Site
 ) -> None:
     """Also where a name that was checked has another address by the time it is connected to."""
-    with only(Reach(HERE)):
+    with connections_limited_to(AllowedHosts(HERE)):
         for place in ((ELSEWHERE, private.port), ("localhost", private.port)):
-            with socket.socket() as one, pytest.raises(Forbidden):
+            with socket.socket() as one, pytest.raises(HostForbidden):
                 one.connect(place)
         with socket.socket() as one, pytest.raises(ConnectionRefusedError):
             one.connect((HERE, 9))

@@ -16,10 +16,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from perception import allowed_hosts, http_source
-from perception.allowed_hosts import Forbidden, Reach, is_public
-from perception.http_source import playlist_at
-from perception.live import Unreachable, live_source
-from perception.live_reader import OpenSource, reach
+from perception.allowed_hosts import AllowedHosts, HostForbidden, is_public
+from perception.http_source import resolve_playlist
+from perception.live import SourceUnreachable, live_source
+from perception.live_reader import OpenSource, open_source
 from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, Talker, site
 from tests.support.media import make_video
 from tests.support.streams import SMALL, collected, playlist, segment, spans
@@ -34,7 +34,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """No proxy of this machine's, and no memory of names of an earlier test."""
-    monkeypatch.setattr(allowed_hosts, "_seen_public", set())
+    monkeypatch.setattr(allowed_hosts, "_known_public", set())
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -48,7 +48,7 @@ def private(two: bytes) -> Iterator[Site]:
 
 
 def opened(address: str) -> OpenSource:
-    return reach(live_source(address), SMALL, lambda: False)
+    return open_source(live_source(address), SMALL, lambda: False)
 
 
 ANY = ": "
@@ -56,7 +56,7 @@ ANY = ": "
 
 
 def refused(address: str, why: str = "not followed") -> str:
-    with pytest.raises(Unreachable, match=why) as found:
+    with pytest.raises(SourceUnreachable, match=why) as found:
         opened(address).close()
     assert "\n" not in str(found.value)
     return str(found.value)
@@ -160,7 +160,7 @@ def test_a_description_of_a_session_over_http_opens_no_socket() -> None:
 
 
 def test_a_playlist_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_source, "MOST_PLAYLIST", 1 << 20)
+    monkeypatch.setattr(http_source, "MAX_PLAYLIST_BYTES", 1 << 20)
     endless = Endless(b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n", b"#EXTINF:2,\na.ts\n" * 500)
     with site(lambda _path: endless) as named:
         refused(f"{named.url}/live.m3u8", "no end")
@@ -184,12 +184,14 @@ def test_playlists_that_name_playlists_without_end_are_given_up() -> None:
 def test_a_playlist_does_not_grow_where_its_addresses_are_made_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http_source, "MOST_PLAYLIST", 1 << 20)
-    with pytest.raises(Forbidden, match="no end"):
-        playlist_at("http://h/" + "a" * 10_000 + "/x", b"#EXTM3U\n" + b"b\n" * 1000, nested=True)
+    monkeypatch.setattr(http_source, "MAX_PLAYLIST_BYTES", 1 << 20)
+    with pytest.raises(HostForbidden, match="no end"):
+        resolve_playlist(
+            "http://h/" + "a" * 10_000 + "/x", b"#EXTM3U\n" + b"b\n" * 1000, nested=True
+        )
     many = b"#EXTM3U\n" + b"#EXT-X-STREAM-INF:BANDWIDTH=1\nx\n" * 101
-    with pytest.raises(Forbidden, match="too many"):
-        playlist_at("http://h/", many, nested=False)
+    with pytest.raises(HostForbidden, match="too many"):
+        resolve_playlist("http://h/", many, nested=False)
 
 
 def test_redirects_in_a_circle_end() -> None:
@@ -406,6 +408,6 @@ def test_a_missing_segment_is_passed_over(two: bytes) -> None:
 
 def test_the_host_that_is_named_may_be_private() -> None:
     with site(lambda _path: b"x") as named:
-        Reach("localhost").connect(("localhost", named.port), 2.0).close()
-        with pytest.raises(Forbidden):
-            Reach("8.8.8.8").connect((HERE, named.port), 2.0)
+        AllowedHosts("localhost").connect(("localhost", named.port), 2.0).close()
+        with pytest.raises(HostForbidden):
+            AllowedHosts("8.8.8.8").connect((HERE, named.port), 2.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import text
@@ -31,16 +29,6 @@ FULL, OTHER = "a" * 16, "b" * 16
 def revisions() -> list[str]:
     """Every revision of the tables, the first one first."""
     return [path.name[:4] for path in sorted(script_folder().glob("versions/0*.py"))]
-
-
-def corners(found: Sequence[str]) -> Sequence[str]:
-    """The first, one in the middle and the last; all of them for ``make chaos``.
-
-    What comes from the first revision passes through all the others.
-    """
-    if os.environ.get("CHAOS") == "all":
-        return found
-    return [found[0], found[len(found) // 2], found[-1]]
 
 
 class Quiet:

@@ -17,8 +17,8 @@ from domain.streams import StreamSettings
 from domain.time import TimeSpan
 from perception.clip_buffer import ClipBuffer
 from perception.live import LiveSource, live_source
-from perception.live_clips import Captured
-from perception.live_reader import LiveReader, StreamPosition, reach
+from perception.live_clips import CapturedClip
+from perception.live_reader import LiveReader, StreamPosition, open_source
 from tests.support.media import Recipe, make_video
 
 SMALL = Settings(
@@ -55,23 +55,23 @@ def segment(folder: Path, name: str, seconds: float = 2.0, **recipe: Any) -> byt
     return make_video(folder / f"{name}.ts", made, **recipe).read_bytes()
 
 
-def collected(source: LiveSource, **options: Any) -> tuple[list[Captured], LiveReader]:
+def collected(source: LiveSource, **options: Any) -> tuple[list[CapturedClip], LiveReader]:
     """All that comes of a source, until it ends."""
     settings = options.pop("settings", SMALL)
     place = options.pop("place", StreamPosition(BEGAN_MS))
     clock, stop = options.pop("clock", None) or Hands(), options.pop("stop", None) or Event()
     buffer = options.pop("buffer", ClipBuffer(settings.stream.waiting))
     follower = LiveReader(source, settings, place, buffer, clock, stop, **options)
-    follower.run(reach(source, settings, stop.is_set))
+    follower.run(open_source(source, settings, stop.is_set))
     if follower.error is not None:
         raise follower.error
     found = []
-    while (clip := buffer.take(wait=False)) is not None:
+    while (clip := buffer.get(wait=False)) is not None:
         found.append(clip)
     return found, follower
 
 
-def spans(clips: Sequence[Captured]) -> list[tuple[int, int]]:
+def spans(clips: Sequence[CapturedClip]) -> list[tuple[int, int]]:
     """When each clip is, in tenths of a second: sound begins some milliseconds off."""
     return [tenths(clip.raw.clip.span) for clip in clips]
 
@@ -81,7 +81,7 @@ def tenths(span: TimeSpan) -> tuple[int, int]:
     return round(span.start_ms / 100), round(span.end_ms / 100)
 
 
-def told_gaps(clips: Sequence[Captured]) -> list[tuple[int, int, str]]:
+def told_gaps(clips: Sequence[CapturedClip]) -> list[tuple[int, int, str]]:
     """The gaps that came with clips, in tenths of a second, with their reasons."""
     gaps = [gap for clip in clips for gap in clip.gaps]
     return [(*tenths(gap.span), gap.reason.name) for gap in gaps]
@@ -126,7 +126,7 @@ class Fed:
         self.stop = Event()
         self.clock = Hands(self._again)
 
-    def collect(self, **options: Any) -> tuple[list[Captured], LiveReader]:
+    def collect(self, **options: Any) -> tuple[list[CapturedClip], LiveReader]:
         """All that comes of it."""
         with self.feeding() as source:
             return collected(source, clock=self.clock, stop=self.stop, **options)

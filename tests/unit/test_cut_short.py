@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import MediaError
-from perception.mp4_atoms import refuse_cut_short
+from perception.containers import reject_truncated
 
 
 def box(name: bytes, body: bytes = b"", *, large: bool = False) -> bytes:
@@ -36,7 +36,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def is_refused(place: Path, data: bytes) -> bool:
     place.write_bytes(data)
     try:
-        refuse_cut_short(place)
+        reject_truncated(place)
     except MediaError:
         return True
     return False
@@ -45,7 +45,7 @@ def is_refused(place: Path, data: bytes) -> bool:
 def test_it_is_told_by_the_file_and_with_what_to_do(place: Path) -> None:
     place.write_bytes(FTYP)
     with pytest.raises(MediaError, match=r"film\.mp4: .* copy or download it again"):
-        refuse_cut_short(place)
+        reject_truncated(place)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from domain.errors import SetupError
-from models.extras import OTEL, extra_of
+from models.extras import EVALUATION, OTEL, extra_of
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("provider", ["openai", "google_genai", "llama", "otel"])
+@pytest.mark.parametrize("provider", ["openai", "google_genai", "llama", "otel", "evaluation"])
 def test_our_extras_have_what_is_named(provider: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extra = OTEL if provider == "otel" else extra_of(provider)
+    extra = {"otel": OTEL, "evaluation": EVALUATION}.get(provider) or extra_of(provider)
     assert extra.name is not None
     wanted = project["optional-dependencies"][extra.name]
     assert {re.split("[<>=]", name)[0] for name in wanted} == set(extra.packages)

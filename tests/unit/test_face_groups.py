@@ -12,8 +12,8 @@ from domain.media import Clip, Group
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from models.ports import Face, Image
-from perception.faces import find_faces, group_faces, overlap
-from perception.frames import Frame, Marks
+from perception.faces import box_iou, find_faces, group_faces
+from perception.frames import Frame, FrameMetrics
 from perception.jpeg import Blobs
 from tests.support.signals import decoded
 
@@ -52,7 +52,7 @@ class Engine:
 def frame(index: int, ms: int) -> Frame:
     picture = np.full((64, 96, 3), index * 2, np.uint8)
     picture[10:40, 10:30] = (200, 30, 30)
-    return Frame(ms, Marks(0, 1, 1), av.VideoFrame.from_ndarray(picture, format="rgb24"))
+    return Frame(ms, FrameMetrics(0, 1, 1), av.VideoFrame.from_ndarray(picture, format="rgb24"))
 
 
 def people(
@@ -186,7 +186,7 @@ def test_vectors_are_stored_as_they_came() -> None:
 
 
 def test_overlap_is_shared_over_covered_area() -> None:
-    assert overlap((0, 0, 10, 10), (0, 0, 10, 10)) == 1
-    assert overlap((0, 0, 10, 10), (5, 0, 15, 10)) == pytest.approx(1 / 3)
-    assert overlap((0, 0, 10, 10), (20, 20, 30, 30)) == 0
-    assert overlap((0, 0, 0, 0), (0, 0, 0, 0)) == 0
+    assert box_iou((0, 0, 10, 10), (0, 0, 10, 10)) == 1
+    assert box_iou((0, 0, 10, 10), (5, 0, 15, 10)) == pytest.approx(1 / 3)
+    assert box_iou((0, 0, 10, 10), (20, 20, 30, 30)) == 0
+    assert box_iou((0, 0, 0, 0), (0, 0, 0, 0)) == 0

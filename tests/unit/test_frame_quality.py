@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from perception.frames import Frame, Marks, shrink
+from perception.frames import Frame, FrameMetrics, shrink
 from perception.quality import QualityMeter, grey_change, hue_entropy, quality, sharpness
 from perception.shots import number_shots
 
@@ -70,8 +70,8 @@ def test_one_colour_has_no_entropy_and_all_hues_have_five_bits() -> None:
 
 
 def test_quality_is_equation_two() -> None:
-    assert quality(Marks(change=9, sharpness=100, entropy=2), 0.3) == pytest.approx(160)
-    assert quality(Marks(change=9, sharpness=100, entropy=0), 0.3) == 100
+    assert quality(FrameMetrics(change=9, sharpness=100, entropy=2), 0.3) == pytest.approx(160)
+    assert quality(FrameMetrics(change=9, sharpness=100, entropy=0), 0.3) == 100
 
 
 def coloured(height: int = 240, width: int = 320) -> NDArray[np.uint8]:
@@ -117,7 +117,7 @@ def test_the_first_frame_after_forgetting_has_no_change() -> None:
     meter = QualityMeter(32)
     assert meter.measure(black).change == 0
     assert meter.measure(white).change == pytest.approx(255, abs=1)
-    meter.forget()
+    meter.reset()
     assert meter.measure(black).change == 0
 
 
@@ -150,6 +150,6 @@ def test_pictures_are_at_most_so_high_and_upright(
     size: tuple[int, int], rotation: int, expected: tuple[int, int]
 ) -> None:
     picture = av.VideoFrame(*size, "yuv420p")
-    frame = Frame(0, Marks(0, 0, 0), shrink(picture, rotation, 720), rotation)
+    frame = Frame(0, FrameMetrics(0, 0, 0), shrink(picture, rotation, 720), rotation)
     assert frame.image.shape == (*expected, 3)
     assert frame.image.flags["C_CONTIGUOUS"]

@@ -18,8 +18,8 @@ from domain.errors import BlobGone, MediaError
 from domain.settings import Settings
 from models.ports import Image
 from perception.decode import RawClip
-from perception.jpeg import Blobs, shrunk
-from perception.reader import Reader
+from perception.jpeg import Blobs, shrink_jpeg
+from perception.reader import ClipReader
 from perception.source import SourceInfo
 
 RED = np.full((40, 60, 3), (200, 30, 20), np.uint8)
@@ -59,7 +59,7 @@ def test_colours_are_those_that_were_seen() -> None:
 def test_the_longest_side_is_as_asked_and_the_shape_stays(
     height: int, width: int, side: int
 ) -> None:
-    data, wide, tall = shrunk(jpeg(height, width), side)
+    data, wide, tall = shrink_jpeg(jpeg(height, width), side)
     assert read(data).shape == (tall, wide, 3)
     assert max(tall, wide) == side
     assert abs(tall * width - wide * height) <= max(height, width)
@@ -68,7 +68,7 @@ def test_the_longest_side_is_as_asked_and_the_shape_stays(
 @pytest.mark.parametrize("data", [b"", b"no image", jpeg(20, 20)[:30]])
 def test_one_that_cannot_be_read_is_told_with_what_to_do(data: bytes) -> None:
     with pytest.raises(BlobGone, match="homer check"):
-        shrunk(data, 10)
+        shrink_jpeg(data, 10)
 
 
 class Decoded:
@@ -82,9 +82,9 @@ class Decoded:
         for index in range(given[-1], self.clips):
             yield cast(RawClip, SimpleNamespace(clip=SimpleNamespace(index=index)))
 
-    def reader(self) -> Reader:
+    def reader(self) -> ClipReader:
         info = cast(SourceInfo, None)
-        return Reader(Path("talk.mp4"), info, Settings().watch, self)
+        return ClipReader(Path("talk.mp4"), info, Settings().watch, self)
 
 
 def test_clips_in_order_are_decoded_once() -> None:

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.settings import WatchSettings
-from perception.frames import Frame, Marks
+from perception.frames import Frame, FrameMetrics
 from perception.jpeg import Blobs
 from perception.keyframes import (
     Candidate,
     ShotPosition,
-    candidates,
-    choose,
+    choose_keyframes,
+    keyframe_candidates,
     pick_keyframes,
-    places_of,
+    shot_positions,
 )
 from tests.support.signals import decoded
 
@@ -31,22 +31,22 @@ def clips(draw: st.DrawFn) -> list[Candidate]:
     cuts = draw(st.lists(st.booleans(), min_size=count, max_size=count))
     marks = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
     shots = np.cumsum(cuts).tolist()
-    places = places_of([i * 200 for i in range(count)], shots, 200)
+    places = shot_positions([i * 200 for i in range(count)], shots, 200)
     rows = zip(shots, marks, places, strict=True)
     return [Candidate(i * 200, shot, float(mark), at) for i, (shot, mark, at) in enumerate(rows)]
 
 
 def best(found: list[Candidate], among: list[int]) -> int:
-    return max(among, key=lambda i: (-found[i].place, found[i].quality, -i))
+    return max(among, key=lambda i: (-found[i].position, found[i].quality, -i))
 
 
 def written_out(found: list[Candidate], count: int) -> list[int]:
     """The selection of section 3.1, step by step, with frames beside cuts after all others."""
     shots = sorted({c.shot for c in found})
     firsts = [best(found, [i for i, c in enumerate(found) if c.shot == shot]) for shot in shots]
-    passing = [i for i in firsts if found[i].place == ShotPosition.PASSING]
+    passing = [i for i in firsts if found[i].position == ShotPosition.SHORT_SHOT]
     firsts = [i for i in firsts if i not in passing]
-    clear = [i for i, c in enumerate(found) if c.place == ShotPosition.CLEAR]
+    clear = [i for i, c in enumerate(found) if c.position == ShotPosition.CLEAR]
     chosen: list[int] = []
     while firsts and len(chosen) < count:
         chosen.append(best(found, firsts))
@@ -65,12 +65,12 @@ def written_out(found: list[Candidate], count: int) -> list[int]:
 
 @given(clips(), st.integers(1, 5))
 def test_the_choice_is_the_papers(found: list[Candidate], count: int) -> None:
-    assert choose(found, count, GAP) == written_out(found, count)
+    assert choose_keyframes(found, count, GAP) == written_out(found, count)
 
 
 @given(clips(), st.integers(1, 5))
 def test_no_more_than_asked_for_and_none_twice(found: list[Candidate], count: int) -> None:
-    chosen = choose(found, count, GAP)
+    chosen = choose_keyframes(found, count, GAP)
     assert len(chosen) == len(set(chosen)) <= count
     assert bool(chosen) == bool(found)
 
@@ -78,31 +78,31 @@ def test_no_more_than_asked_for_and_none_twice(found: list[Candidate], count: in
 @given(clips())
 def test_the_best_frame_away_from_cuts_is_always_there(found: list[Candidate]) -> None:
     if found:
-        assert best(found, list(range(len(found)))) in choose(found, 3, GAP)
+        assert best(found, list(range(len(found)))) in choose_keyframes(found, 3, GAP)
 
 
 @given(clips(), st.integers(1, 5))
 def test_no_frame_beside_a_cut_is_chosen_of_a_shot_that_has_others(
     found: list[Candidate], count: int
 ) -> None:
-    clear = {one.shot for one in found if one.place == ShotPosition.CLEAR}
-    for i in choose(found, count, GAP):
-        assert found[i].place == ShotPosition.CLEAR or found[i].shot not in clear
+    clear = {one.shot for one in found if one.position == ShotPosition.CLEAR}
+    for i in choose_keyframes(found, count, GAP):
+        assert found[i].position == ShotPosition.CLEAR or found[i].shot not in clear
 
 
 @given(clips(), st.integers(1, 5))
 def test_a_shot_is_shown_twice_only_where_all_shots_are_shown(
     found: list[Candidate], count: int
 ) -> None:
-    shown = [found[i].shot for i in choose(found, count, GAP)]
-    shots = {one.shot for one in found if one.place != ShotPosition.PASSING}
+    shown = [found[i].shot for i in choose_keyframes(found, count, GAP)]
+    shots = {one.shot for one in found if one.position != ShotPosition.SHORT_SHOT}
     assert len(shown) == len(set(shown)) or shots <= set(shown)
 
 
 def placed(*lengths: int) -> str:
     """Where the frames of shots of so many samples each lie: clear, beside a cut, passing."""
     shots = [shot for shot, length in enumerate(lengths) for _ in range(length)]
-    found = places_of([i * 200 for i in range(len(shots))], shots, 200)
+    found = shot_positions([i * 200 for i in range(len(shots))], shots, 200)
     return "".join("cbp"[place] for place in found)
 
 
@@ -121,44 +121,44 @@ def test_a_flash_and_the_steps_of_a_cross_fade_are_passing() -> None:
 
 def test_a_picture_that_stands_still_is_no_flash() -> None:
     """It comes once, and lasts until the next one."""
-    assert places_of([0, 200, 5_200], [0, 1, 2], 200, 9_000) == [
-        ShotPosition.PASSING,
-        ShotPosition.BESIDE_A_CUT,
-        ShotPosition.BESIDE_A_CUT,
+    assert shot_positions([0, 200, 5_200], [0, 1, 2], 200, 9_000) == [
+        ShotPosition.SHORT_SHOT,
+        ShotPosition.NEAR_CUT,
+        ShotPosition.NEAR_CUT,
     ]
-    assert places_of([0], [0], 200, 9_000) == [ShotPosition.CLEAR]
-    assert places_of([], [], 200) == []
+    assert shot_positions([0], [0], 200, 9_000) == [ShotPosition.CLEAR]
+    assert shot_positions([], [], 200) == []
 
 
 def test_rates_that_are_no_whole_milliseconds_have_the_same_sides() -> None:
     times = [int(i * 1000 / 3) for i in range(12)]
-    found = places_of(times, [0] * 6 + [1] * 6, 1000 / 3)
+    found = shot_positions(times, [0] * 6 + [1] * 6, 1000 / 3)
     assert "".join("cbp"[place] for place in found) == "ccccbbbbcccc"
 
 
 def test_a_flash_does_not_take_the_place_of_a_second_frame_of_a_long_shot() -> None:
     shots = [*[0] * 60, 1, *[2] * 10]
-    at = places_of([i * 200 for i in range(71)], shots, 200)
+    at = shot_positions([i * 200 for i in range(71)], shots, 200)
     found = [
         Candidate(i * 200, shot, 99.0 if shot == 1 else 71.0 - i, at[i])
         for i, shot in enumerate(shots)
     ]
-    assert choose(found, 3, GAP) == [0, 10, 63]
+    assert choose_keyframes(found, 3, GAP) == [0, 10, 63]
 
 
 def test_the_best_scoring_shots_win_and_not_the_first_three() -> None:
     found = [Candidate(i * 200, i, q) for i, q in enumerate([1.0, 2.0, 9.0, 8.0, 7.0])]
-    assert choose(found, 3, GAP) == [2, 3, 4]
+    assert choose_keyframes(found, 3, GAP) == [2, 3, 4]
 
 
 def test_fewer_are_kept_when_nothing_is_far_enough() -> None:
     found = [Candidate(t, 0, 1.0) for t in range(0, 1_800, 200)]
-    assert choose(found, 3, GAP) == [0]
+    assert choose_keyframes(found, 3, GAP) == [0]
 
 
 def test_frames_exactly_two_seconds_apart_are_far_enough() -> None:
     found = [Candidate(0, 0, 3.0), Candidate(1_999, 0, 2.0), Candidate(2_000, 0, 1.0)]
-    assert choose(found, 3, GAP) == [0, 2]
+    assert choose_keyframes(found, 3, GAP) == [0, 2]
 
 
 def test_the_papers_defaults() -> None:
@@ -169,13 +169,15 @@ def test_the_papers_defaults() -> None:
 
 def frame(ms: int, grey: int, change: float = 0.0, sharp: float = 1.0) -> Frame:
     rgb = np.full((48, 64, 3), grey, np.uint8)
-    return Frame(ms, Marks(change, sharp, 1.0), av.VideoFrame.from_ndarray(rgb, format="rgb24"))
+    return Frame(
+        ms, FrameMetrics(change, sharp, 1.0), av.VideoFrame.from_ndarray(rgb, format="rgb24")
+    )
 
 
 def test_keyframes_carry_their_numbers_and_their_jpegs() -> None:
     frames = [frame(0, 40), frame(1_000, 90, 50.0, 4.0), frame(2_000, 200, 80.0, 2.0)]
     settings, blobs = WatchSettings(), Blobs()
-    chosen = pick_keyframes(frames, candidates(frames, settings, 3_000), settings, blobs)
+    chosen = pick_keyframes(frames, keyframe_candidates(frames, settings, 3_000), settings, blobs)
     assert [one.index for one in chosen] == [0, 1, 2]
     assert [one.keyframe.shot for one in chosen] == [0, 1, 2]
     assert chosen[1].keyframe.quality == pytest.approx(4.0 * 1.3)

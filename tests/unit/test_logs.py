@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from domain.errors import DatabaseError, InputError, ModelError
 from store.home import Home
 from telemetry import logs, tracing
-from telemetry.logs import LEVEL, LIMIT, log_error, log_path, set_up
+from telemetry.ids import bind_ids
+from telemetry.logs import LEVEL, LIMIT, log_error, log_path, set_up_logging
 from telemetry.tracing import Work
 
 VIDEO = "0123456789abcdef"
@@ -29,7 +30,6 @@ SECRET = "the mayor's secret"
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     for name in ("HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(tracing, "observers", [])
     found = logging.getLogger("homer")
     handlers, level = found.handlers[:], found.level
     yield Home(tmp_path / "home")
@@ -52,9 +52,9 @@ def fail(error: Exception) -> Exception:
 
 
 def test_a_record_has_its_ids_and_how_long_it_took(home: Home) -> None:
-    set_up(home)
+    set_up_logging(home)
     with (
-        tracing.within(flow_run="0b1f3d52-6a8a-4f6c-9d35-8f0b3f6c2f11"),
+        bind_ids(flow_run="0b1f3d52-6a8a-4f6c-9d35-8f0b3f6c2f11"),
         tracing.span(Work.FLOW, "ingest", video=VIDEO) as flow,
         tracing.span(Work.CLIP, clip=4),
     ):
@@ -69,21 +69,21 @@ def test_a_record_has_its_ids_and_how_long_it_took(home: Home) -> None:
 
 
 def test_nothing_is_made_before_there_is_something_to_say(home: Home) -> None:
-    set_up(home)
+    set_up_logging(home)
     with tracing.span(Work.SEARCH):
         pass
     assert not home.root.exists()
 
 
 def test_smaller_steps_are_told_at_debug_only(home: Home) -> None:
-    set_up(home, "debug")
+    set_up_logging(home, "debug")
     with tracing.span(Work.SEARCH, "search event", mode="event"):
         pass
     assert [r["event"] for r in records(home)] == ["search event done"]
 
 
 def test_an_error_has_the_way_to_it_but_not_its_words(home: Home) -> None:
-    set_up(home)
+    set_up_logging(home)
     path = log_error(fail(ModelError(SECRET)))
     assert path == log_path(home)
     assert SECRET not in path.read_text()
@@ -97,7 +97,7 @@ def test_an_error_has_the_way_to_it_but_not_its_words(home: Home) -> None:
 
 
 def test_an_error_that_is_its_own_cause_is_told_once(home: Home) -> None:
-    set_up(home)
+    set_up_logging(home)
     first, second = ModelError("a"), ValueError("b")
     first.__cause__, second.__context__ = first, first
     first.__context__ = second
@@ -110,13 +110,13 @@ def test_an_error_that_is_its_own_cause_is_told_once(home: Home) -> None:
 
 
 def test_at_debug_an_error_s_words_are_told_too(home: Home) -> None:
-    set_up(home, "debug")
+    set_up_logging(home, "debug")
     log_error(fail(ModelError(SECRET)))
     assert records(home)[0]["said"] == SECRET
 
 
 def test_a_question_that_failed_is_a_warning_with_the_way_to_it(home: Home) -> None:
-    set_up(home)
+    set_up_logging(home)
     with pytest.raises(ModelError), tracing.span(Work.QUESTION, trajectory="fedcba9876543210"):
         raise ModelError(SECRET)
     (told,) = records(home)
@@ -126,7 +126,7 @@ def test_a_question_that_failed_is_a_warning_with_the_way_to_it(home: Home) -> N
 
 
 def test_what_was_stopped_did_not_fail(home: Home) -> None:
-    set_up(home)
+    set_up_logging(home)
     with pytest.raises(KeyboardInterrupt), tracing.span(Work.FLOW, "ingest"):
         raise KeyboardInterrupt
     assert [(r["level"], r["event"]) for r in records(home)] == [("info", "ingest stopped")]
@@ -134,7 +134,7 @@ def test_what_was_stopped_did_not_fail(home: Home) -> None:
 
 def test_text_is_a_line_a_person_reads(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_LOG", "text")
-    set_up(home)
+    set_up_logging(home)
     with tracing.span(Work.FLOW, "ingest", video=VIDEO):
         pass
     line = log_path(home).read_text()
@@ -145,7 +145,7 @@ def test_the_log_may_go_where_a_container_s_log_goes(
     home: Home, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOMER_LOG_TO", "stderr")
-    set_up(home)
+    set_up_logging(home)
     with tracing.span(Work.FLOW, "ingest"):
         pass
     assert log_error(ModelError("x")) is None
@@ -159,13 +159,13 @@ def test_a_setting_that_there_is_not_is_said(
 ) -> None:
     monkeypatch.setenv(name, "loudly")
     with pytest.raises(InputError, match=name):
-        set_up(home)
+        set_up_logging(home)
 
 
 def test_a_log_that_cannot_be_written_stops_nothing(home: Home) -> None:
     home.root.parent.mkdir(exist_ok=True)
     home.root.write_text("a file is in the way")
-    set_up(home)
+    set_up_logging(home)
     with tracing.span(Work.FLOW, "ingest"):
         pass
     assert log_error(ModelError("x")) is None
@@ -175,7 +175,7 @@ def test_a_full_log_is_put_aside_and_only_so_many_are_kept(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "LIMIT", 2_000)
-    set_up(home)
+    set_up_logging(home)
     for number in range(120):
         with tracing.span(Work.CLIP, clip=number):
             pass
@@ -192,12 +192,12 @@ def test_several_writers_lose_no_line_over_a_turn(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "LIMIT", 20_000)
-    set_up(home)
+    set_up_logging(home)
 
     def write(first: int) -> None:
         # As another process would: with a handler, and so a lock, of its own.
-        handler = logs._LogFile(log_path(home))
-        handler.setFormatter(logs._RecordFormatter("json"))
+        handler = logs.LogFile(log_path(home))
+        handler.setFormatter(logs.RecordFormatter("json"))
         for number in range(first, first + 100):
             record = logging.LogRecord("homer", logging.INFO, "", 0, "x", None, None)
             record.homer = {"number": number}
@@ -216,7 +216,7 @@ def test_several_writers_lose_no_line_over_a_turn(
 def test_a_record_is_one_line_whatever_is_in_it(words: str, form: str) -> None:
     record = logging.LogRecord("homer", logging.INFO, "", 0, "event", None, None)
     record.homer = {"said": words}
-    line = logs._RecordFormatter(form).format(record)
+    line = logs.RecordFormatter(form).format(record)
     assert len(line.splitlines()) == 1
     assert line.isascii()
 

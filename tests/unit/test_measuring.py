@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from domain.settings import WatchSettings
-from perception.frame_metrics import Measurer
+from perception.frame_metrics import FrameMeasurer
 from perception.frames import Frame, shrink
 from perception.quality import QualityMeter
 
@@ -18,8 +18,8 @@ SETTINGS = WatchSettings(frame_height=60)
 
 
 @pytest.fixture
-def measurer() -> Iterator[Measurer]:
-    made = Measurer(0, SETTINGS)
+def measurer() -> Iterator[FrameMeasurer]:
+    made = FrameMeasurer(0, SETTINGS)
     yield made
     made.close()
 
@@ -32,32 +32,32 @@ def pictures(count: int) -> list[av.VideoFrame]:
 
 
 def content(frames: list[Frame]) -> list[tuple[object, ...]]:
-    return [(f.time_ms, f.marks, f.image.tobytes()) for f in frames]
+    return [(f.time_ms, f.metrics, f.image.tobytes()) for f in frames]
 
 
-def test_frames_are_what_measuring_one_after_the_other_gives(measurer: Measurer) -> None:
+def test_frames_are_what_measuring_one_after_the_other_gives(measurer: FrameMeasurer) -> None:
     shown, meter = pictures(30), QualityMeter(SETTINGS.hue_bins)
     for index, picture in enumerate(shown):
-        measurer.take(picture, index * 200)
+        measurer.add(picture, index * 200)
     expected = [
         Frame(index * 200, meter.measure(picture), shrink(picture, 0, 60))
         for index, picture in enumerate(shown)
     ]
-    assert content(measurer.measured().frames) == content(expected)
+    assert content(measurer.collect().frames) == content(expected)
 
 
-def test_each_clip_is_measured_by_itself(measurer: Measurer) -> None:
+def test_each_clip_is_measured_by_itself(measurer: FrameMeasurer) -> None:
     for _ in range(2):
         for index, picture in enumerate(pictures(3)):
-            measurer.take(picture, index * 200)
-        changes = [frame.marks.change for frame in measurer.measured().frames]
+            measurer.add(picture, index * 200)
+        changes = [frame.metrics.change for frame in measurer.collect().frames]
         assert changes[0] == 0.0
         assert min(changes[1:]) > 10
-    assert measurer.measured().frames == []
+    assert measurer.collect().frames == []
 
 
 def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
-    measurer: Measurer, monkeypatch: pytest.MonkeyPatch
+    measurer: FrameMeasurer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, measured = threading.Event(), QualityMeter.measure
 
@@ -73,20 +73,22 @@ def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
     assert len(taken) < 12
     go.set()
     caller.join(10)
-    assert len(measurer.measured().frames) == len(taken) == 40
+    assert len(measurer.collect().frames) == len(taken) == 40
 
 
-def take_all(measurer: Measurer, shown: list[av.VideoFrame], taken: list[int]) -> None:
+def take_all(measurer: FrameMeasurer, shown: list[av.VideoFrame], taken: list[int]) -> None:
     for index, picture in enumerate(shown):
-        measurer.take(picture, index)
+        measurer.add(picture, index)
         taken.append(index)
 
 
-def test_an_error_reaches_the_caller(measurer: Measurer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_reaches_the_caller(
+    measurer: FrameMeasurer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_self: object, _picture: object) -> None:
         raise ValueError("bad picture")
 
     monkeypatch.setattr(QualityMeter, "measure", broken)
-    measurer.take(pictures(1)[0], 0)
+    measurer.add(pictures(1)[0], 0)
     with pytest.raises(ValueError, match="bad picture"):
-        measurer.measured()
+        measurer.collect()

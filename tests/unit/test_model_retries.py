@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from models import retries
-from models.retries import CallFailed, patiently, within
+from models.retries import CallFailed, call_with_retries, call_with_timeout
 
 
 class ServerSaid(Exception):
@@ -46,7 +46,7 @@ def soon() -> float:
 
 
 def test_a_call_that_answers_is_made_once(slept: list[float]) -> None:
-    assert patiently(failing("first", "second"), soon(), 5) == "first"
+    assert call_with_retries(failing("first", "second"), soon(), 5) == "first"
     assert slept == []
 
 
@@ -54,46 +54,46 @@ def test_a_call_that_answers_is_made_once(slept: list[float]) -> None:
 def test_busy_and_failing_servers_are_asked_again_after_growing_pauses(
     status: int, slept: list[float]
 ) -> None:
-    assert patiently(failing(*[ServerSaid(status)] * 3), soon(), 3) == "done"
+    assert call_with_retries(failing(*[ServerSaid(status)] * 3), soon(), 3) == "done"
     assert slept == [0.5, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422])
 def test_a_wrong_request_is_not_repeated(status: int, slept: list[float]) -> None:
     with pytest.raises(CallFailed) as caught:
-        patiently(failing(ServerSaid(status)), soon(), 3)
+        call_with_retries(failing(ServerSaid(status)), soon(), 3)
     assert caught.value.status == status
     assert slept == []
 
 
 def test_an_error_without_a_status_is_not_repeated(slept: list[float]) -> None:
     with pytest.raises(CallFailed, match="OSError: connection refused"):
-        patiently(failing(OSError("connection refused")), soon(), 3)
+        call_with_retries(failing(OSError("connection refused")), soon(), 3)
     assert slept == []
 
 
 def test_retries_come_to_an_end(slept: list[float]) -> None:
     with pytest.raises(CallFailed) as caught:
-        patiently(failing(*[ServerSaid(503)] * 9), soon(), 2)
+        call_with_retries(failing(*[ServerSaid(503)] * 9), soon(), 2)
     assert caught.value.status == 503
     assert len(slept) == 2
 
 
 def test_the_pause_that_a_server_asks_for_is_kept_within_reason(slept: list[float]) -> None:
     errors = [ServerSaid(429, "7"), ServerSaid(429, "3600"), ServerSaid(429, "tomorrow")]
-    assert patiently(failing(*errors), soon(), 3) == "done"
+    assert call_with_retries(failing(*errors), soon(), 3) == "done"
     assert slept == [7.0, retries.LONGEST_WAIT_S, 2.0]
 
 
 @pytest.mark.parametrize("wish", ["²", "soon", "", "-3", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_wish_that_is_no_number_of_seconds_is_passed_over(slept: list[float], wish: str) -> None:
-    assert patiently(failing(ServerSaid(503, retry_after=wish)), soon(), 5) == "done"
+    assert call_with_retries(failing(ServerSaid(503, retry_after=wish)), soon(), 5) == "done"
     assert slept == [retries.FIRST_WAIT_S]
 
 
 def test_no_pause_goes_past_the_deadline(slept: list[float]) -> None:
     with pytest.raises(CallFailed):
-        patiently(failing(ServerSaid(429, "10")), time.monotonic() + 5, 3)
+        call_with_retries(failing(ServerSaid(429, "10")), time.monotonic() + 5, 3)
     assert slept == []
 
 
@@ -105,16 +105,16 @@ def test_the_status_is_found_behind_wrapping_errors() -> None:
             raise RuntimeError("the client gave up") from error
 
     with pytest.raises(CallFailed) as caught:
-        within(5, call)
+        call_with_timeout(5, call)
     assert caught.value.status == 503
-    assert caught.value.passing
+    assert caught.value.transient
 
 
 def test_a_call_that_hangs_is_given_up() -> None:
     released = threading.Event()
     try:
         with pytest.raises(CallFailed, match=r"no answer within 0\.1 s"):
-            within(0.1, lambda: released.wait(30))
+            call_with_timeout(0.1, lambda: released.wait(30))
     finally:
         released.set()
 
@@ -123,6 +123,6 @@ def test_a_deadline_in_the_past_is_no_answer() -> None:
     released = threading.Event()
     try:
         with pytest.raises(CallFailed, match="no answer"):
-            patiently(lambda: released.wait(30), time.monotonic() - 1, 3)
+            call_with_retries(lambda: released.wait(30), time.monotonic() - 1, 3)
     finally:
         released.set()

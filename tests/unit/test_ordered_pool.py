@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perception.ordered_pool import in_lanes
+from perception.ordered_pool import map_ordered
 
 
 def slowly(item: int, _stopped: Callable[[], bool]) -> int:
@@ -22,7 +22,7 @@ def slowly(item: int, _stopped: Callable[[], bool]) -> int:
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 4))
 @settings(max_examples=30, deadline=None)
 def test_results_come_in_the_order_of_items(items: list[int], lanes: int) -> None:
-    assert list(in_lanes(slowly, items, lanes)) == items
+    assert list(map_ordered(slowly, items, lanes)) == items
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
@@ -33,7 +33,7 @@ def test_no_more_is_begun_than_there_are_lanes_until_a_result_is_taken(lanes: in
         begun.append(item)
         return item
 
-    with closing(in_lanes(work, range(10), lanes)) as results:
+    with closing(map_ordered(work, range(10), lanes)) as results:
         for taken in range(5):
             assert next(results) == taken
             time.sleep(0.01)
@@ -53,7 +53,7 @@ def test_what_is_under_way_is_told_to_stop_and_waited_for() -> None:
         return item
 
     before = set(threading.enumerate())
-    results = in_lanes(work, range(3), 2)
+    results = map_ordered(work, range(3), 2)
     assert next(results) == 0
     assert begun.wait(10)
     results.close()
@@ -63,7 +63,7 @@ def test_what_is_under_way_is_told_to_stop_and_waited_for() -> None:
 
 def test_no_thread_waits_for_whoever_has_the_last_result() -> None:
     before = set(threading.enumerate())
-    results = in_lanes(slowly, range(3), 2)
+    results = map_ordered(slowly, range(3), 2)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     assert set(threading.enumerate()) <= before
 
@@ -74,7 +74,7 @@ def test_an_error_comes_in_its_turn() -> None:
             raise ValueError("broken")
         return item
 
-    results = in_lanes(work, range(3), 3)
+    results = map_ordered(work, range(3), 3)
     assert next(results) == 0
     with pytest.raises(ValueError, match="broken"):
         next(results)
@@ -91,7 +91,7 @@ def test_more_may_be_begun_than_are_worked_on_at_a_time() -> None:
         assert item or first_may_end.wait(10)
         return item
 
-    with closing(in_lanes(work, range(10), 2, 4)) as results:
+    with closing(map_ordered(work, range(10), 2, 4)) as results:
         taken = threading.Thread(target=lambda: next(results))
         taken.start()
         assert all_begun.wait(10)

@@ -6,52 +6,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
 from telemetry import tracing
-from telemetry.otel import CONTENT, Telemetry, attributes, wanted
-from telemetry.tracing import Number, Work
+from telemetry.ids import bind_ids
+from telemetry.otel import CONTENT, content_wanted, wanted
+from telemetry.tracing import Metric, Work, attributes
+from tests.support.exported import Exported
 
 VIDEO = "0123456789abcdef"
 KINDS = ("TRACES", "METRICS")
 
 
-class Collected:
-    """What was sent, as it arrives."""
-
-    def __init__(self) -> None:
-        self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
-        self.traces = TracerProvider(shutdown_on_exit=False)
-        self.traces.add_span_processor(SimpleSpanProcessor(self._spans))
-        self.metrics = MeterProvider([self._reader], shutdown_on_exit=False)
-
-    def spans(self) -> dict[str, ReadableSpan]:
-        return {one.name: one for one in self._spans.get_finished_spans()}
-
-    def points(self) -> dict[str, list[tuple[Any, dict[str, Any]]]]:
-        """By instrument: each value (of a histogram how many) with its attributes."""
-        found: dict[str, list[tuple[Any, dict[str, Any]]]] = {}
-        data: Any = self._reader.get_metrics_data()
-        for metric in data.resource_metrics[0].scope_metrics[0].metrics if data else ():
-            for point in metric.data.data_points:
-                value = getattr(point, "value", None)
-                told = (point.count if value is None else value, dict(point.attributes))
-                found.setdefault(metric.name, []).append(told)
-        return found
-
-
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
     monkeypatch.delenv(CONTENT, raising=False)
-    found = Collected()
-    tracing.observers.append(Telemetry(found.traces, found.metrics))
+    found = Exported()
+    tracing.export_to(found.traces, found.metrics)
     yield found
-    tracing.observers.clear()
+    tracing.export_to()
 
 
 def call(**more: Any) -> None:
@@ -60,7 +33,7 @@ def call(**more: Any) -> None:
         pass
 
 
-def test_what_happens_inside_is_a_child(sent: Collected) -> None:
+def test_what_happens_inside_is_a_child(sent: Exported) -> None:
     with tracing.span(Work.QUESTION, trajectory=VIDEO), tracing.span(Work.ROUND, round=1):
         call()
     spans = sent.spans()
@@ -73,8 +46,8 @@ def test_what_happens_inside_is_a_child(sent: Collected) -> None:
     assert (asked.kind, step.kind) == (SpanKind.CLIENT, SpanKind.INTERNAL)
 
 
-def test_a_call_goes_by_the_names_of_the_conventions(sent: Collected) -> None:
-    with tracing.within(trajectory=VIDEO):
+def test_a_call_goes_by_the_names_of_the_conventions(sent: Exported) -> None:
+    with bind_ids(trajectory=VIDEO):
         call(tokens_out=3, temperature=0.5)
     told = dict(sent.spans()["chat openai:gpt"].attributes or {})
     assert told == {
@@ -89,7 +62,7 @@ def test_a_call_goes_by_the_names_of_the_conventions(sent: Collected) -> None:
     }
 
 
-def test_only_a_call_has_them(sent: Collected) -> None:
+def test_only_a_call_has_them(sent: Exported) -> None:
     span = tracing.begin(Work.STAGE, "perceive", model="whisper", video=VIDEO)
     assert attributes(span) == {"homer.model": "whisper", "homer.video": VIDEO}
     question = tracing.begin(Work.QUESTION)
@@ -98,13 +71,13 @@ def test_only_a_call_has_them(sent: Collected) -> None:
     assert attributes(search) == {"gen_ai.operation.name": "retrieval", "homer.mode": "event"}
 
 
-def test_fields_that_come_later_are_told_too(sent: Collected) -> None:
+def test_fields_that_come_later_are_told_too(sent: Exported) -> None:
     with tracing.span(Work.STAGE, "weave") as span:
         span.fields["events"] = 4
     assert (sent.spans()["weave"].attributes or {})["homer.events"] == 4
 
 
-def test_an_error_is_told_by_its_class_and_nothing_it_says(sent: Collected) -> None:
+def test_an_error_is_told_by_its_class_and_nothing_it_says(sent: Exported) -> None:
     with pytest.raises(ValueError, match="Ann's secret"), tracing.span(Work.CLIP):
         raise ValueError("Ann's secret")
     span = sent.spans()["clip"]
@@ -125,16 +98,16 @@ def test_words_go_along_only_where_they_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, asked: str, told: bool
 ) -> None:
     monkeypatch.setenv(CONTENT, asked)
-    found = Collected()
-    tracing.observers.append(Telemetry(found.traces, None))
+    found = Exported()
+    tracing.export_to(found.traces, content=content_wanted())
     with tracing.span(Work.CALL, model="m") as span:
-        span.words = say
+        span.content = say
     shown = found.spans()["chat m"].attributes or {}
     assert shown.get("gen_ai.input.messages") == ("what Ann said" if told else None)
 
 
-def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Collected) -> None:
-    with tracing.within(trajectory=VIDEO, video=VIDEO):
+def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Exported) -> None:
+    with bind_ids(trajectory=VIDEO, video=VIDEO):
         call(tokens_out=3)
         call()
     points = sent.points()
@@ -149,7 +122,7 @@ def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Collected) -> N
     assert tokens == {"input": 2, "output": 1}
 
 
-def test_steps_are_told_apart_by_name_and_failures_by_class(sent: Collected) -> None:
+def test_steps_are_told_apart_by_name_and_failures_by_class(sent: Exported) -> None:
     for name in ("perceive", "weave"):
         with tracing.span(Work.STAGE, name, clip=3):
             pass
@@ -164,19 +137,19 @@ def test_steps_are_told_apart_by_name_and_failures_by_class(sent: Collected) -> 
     assert (about["error.type"], about["homer.mode"]) == ("OSError", "video")
 
 
-def test_a_clip_is_no_measured_time_of_its_own(sent: Collected) -> None:
+def test_a_clip_is_no_measured_time_of_its_own(sent: Exported) -> None:
     with tracing.span(Work.CLIP):
         pass
     assert not any("duration" in name for name in sent.points())
 
 
-def test_clips_and_failures_are_counted_and_the_lag_is_the_last_one(sent: Collected) -> None:
-    tracing.tell(Number.CLIPS)
-    tracing.tell(Number.CLIPS, 2)
-    tracing.tell(Number.FAILURES, error="MediaError")
-    with tracing.within(video=VIDEO):
-        tracing.tell(Number.LAG_S, 9.5)
-        tracing.tell(Number.LAG_S, 2.5)
+def test_clips_and_failures_are_counted_and_the_lag_is_the_last_one(sent: Exported) -> None:
+    tracing.measure(Metric.CLIPS)
+    tracing.measure(Metric.CLIPS, 2)
+    tracing.measure(Metric.FAILURES, error="MediaError")
+    with bind_ids(video=VIDEO):
+        tracing.measure(Metric.LAG_S, 9.5)
+        tracing.measure(Metric.LAG_S, 2.5)
     points = sent.points()
     assert points["homer.clips"] == [(3, {})]
     assert points["homer.failures"] == [(1, {"error.type": "MediaError"})]
@@ -184,10 +157,11 @@ def test_clips_and_failures_are_counted_and_the_lag_is_the_last_one(sent: Collec
 
 
 def test_without_traces_numbers_are_sent_and_without_metrics_spans() -> None:
-    numbers, spans = Collected(), Collected()
-    tracing.observers += [Telemetry(None, numbers.metrics), Telemetry(spans.traces, None)]
-    call()
-    tracing.tell(Number.CLIPS)
+    numbers, spans = Exported(), Exported()
+    for exports in ((None, numbers.metrics), (spans.traces, None)):
+        tracing.export_to(*exports)
+        call()
+        tracing.measure(Metric.CLIPS)
     assert (list(numbers.spans()), list(spans.spans())) == ([], ["chat openai:gpt"])
     assert set(numbers.points()) >= {"homer.clips", "gen_ai.client.token.usage"}
     assert spans.points() == {}

@@ -16,7 +16,7 @@ from domain.time import TimeSpan
 from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
 from perception.decode import RawClip
-from perception.frames import Frame, Marks
+from perception.frames import Frame, FrameMetrics
 from perception.perceive_clip import Perceived, perceive
 
 SETTINGS = WatchSettings()
@@ -97,7 +97,7 @@ def frames(count: int = 30) -> list[Frame]:
     for i in range(count):
         rgb = np.full((48, 64, 3), i * 8, np.uint8)
         picture = av.VideoFrame.from_ndarray(rgb, format="rgb24")
-        made.append(Frame(30_000 + i * 200, Marks(1.0, float(i), 1.0), picture))
+        made.append(Frame(30_000 + i * 200, FrameMetrics(1.0, float(i), 1.0), picture))
     return made
 
 

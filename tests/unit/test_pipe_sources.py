@@ -17,7 +17,7 @@ from perception.pipes import Pipe, open_pipe
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader looks whether to stop after a hundredth of a second."""
-    monkeypatch.setattr(pipes, "LOOK_S", 0.01)
+    monkeypatch.setattr(pipes, "POLL_S", 0.01)
 
 
 @pytest.fixture
@@ -62,36 +62,36 @@ def test_what_is_written_is_read_in_order_and_then_the_end(ends: tuple[int, int]
     reading, writing = ends
     os.write(writing, b"one two three")
     os.close(writing)
-    pipe = Pipe(reading, never, ours=False)
+    pipe = Pipe(reading, never, owned=False)
     assert (pipe.read(4), pipe.read(100)) == (b"one ", b"two three")
-    assert not pipe.end
+    assert not pipe.ended
     assert pipe.read(100) == b""
-    assert pipe.end
+    assert pipe.ended
 
 
 def test_it_waits_for_what_comes_later(ends: tuple[int, int]) -> None:
     reading, writing = ends
     Timer(0.05, os.write, (writing, b"late")).start()
-    assert Pipe(reading, never, ours=False).read(10) == b"late"
+    assert Pipe(reading, never, owned=False).read(10) == b"late"
 
 
 def test_one_that_is_to_stop_reads_nothing_though_there_is_something(ends: tuple[int, int]) -> None:
     os.write(ends[1], b"more")
-    pipe = Pipe(ends[0], always, ours=False)
+    pipe = Pipe(ends[0], always, owned=False)
     assert pipe.read(10) == b""
-    assert not pipe.end
+    assert not pipe.ended
 
 
 def test_one_that_waits_hears_that_it_is_to_stop(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[0], After(3), ours=False)
+    pipe = Pipe(ends[0], After(3), owned=False)
     assert pipe.read(10) == b""
-    assert not pipe.end
+    assert not pipe.ended
 
 
 def test_a_reader_that_is_tired_gives_up_a_writer_that_never_came(fifo: Path) -> None:
     pipe = open_pipe(str(fifo), never, After(2))
     assert pipe.read(10) == b""
-    assert not pipe.end
+    assert not pipe.ended
     pipe.close()
 
 
@@ -104,14 +104,14 @@ def test_but_never_one_that_has_begun_to_write(fifo: Path) -> None:
     assert pipe.read(10) == b"second"
     os.close(writing)
     assert pipe.read(10) == b""
-    assert pipe.end
+    assert pipe.ended
     pipe.close()
 
 
 def test_a_fifo_that_nobody_writes_to_yet_is_no_end(fifo: Path) -> None:
     pipe = open_pipe(str(fifo), After(4), never)
     assert pipe.read(10) == b""
-    assert not pipe.end
+    assert not pipe.ended
     pipe.close()
 
 
@@ -145,9 +145,9 @@ def test_a_fifo_is_let_go_of(fifo: Path) -> None:
 
 def test_standard_input_that_is_empty_has_ended_at_once(ends: tuple[int, int]) -> None:
     os.close(ends[1])
-    pipe = Pipe(ends[0], never, ours=False, tired=never)
+    pipe = Pipe(ends[0], never, owned=False, is_timed_out=never)
     assert pipe.read(10) == b""
-    assert pipe.end
+    assert pipe.ended
 
 
 def test_a_place_where_no_fifo_is_cannot_be_opened(tmp_path: Path) -> None:

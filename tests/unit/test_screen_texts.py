@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from domain.media import Keyframe
 from models.ports import Image, TextLine
-from perception.keyframes import Chosen
+from perception.keyframes import ChosenKeyframe
 from perception.screen_text import read_screen, same_text
 
 Box = tuple[int, int, int, int]
@@ -32,7 +32,7 @@ def line(text: str, score: float = 0.9, box: Box = (4, 5, 60, 20)) -> TextLine:
     return TextLine(box, text, score)
 
 
-def chosen(ms: int, size: tuple[int, int] = (640, 360)) -> Chosen:
+def chosen(ms: int, size: tuple[int, int] = (640, 360)) -> ChosenKeyframe:
     width, height = size
     key = Keyframe(
         time_ms=ms,
@@ -44,7 +44,7 @@ def chosen(ms: int, size: tuple[int, int] = (640, 360)) -> Chosen:
         height=height,
         blob="0",
     )
-    return Chosen(0, key, np.zeros((height, width, 3), np.uint8))
+    return ChosenKeyframe(0, key, np.zeros((height, width, 3), np.uint8))
 
 
 def texts(*pages: list[TextLine]) -> list[tuple[int, str]]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from domain.media import Clip
 from domain.time import TimeSpan
 from models.ports import Speech, Word
-from perception.speech import utterances, voice_at
+from perception.speech import find_utterances, voice_at
 from perception.voices import SpeakerTurn
 
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
@@ -25,7 +25,7 @@ def speech(text: str, start_ms: int = 0, word_ms: int = 400, joined: str = " ") 
 
 
 def test_a_sentence_is_an_utterance() -> None:
-    found = utterances(
+    found = find_utterances(
         [speech("I went home. Then I slept!")], [SpeakerTurn(0, 3_000, 0)], {0}, CLIP
     )
     assert [u.text for u in found] == ["I went home.", "Then I slept!"]
@@ -36,37 +36,37 @@ def test_a_sentence_is_an_utterance() -> None:
 
 def test_another_voice_begins_another_utterance() -> None:
     turns = [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 4_000, 1)]
-    found = utterances([speech("are you there yes I am here")], turns, {0, 1}, CLIP)
+    found = find_utterances([speech("are you there yes I am here")], turns, {0, 1}, CLIP)
     assert [(u.voice, u.text) for u in found] == [(0, "are you there yes"), (1, "I am here")]
 
 
 def test_one_word_between_two_runs_of_one_voice_is_that_voices() -> None:
     turns = [SpeakerTurn(0, 1_200, 0), SpeakerTurn(1_200, 1_600, 1), SpeakerTurn(1_600, 4_000, 0)]
-    found = utterances([speech("one two three four five six")], turns, {0, 1}, CLIP)
+    found = find_utterances([speech("one two three four five six")], turns, {0, 1}, CLIP)
     assert [(u.voice, u.text) for u in found] == [(0, "one two three four five six")]
 
 
 def test_a_pause_parts_what_one_voice_says() -> None:
     words = (Word(0, 400, "well"), Word(1_500, 1_900, "then"))
     stretch = Speech(0, 1_900, "well then", "en", 0.5, words)
-    found = utterances([stretch], [SpeakerTurn(0, 1_900, 0)], {0}, CLIP)
+    found = find_utterances([stretch], [SpeakerTurn(0, 1_900, 0)], {0}, CLIP)
     assert [u.text for u in found] == ["well", "then"]
 
 
 def test_a_voice_without_a_group_is_told_apart_and_not_named() -> None:
     turns = [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 3_000, 1)]
-    found = utterances([speech("one two three four five six")], turns, {0}, CLIP)
+    found = find_utterances([speech("one two three four five six")], turns, {0}, CLIP)
     assert [u.voice for u in found] == [0, None]
 
 
 def test_words_without_spaces_stay_without_them() -> None:
-    found = utterances([speech("你好。 世界 和平", joined="")], [], set(), CLIP)
+    found = find_utterances([speech("你好。 世界 和平", joined="")], [], set(), CLIP)
     assert [u.text for u in found] == ["你好。", "世界和平"]
     assert {u.voice for u in found} == {None}
 
 
 def test_a_stretch_without_word_times_is_kept_whole() -> None:
-    found = utterances(
+    found = find_utterances(
         [Speech(100, 900, "Hm. Yes.", "de", 0.4, ())], [SpeakerTurn(0, 999, 2)], {2}, CLIP
     )
     assert [(u.text, u.voice, u.span) for u in found] == [
@@ -75,18 +75,18 @@ def test_a_stretch_without_word_times_is_kept_whole() -> None:
 
 
 def test_a_quoted_sentence_ends_with_its_quotation_mark() -> None:
-    found = utterances([speech('He said "no." Then he left.')], [], set(), CLIP)
+    found = find_utterances([speech('He said "no." Then he left.')], [], set(), CLIP)
     assert [u.text for u in found] == ['He said "no."', "Then he left."]
 
 
 def test_times_stay_within_the_clip() -> None:
     late = Speech(29_800, 30_400, "cut off", "en", 1.0, (Word(29_800, 30_400, "cut off"),))
-    (found,) = utterances([late], [], set(), CLIP)
+    (found,) = find_utterances([late], [], set(), CLIP)
     assert found.span == TimeSpan.of(59_800, 60_000)
 
 
 def test_utterances_come_in_order_of_time() -> None:
-    found = utterances([speech("later.", 5_000), speech("earlier.", 1_000)], [], set(), CLIP)
+    found = find_utterances([speech("later.", 5_000), speech("earlier.", 1_000)], [], set(), CLIP)
     assert [u.text for u in found] == ["earlier.", "later."]
 
 
@@ -123,7 +123,7 @@ def test_no_word_is_lost_and_none_is_said_twice(
         at += length
     timed = tuple(Word(i * 300, i * 300 + 300, w) for i, w in enumerate(words))
     whole = Speech(0, len(words) * 300, " ".join(words), "en", 1.0, timed)
-    found = utterances([whole], turns, {0, 1, 2}, CLIP)
+    found = find_utterances([whole], turns, {0, 1, 2}, CLIP)
     assert " ".join(u.text for u in found).split() == " ".join(words).split()
     for a, b in itertools.pairwise(found):
         assert a.span.end_ms <= b.span.start_ms

@@ -15,25 +15,25 @@ from domain.streams import PictureTally
 from domain.time import TimeSpan
 from perception.clip_buffer import ClipBuffer
 from perception.decode import RawClip
-from perception.live_clips import Captured
+from perception.live_clips import CapturedClip
 
 
-def clip(number: int) -> Captured:
+def clip(number: int) -> CapturedClip:
     """A clip that nobody looks into."""
     span = TimeSpan.of(2_000 * number, 2_000 * number + 2_000)
     raw = RawClip(Clip(index=number, span=span), [], np.zeros(0, np.float32))
-    return Captured(raw, PictureTally(), 0, ())
+    return CapturedClip(raw, PictureTally(), 0, ())
 
 
 def taken(buffer: ClipBuffer, *, wait: bool = True) -> int | None:
     """The number of the next clip."""
-    found = buffer.take(wait=wait)
+    found = buffer.get(wait=wait)
     return None if found is None else found.raw.clip.index
 
 
 def test_clips_come_out_in_order_and_a_full_buffer_says_so() -> None:
     buffer = ClipBuffer(2)
-    assert [buffer.offer(clip(n), wait=False) for n in range(3)] == [True, True, False]
+    assert [buffer.put(clip(n), wait=False) for n in range(3)] == [True, True, False]
     assert len(buffer) == 2
     assert [taken(buffer) for _ in range(2)] == [0, 1]
     assert taken(buffer, wait=False) is None
@@ -42,8 +42,8 @@ def test_clips_come_out_in_order_and_a_full_buffer_says_so() -> None:
 def test_what_waits_for_room_goes_on_when_there_is_some() -> None:
     buffer = ClipBuffer(1)
     said: list[bool] = []
-    buffer.offer(clip(0), wait=False)
-    thread = Thread(target=lambda: said.append(buffer.offer(clip(1), wait=True)))
+    buffer.put(clip(0), wait=False)
+    thread = Thread(target=lambda: said.append(buffer.put(clip(1), wait=True)))
     thread.start()
     assert taken(buffer) == 0
     assert taken(buffer) == 1
@@ -53,21 +53,21 @@ def test_what_waits_for_room_goes_on_when_there_is_some() -> None:
 
 def test_at_the_end_what_is_there_is_still_given_and_then_nothing() -> None:
     buffer = ClipBuffer(2)
-    buffer.offer(clip(0), wait=False)
-    buffer.end()
+    buffer.put(clip(0), wait=False)
+    buffer.finish()
     assert [taken(buffer), taken(buffer)] == [0, None]
 
 
 def test_nobody_waits_for_a_taker_that_has_left() -> None:
     buffer = ClipBuffer(1)
     said: list[bool] = []
-    buffer.offer(clip(0), wait=False)
-    thread = Thread(target=lambda: said.append(buffer.offer(clip(1), wait=True)))
+    buffer.put(clip(0), wait=False)
+    thread = Thread(target=lambda: said.append(buffer.put(clip(1), wait=True)))
     thread.start()
-    buffer.leave()
+    buffer.cancel()
     thread.join(5)
     assert said == [False]
-    assert buffer.offer(clip(2), wait=True) is False
+    assert buffer.put(clip(2), wait=True) is False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -14,8 +14,8 @@ SETTINGS = StreamSettings()
 
 def placed(stamps: list[int], start_ms: int = 0, now_ms: int = 0) -> list[int]:
     timeline = Timeline(SETTINGS, start_ms)
-    timeline.connected()
-    return [timeline.place("video", stamp, now_ms) for stamp in stamps]
+    timeline.reset()
+    return [timeline.to_video_ms("video", stamp, now_ms) for stamp in stamps]
 
 
 def test_a_stream_that_begins_at_any_stamp_begins_at_no_time() -> None:
@@ -29,9 +29,9 @@ def test_stamps_that_wrap_around_or_begin_anew_take_no_time() -> None:
 
 def test_a_leap_of_the_stamps_takes_as_long_as_the_clock_on_the_wall_says() -> None:
     timeline = Timeline(SETTINGS)
-    assert timeline.place("video", 0, 0) == 0
-    assert timeline.place("video", 3_600_000, 40) == 40
-    assert timeline.place("video", 9_600_000, 90_000) == 90_000
+    assert timeline.to_video_ms("video", 0, 0) == 0
+    assert timeline.to_video_ms("video", 3_600_000, 40) == 40
+    assert timeline.to_video_ms("video", 9_600_000, 90_000) == 90_000
 
 
 def test_a_short_pause_by_the_stamps_is_believed() -> None:
@@ -40,21 +40,21 @@ def test_a_short_pause_by_the_stamps_is_believed() -> None:
 
 def test_what_the_other_stream_still_brings_of_the_clock_before_is_placed_by_it() -> None:
     timeline = Timeline(SETTINGS)
-    timeline.place("video", 50_000, 0)
-    timeline.place("audio", 49_800, 0)
-    timeline.place("video", 51_000, 0)
-    assert timeline.place("video", 0, 0) == 1_000
-    assert timeline.place("audio", 50_900, 0) == 900
-    assert timeline.place("audio", 20, 0) == 1_020
-    assert timeline.place("video", 40, 0) == 1_040
+    timeline.to_video_ms("video", 50_000, 0)
+    timeline.to_video_ms("audio", 49_800, 0)
+    timeline.to_video_ms("video", 51_000, 0)
+    assert timeline.to_video_ms("video", 0, 0) == 1_000
+    assert timeline.to_video_ms("audio", 50_900, 0) == 900
+    assert timeline.to_video_ms("audio", 20, 0) == 1_020
+    assert timeline.to_video_ms("video", 40, 0) == 1_040
 
 
 def test_a_new_connection_goes_on_where_the_clock_on_the_wall_is() -> None:
     timeline = Timeline(SETTINGS, 30_000)
-    timeline.connected()
-    assert timeline.place("video", 777, 95_000) == 95_000
-    timeline.connected()
-    assert timeline.place("video", 0, 60_000) == 95_000
+    timeline.reset()
+    assert timeline.to_video_ms("video", 777, 95_000) == 95_000
+    timeline.reset()
+    assert timeline.to_video_ms("video", 0, 60_000) == 95_000
 
 
 @given(
@@ -75,8 +75,8 @@ def test_time_never_runs_backwards_by_more_than_disorder(
     for stream, stamp, passed, fresh in steps:
         now += passed
         if fresh:
-            timeline.connected()
-        at = timeline.place(stream, stamp, now)
+            timeline.reset()
+        at = timeline.to_video_ms(stream, stamp, now)
         assert at >= last - SETTINGS.jump_ms
         assert at <= max(last + SETTINGS.jump_ms, now)
         assert timeline.latest_ms >= last
