@@ -48,7 +48,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     # Checked first: opening the library makes the folders that it uses private.
     yield _private(home)
     yield names_taken(distributions())
-    yield _database(home)
+    yield from _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
     yield from _languages(profile)
@@ -93,15 +93,26 @@ def _private(home: Home) -> Check:
     return Check("private", True, message, "homer doctor --fix", warning=True)
 
 
-def _database(home: Home) -> Check:
+def _database(home: Home) -> Iterator[Check]:
     from domain.errors import SetupError
     from store.database import open_store
 
     try:
         with open_store(home) as store:
-            return Check("database", True, repr(store))
+            yield Check("database", True, repr(store))
+            yield _search_index(store)
     except SetupError as error:
-        return Check("database", False, "cannot be used", str(error))
+        yield Check("database", False, "cannot be used", str(error))
+
+
+def _search_index(store: Store) -> Check:
+    """Check that a large library has the index that it is searched through."""
+    from store.vector_index import missing_indexes
+
+    if not missing_indexes(store):
+        return Check("search index", True, "as large as this library is, nothing is missing")
+    found = "a library of this size is searched faster through an index"
+    return Check("search index", True, found, "homer db index", warning=True)
 
 
 def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
