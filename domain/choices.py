@@ -10,8 +10,12 @@ if TYPE_CHECKING:
 
 
 class AblationStage(StrEnum):
-    """How much of the memory is searched: the stages of the paper's ablation."""
+    """How much of the memory is searched: the stages of the paper's ablation.
 
+    Below all of them is ``PLAIN``: retrieval-augmented generation over the nearest lines.
+    """
+
+    PLAIN = "plain rag"
     ENTITY = "entity graph"
     EVENTS = "event nodes"
     EDGES = "edges"
@@ -23,7 +27,9 @@ class AblationStage(StrEnum):
         from domain.asking import Mode
 
         known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
-        return tuple(mode for mode in Mode if mode in known[: tuple(AblationStage).index(self) + 1])
+        return tuple(
+            mode for mode in Mode if mode in known[: max(1, tuple(AblationStage).index(self))]
+        )
 
 
 class Protocol(StrEnum):

@@ -11,7 +11,7 @@ from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import MOMENTS, LocalReasoner
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
-from agent.run_context import RunContext
+from agent.run_context import RunContext, SearchableMemory
 from domain.choices import AblationStage
 from domain.memories import MemoryView
 from domain.settings import AskSettings
@@ -48,14 +48,18 @@ class ProfileContexts:
         self._store, self._toolbox = store, toolbox
         self._ask = ask or toolbox.profile.settings.ask
         retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
-        self._memories = {stage: retrievers.restricted_to(stage) for stage in AblationStage}
+        self._memories: dict[AblationStage, SearchableMemory] = {
+            stage: retrievers.restricted_to(stage)
+            for stage in AblationStage
+            if stage is not AblationStage.PLAIN
+        }
         self._skills = SkillLibrary(store, toolbox)
 
     def make_context(self, view: MemoryView, recorder: Recorder, budget: RunBudget) -> RunContext:
         """Make the context of a run over ``view``."""
         setup = recorder.setup
         settings = setup.settings if setup else self._ask
-        memory = self._memories[settings.memory]
+        memory = self._memory(settings.memory)
         return RunContext(
             reasoner=self._reasoner(recorder, budget, settings),
             memory=memory,
@@ -68,6 +72,14 @@ class ProfileContexts:
             skills=self._skills,
             languages=setup.languages if setup else self._toolbox.profile.text_languages,
         )
+
+    def _memory(self, stage: AblationStage) -> SearchableMemory:
+        if stage not in self._memories:
+            # Imports llama-index, which takes seconds.
+            from retrieval.plain_rag import PlainRag
+
+            self._memories[stage] = PlainRag(self._store, self._toolbox.text)
+        return self._memories[stage]
 
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> ResolvedRefs:
         with self._store.begin() as session:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Composed, Identifier, Literal
 from sqlalchemy import Connection
@@ -190,25 +191,85 @@ def near_clips(
     """
     if not len(vectors) or not scopes:
         return []
-    statement = _near_statement(vectors.shape[1], restriction, by_index=by_index)
-    parameters = _view_parameters(scopes) | {
-        "vectors": [as_text(vector) for vector in vectors],
+    template = _NEAR_BY_INDEX if by_index else _NEAR_EXACT
+    statement = _near_statement(template, vectors.shape[1], restriction)
+    parameters = _near_parameters(scopes, limit, restriction) | {
+        "vectors": [as_text(vector) for vector in vectors]
+    }
+    driver = driver_of(session.connection())
+    if by_index:
+        _prepare_index_scan(driver, limit)
+    rows = driver.execute(statement, parameters, prepare=False).fetchall()
+    return [NearClip._make(row) for row in rows]
+
+
+class ScoredLine(NamedTuple):
+    """A line with its cosine distance to a vector."""
+
+    id: int
+    video: str
+    distance: float
+
+
+_LINES_EXACT = """
+    WITH {view}, query AS MATERIALIZED (SELECT %(vector)s::halfvec AS vector)
+    SELECT line.id, line.video_id, line.distance FROM (
+        SELECT m.id, m.video_id, m.embedding <=> query.vector AS distance
+        FROM query, {lines}
+        WHERE vector_dims(m.embedding) = {size} {restriction}
+        OFFSET 0) AS line
+    ORDER BY line.distance, line.id LIMIT %(limit)s
+"""
+_LINES_BY_INDEX = """
+    SELECT m.id, m.video_id, m.embedding::halfvec({size}) <=> %(vector)s::halfvec AS distance
+    FROM memories AS m
+    WHERE vector_dims(m.embedding) = {size} AND {in_view}
+    ORDER BY m.embedding::halfvec({size}) <=> %(vector)s::halfvec LIMIT %(limit)s
+"""
+
+
+def near_lines(
+    session: Session,
+    scopes: Sequence[Scope],
+    vector: NDArray[np.floating],
+    limit: int,
+    restriction: Restriction = EVERYTHING,
+) -> list[ScoredLine]:
+    """Return the lines nearest to a unit vector (D,), nearest first.
+
+    Through the index where the view is wide, there is one, and nothing else narrows it.
+    """
+    wide = not restriction.selective and view_size(session, scopes).wide
+    by_index = wide and has_index(session, len(vector))
+    template = _LINES_BY_INDEX if by_index else _LINES_EXACT
+    parameters = _near_parameters(scopes, limit, restriction) | {"vector": as_text(vector)}
+    driver = driver_of(session.connection())
+    if by_index:
+        _prepare_index_scan(driver, limit)
+    statement = _near_statement(template, len(vector), restriction)
+    rows = driver.execute(statement, parameters, prepare=False).fetchall()
+    return sorted(map(ScoredLine._make, rows), key=lambda one: (one.distance, one.id))
+
+
+def _near_parameters(
+    scopes: Sequence[Scope], limit: int, restriction: Restriction
+) -> dict[str, Any]:
+    return _view_parameters(scopes) | {
         "limit": limit,
         "identities": list(restriction.identities),
         "speaker": restriction.speaker,
         "start_ms": restriction.span_ms[0] if restriction.span_ms else None,
         "end_ms": restriction.span_ms[1] if restriction.span_ms else None,
     }
-    driver = driver_of(session.connection())
-    if by_index:
-        driver.execute(f"SET LOCAL hnsw.ef_search = {max(EF_SEARCH, limit)}")
-        driver.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
-    rows = driver.execute(statement, parameters, prepare=False).fetchall()
-    return [NearClip._make(row) for row in rows]
 
 
-def _near_statement(size: int, restriction: Restriction, *, by_index: bool) -> Composed:
-    template = _NEAR_BY_INDEX if by_index else _NEAR_EXACT
+def _prepare_index_scan(driver: psycopg.Connection[Any], limit: int) -> None:
+    """Let index scans of this transaction go on until enough lines fulfil the conditions."""
+    driver.execute(f"SET LOCAL hnsw.ef_search = {max(EF_SEARCH, limit)}")
+    driver.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+
+
+def _near_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
     return SQL(template).format(
         view=SQL(_VIEW),
         lines=SQL(_LINES_IN_VIEW),
@@ -218,8 +279,8 @@ def _near_statement(size: int, restriction: Restriction, *, by_index: bool) -> C
     )
 
 
-def _restriction(restriction: Restriction) -> str:
-    conditions = []
+def _restriction(restriction: Restriction) -> LiteralString:
+    conditions: list[LiteralString] = []
     if restriction.span_ms:
         conditions.append("AND m.end_ms > %(start_ms)s AND m.start_ms < %(end_ms)s")
     if restriction.identities:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
@@ -227,8 +227,6 @@ def test_a_person_missing_in_the_focus_is_searched_everywhere(
 def test_what_mentions_a_person_is_looked_up_once_until_there_is_more(
     store: Store, retrievers: Retrievers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, ...]] = []
-
     def what_ada_does(last_clip: int) -> list[str]:
         return sorted(texts(retrievers.search(seen(last_clip), Mode.VIDEO, "what does Ada do")))
 

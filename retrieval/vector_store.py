@@ -1,0 +1,214 @@
+"""Memory as a llama-index vector store, and retrievers over it for llama-index and LangChain.
+
+Importing this module imports llama-index, which takes seconds: import it where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever as LangChainRetriever
+from llama_index.core.bridge.pydantic import ConfigDict, PrivateAttr
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
+)
+
+from domain.errors import InputError
+from domain.memories import MemoryView, Scope
+from models.ports import TextEmbedder
+from people.corrected import characters_at
+from retrieval.people_in_query import line_text
+from store.database import Store
+from store.queries.candidates import Restriction, near_lines, read_lines
+from store.queries.clips import memory_view
+from store.queries.search import StoredLine
+from store.queries.videos import find_video, list_videos
+
+VIDEO, AS_OF_MS, PERSON, SPEAKER = "video", "as_of_ms", "person", "speaker"
+"""Filters: a video (id or title), a moment, whom a line mentions (name or tag), who says it."""
+DEFAULT_LINES = 10
+"""Lines that are found where a query does not say how many."""
+
+
+class MemoryVectorStore(BasePydanticVectorStore):
+    """The lines of memory with their vectors. It is written by watching videos, not through this.
+
+    A query may be filtered by ``video`` (``==`` or ``in``), ``as_of_ms``, ``person`` (in one video)
+    and ``speaker``. A node's id is the ref that an answer cites, such as ``m12``.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    stores_text: bool = True
+    is_embedding_query: bool = True
+    _store: Store = PrivateAttr()
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(stores_text=True)
+        self._store = store
+
+    @property
+    def client(self) -> Store:
+        """The store."""
+        return self._store
+
+    def add(self, nodes: Sequence[BaseNode], **_: Any) -> list[str]:
+        """Refuse: memory is written by watching.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(f"{len(nodes)} nodes: memory is written by `homer ingest` only")
+
+    def delete(self, ref_doc_id: str, **_: Any) -> None:
+        """Refuse: what is remembered is deleted by Homer's own commands.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(f"{ref_doc_id}: memory is deleted by `homer delete` and `homer forget`")
+
+    def query(self, query: VectorStoreQuery, **_: Any) -> VectorStoreQueryResult:
+        """Find the lines nearest to a query vector.
+
+        Raises:
+            InputError: The query has no vector, or a filter that is not known.
+            NotFound: There is no such video, or nobody of that name in it.
+        """
+        if query.query_embedding is None:
+            raise InputError("memory is searched by vectors: give the query an embedding")
+        vector = np.asarray(query.query_embedding, dtype=np.float32)
+        view, restriction = self._restricted(query.filters)
+        limit = query.similarity_top_k or DEFAULT_LINES
+        with self._store.begin() as session:
+            found = near_lines(session, view.scopes, vector, limit, restriction)
+            rows = read_lines(session.connection(), [one.id for one in found])
+        return VectorStoreQueryResult(
+            nodes=[node_of(one.video, rows[one.id]) for one in found],
+            similarities=[1 - one.distance for one in found],
+            ids=[f"m{one.id}" for one in found],
+        )
+
+    def _restricted(self, filters: MetadataFilters | None) -> tuple[MemoryView, Restriction]:
+        given = _equalities(filters)
+        videos = given.pop(VIDEO, None)
+        as_of = given.pop(AS_OF_MS, None)
+        person, speaker = given.pop(PERSON, None), given.pop(SPEAKER, None)
+        if given:
+            raise InputError(f"memory cannot be filtered by {', '.join(sorted(given))}")
+        with self._store.begin() as session:
+            names = [videos] if isinstance(videos, str) else videos
+            ids = (
+                [one.id for one in list_videos(session)]
+                if names is None
+                else [find_video(session, str(name)).id for name in names]
+            )
+            view = memory_view(session, ids, None if as_of is None else int(as_of))
+            identities = () if person is None else _identities(session, view.scopes, str(person))
+        return view, Restriction(identities=identities, speaker=speaker)
+
+
+def _equalities(filters: MetadataFilters | None) -> dict[str, Any]:
+    """The values that filters ask for, by key; all of them must hold."""
+    found: dict[str, Any] = {}
+    for one in filters.filters if filters else ():
+        if not isinstance(one, MetadataFilter) or one.operator not in (
+            FilterOperator.EQ,
+            FilterOperator.IN,
+        ):
+            raise InputError("memory is filtered by == and in only")
+        found[one.key] = one.value
+    return found
+
+
+def _identities(session: Any, scopes: Sequence[Scope], person: str) -> tuple[int, ...]:
+    """The rows of ``identities`` of somebody, by name or tag, in the only video of a view."""
+    if len(scopes) != 1:
+        raise InputError("a person is somebody of one video: filter by the video too")
+    scope = scopes[0]
+    for one in characters_at(session, scope.video, scope.last_clip):
+        names = {*one.character.tags, (one.character.name or "").casefold()}
+        if person and {person, person.casefold()} & names:
+            return tuple(one.members)
+    raise InputError(f"nobody in this video is known as {person!r}: `homer people` lists them")
+
+
+def node_of(video: str, line: StoredLine, names: Mapping[str, str] | None = None) -> TextNode:
+    """Make a node of a line: its text as shown, its video and times as metadata."""
+    metadata = {
+        VIDEO: video,
+        "start_ms": line.start_ms,
+        "end_ms": line.end_ms,
+        "clip": line.clip,
+        "source": line.source,
+    }
+    keys = list(metadata)
+    return TextNode(
+        id_=f"m{line.id}",
+        text=line_text(line, names or {}),
+        metadata=metadata,
+        excluded_embed_metadata_keys=keys,
+        excluded_llm_metadata_keys=keys,
+    )
+
+
+class MemoryRetriever(BaseRetriever):
+    """Retrieves lines of memory for llama-index.
+
+    Args:
+        store: the store.
+        text: the model that the memory was embedded with.
+        filters: see ``MemoryVectorStore``.
+        top_k: lines for a query.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        text: TextEmbedder,
+        filters: MetadataFilters | None = None,
+        top_k: int = DEFAULT_LINES,
+    ) -> None:
+        super().__init__()
+        self._vectors, self._text = MemoryVectorStore(store), text
+        self._filters, self._top_k = filters, top_k
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        vector = query_bundle.embedding or self._text.embed([query_bundle.query_str])[0].tolist()
+        found = self._vectors.query(
+            VectorStoreQuery(
+                query_embedding=vector, similarity_top_k=self._top_k, filters=self._filters
+            )
+        )
+        pairs = zip(found.nodes or (), found.similarities or (), strict=True)
+        return [NodeWithScore(node=node, score=score) for node, score in pairs]
+
+
+class MemoryDocuments(LangChainRetriever):
+    """Retrieves lines of memory for LangChain, as documents with the same metadata."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    retriever: MemoryRetriever
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        del run_manager
+        return [
+            Document(
+                id=one.node.node_id,
+                page_content=one.node.get_content(),
+                metadata={**one.node.metadata, "score": one.score},
+            )
+            for one in self.retriever.retrieve(query)
+        ]
