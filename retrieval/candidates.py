@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy.orm import Session
 
 from domain.memories import Scope
 from retrieval.heuristics.actors import are_people, people_of, plain_names
@@ -34,6 +33,7 @@ from retrieval.signals.words import WordHits, word_hits
 from retrieval.terms import plain_words
 from store.queries.candidates import (
     EVERYTHING,
+    Reader,
     Restriction,
     ViewSize,
     clips_with_words,
@@ -80,26 +80,26 @@ class SearchPlan:
 
 
 def find(
-    session: Session, plan: SearchPlan, read: ReadLines, wanted: frozenset[Clip]
+    database: Reader, plan: SearchPlan, read: ReadLines, wanted: frozenset[Clip]
 ) -> SearchedLines:
     """Find the clips to rank, and fetch their lines.
 
     Args:
-        session: An open transaction.
+        database: A connection or database.
         plan: The search.
         read: Reads stored lines by id.
         wanted: Clips that the mode needs besides.
     """
-    hits = _word_hits(session, plan)
-    speakers = _speakers(session, plan)
+    hits = _word_hits(database, plan)
+    speakers = _speakers(database, plan)
     if plan.everything:
         chosen = sample = _all_clips(plan.scopes)
     else:
         sample = sampled_clips(plan.scopes, SAMPLE)
-        chosen = _chosen(session, plan, hits, speakers) | wanted
+        chosen = _chosen(database, plan, hits, speakers) | wanted
     clips = _with_clip_before(chosen | sample)
     size = plan.vectors.question.shape[0]
-    lines = LineSet(plan.scopes, lines_of_clips(session, plan.scopes, clips, size), read)
+    lines = LineSet(plan.scopes, lines_of_clips(database, plan.scopes, clips, size), read)
     marks = _marks(lines, sample)
     mean = _mean_lines(lines, marks)
     if plan.everything:
@@ -114,29 +114,29 @@ def find(
     return _with_people(plan, found, speakers)
 
 
-def all_lines(session: Session, plan: SearchPlan, read: ReadLines) -> LineSet:
+def all_lines(database: Reader, plan: SearchPlan, read: ReadLines) -> LineSet:
     """Fetch all lines of a view."""
     size = plan.vectors.question.shape[0]
     clips = _all_clips(plan.scopes)
-    return LineSet(plan.scopes, lines_of_clips(session, plan.scopes, clips, size), read)
+    return LineSet(plan.scopes, lines_of_clips(database, plan.scopes, clips, size), read)
 
 
 def _all_clips(scopes: Sequence[Scope]) -> set[Clip]:
     return {(n, clip) for n, one in enumerate(scopes) for clip in range(one.last_clip + 1)}
 
 
-def _speakers(session: Session, plan: SearchPlan) -> dict[str, int]:
+def _speakers(database: Reader, plan: SearchPlan) -> dict[str, int]:
     """Who speaks in view, where the options may be people or the view is short; else nobody."""
     asked = plan.asked
     if not asked.options or asked.timed:
         return {}
     options = [asked.people.as_written(option) for option in asked.options]
     names = sorted({word.capitalize() for option in options for word in plain_words(option)})
-    known = plain_names(who_speaks(session, plan.scopes, names))
+    known = plain_names(who_speaks(database, plan.scopes, names))
     people = [people_of(option, known, "the narrator") for option in options]
     if plan.size.clips > SHORT and not are_people(people):
         return {}
-    return speakers_in_view(session, plan.scopes)
+    return speakers_in_view(database, plan.scopes)
 
 
 def _with_people(
@@ -152,38 +152,38 @@ def _with_people(
     return replace(found, roster=known, named=tuple(known.people(options)))
 
 
-def _word_hits(session: Session, plan: SearchPlan) -> WordHits:
+def _word_hits(database: Reader, plan: SearchPlan) -> WordHits:
     asked = plan.asked
     wanted = {*asked.words, *(word for own in asked.option_words for word in own)}
     phrases = {
         term: asked.database_words[term] for term in sorted(wanted & asked.database_words.keys())
     }
-    found = clips_with_words(session, plan.scopes, [*phrases.values()])
+    found = clips_with_words(database, plan.scopes, [*phrases.values()])
     return word_hits(plan.scopes, [*phrases], found, plan.size.clips)
 
 
 def _chosen(
-    session: Session, plan: SearchPlan, hits: WordHits, speakers: Mapping[str, int]
+    database: Reader, plan: SearchPlan, hits: WordHits, speakers: Mapping[str, int]
 ) -> set[Clip]:
-    found = _by_meaning(session, plan) | _by_words(plan, hits) | _by_time(session, plan)
-    return found | _by_people(session, plan, speakers)
+    found = _by_meaning(database, plan) | _by_words(plan, hits) | _by_time(database, plan)
+    return found | _by_people(database, plan, speakers)
 
 
-def _by_people(session: Session, plan: SearchPlan, speakers: Mapping[str, int]) -> set[Clip]:
+def _by_people(database: Reader, plan: SearchPlan, speakers: Mapping[str, int]) -> set[Clip]:
     """Clips in which somebody whom an option names says what is near to the question."""
     known, most = plain_names(speakers), most_frequent(speakers)
     options = [plan.asked.people.as_written(option) for option in plan.asked.options]
     names = {name for option in options for name in people_of(option, known, most)}
-    near, vector = _near(session, plan), plan.vectors.somebody[None]
+    near, vector = _near(database, plan), plan.vectors.somebody[None]
     chosen: set[Clip] = set()
     for name in sorted(names):
         chosen |= near(vector, BY_RESTRICTION, Restriction(speaker=name))
     return chosen
 
 
-def _by_meaning(session: Session, plan: SearchPlan) -> set[Clip]:
+def _by_meaning(database: Reader, plan: SearchPlan) -> set[Clip]:
     question, others = plan.vectors.question[None], plan.vectors.stacked[1:]
-    near = _near(session, plan)
+    near = _near(database, plan)
     return near(question, BY_QUESTION, EVERYTHING) | near(others, BY_OPTION, EVERYTHING)
 
 
@@ -205,9 +205,9 @@ def _best(hits: WordHits, scores: Scores, count: int) -> set[Clip]:
     return {hits.clip_at(int(place)) for place in order}
 
 
-def _by_time(session: Session, plan: SearchPlan) -> set[Clip]:
+def _by_time(database: Reader, plan: SearchPlan) -> set[Clip]:
     """Clips near in meaning at the times that the question or its options say, or recent ones."""
-    asked, near = plan.asked, _near(session, plan)
+    asked, near = plan.asked, _near(database, plan)
     texts = [asked.text] if not PLAN.search(asked.text) else []
     texts += asked.options if asked.timed else ()
     spans = [span for text in texts for span in said_spans(text, asked.now_s)]
@@ -234,13 +234,13 @@ def said_spans(text: str, now_s: float) -> list[tuple[float, float]]:
 Near = Callable[[Matrix, int, Restriction], set[Clip]]
 
 
-def _near(session: Session, plan: SearchPlan) -> Near:
+def _near(database: Reader, plan: SearchPlan) -> Near:
     """Searches by meaning: through the index where the view is wide and nothing narrows it."""
-    indexed = plan.size.wide and has_index(session, plan.vectors.question.shape[0])
+    indexed = plan.size.wide and has_index(database, plan.vectors.question.shape[0])
 
     def near(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
         by_index = indexed and not restriction.selective
-        found = near_clips(session, plan.scopes, vectors, limit, restriction, by_index=by_index)
+        found = near_clips(database, plan.scopes, vectors, limit, restriction, by_index=by_index)
         return {(one.video, one.clip) for one in found}
 
     return near

@@ -84,8 +84,9 @@ class Preparation:
 
     def _find(self, plan: SearchPlan, clips: frozenset[Clip]) -> tuple[SearchedLines, SearchPlan]:
         """What is ranked; the vectors of options as doings go where they are not compared so."""
-        with self._store.begin() as session:
-            found = find(session, plan, self._read, clips)
+        found = self._store.run_read_only(
+            lambda connection: find(connection, plan, self._read, clips)
+        )
         described = found.roster is not None and is_described(found.lines, plan.asked, found.roster)
         if not described:
             plan = replace(plan, vectors=replace(plan.vectors, doings=None))
@@ -94,8 +95,7 @@ class Preparation:
     def _all_lines(self, plan: SearchPlan, found: SearchedLines) -> LineSet:
         if plan.everything:
             return found.lines
-        with self._store.begin() as session:
-            return all_lines(session, plan, self._read)
+        return self._store.run_read_only(lambda connection: all_lines(connection, plan, self._read))
 
     @property
     def _read(self) -> ReadLines:

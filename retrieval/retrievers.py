@@ -197,19 +197,19 @@ class Retrievers:
         return replace(more, query=context.query)
 
     def _segment(self, view: MemoryView, focus: int) -> Segment | None:
-        with self._store.begin() as session:
-            return read_segments(session, view.scopes, [focus]).get(focus)
+        found = self._store.run_read_only(partial(read_segments, scopes=view.scopes, ids=[focus]))
+        return found.get(focus)
 
     def _rank_segments(self, context: QueryContext) -> RankedSegments:
         scopes = context.lines.scopes
-        with self._store.begin() as session:
-            near = segments_in_view(session, scopes, context.vectors.question)
+        vector = context.vectors.question
+        near = self._store.run_read_only(partial(segments_in_view, scopes=scopes, vector=vector))
 
         def read(ids: Sequence[int]) -> Mapping[int, Segment]:
             missing = [one for one in ids if one not in known]
             if missing:
-                with self._store.begin() as session:
-                    known.update(read_segments(session, scopes, missing))
+                read_more = partial(read_segments, scopes=scopes, ids=missing)
+                known.update(self._store.run_read_only(read_more))
             return known
 
         known: dict[int, Segment] = {}
@@ -252,9 +252,11 @@ class Retrievers:
         scopes = context.lines.scopes
         wanted = dict(tags) if where is None else {where.video: tags.get(where.video, set())}
         clips = None if where is None else where.clips
-        with self._store.begin() as session:
-            vector = context.vectors.question
-            found = lines_mentioning(session, scopes, wanted, vector, MENTIONS + shown, clips)
+        found = self._store.run_read_only(
+            lambda connection: lines_mentioning(
+                connection, scopes, wanted, context.vectors.question, MENTIONS + shown, clips
+            )
+        )
         return [(one.id, (scopes[one.video].video, one.clip)) for one in found]
 
     def _with_moments(self, found: Retrieval, context: QueryContext, limit: int) -> Retrieval:
@@ -328,8 +330,9 @@ class Retrievers:
         video_number, clip = int(lines.arrays.video[line]), int(lines.arrays.clip[line])
         clips = [(video_number, one) for one in range(max(0, clip - 1), clip + 2)]
         size = lines.arrays.vectors.shape[1]
-        with self._store.begin() as session:
-            arrays = lines_of_clips(session, lines.scopes, clips, size)
+        arrays = self._store.run_read_only(
+            lambda connection: lines_of_clips(connection, lines.scopes, clips, size)
+        )
         around = LineSet(lines.scopes, arrays, lines.read)
         return around, int(np.flatnonzero(arrays.id == lines.arrays.id[line])[0])
 

@@ -92,7 +92,7 @@ class MemoryVectorStore(BasePydanticVectorStore):
         limit = query.similarity_top_k or DEFAULT_LINES
         with self._store.begin() as session:
             found = near_lines(session, view.scopes, vector, limit, restriction)
-            rows = read_lines(session.connection(), [one.id for one in found])
+            rows = read_lines(session, [one.id for one in found])
         return VectorStoreQueryResult(
             nodes=[node_of(one.video, rows[one.id]) for one in found],
             similarities=[1 - one.distance for one in found],

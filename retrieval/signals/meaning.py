@@ -7,6 +7,7 @@ means depends on what was going on, and what comes after it has no say.
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from retrieval.line_set import Floats, LineSet, Matrix
 
@@ -21,7 +22,11 @@ def whole_cells(lines: LineSet, queries: Matrix) -> Floats:
     """Return cosines of Q queries (Q, D) with every cell as a whole, shape (Q, N)."""
     if not lines.line_count:
         return np.zeros((len(queries), 0), dtype=np.float32)
-    sums = np.add.reduceat(lines.arrays.vectors, lines.first, axis=0)
+    own = csr_array(
+        (np.ones(lines.line_count, dtype=np.float32), np.arange(lines.line_count), lines.bounds),
+        shape=(lines.cell_count, lines.line_count),
+    )
+    sums = own @ lines.arrays.vectors
     both = sums.copy()
     later = np.flatnonzero(lines.follows)
     both[later] += sums[later - 1]

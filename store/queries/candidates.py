@@ -25,6 +25,13 @@ from store.driver import driver_of
 from store.queries.search import StoredLine
 
 Matrix = NDArray[np.float32]
+Reader = Connection | Session
+"""What reads: a connection, or a session in its transaction."""
+
+
+def _driver(database: Reader) -> psycopg.Connection[Any]:
+    return driver_of(database.connection() if isinstance(database, Session) else database)
+
 
 WIDE = 20_000
 """Views of more lines are searched through the HNSW index, if there is one; others exactly."""
@@ -130,14 +137,14 @@ _SIZE = f"""
 """  # noqa: S608
 
 
-def view_size(session: Session, scopes: Sequence[Scope]) -> ViewSize:
+def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
     """Count what is in view; lines no further than it takes to know that there are many.
 
     Raises:
         NotFound: A video of the view is not there.
     """
     parameters = _view_parameters(scopes) | {"limit": WIDE + 1}
-    row = driver_of(session.connection()).execute(_SIZE, parameters).fetchone()
+    row = _driver(database).execute(_SIZE, parameters).fetchone()
     missing, *counts = row or ([], 0, 0, 0, 0)
     if missing:
         raise NotFound(f"no video goes by {missing[0]!r}: `homer videos` lists them")
@@ -171,7 +178,7 @@ _NEAR_BY_INDEX = """
 
 
 def near_clips(
-    session: Session,
+    database: Reader,
     scopes: Sequence[Scope],
     vectors: Matrix,
     limit: int,
@@ -182,7 +189,7 @@ def near_clips(
     """Return for each vector the clips whose closest line is nearest, by cosine distance.
 
     Args:
-        session: An open transaction.
+        database: A connection or session.
         scopes: The view.
         vectors: Q unit vectors (Q, D). Lines embedded in another size are left out.
         limit: Clips for each vector; through the index, lines for each vector.
@@ -196,10 +203,7 @@ def near_clips(
     parameters = _near_parameters(scopes, limit, restriction) | {
         "vectors": [as_text(vector) for vector in vectors]
     }
-    driver = driver_of(session.connection())
-    if by_index:
-        _prepare_index_scan(driver, limit)
-    rows = driver.execute(statement, parameters, prepare=False).fetchall()
+    rows = _near(_driver(database), statement, parameters, by_index=by_index)
     return [NearClip._make(row) for row in rows]
 
 
@@ -229,7 +233,7 @@ _LINES_BY_INDEX = """
 
 
 def near_lines(
-    session: Session,
+    database: Reader,
     scopes: Sequence[Scope],
     vector: NDArray[np.floating],
     limit: int,
@@ -239,15 +243,12 @@ def near_lines(
 
     Through the index where the view is wide, there is one, and nothing else narrows it.
     """
-    wide = not restriction.selective and view_size(session, scopes).wide
-    by_index = wide and has_index(session, len(vector))
+    wide = not restriction.selective and view_size(database, scopes).wide
+    by_index = wide and has_index(database, len(vector))
     template = _LINES_BY_INDEX if by_index else _LINES_EXACT
     parameters = _near_parameters(scopes, limit, restriction) | {"vector": as_text(vector)}
-    driver = driver_of(session.connection())
-    if by_index:
-        _prepare_index_scan(driver, limit)
     statement = _near_statement(template, len(vector), restriction)
-    rows = driver.execute(statement, parameters, prepare=False).fetchall()
+    rows = _near(_driver(database), statement, parameters, by_index=by_index)
     return sorted(map(ScoredLine._make, rows), key=lambda one: (one.distance, one.id))
 
 
@@ -263,10 +264,24 @@ def _near_parameters(
     }
 
 
-def _prepare_index_scan(driver: psycopg.Connection[Any], limit: int) -> None:
-    """Let index scans of this transaction go on until enough lines fulfil the conditions."""
-    driver.execute(f"SET LOCAL hnsw.ef_search = {max(EF_SEARCH, limit)}")
-    driver.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+_INDEX_SCAN = """
+    SELECT set_config('hnsw.ef_search', %s, true),
+           set_config('hnsw.iterative_scan', 'relaxed_order', true)
+"""
+
+
+def _near(
+    driver: psycopg.Connection[Any],
+    statement: Composed,
+    parameters: Mapping[str, Any],
+    *,
+    by_index: bool,
+) -> list[tuple[Any, ...]]:
+    """Run a search by meaning; index scans go on until enough lines fulfil the conditions."""
+    with driver.transaction():
+        if by_index:
+            driver.execute(_INDEX_SCAN, (str(max(EF_SEARCH, parameters["limit"])),))
+        return driver.execute(statement, parameters, prepare=False).fetchall()
 
 
 def _near_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
@@ -311,13 +326,13 @@ _WORDS = f"""
 
 
 def clips_with_words(
-    session: Session, scopes: Sequence[Scope], words: Sequence[str]
+    database: Reader, scopes: Sequence[Scope], words: Sequence[str]
 ) -> list[WordInClip]:
     """Return every clip in view that holds one of these words or phrases, in any inflection."""
     if not words or not scopes:
         return []
     parameters = _view_parameters(scopes) | {"words": list(words)}
-    rows = driver_of(session.connection()).execute(_WORDS, parameters, prepare=False).fetchall()
+    rows = _driver(database).execute(_WORDS, parameters, prepare=False).fetchall()
     return [WordInClip._make(row) for row in rows]
 
 
@@ -340,62 +355,50 @@ class LineArrays:
 
 
 _NUMBERS = ("video", "id", "clip", "start_ms", "end_ms", "clip_start_ms", "clip_end_ms")
-_HEADER, _TRAILER = 19, 2
-"""Bytes before and after the rows of a binary COPY without extensions."""
-_COPY_LINES = """
-    COPY (
-        WITH wanted AS MATERIALIZED (
-            SELECT DISTINCT video::int AS video, clip::int AS clip
-            FROM unnest({video_numbers}::int[], {clips}::int[]) AS one (video, clip)),
-        view AS MATERIALIZED (
-            SELECT video, last_clip, (n - 1)::int AS n
-            FROM unnest({videos}::text[], {last_clips}::int[])
-                 WITH ORDINALITY AS one (video, last_clip, n))
-        SELECT view.n::bigint, m.id, m.clip::bigint, m.start_ms, m.end_ms,
-               c.start_ms::bigint, c.end_ms::bigint, m.embedding
+# All rows in one value: taking thousands of rows one by one costs more than reading them.
+_LINES_OF_CLIPS = """
+    WITH {view}, wanted AS MATERIALIZED (
+        SELECT DISTINCT video, clip
+        FROM unnest(%(video_numbers)s::int[], %(clips)s::int[]) AS one (video, clip))
+    SELECT string_agg(bytes, ''::bytea) FROM (
+        SELECT int8send(view.n) || int8send(m.id) || int8send(m.clip)
+            || int8send(m.start_ms) || int8send(m.end_ms)
+            || int8send(c.start_ms) || int8send(c.end_ms) || halfvec_send(m.embedding) AS bytes
         FROM wanted JOIN view ON view.n = wanted.video AND wanted.clip <= view.last_clip
         JOIN memories AS m ON m.video_id = view.video AND m.clip = wanted.clip
              AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
         JOIN clips AS c ON c.video_id = view.video AND c.clip = wanted.clip
         WHERE vector_dims(m.embedding) = {size}
-        ORDER BY view.n, m.clip, m.start_ms, m.id
-    ) TO STDOUT (FORMAT BINARY)
+        ORDER BY view.n, m.clip, m.start_ms, m.id OFFSET 0) AS line
 """
 
 
 def lines_of_clips(
-    session: Session, scopes: Sequence[Scope], clips: Iterable[tuple[int, int]], size: int
+    database: Reader, scopes: Sequence[Scope], clips: Iterable[tuple[int, int]], size: int
 ) -> LineArrays:
-    """Return the lines of some clips with their vectors of ``size`` numbers, by one binary COPY.
+    """Return the lines of some clips with their vectors of ``size`` numbers.
 
     Args:
-        session: An open transaction.
+        database: A connection or session.
         scopes: The view.
         clips: (number of the scope, clip) pairs.
         size: D. Lines embedded in another size are left out.
     """
     pairs = sorted(set(clips))
-    statement = SQL(_COPY_LINES).format(
-        video_numbers=Literal([video for video, _ in pairs]),
-        clips=Literal([clip for _, clip in pairs]),
-        videos=Literal([scope.video for scope in scopes]),
-        last_clips=Literal([scope.last_clip for scope in scopes]),
-        size=Literal(size),
-    )
-    with driver_of(session.connection()).cursor() as cursor, cursor.copy(statement) as copy:
-        data = b"".join(bytes(block) for block in copy)
-    return _line_arrays(data, size)
+    statement = SQL(_LINES_OF_CLIPS).format(view=SQL(_VIEW), size=Literal(size))
+    parameters = _view_parameters(scopes) | {
+        "video_numbers": [video for video, _ in pairs],
+        "clips": [clip for _, clip in pairs],
+    }
+    with _driver(database).cursor(binary=True) as cursor:
+        row = cursor.execute(statement, parameters, prepare=False).fetchone()
+    return _line_arrays((row and row[0]) or b"", size)
 
 
 def _line_arrays(data: bytes, size: int) -> LineArrays:
-    """Read rows of equal length: a count of fields, then each field with its length."""
-    fields: list[Any] = [("fields", ">i2")]
-    for name in _NUMBERS:
-        fields += [(f"{name}_length", ">i4"), (name, ">i8")]
-    fields += [("bytes", ">i4"), ("size", ">i4"), ("vector", ">f2", (size,))]
-    layout = np.dtype(fields)
-    body = memoryview(data)[_HEADER : len(data) - _TRAILER]
-    rows = np.frombuffer(body, dtype=layout)
+    """Read rows of equal length: numbers of eight bytes, then a vector after its header."""
+    fields: list[Any] = [(name, ">i8") for name in _NUMBERS]
+    rows = np.frombuffer(data, dtype=[*fields, ("header", ">i4"), ("vector", ">f2", (size,))])
     numbers = {name: rows[name].astype(np.int64) for name in _NUMBERS}
     return LineArrays(**numbers, vectors=rows["vector"].astype(np.float32))
 
@@ -408,9 +411,9 @@ _SPEAKERS = f"""
 """  # noqa: S608
 
 
-def speakers_in_view(session: Session, scopes: Sequence[Scope]) -> dict[str, int]:
+def speakers_in_view(database: Reader, scopes: Sequence[Scope]) -> dict[str, int]:
     """Return how many lines each speaker says in view."""
-    rows = driver_of(session.connection()).execute(_SPEAKERS, _view_parameters(scopes)).fetchall()
+    rows = _driver(database).execute(_SPEAKERS, _view_parameters(scopes)).fetchall()
     return dict(rows)
 
 
@@ -421,10 +424,10 @@ _SPEAKING = f"""
 """  # noqa: S608
 
 
-def who_speaks(session: Session, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:
+def who_speaks(database: Reader, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:
     """Return those of some names that somebody speaks under in view."""
     parameters = _view_parameters(scopes) | {"names": list(names)}
-    rows = driver_of(session.connection()).execute(_SPEAKING, parameters).fetchall()
+    rows = _driver(database).execute(_SPEAKING, parameters).fetchall()
     return {name for (name,) in rows}
 
 
@@ -451,7 +454,7 @@ _MENTIONS = """
 
 
 def lines_mentioning(
-    session: Session,
+    database: Reader,
     scopes: Sequence[Scope],
     tags: Mapping[str, Collection[str]],
     vector: NDArray[np.floating],
@@ -461,7 +464,7 @@ def lines_mentioning(
     """Return the lines that mention an identity with one of these tags, nearest first.
 
     Args:
-        session: An open transaction.
+        database: A connection or session.
         scopes: The view.
         tags: Tags such as ``<face_3>``, by video.
         vector: What they are to be near, (D,).
@@ -482,7 +485,7 @@ def lines_mentioning(
         "limit": limit,
         "clips": sorted(clips or ()),
     }
-    rows = driver_of(session.connection()).execute(statement, parameters).fetchall()
+    rows = _driver(database).execute(statement, parameters).fetchall()
     return [NearLine._make(row[:3]) for row in rows]
 
 
@@ -509,12 +512,12 @@ _SEGMENTS = """
 
 
 def segments_in_view(
-    session: Session, scopes: Sequence[Scope], vector: NDArray[np.floating]
+    database: Reader, scopes: Sequence[Scope], vector: NDArray[np.floating]
 ) -> list[SegmentNear]:
     """Return the segments that hold in view, by video and number, with cosines to ``vector``."""
     statement = SQL(_SEGMENTS).format(view=SQL(_VIEW), size=Literal(len(vector)))
     parameters = _view_parameters(scopes) | {"vector": as_text(vector)}
-    rows = driver_of(session.connection()).execute(statement, parameters).fetchall()
+    rows = _driver(database).execute(statement, parameters).fetchall()
     return [
         SegmentNear(one, video, tuple(clip for clip in clips if clip <= last), float(cosine or 0))
         for one, video, clips, last, cosine in rows
@@ -530,17 +533,17 @@ _NAMING = """
 """
 
 
-def videos_naming(session: Session, scopes: Sequence[Scope], words: Iterable[str]) -> set[str]:
+def videos_naming(database: Reader, scopes: Sequence[Scope], words: Iterable[str]) -> set[str]:
     """Return the videos of a view in which somebody has, or had, a name with one of these words.
 
     Args:
-        session: An open transaction.
+        database: A connection or session.
         scopes: The view.
         words: Words of letters and digits in lower case.
     """
     patterns = [f"%{word}%" for word in words]
     parameters = {"videos": [scope.video for scope in scopes], "patterns": patterns}
-    rows = driver_of(session.connection()).execute(_NAMING, parameters).fetchall()
+    rows = _driver(database).execute(_NAMING, parameters).fetchall()
     return {video for (video,) in rows}
 
 
@@ -558,12 +561,12 @@ _SEGMENT_ROWS = """
 
 
 def read_segments(
-    session: Session, scopes: Sequence[Scope], ids: Collection[int]
+    database: Reader, scopes: Sequence[Scope], ids: Collection[int]
 ) -> dict[int, Segment]:
     """Return those of these segments that hold in view, with their clips in view, by id."""
     statement = SQL(_SEGMENT_ROWS).format(view=SQL(_VIEW))
     parameters = _view_parameters(scopes) | {"ids": sorted(ids)}
-    rows = driver_of(session.connection()).execute(statement, parameters).fetchall()
+    rows = _driver(database).execute(statement, parameters).fetchall()
     return {
         row[0]: Segment(
             id=row[0],
@@ -585,9 +588,9 @@ _STORED = """
 """
 
 
-def read_lines(connection: Connection, ids: Collection[int]) -> dict[int, StoredLine]:
+def read_lines(connection: Reader, ids: Collection[int]) -> dict[int, StoredLine]:
     """Return stored lines by id."""
-    rows = driver_of(connection).execute(_STORED, (sorted(ids),)).fetchall()
+    rows = _driver(connection).execute(_STORED, (sorted(ids),)).fetchall()
     return {row[0]: StoredLine._make(row) for row in rows}
 
 
@@ -596,10 +599,10 @@ def index_name(size: int) -> str:
     return f"memories_meaning_{size}"
 
 
-def has_index(session: Session, size: int) -> bool:
+def has_index(database: Reader, size: int) -> bool:
     """Check whether the HNSW index of vectors of this size is there and complete."""
     row = (
-        driver_of(session.connection())
+        _driver(database)
         .execute(
             "SELECT i.indisvalid FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid"
             " WHERE c.relname = %s",
