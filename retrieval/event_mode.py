@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -90,8 +91,14 @@ def _best_clips(context: QueryContext, near: Sequence[SegmentNear]) -> Scores:
     lowest = float(cells.min())
     places = np.full(hits.size + 1, lowest)
     places[context.found.places] = cells
-    own = [hits.starts[one.video] + np.array(one.clips, dtype=np.int64) for one in near]
-    return np.array([places[some].max() if len(some) else lowest for some in own])
+    counts = np.array([len(one.clips) for one in near])
+    clips = np.fromiter(chain.from_iterable(one.clips for one in near), np.int64)
+    starts = hits.starts[np.array([one.video for one in near])]
+    own = places[np.repeat(starts, counts) + clips]
+    best, held = np.full(len(near), lowest), counts > 0
+    if held.any():
+        best[held] = np.maximum.reduceat(own, (np.cumsum(counts) - counts)[held])
+    return best
 
 
 def event(

@@ -494,13 +494,15 @@ class SegmentNear(NamedTuple):
 
     id: int
     video: int
-    clips: tuple[int, ...]
+    clips: Sequence[int]
     cosine: float
 
 
 _SEGMENTS = """
     WITH {view}
-    SELECT s.id, view.n, r.clips, view.last_clip,
+    SELECT s.id, view.n,
+           CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
+                ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip) END,
            CASE WHEN vector_dims(r.embedding) = {size}
                 THEN 1 - (r.embedding <=> %(vector)s::halfvec) ELSE 0 END
     FROM view JOIN segments AS s ON s.video_id = view.video
@@ -519,8 +521,7 @@ def segments_in_view(
     parameters = _view_parameters(scopes) | {"vector": as_text(vector)}
     rows = _driver(database).execute(statement, parameters).fetchall()
     return [
-        SegmentNear(one, video, tuple(clip for clip in clips if clip <= last), float(cosine or 0))
-        for one, video, clips, last, cosine in rows
+        SegmentNear(one, video, clips, float(cosine or 0)) for one, video, clips, cosine in rows
     ]
 
 
