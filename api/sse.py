@@ -17,7 +17,7 @@ from api.problems import noted
 from domain.people import tags_in_words
 from domain.texts import make_storable
 from domain.trajectory import PartialReply, RunEvent
-from graphs.ask import AskResult
+from graphs.ask_result import AskResult
 from models.partial_reply import said_so_far
 
 MEDIA_TYPE = "text/event-stream"

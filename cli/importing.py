@@ -21,10 +21,9 @@ def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
     is put on record and planned meanwhile. Without a language model a second model is needed last.
     """
     with garbage_collection_paused():
-        from graphs.ask import import_machine
+        import graphs.ask  # noqa: F401
         from models.preload import loading
 
-        import_machine()
     ranked: tuple[Name, ...] = ("reranker",) if toolbox.profile.reasoner == "local" else ()
     with loading(toolbox, ("text", *ranked)):
         yield

@@ -124,8 +124,7 @@ TRACED = """
 import sys
 from models.lazy_packages import put_off
 put_off()
-from graphs.ask import import_machine
-import_machine()
+import graphs.ask
 whole = ("langgraph_sdk.client", "langsmith.types.run")
 assert not [name for name in whole if name in sys.modules], "imported at once"
 
