@@ -20,6 +20,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles, WorkSettings
 from flows.clip_memory import FileIngestion, Ingestion
+from flows.cluster_runners import dask_runner, ray_runner
 from flows.in_process_run import InProcess, InProcessVideo
 from flows.ingest_steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
@@ -141,12 +142,8 @@ def task_runner(settings: WorkSettings, home: Home) -> AbstractContextManager[Ru
         SetupError: the settings name Dask or Ray, which is not installed.
     """
     if settings.where == "dask":
-        from flows.cluster_runners import dask_runner
-
         return dask_runner(settings, home)
     if settings.where == "ray":
-        from flows.cluster_runners import ray_runner
-
         return ray_runner(settings)
     return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=settings.workers))
 

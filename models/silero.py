@@ -25,6 +25,7 @@ class SileroActivity:
     def spans(self, samples: Samples) -> list[tuple[int, int]]:
         """Spans of speech in milliseconds of 16 kHz ``samples``, in order, disjoint."""
         sleep_while_waiting()
+        # After that: OpenMP reads the environment when it is loaded.
         from faster_whisper.vad import VadOptions, get_speech_timestamps
 
         if not len(samples):

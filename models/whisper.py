@@ -95,6 +95,7 @@ class WhisperRecognizer:
     def _model(self) -> tuple[WhisperModel, Windows]:
         sleep_while_waiting()
         share_arenas()
+        # After that: OpenMP reads the environment when it is loaded.
         from faster_whisper import WhisperModel
 
         model = WhisperModel(

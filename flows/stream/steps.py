@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from httpx import HTTPError
+
 from domain.errors import ModelError
 from domain.settings import WorkSettings
 from flows.ingest_steps import Listener, PlainSteps, Steps, try_to_remember, wait_for_failure
@@ -58,7 +60,6 @@ def _run_in_flow(ingestion: StreamIngestion, listener: Listener, api: str) -> bo
 
 def _server_errors() -> tuple[type[Exception], ...]:
     """Return the errors that are raised when Prefect's server is gone."""
-    from httpx import HTTPError
     from prefect.exceptions import PrefectException
 
     return (HTTPError, PrefectException)
