@@ -219,7 +219,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
         return perceive(raw, *args)
 
     monkeypatch.setattr("flows.stream.watching.perceive", never)
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     heard = Heard()
     portrait = watched(desk, Fed(tmp_path / "door", [three]), heard)
     assert heard.notes == ["opened 0 0", "failed 0: it is away", "remembered 1"]

@@ -11,8 +11,8 @@ from sqlalchemy import select
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.time import TimeSpan
-from flows.ingest import SilentListener
 from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_steps import SilentListener
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.subtitles import accompaniment
