@@ -24,7 +24,7 @@ from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
 from perception.reader import ClipReader
-from perception.source import SourceInfo, clips_of, probe, video_id
+from perception.source import SourceInfo, clips_of, probe_source, video_id
 from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
@@ -188,7 +188,8 @@ def open_video(
         InputError: an earlier run used clips of another length or other subtitles, or a subtitle
             file cannot be read.
     """
-    info = probe(path)
+    probed = probe_source(path)
+    info = probed.info
     stamp = stat_digest(path.absolute())
     name = video_id(path)
     cache_original(workspace.home, name, stamp)
@@ -202,7 +203,7 @@ def open_video(
         subtitle_track = None
         if unfinished or known is None or subtitles is not None:
             choice = chosen(known, subtitles, workspace.settings.watch.subtitles)
-            subtitle_track = accompaniment(path, info) if choice == "use" else None
+            subtitle_track = accompaniment(path, probed) if choice == "use" else None
             refuse_other_subtitles(known, subtitle_track)
         video = _video(workspace, name, path, info, subtitle_track)
         with workspace.store.begin() as session:
