@@ -22,8 +22,8 @@ def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
     """
     with garbage_collection_paused():
         import graphs.ask  # noqa: F401
-        from models.preload import loading
+        from models.preload import preloading
 
     ranked: tuple[Name, ...] = ("reranker",) if toolbox.profile.reasoner == "local" else ()
-    with loading(toolbox, ("text", *ranked)):
+    with preloading(toolbox, ("text", *ranked)):
         yield

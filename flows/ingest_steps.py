@@ -59,7 +59,7 @@ def _perceive(ingestion: Ingestion, clip: int, pool: WorkerPool) -> None:
 
 def _perceive_order(order: Order, at_once: int | None = None) -> Delivery:
     """Perceive a clip in a cluster's worker, without the store, within its machine's limit."""
-    with perception_slots(at_once).one():
+    with perception_slots(at_once).acquire():
         return carry_out(order)
 
 

@@ -68,7 +68,7 @@ class WorkerPool:
             ModelError: a model failed.
             CancelledError: the pool was closed in the meantime.
         """
-        with self._places.one(wait=self._wait):
+        with self._places.acquire(wait=self._wait):
             self._perceive(ingestion, clip)
 
     def _wait(self, seconds: float) -> None:

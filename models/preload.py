@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Literal
 
 # What the models are made with: importing does not let other threads go on, and two threads that
-# import packages of one circle may see halves of them. So no thread of ``loading`` imports it.
+# import packages of one circle may see halves of them. So no thread of ``preloading`` imports it.
 import onnxruntime  # noqa: F401
 
 import models.reranker
@@ -20,7 +20,7 @@ Name = Literal["text", "reranker"]
 
 
 @contextmanager
-def loading(toolbox: Toolbox, names: Sequence[Name]) -> Iterator[None]:
+def preloading(toolbox: Toolbox, names: Sequence[Name]) -> Iterator[None]:
     """In here the toolbox loads these models, in this order, beside what is done.
 
     Who wants one of them meanwhile waits for it, and for none that comes after it.

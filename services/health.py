@@ -16,7 +16,7 @@ from models.chat_models import key_variable
 from models.extras import OTEL, extra_of
 from models.image_text import missing
 from models.manifest import weights_named
-from models.secrets import key_in
+from models.secrets import read_key
 from models.weights import FileState, status
 from services.prefect import PrefectServer
 from store.database import open_store
@@ -154,7 +154,7 @@ def _chat(profile: ProfileModel) -> Iterator[Check]:
 
 def _key(role: str, variable: str | None) -> Iterator[Check]:
     if variable is not None:
-        is_set = bool(key_in(variable))
+        is_set = bool(read_key(variable))
         fix = "" if is_set else f"export {variable}=..."
         yield Check(f"key of {role}", is_set, f"{variable} is {'' if is_set else 'not '}set", fix)
 

@@ -352,7 +352,7 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     monkeypatch.setattr("flows.stream.live.RUN_CLIPS", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    place = Slots("perceive", 1).one()
+    place = Slots("perceive", 1).acquire()
     place.__enter__()
     fed = Fed(tmp_path / "door", [segment(tmp_path, "three", 3.0)])
     heard = Heard()

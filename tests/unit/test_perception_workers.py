@@ -138,7 +138,7 @@ def test_a_single_worker_is_this_process_and_begins_no_other() -> None:
 
 
 def test_no_more_clips_at_a_time_than_the_machine_may_perceive() -> None:
-    with Slots("perceive", 1).one(), WorkerPool(WorkSettings(at_once=1)) as crew:
+    with Slots("perceive", 1).acquire(), WorkerPool(WorkSettings(at_once=1)) as crew:
         with ThreadPoolExecutor(1) as pool:
             waits = pool.submit(perceive, crew, work := Work())
             time.sleep(0.1)
@@ -170,7 +170,7 @@ def test_a_worker_of_a_cluster_waits_for_a_place_on_its_machine(
     work = Work(settings)
     with ThreadPoolExecutor(1) as pool, WorkerPool(settings) as crew:
         steps = ClusterSteps(PrefectExecutor(cast("Any", OfItsOwn(pool))), crew)
-        with Slots("perceive", 1).one():
+        with Slots("perceive", 1).acquire():
             waits = cast("Any", steps.perceive(cast(Any, work), 3))
             with pytest.raises(TimeoutError):
                 waits._step.result(0.2)
