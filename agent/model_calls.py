@@ -13,8 +13,7 @@ from agent.recorder import Recorder
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.trajectory import ModelCalled, Prompted
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
-from models.messages import Message
-from models.tokens import request_tokens
+from models.messages import Message, request_tokens
 from store.queries.calls import NewCall, add_call, calls_of
 from store.queries.trajectories import trajectory_exists
 
@@ -51,9 +50,9 @@ class Calls:
         return self._chat.sees
 
     @property
-    def near(self) -> bool:
+    def in_process(self) -> bool:
         """Check whether the model runs in this process."""
-        return self._chat.near
+        return self._chat.in_process
 
     def ask(
         self,
@@ -84,7 +83,7 @@ class Calls:
                 timeout_s=max(LEAST_SECONDS, self._budget.seconds_left),
                 images=images,
                 max_tokens=room,
-                hear=self._recorder.reply_listener(round, purpose),
+                on_text=self._recorder.reply_listener(round, purpose),
             )
         except ReplayMiss:
             raise

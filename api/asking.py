@@ -16,7 +16,7 @@ from api.problems import RequestRefused
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.trajectory import RunEvent
-from graphs.ask import AskResult
+from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
 from store.database import Store

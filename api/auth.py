@@ -18,7 +18,7 @@ from auth.listen import LOOPBACK, is_loopback
 from auth.origins import same_site
 from domain.audit import acting_user
 from domain.errors import SetupError
-from models.secrets import key_in
+from models.secrets import read_key
 
 VARIABLE = "HOMER_API_KEY"
 NAMES = "HOMER_API_NAMES"
@@ -57,7 +57,7 @@ def ways_in(host: str) -> AccessRules:
     Raises:
         SetupError: others could reach it and no key is set, or a key is too short.
     """
-    keys = read_keys(key_in(VARIABLE) or "")
+    keys = read_keys(read_key(VARIABLE) or "")
     os.environ.pop(VARIABLE, None)
     given = os.environ.get(NAMES, "").lower().split(",")
     others = tuple(name.strip() for name in given if name.strip())

@@ -17,8 +17,8 @@ from api.problems import noted
 from domain.people import tags_in_words
 from domain.texts import make_storable
 from domain.trajectory import PartialReply, RunEvent
-from graphs.ask import AskResult
-from models.partial_reply import said_so_far
+from graphs.ask_result import AskResult
+from models.json_repair import latest_text
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -99,7 +99,7 @@ async def _taken(send: Send, message: Message) -> None:
 
 def words_of(said: PartialReply) -> dict[str, Any]:
     """What the model writes at the moment, for people."""
-    text = tags_in_words(said_so_far(said.text))
+    text = tags_in_words(latest_text(said.text))
     return {"round": said.round, "purpose": said.purpose, "text": text}
 
 

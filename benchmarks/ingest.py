@@ -37,7 +37,7 @@ from benchmarks.keyframes import DEFAULT, SHARED, encode
 from benchmarks.lines import RUNS, Line, Taken, costs, faster
 from benchmarks.stream import looped
 from domain.media import Video
-from flows.ingest_steps import PlainSteps, watch
+from flows.ingest_steps import open_direct_steps, watch
 from flows.ingest_video import VideoIngestion, open_video
 from flows.workspace import Workspace
 from models.profile import load_profile
@@ -185,7 +185,7 @@ def ingest(desk: Workspace, path: Path) -> Took:
     )
     with patch("flows.ingest_video.read_clips", stages.each):
         wall, cpu = time.perf_counter(), time.process_time()
-        with open_video(timed, path) as work, PlainSteps() as steps:
+        with open_video(timed, path) as work, open_direct_steps() as steps:
             _count(work, stages)
             watch(work, steps, Silent())
         took = time.perf_counter() - wall, time.process_time() - cpu

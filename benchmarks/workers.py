@@ -18,7 +18,7 @@ from benchmarks.ingest import Silent
 from benchmarks.lines import Line, Taken, faster, in_turn, milliseconds
 from benchmarks.machines import described
 from domain.settings import Pool, WorkSettings
-from flows.ingest_steps import PlainSteps, watch
+from flows.ingest_steps import open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.perception_workers import WorkerPool
 from flows.workspace import Workspace
@@ -42,7 +42,7 @@ class Worked:
 
     def __call__(self) -> None:
         """Watches it once."""
-        with open_video(self._desk, CLIP) as work, PlainSteps(self.crew) as steps:
+        with open_video(self._desk, CLIP) as work, open_direct_steps(self.crew) as steps:
             watched = watch(work, steps, Silent())
         assert watched.fresh == CLIPS
         delete_video_rows(self._desk.store, watched.video.id)

@@ -12,12 +12,13 @@ from unittest.mock import patch
 
 from benchmarks.lines import Line, faster, in_turn
 from domain.memories import ClipMemories
-from flows import clip_memory, ingest_video
-from flows.ingest import SilentListener
+from flows import clip_memory
 from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from people.clip_people import ClipPeople
+from perception import worker
 from perception.perceive_clip import Perceived
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
@@ -71,7 +72,7 @@ def _watched(store: Store, film: Path, at_once: int) -> None:
     writers = Writers(Slow(), LocalEventWriter(SETTINGS.memory))
     with (
         patch.object(clip_memory, "make_writers", lambda *_: writers),
-        patch.object(ingest_video, "perceive", _seen),
+        patch.object(worker, "perceive", _seen),
     ):
         (told,) = watch_files(
             desk_of(store, store.home, at_once), [film], SilentListener(), direct=True

@@ -13,13 +13,13 @@ from views.words import plain_line
 if TYPE_CHECKING:
     from domain.asking import Question
     from flows.workspace import Workspace
-    from graphs.ask import AskResult
+    from graphs.ask_result import AskResult
 
 
 @contextmanager
 def shown(desk: Workspace, question: Question, json: bool) -> Iterator[Callable[[AskResult], None]]:
     """Shows an answer; one that Ctrl-C cut short too, before it goes on as Ctrl-C."""
-    from graphs.ask import StoppedEarly, answer_json
+    from graphs.ask_result import StoppedEarly, answer_json
 
     def show(asked: AskResult) -> None:
         if json:

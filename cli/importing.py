@@ -21,10 +21,9 @@ def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
     is put on record and planned meanwhile. Without a language model a second model is needed last.
     """
     with garbage_collection_paused():
-        from graphs.ask import import_machine
-        from models.preload import loading
+        import graphs.ask  # noqa: F401
+        from models.preload import preloading
 
-        import_machine()
     ranked: tuple[Name, ...] = ("reranker",) if toolbox.profile.reasoner == "local" else ()
-    with loading(toolbox, ("text", *ranked)):
+    with preloading(toolbox, ("text", *ranked)):
         yield

@@ -34,7 +34,7 @@ from cli import (
     watch,
 )
 from cli.edge import STOPPED, ErrorBoundary
-from models.lazy_packages import put_off
+from models.lazy_packages import defer_packages
 from services.job_status import ACTING, END, write_exit_code
 from store.files import set_private_umask
 
@@ -136,7 +136,7 @@ def main() -> None:
     job = os.environ.pop(END, "")
     if who := os.environ.pop(ACTING, ""):
         _act_for(who)
-    put_off()
+    defer_packages()
     try:
         app(prog_name="homer")
     except SystemExit as end:

@@ -17,6 +17,7 @@ from domain.asking import Calibration, Curve
 from domain.errors import InputError
 from evals.sampling import mean
 from evals.tables import AnsweredQuestion, ConfidenceThird, figure
+from store.files import make_private, open_private
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,8 +146,6 @@ def _third(part: Sequence[tuple[float, bool]]) -> ConfidenceThird:
 
 def save(path: Path, fitted: Calibration) -> None:
     """Write a profile's calibration into its home."""
-    from store.files import make_private, open_private
-
     make_private(path.parent)
     with open_private(path) as file:
         file.write(fitted.model_dump_json(indent=1) + "\n")

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
 from evals.scores import Cells, Span, cells
+from graphs.batch import BatchQuestion
 from memory.captions import DAY_S
-
-if TYPE_CHECKING:
-    from graphs.batch import BatchQuestion
 
 CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
 """The files of the data set."""
@@ -75,8 +72,6 @@ class EgoQuestion(Frozen):
 
     def asked_of(self, video: str) -> BatchQuestion:
         """Return the question for a batch."""
-        from graphs.batch import BatchQuestion
-
         return BatchQuestion(
             id=self.id,
             video=video,

@@ -19,7 +19,7 @@ from evals.layout import headline
 from evals.plan import checked_name, plan, run_name
 from evals.records import run_report
 from evals.run import run
-from flows.ingest import SilentListener
+from flows.ingest_steps import SilentListener
 from flows.schedules.kinds import EvaluateOptions
 from flows.schedules.runs import run_in_background
 from flows.schedules.work import JobReport

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evals.plan import Plan
 from evals.running import EvalListener, EvaluationSteps, exclusive_run
-from flows.evaluation_steps import PlainEvalSteps, run_evaluation
+from flows.evaluation_steps import run_directly
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
 
@@ -79,7 +79,7 @@ def _conduct(
         else connect_to_prefect(evaluation.desk.home, on_message)
     )
     if api is None:
-        run_evaluation(evaluation, PlainEvalSteps(workers))
+        run_directly(evaluation, workers)
         return
     with report_to_prefect(evaluation.desk.home, api):
         from flows.evaluate import run_evaluation_flow as in_flow

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from flows.ingest_steps import call_with_retries
+from flows.executors import DirectExecutor, Executor, Step
 from flows.learning import learn_in_batches
 from flows.workspace import Workspace
 from store.queries.evaluations import Slot
@@ -43,20 +42,23 @@ class Evaluation(Protocol):
         """Record that a batch was learned from."""
 
 
-class EvalSteps(Protocol):
-    """Runs the steps, each with its retries."""
-
-    def ingest(self, evaluation: Evaluation, video: str) -> None:
-        """Ingest a video unless it is in memory."""
-
-    def answer(self, evaluation: Evaluation, slots: Sequence[Slot]) -> None:
-        """Answer questions, several at a time."""
-
-    def learn(self, evaluation: Evaluation, batch: int) -> None:
-        """Learn from a batch."""
+def _ingest(evaluation: Evaluation, video: str) -> None:
+    """Ingest a video unless it is in memory."""
+    evaluation.ingest(video)
 
 
-def run_evaluation(evaluation: Evaluation, steps: EvalSteps) -> None:
+def _answer(evaluation: Evaluation, slot: Slot) -> None:
+    """Answer a question and judge the answer."""
+    evaluation.answer(slot)
+
+
+INGEST = Step(name="ingest", run_name="ingest {video}", call=_ingest)
+ASK = Step(name="ask", run_name="ask {slot.question}", call=_answer)
+Learn = Callable[[int], object]
+"""Learns once a batch of this number is answered."""
+
+
+def run_evaluation(evaluation: Evaluation, executor: Executor, learn: Learn) -> None:
     """Ingest every video, then answer batch after batch, and learn from each before the next.
 
     The evaluation stops early, with everything stored, once the cost limit is reached.
@@ -64,37 +66,23 @@ def run_evaluation(evaluation: Evaluation, steps: EvalSteps) -> None:
     for video in evaluation.videos():
         if evaluation.over():
             return
-        steps.ingest(evaluation, video)
+        executor.run(INGEST, evaluation=evaluation, video=video)
     for batch in evaluation.batches():
-        steps.answer(evaluation, evaluation.pending(batch))
+        slots = evaluation.pending(batch)
+        executor.run_all(ASK, [{"evaluation": evaluation, "slot": slot} for slot in slots])
         if evaluation.over() and evaluation.pending(batch):
             return
         if evaluation.should_learn_from(batch):
-            steps.learn(evaluation, batch)
+            learn(batch)
             evaluation.learned(batch)
 
 
-class PlainEvalSteps:
-    """The steps as plain calls, with the retries and the order of the flow, without a server."""
+def run_directly(evaluation: Evaluation, workers: int) -> None:
+    """Run an evaluation as plain calls, without a server; ``workers`` questions at a time."""
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-
-    def ingest(self, evaluation: Evaluation, video: str) -> None:
-        """Run the step in this thread."""
-        call_with_retries(evaluation.ingest, video)
-
-    def answer(self, evaluation: Evaluation, slots: Sequence[Slot]) -> None:
-        """Run the steps in threads; an error cancels those that have not started."""
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="ask")
-        try:
-            answers = [pool.submit(call_with_retries, evaluation.answer, slot) for slot in slots]
-            for future in as_completed(answers):
-                future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    def learn(self, evaluation: Evaluation, batch: int) -> None:  # noqa: ARG002
-        """Run the step in this thread."""
+    def learn(_batch: int) -> None:
         for _ in learn_in_batches(evaluation.desk):
             pass
+
+    with DirectExecutor(workers) as executor:
+        run_evaluation(evaluation, executor, learn)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from domain.errors import HomerError, InputError
 from domain.settings import CLUSTERS, Subtitles
-from flows.ingest_steps import Listener, PlainSteps, watch
+from flows.ingest_steps import Listener, open_direct_steps, watch
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
 from flows.reporting import connect_to_prefect, report_to_prefect
@@ -100,7 +100,7 @@ class _IngestionRunner:
             self._listener.said(
                 f"without Prefect's server processes take the place of {where.title()}"
             )
-        with PlainSteps(self._pool) as steps:
+        with open_direct_steps(self._pool) as steps:
             return watch(ingestion, steps, self._listener)
 
     def _run_in_flow(self, ingestion: VideoIngestion, api: str) -> IngestResult:

@@ -1,27 +1,23 @@
-"""The steps of an ingestion and their order, with or without Prefect; and which errors to retry."""
+"""The steps of an ingestion and their order, with or without Prefect."""
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, cast
 
-from domain.errors import DatabaseError, ModelError, ReplayMiss
+from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import WorkSettings
-from flows.clip_memory import ClipFailed, Ingestion
+from flows.clip_memory import FileIngestion, Ingestion
+from flows.executors import DirectExecutor, Executor, Step, Waitable
 from flows.ingest_video import IngestResult, VideoIngestion
-from flows.perception_workers import WorkerPool
+from flows.perception_workers import WorkerPool, perception_slots
+from perception.worker import Delivery, Order, carry_out
 from telemetry import tracing
 from telemetry.ingest_spans import ClipSpans
-
-BACK_OFF_S = (1.0, 4.0, 15.0)
-"""Seconds to wait before each retry of a step."""
 
 
 class Listener(Protocol):
@@ -40,38 +36,123 @@ class Listener(Protocol):
         """Show a message to a person."""
 
 
-class Waitable(Protocol):
-    """A step that runs concurrently; ``result`` waits for it and raises its error."""
+class SilentListener:
+    """A listener that ignores everything."""
 
-    def result(self) -> Any:
-        """Wait for the end of the step."""
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """Ignore it."""
+
+    def remembered(self, video: Video, clip: int) -> None:
+        """Ignore it."""
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        """Ignore it: the store has the error."""
+
+    def said(self, text: str) -> None:
+        """Ignore it."""
 
 
-class Steps(Protocol):
-    """Runs the steps, each with its retries."""
+def _perceive(ingestion: Ingestion, clip: int, pool: WorkerPool) -> None:
+    """Decode a clip and perceive it."""
+    pool.perceive(ingestion, clip)
+
+
+def _perceive_order(order: Order, at_once: int | None = None) -> Delivery:
+    """Perceive a clip in a cluster's worker, without the store, within its machine's limit."""
+    with perception_slots(at_once).acquire():
+        return carry_out(order)
+
+
+def _remember(ingestion: Ingestion, clip: int) -> None:
+    """Store a perceived clip as memory."""
+    ingestion.remember(clip)
+
+
+def _weave(ingestion: Ingestion, final: bool) -> None:
+    """Update the event graph."""
+    ingestion.weave(final=final)
+
+
+PERCEIVE = Step(name="perceive", run_name="perceive {clip}", call=_perceive)
+PERCEIVE_ORDER = Step(name="perceive", run_name="perceive {order.clip}", call=_perceive_order)
+REMEMBER = Step(name="remember", run_name="remember {clip}", call=_remember)
+WEAVE = Step(name="weave", call=_weave)
+
+
+class IngestSteps:
+    """The steps of an ingestion, in the executor that they are given.
+
+    Args:
+        executor: runs each step, with retries.
+        pool: the perception workers.
+    """
+
+    def __init__(self, executor: Executor, pool: WorkerPool) -> None:
+        self._executor, self._pool = executor, pool
 
     @property
     def ahead(self) -> int:
         """Return how many clips are started before one is remembered."""
+        return self._pool.ahead
 
     def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
-        """Start to perceive a clip, concurrently with the other steps."""
+        """Start a step that perceives the clip or waits for a worker."""
+        return self._executor.start(PERCEIVE, ingestion=ingestion, clip=clip, pool=self._pool)
 
     def remember(self, ingestion: Ingestion, clip: int) -> None:
         """Store a perceived clip as memory."""
+        self._executor.run(REMEMBER, ingestion=ingestion, clip=clip)
 
     def weave(self, ingestion: Ingestion, final: bool) -> None:
         """Update the event graph."""
+        self._executor.run(WEAVE, ingestion=ingestion, final=final)
 
 
-def worth_retrying(error: BaseException) -> bool:
-    """Check whether a retry may succeed: a model or the database was not available."""
-    return isinstance(error, ModelError | DatabaseError) and not isinstance(
-        error, ClipFailed | ReplayMiss
-    )
+class ClusterSteps(IngestSteps):
+    """The steps of the ingestion of a file, whose clips a cluster's workers perceive."""
+
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
+        """Start a step that perceives the clip in a worker of the cluster."""
+        file = cast("FileIngestion", ingestion)
+        order, at_once = file.order(clip, self._pool.threads), file.desk.settings.work.at_once
+        step = self._executor.start(PERCEIVE_ORDER, order=order, at_once=at_once)
+        return _DeliveredStep(step, file)
 
 
-def watch(ingestion: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
+class _DeliveredStep:
+    """A started step whose result goes to the ingestion."""
+
+    def __init__(self, step: Waitable, file: FileIngestion) -> None:
+        self._step, self._file = step, file
+
+    def result(self) -> None:
+        """Wait for the step, and pass on its result."""
+        self._file.take(self._step.result())
+
+
+@contextmanager
+def open_steps(
+    executor: AbstractContextManager[Executor],
+    pool: WorkerPool,
+    kind: type[IngestSteps] = IngestSteps,
+) -> Iterator[IngestSteps]:
+    """Yield the steps of an ingestion; Ctrl-C stops the workers."""
+    with executor as opened:
+        try:
+            yield kind(opened, pool)
+        except KeyboardInterrupt:
+            # Before the executor is left, which may wait for steps that wait for workers.
+            pool.close()
+            raise
+
+
+def open_direct_steps(pool: WorkerPool | None = None) -> AbstractContextManager[IngestSteps]:
+    """Return the steps as plain calls, without a server; None is one worker of its own."""
+    workers = pool or WorkerPool(WorkSettings())
+    return open_steps(DirectExecutor(workers.workers), workers)
+
+
+def watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) -> IngestResult:
     """Watch every clip that is not in memory yet, in order; some are perceived in advance.
 
     A clip whose model keeps failing is left for the next run, and the other clips are watched.
@@ -85,7 +166,7 @@ def watch(ingestion: VideoIngestion, steps: Steps, listener: Listener) -> Ingest
     return result
 
 
-def _watch(ingestion: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
+def _watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) -> IngestResult:
     pending = ingestion.begin()
     total = ingestion.state().clips
     listener.opened(ingestion.video, total, total - len(pending))
@@ -112,7 +193,7 @@ def _notify(video: Video, clip: int, error: Exception | None, listener: Listener
 
 
 def _perceived_clips(
-    ingestion: VideoIngestion, steps: Steps, spans: ClipSpans, clips: Iterable[int]
+    ingestion: VideoIngestion, steps: IngestSteps, spans: ClipSpans, clips: Iterable[int]
 ) -> Iterator[tuple[int, ModelError | None]]:
     """Yield each clip in order once it is perceived, with the model's error if it failed."""
     remaining = iter(clips)
@@ -142,67 +223,10 @@ def wait_for_failure(step: Waitable) -> ModelError | None:
     return None
 
 
-def try_to_remember(ingestion: Ingestion, steps: Steps, clip: int) -> ModelError | None:
+def try_to_remember(ingestion: Ingestion, steps: IngestSteps, clip: int) -> ModelError | None:
     """Store a clip as memory; return the error if it is left for another run."""
     try:
         steps.remember(ingestion, clip)
     except ModelError as error:
         return error
     return None
-
-
-class PlainSteps:
-    """The steps as plain calls, with the retries and the order of the flow, without a server.
-
-    Args:
-        pool: the perception workers, shared between videos; None is one worker of its own.
-    """
-
-    def __init__(self, pool: WorkerPool | None = None) -> None:
-        self._pool = pool or WorkerPool(WorkSettings())
-        self._threads = ThreadPoolExecutor(self._pool.workers, thread_name_prefix="perceive")
-
-    @property
-    def ahead(self) -> int:
-        """Return how many clips the workers need to have started."""
-        return self._pool.ahead
-
-    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
-        """Start a thread that perceives the clip or waits for a worker."""
-        return self._threads.submit(
-            copy_context().run, call_with_retries, self._pool.perceive, ingestion, clip
-        )
-
-    def remember(self, ingestion: Ingestion, clip: int) -> None:
-        """Run the step in this thread."""
-        call_with_retries(ingestion.remember, clip)
-
-    def weave(self, ingestion: Ingestion, final: bool) -> None:
-        """Run the step in this thread."""
-        call_with_retries(lambda: ingestion.weave(final=final))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is KeyboardInterrupt:
-            self._pool.close()
-        # Ctrl-C does not wait for clips that will be perceived again anyway.
-        self._threads.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
-
-
-def call_with_retries(step: Callable[..., None], *args: Any) -> None:
-    """Run ``step``, and again after each back-off while its error is worth retrying."""
-    for delay in BACK_OFF_S:
-        try:
-            return step(*args)
-        except (ModelError, DatabaseError) as error:
-            if not worth_retrying(error):
-                raise
-            time.sleep(delay)
-    return step(*args)

@@ -6,7 +6,6 @@ was at, with or without Prefect.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,10 +23,9 @@ from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
-from perception.perceive_clip import Perceived, perceive
 from perception.reader import ClipReader
-from perception.source import SourceInfo, clips_of, probe, video_id
-from perception.worker import Delivery, Order
+from perception.source import SourceInfo, clips_of, probe_source, video_id
+from perception.worker import Delivery, Order, decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
@@ -108,12 +106,8 @@ class VideoIngestion:
     def perceive(self, clip: int) -> None:
         """Decode and perceive the clip; hold the percept until it is remembered."""
         if not self._memory.holds(clip):
-            start = time.monotonic()
-            raw = self._reader.clip(clip)
-            faults.fault_point(faults.FaultPoint.DECODED)
-            perceived = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
-            self._hold(clip, perceived, time.monotonic() - start)
-            faults.fault_point(faults.FaultPoint.PERCEIVED)
+            tools, settings = self.desk.toolbox, self.desk.settings.watch
+            self.take(decode_and_perceive(self._reader, clip, tools, settings))
 
     def order(self, clip: int, threads: int) -> Order:
         """Return the order to perceive the clip elsewhere, with ``threads`` per model."""
@@ -123,12 +117,9 @@ class VideoIngestion:
 
     def take(self, delivery: Delivery) -> None:
         """Hold what a worker perceived until it is remembered."""
-        perceived = delivery.perceived
-        self._hold(perceived.percept.clip.index, perceived, delivery.seconds)
-
-    def _hold(self, clip: int, perceived: Perceived, seconds: float) -> None:
-        percept = self._subtitles.added_to(perceived.percept)
-        self._memory.hold(clip, replace(perceived, percept=percept), seconds)
+        percept = self._subtitles.added_to(delivery.perceived.percept)
+        perceived = replace(delivery.perceived, percept=percept)
+        self._memory.hold(percept.clip.index, perceived, delivery.seconds)
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -197,7 +188,8 @@ def open_video(
         InputError: an earlier run used clips of another length or other subtitles, or a subtitle
             file cannot be read.
     """
-    info = probe(path)
+    probed = probe_source(path)
+    info = probed.info
     stamp = stat_digest(path.absolute())
     name = video_id(path)
     cache_original(workspace.home, name, stamp)
@@ -211,7 +203,7 @@ def open_video(
         subtitle_track = None
         if unfinished or known is None or subtitles is not None:
             choice = chosen(known, subtitles, workspace.settings.watch.subtitles)
-            subtitle_track = accompaniment(path, info) if choice == "use" else None
+            subtitle_track = accompaniment(path, probed) if choice == "use" else None
             refuse_other_subtitles(known, subtitle_track)
         video = _video(workspace, name, path, info, subtitle_track)
         with workspace.store.begin() as session:

@@ -26,7 +26,7 @@ class WorkerKilled(ModelError):
     """A worker was killed while it perceived, by somebody or for lack of memory."""
 
 
-class Executor(Protocol):
+class OrderExecutor(Protocol):
     """Something that carries out orders in other processes."""
 
     def submit(self, work: Callable[[Order], Delivery], order: Order, /) -> Future[Delivery]:
@@ -48,14 +48,14 @@ class WorkerPool:
     """
 
     def __init__(
-        self, settings: WorkSettings, start: Callable[[int], Executor] | None = None
+        self, settings: WorkSettings, start: Callable[[int], OrderExecutor] | None = None
     ) -> None:
         self.workers = settings.workers
         self.ahead = 1 if self.workers == 1 else 2 * self.workers
         self.threads = threads_per_worker(self.workers)
         self._start = start or ProcessPool
         self._in_processes = settings.where != "threads"
-        self._executor: Executor | None = None
+        self._executor: OrderExecutor | None = None
         self._lock = threading.Lock()
         self._closed = False
         self._places = perception_slots(settings.at_once)
@@ -68,7 +68,7 @@ class WorkerPool:
             ModelError: a model failed.
             CancelledError: the pool was closed in the meantime.
         """
-        with self._places.one(wait=self._wait):
+        with self._places.acquire(wait=self._wait):
             self._perceive(ingestion, clip)
 
     def _wait(self, seconds: float) -> None:
@@ -93,7 +93,7 @@ class WorkerPool:
             self._drop(executor)
             raise WorkerKilled(f"the worker that perceived clip {order.clip} was killed") from error
 
-    def _present(self) -> Executor:
+    def _present(self) -> OrderExecutor:
         with self._lock:
             if self._closed:
                 raise CancelledError
@@ -101,7 +101,7 @@ class WorkerPool:
                 self._executor = self._start(self.workers)
             return self._executor
 
-    def _drop(self, broken: Executor) -> None:
+    def _drop(self, broken: OrderExecutor) -> None:
         """Forget a broken pool of processes and stop the others; the next call starts new ones."""
         with self._lock:
             if self._closed:

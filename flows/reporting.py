@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from queue import Empty
 
 from domain.errors import SetupError
-from services.prefect import api_url, prefect_environment
-from services.prefect_login import login_for
+from services.prefect import api_url, login_for, prefect_environment
 from store.home import Home
 
 SEND_TIMEOUT_S = 10.0

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
+from retrieval.retrievers import Retrievers
 
 if TYPE_CHECKING:
-    from retrieval.retrievers import Retrievers
     from store.database import Store
 
 
@@ -48,8 +48,6 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        from retrieval.retrievers import Retrievers
-
         name = profile or self.profile
         with self._lock:
             if name not in self._retrievers:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from domain.asking import Question
 from domain.errors import HomerError
 from domain.trajectory import ForkEdit, PartialReply, RunEvent
-from graphs.ask import StoppedEarly
+from graphs.ask_result import StoppedEarly
 from graphs.runner import Runner
 from graphs.stream import Stop
 

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from domain.asking import Question
 from domain.base import Frozen
 from domain.errors import HomerError, InputError
-from graphs.ask import AskResult, answer_json
+from graphs.ask_result import AskResult, answer_json
 from graphs.runner import Runner
 from store.files import make_private, open_private
 from store.queries.videos import find_video

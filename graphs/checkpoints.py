@@ -9,7 +9,11 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool
+
 from domain.trajectory import Event
+from graphs.checkpoint_saver import BoundarySaver
 from graphs.trajectory_locks import TrajectoryLocks
 from store.queries.trajectories import (
     CHECKPOINTS,
@@ -45,11 +49,6 @@ class Checkpoints:
     """
 
     def __init__(self, store: Store, boundaries: Collection[str], connections: int = 5) -> None:
-        from psycopg.rows import dict_row
-        from psycopg_pool import ConnectionPool
-
-        from graphs.checkpoint_saver import BoundarySaver
-
         self._store = store
         settings: dict[str, Any] = {
             "autocommit": True,

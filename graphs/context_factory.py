@@ -19,6 +19,7 @@ from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_in
 from retrieval.citations import cite
 from retrieval.result import ResolvedRefs
+from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ class ProfileContexts:
     """
 
     def __init__(self, store: Store, toolbox: Toolbox, ask: AskSettings | None = None) -> None:
-        from retrieval.retrievers import Retrievers
-
         self._store, self._toolbox = store, toolbox
         self._ask = ask or toolbox.profile.settings.ask
         retrievers = Retrievers(store, toolbox, toolbox.profile.settings)

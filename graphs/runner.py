@@ -35,8 +35,9 @@ from domain.trajectory import (
     RunListener,
     Setup,
 )
-from graphs.ask import AskResult, StoppedEarly
+from graphs.ask_result import AskResult, StoppedEarly
 from graphs.checkpoints import Checkpoints
+from graphs.context_factory import ProfileContexts
 from graphs.forks import Parent, as_opened, forked, round_state
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
 from nodes.guard import bounds_of
@@ -94,8 +95,6 @@ class Runner:
         *,
         attended: bool = True,
     ) -> None:
-        from graphs.context_factory import ProfileContexts
-
         self._store = store
         self._priority = store.turns.person if attended else nullcontext
         self._profile = toolbox.profile

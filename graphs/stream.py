@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from domain.asking import Question
 from domain.trajectory import RunEvent, RunListener
-from graphs.ask import AskResult
+from graphs.ask_result import AskResult
 from graphs.runner import Runner
 
 

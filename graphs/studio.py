@@ -10,6 +10,7 @@ import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from agent.run_context import RunContext
@@ -17,6 +18,7 @@ from agent.state import State
 from domain.asking import Question, check_options
 from domain.errors import InputError
 from domain.time import parse_clock
+from graphs.ask_result import answer_json
 from graphs.homer import add_steps
 from graphs.runner import DONE, Runner
 from models.profile import load_profile
@@ -90,8 +92,6 @@ class StudioRuns:
 
     def end(self, state: State) -> Answered:
         """Close the trajectory, and return its answer."""
-        from graphs.ask import answer_json
-
         result = self.runner.finish(self.context_of(state))
         with self._lock:
             self._contexts.pop(result.trajectory_id, None)
@@ -107,8 +107,6 @@ def runs() -> StudioRuns:
 
 def homer() -> CompiledStateGraph[Any, Any]:
     """Build the machine with a first step that takes the question and a last one that ends it."""
-    from langgraph.graph import END, START, StateGraph
-
     graph = StateGraph(StudioState, input_schema=Asking, output_schema=Answered)
     graph.add_node("question", lambda state: runs().begin(state), input_schema=Asking)
     add_steps(graph, "end", lambda state: runs().context_of(state))

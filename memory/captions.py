@@ -16,6 +16,9 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, cast
 
+import pysubs2
+from pysubs2.exceptions import Pysubs2Error
+
 from domain.errors import InputError, NotFound
 from domain.limits import DEFAULT_LIMITS, MB, ImportLimits
 from domain.media import Clip, Percept, Utterance, Video
@@ -314,9 +317,6 @@ def read_cues(
 
 
 def _cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
-    import pysubs2
-    from pysubs2.exceptions import Pysubs2Error
-
     # pysubs2 takes time that grows with the square of the blank lines in a cue.
     text = _BLANK_LINES.sub("\n\n", text)
     if long := _LONG_HOURS.search(text):

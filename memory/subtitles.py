@@ -18,8 +18,8 @@ from domain.settings import Subtitles
 from domain.time import TimeSpan
 from domain.wording import LINE_WORDS, ends_sentence
 from memory.captions import SUBTITLES, read_cues, spoken
-from perception.source import SUFFIXES, SourceInfo
-from perception.subtitle_tracks import chapters, text_tracks, unread_tracks
+from perception.source import SUFFIXES, SourceProbe
+from perception.subtitle_tracks import text_tracks
 
 _MARK = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|sdh|cc|forced|default"
 _SIDECAR = re.compile(rf"(?:\.(?:{_MARK})){{0,3}}\.(?:srt|vtt)", re.IGNORECASE)
@@ -116,19 +116,20 @@ def _same(before: Sequence[str] | None, now: Sequence[str] | None) -> bool:
     return list(before or ()) == list(now or ())
 
 
-def accompaniment(path: Path, info: SourceInfo) -> Accompaniment:
+def accompaniment(path: Path, probed: SourceProbe) -> Accompaniment:
     """All subtitles and chapters that come with the video at ``path``.
 
     Raises:
         InputError: a file of subtitles cannot be read; says which and what to do.
         MediaError: the video went away.
     """
-    found = [*_beside(path), *_inside(path, info)]
-    begun = tuple(Utterance(span=one.span, text=one.text) for one in chapters(path, info))
+    found = [*_beside(path), *_inside(path, probed)]
+    begun = tuple(Utterance(span=one.span, text=one.text) for one in probed.chapters)
     names = [name for name, _ in found] + ([f"{len(begun)} chapters"] if begun else [])
     unread = tuple(
-        f"track {number} of {path.name} is no text ({codec}): its subtitles are not read"
-        for number, codec in unread_tracks(path)
+        f"track {one.number} of {path.name} is no text ({one.codec}): its subtitles are not read"
+        for one in probed.subtitles
+        if not one.is_text
     )
     return Accompaniment(tuple(names), tuple(cues for _, cues in found), begun, unread)
 
@@ -140,8 +141,8 @@ def _beside(path: Path) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
         yield f"{ending} {digest[:12]}", cues_of(cues, _language_of(ending))
 
 
-def _inside(path: Path, info: SourceInfo) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
-    for track in text_tracks(path, info):
+def _inside(path: Path, probed: SourceProbe) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
+    for track in text_tracks(path, probed):
         cues = [(cue.span, cue.text) for cue in track.cues]
         yield f"track {track.number}", cues_of(cues, track.language)
 

@@ -19,14 +19,13 @@ from pydantic import BaseModel, ValidationError
 from domain import faults
 from domain.errors import ModelError, ReplayMiss
 from models.endpoint import Endpoint
-from models.json_repair import is_whole, read_object
-from models.messages import Message, as_recorded, as_sent, request_hash
-from models.plain_lines import fields_in, protocol_of
+from models.json_repair import is_complete_object, read_object
+from models.messages import Message, request_hash, to_langchain, to_record
 from models.prices import cost_usd
 from models.profile import IN_PROCESS, ChatSpec
-from models.reply_schema import title_of
-from models.slots import Full, Slots
-from models.structured import Hear, StructuredReply
+from models.reply_schema import parse_plain_text, plain_text_protocol, title_of
+from models.slots import NoFreeSlot, Slots
+from models.structured import OnText, StructuredReply
 from telemetry import tracing
 from telemetry.ids import Value
 
@@ -128,7 +127,7 @@ class StructuredChat:
         return self._endpoint.spec.images
 
     @property
-    def near(self) -> bool:
+    def in_process(self) -> bool:
         """Whether the model runs in this process, held to any form by grammar."""
         return self._endpoint.spec.provider == IN_PROCESS
 
@@ -151,7 +150,7 @@ class StructuredChat:
         timeout_s: float | None = None,
         images: Sequence[bytes] = (),
         max_tokens: int | None = None,
-        hear: Hear | None = None,
+        on_text: OnText | None = None,
     ) -> ChatReply[T]:
         """Ask for a value of type ``schema``.
 
@@ -163,7 +162,7 @@ class StructuredChat:
             timeout_s: seconds for all of it, retries included; None: the profile's.
             images: JPEG or PNG files.
             max_tokens: ends the answer sooner than the profile does.
-            hear: is told the answer as it grows, from another thread; no recorded one.
+            on_text: is told the answer as it grows, from another thread; no recorded one.
 
         Raises:
             ModelError: no answer in time, an error for one, or an answer that does not fit.
@@ -174,7 +173,7 @@ class StructuredChat:
         if images and not spec.images:
             raise ModelError(f"{spec.model} cannot look at images: describe them in words")
         heat = spec.temperature if temperature is None else temperature
-        plain = as_recorded(messages, images)
+        plain = to_record(messages, images)
         form = schema.model_json_schema()
         digest = request_hash(spec.model, plain, form, heat)
         found = self._replay(digest) if self._replay is not None else None
@@ -186,15 +185,15 @@ class StructuredChat:
         limit = spec.timeout_s if timeout_s is None else timeout_s
         send = partial(
             self._endpoint.send,
-            as_sent(messages, images),
+            to_langchain(messages, images),
             form,
             heat,
             limit,
-            protocol_of(schema),
+            plain_text_protocol(schema),
             max_tokens,
-            hear,
+            on_text,
         )
-        with observed_call(blank, spec, heat, max_tokens) as told:
+        with traced_call(blank, spec, heat, max_tokens) as told:
             return self._asked(blank, schema, send, limit, told)
 
     def _asked(
@@ -230,10 +229,10 @@ class StructuredChat:
     def _in_turn(self, send: Callable[[], StructuredReply], limit_s: float) -> StructuredReply:
         spec = self._endpoint.spec
         try:
-            with self._places.one(limit_s):
+            with self._places.acquire(limit_s):
                 faults.fault_point(faults.FaultPoint.CALL_SENDING)
                 answer = send()
-        except Full as error:
+        except NoFreeSlot as error:
             raise ModelError(
                 f"{spec.model} was busy with {spec.at_once} other calls of this machine for "
                 f"{limit_s:g} s: see at_once in the profile"
@@ -249,7 +248,7 @@ class StructuredChat:
                 f"the reply of {self.model} is longer than {most} characters: say it in fewer "
                 "words, or raise max_characters in the profile"
             )
-        if answer.cut and not is_whole(answer.text):
+        if answer.cut and not is_complete_object(answer.text):
             raise ModelError(
                 f"the reply of {self.model} was cut off after {answer.tokens_out} tokens: say it "
                 "in fewer words, or raise max_tokens in the profile"
@@ -276,7 +275,7 @@ class StructuredChat:
 
 
 @contextmanager
-def observed_call(
+def traced_call(
     blank: CallRecord, spec: ChatSpec, temperature: float | None, max_tokens: int | None
 ) -> Iterator[Told]:
     """Observes a call; is given its record once it is over, to tell what it took."""
@@ -319,7 +318,7 @@ def read_value(text: str, schema: type[T]) -> T:
     try:
         return _read(text, read_object, schema)
     except ModelError:
-        fields = fields_in(text, schema)
+        fields = parse_plain_text(text, schema)
         if fields is None:
             raise
     return _read(text, lambda _: fields, schema)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from domain.errors import SetupError
 from models.extras import extra_of
 from models.profile import IN_PROCESS, ChatSpec
-from models.secrets import SERVICE, hidden, key_in, secrets_in
+from models.secrets import SERVICE, read_key, redact, secrets_of_url
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -69,7 +69,7 @@ def api_key(spec: ChatSpec) -> str | None:
     variable = key_variable(spec)
     if variable is None:
         return NO_KEY if spec.base_url is not None else None
-    key = key_in(variable)
+    key = read_key(variable)
     if not key:
         raise SetupError(
             f"the language model {spec.model!r} needs a key: "
@@ -85,10 +85,10 @@ def key_variable(spec: ChatSpec) -> str | None:
     return None if spec.base_url is not None else KEYS.get(spec.provider)
 
 
-def without_key(text: str, spec: ChatSpec) -> str:
+def redact_key(text: str, spec: ChatSpec) -> str:
     """``text`` without the key and what is secret in the address, should either be in it."""
     variable = key_variable(spec)
-    return hidden(text, [key_in(variable) if variable else None, *secrets_in(spec.base_url)])
+    return redact(text, [read_key(variable) if variable else None, *secrets_of_url(spec.base_url)])
 
 
 def _missing_package(spec: ChatSpec) -> str:

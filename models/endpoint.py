@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import ModelError, SetupError
-from models.chat_models import ChatFactory, key_variable, make_chat_model, without_key
+from models.chat_models import ChatFactory, key_variable, make_chat_model, redact_key
 from models.profile import ChatSpec, Structure
 from models.retries import CallFailed, call_with_retries
-from models.secrets import shown_url
-from models.structured import Hear, StructuredReply, request, weaker
+from models.secrets import redacted_url
+from models.structured import OnText, StructuredReply, request, structures_from
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -57,13 +57,13 @@ class Endpoint:
         timeout_s: float,
         protocol: str = "",
         max_tokens: int | None = None,
-        hear: Hear | None = None,
+        on_text: OnText | None = None,
     ) -> StructuredReply:
         """Send a request in the strongest way that the server takes, and remember which that is.
 
         ``protocol`` is how to answer where the server takes text only, if not as a JSON object;
-        ``max_tokens`` ends the answer sooner than the profile does. ``hear`` is told the reply as
-        it grows, from another thread, and no more once this returns.
+        ``max_tokens`` ends the answer sooner than the profile does. ``on_text`` is called with the
+        reply as it grows, from another thread, and no more once this returns.
 
         Raises:
             ModelError: no answer, or an error for one.
@@ -72,7 +72,7 @@ class Endpoint:
         model = self._model(temperature, max_tokens)
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
-        for structure, told in self._ways(hear):
+        for structure, told in self._ways(on_text):
             with _heard(told) as ear:
                 most = self.spec.max_characters
                 call = partial(request, model, structure, messages, schema, protocol, ear, most)
@@ -83,17 +83,17 @@ class Endpoint:
                         raise self._error(failure) from None  # It has the key, maybe.
                     refusal = refusal or failure
                     continue
-            self.structure, self.streams = structure, self.streams and told is hear
+            self.structure, self.streams = structure, self.streams and told is on_text
             # A server may say in its reply what it was sent.
-            return replace(answer, text=without_key(answer.text, self.spec))
+            return replace(answer, text=redact_key(answer.text, self.spec))
         # Whatever was wrong, it was not the way of asking: the first complaint says it best.
         raise self._error(refusal or CallFailed("the server takes no request")) from None
 
-    def _ways(self, hear: Hear | None) -> Iterator[tuple[Structure, Hear | None]]:
+    def _ways(self, on_text: OnText | None) -> Iterator[tuple[Structure, OnText | None]]:
         """The ways of asking, strongest first; of two that differ in nothing else, the live one."""
-        for structure in weaker(self.structure):
-            if hear is not None and self.streams:
-                yield structure, hear
+        for structure in structures_from(self.structure):
+            if on_text is not None and self.streams:
+                yield structure, on_text
             yield structure, None
 
     def _model(self, temperature: float | None, max_tokens: int | None = None) -> BaseChatModel:
@@ -114,14 +114,14 @@ class Endpoint:
         if failure.status in NO_ENTRY:
             variable = key_variable(self.spec) or "the key"
             return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
-        where = f" at {shown_url(self.spec.base_url)}" if self.spec.base_url else ""
-        return ModelError(f"{name}{where} did not answer: {without_key(str(failure), self.spec)}")
+        where = f" at {redacted_url(self.spec.base_url)}" if self.spec.base_url else ""
+        return ModelError(f"{name}{where} did not answer: {redact_key(str(failure), self.spec)}")
 
 
 @contextmanager
-def _heard(hear: Hear | None) -> Iterator[Hear | None]:
-    """``hear``, until the call is over: one that was given up may still go on by itself."""
-    if hear is None:
+def _heard(on_text: OnText | None) -> Iterator[OnText | None]:
+    """``on_text``, until the call is over: one that was given up may still go on by itself."""
+    if on_text is None:
         yield None
         return
     lock, over = threading.Lock(), threading.Event()
@@ -129,7 +129,7 @@ def _heard(hear: Hear | None) -> Iterator[Hear | None]:
     def tell(text: str) -> None:
         with lock:
             if not over.is_set():
-                hear(text)
+                on_text(text)
 
     try:
         yield tell

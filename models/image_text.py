@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from domain.errors import WeightsMissing
 from models.onnx import open_session
@@ -23,8 +24,6 @@ from models.ports import Image, Vector
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
-
 FILES = ("vision_model.onnx", "text_model.onnx", "tokenizer.json", "preprocessor_config.json")
 TOWERS = "onnx"
 """A folder inside the folder, in which exports often have the two towers."""
@@ -47,8 +46,6 @@ class ImageTextEncoder:
     """
 
     def __init__(self, folder: Path) -> None:
-        from tokenizers import Tokenizer
-
         vision, text, tokenizer, preparing = _found(folder)
         self.name = name_of(folder)
         with _told_where(folder):

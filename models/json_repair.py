@@ -62,7 +62,7 @@ def _after_thoughts(text: str) -> str:
     return text if end > len(before) else after
 
 
-def is_whole(text: str) -> bool:
+def is_complete_object(text: str) -> bool:
     """Whether there is an object in ``text`` that needs no repair."""
     try:
         json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
@@ -80,6 +80,30 @@ def _storable(value: Any) -> Any:
         case dict():
             return {make_storable(str(name)): _storable(one) for name, one in value.items()}
     return value
+
+
+def latest_text(text: str) -> str:
+    """Return what is being written at the end of a reply that still comes, for people to read.
+
+    That is the last text of its JSON object, else its last line.
+    """
+    if "{" not in text:
+        return text.rstrip().rpartition("\n")[2]
+    try:
+        return _last(read_object(text))
+    except ValueError:
+        return ""
+
+
+def _last(value: Any) -> str:
+    match value:
+        case dict():
+            return _last(list(value.values())[-1]) if value else ""
+        case list():
+            return _last(value[-1]) if value else ""
+        case str():
+            return value
+    return ""
 
 
 @dataclass

@@ -24,7 +24,7 @@ PACKAGES = frozenset({"langgraph_sdk", "langsmith.types"})
 _reading = threading.RLock()
 
 
-def put_off() -> None:
+def defer_packages() -> None:
     """From here on ``PACKAGES`` are imported as late as can be; those that are already stay.
 
     One that is not there any more, or is no package of source files, is left to Python.

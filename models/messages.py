@@ -8,9 +8,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from domain.base import Frozen
 
 PNG = b"\x89PNG"
+BYTES_A_TOKEN = 3.0
+"""Fewer than most tokenizers need, so that an estimate is rather too high."""
+IMAGE_TOKENS = 1_100
+"""As many as the dearest of the usual models takes for one image of 720 lines."""
 
 
 class Message(Frozen):
@@ -35,13 +41,13 @@ def assistant(content: str) -> Message:
     return Message(role="assistant", content=content)
 
 
-def as_sent(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
+def to_langchain(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
     """The messages as LangChain takes them; images (JPEG or PNG) go with the last user turn."""
     parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
     return _with_parts(messages, parts)
 
 
-def as_recorded(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
+def to_record(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
     """The messages as plain JSON; images are named by their SHA-256."""
     parts = [{"type": "image", "sha256": hashlib.sha256(image).hexdigest()} for image in images]
     return _with_parts(messages, parts)
@@ -62,6 +68,18 @@ def request_hash(
     }
     canonical = json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def text_tokens(text: str) -> int:
+    """Estimate the tokens of a text in any language, rather too high than too low."""
+    return round(len(text.encode()) / BYTES_A_TOKEN)
+
+
+def request_tokens(messages: Sequence[Message], schema: type[BaseModel], images: int) -> int:
+    """Estimate the tokens of a request with so many whole images."""
+    form = json.dumps(schema.model_json_schema())
+    text = sum(len(message.content.encode()) for message in messages) + len(form)
+    return round(text / BYTES_A_TOKEN) + images * IMAGE_TOKENS
 
 
 def _with_parts(messages: Sequence[Message], parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import WeightsMissing
-from models.heap import share_arenas
-from models.onnx_repair import repaired
+from models.native_runtime import limit_arenas
 
 if TYPE_CHECKING:
+    from onnx import GraphProto
     from onnxruntime import InferenceSession
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def open_session(
     """A session on the model at ``path``; may be used from several threads at once.
 
     Args:
-        path: a checked ``.onnx`` file (see ``models.weights.verified``), or a model itself.
+        path: a checked ``.onnx`` file (see ``models.weights.verified_folder``), or a model itself.
         threads: threads of one run, where this thread is allowed as many.
         repair: correct first what ONNX Runtime does not accept in the file.
         arena: keep the memory of a run for the next one; without it a model whose inputs are of
@@ -50,7 +50,7 @@ def open_session(
     Raises:
         WeightsMissing: the file cannot be read as a model.
     """
-    share_arenas()
+    limit_arenas()
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -71,7 +71,38 @@ def open_session(
 def _read(model: Path | bytes, repair: bool) -> str | bytes:
     if isinstance(model, bytes):
         return model
-    return repaired(model) if repair else str(model)
+    return _repaired(model) if repair else str(model)
+
+
+def _repaired(path: Path) -> bytes:
+    """Correct a checked model that ONNX Runtime reads more strictly than others do.
+
+    The arithmetic stays the same. Inputs that no node reads and that are not stored either are
+    dropped (left over from quantising), and so are block sizes on values that have one scale for
+    all.
+    """
+    import onnx
+
+    model = onnx.load_model(str(path))
+    _drop_unread_inputs(model.graph)
+    _drop_idle_block_sizes(model.graph)
+    return bytes(model.SerializeToString())
+
+
+def _drop_unread_inputs(graph: GraphProto) -> None:
+    read = {name for node in graph.node for name in node.input}
+    stored = {value.name for value in graph.initializer}
+    for value in list(graph.input):
+        if value.name not in read or value.name in stored:
+            graph.input.remove(value)
+
+
+def _drop_idle_block_sizes(graph: GraphProto) -> None:
+    single = {value.name for value in graph.initializer if list(value.dims) in ([], [1])}
+    for node in graph.node:
+        if node.op_type == "DequantizeLinear" and node.input[1] in single:
+            for attribute in [item for item in node.attribute if item.name == "block_size"]:
+                node.attribute.remove(attribute)
 
 
 def _refusals() -> tuple[type[Exception], ...]:

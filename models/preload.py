@@ -7,6 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal
 
+# What the models are made with: importing does not let other threads go on, and two threads that
+# import packages of one circle may see halves of them. So no thread of ``preloading`` imports it.
+import onnxruntime  # noqa: F401
+
+import models.reranker
+import models.text_embedding  # noqa: F401
 from domain.errors import HomerError
 from models.toolbox import Toolbox
 
@@ -14,20 +20,11 @@ Name = Literal["text", "reranker"]
 
 
 @contextmanager
-def loading(toolbox: Toolbox, names: Sequence[Name]) -> Iterator[None]:
+def preloading(toolbox: Toolbox, names: Sequence[Name]) -> Iterator[None]:
     """In here the toolbox loads these models, in this order, beside what is done.
 
     Who wants one of them meanwhile waits for it, and for none that comes after it.
-
-    Loading lets other threads go on; importing does not, and two threads that import packages of
-    one circle may see halves of them. So what the models are made with is imported first.
     """
-    import onnxruntime  # noqa: F401
-    import tokenizers  # noqa: F401
-
-    import models.reranker
-    import models.text_embedding  # noqa: F401
-
     thread = threading.Thread(target=_load, args=(toolbox, names), name="models-ahead")
     thread.start()
     try:

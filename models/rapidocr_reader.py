@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from omegaconf import flag_override
+from rapidocr import RapidOCR
 
 from domain.errors import SetupError
 from models.onnx import open_session
@@ -24,9 +26,6 @@ class RapidOcrReader:
     name = "pp-ocr"
 
     def __init__(self) -> None:
-        from omegaconf import flag_override
-        from rapidocr import RapidOCR
-
         # What it returns depends on its arguments, which its types cannot say.
         self._engine: Any = RapidOCR(params=_SETTINGS)
         # Sessions of its own would have threads that spin, to the harm of all other stages.

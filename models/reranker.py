@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from models.onnx import in_threads, open_session
 
@@ -21,8 +22,6 @@ class CrossEncoderReranker:
     """
 
     def __init__(self, name: str, folder: Path) -> None:
-        from tokenizers import Tokenizer
-
         self.name = name
         self._session = open_session(folder / "model.onnx", threads=1)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -17,7 +17,7 @@ LEAST = 4
 """A secret with fewer letters would be found in any text."""
 
 
-def key_in(variable: str) -> str | None:
+def read_key(variable: str) -> str | None:
     """The key of that name: the environment's, else the keyring's where that is installed."""
     return os.environ.get(variable) or _from_keyring(variable)
 
@@ -33,14 +33,14 @@ def _from_keyring(variable: str) -> str | None:
     return str(found) if found else None
 
 
-def shown_url(url: str) -> str:
+def redacted_url(url: str) -> str:
     """An address for messages: neither who asks, nor the password, nor what follows the path."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
 
-def secrets_in(url: str | None) -> Iterator[str]:
+def secrets_of_url(url: str | None) -> Iterator[str]:
     """What is secret in an address: the password, both as HTTP sends them, and parameters."""
     if url is None:
         return
@@ -52,7 +52,7 @@ def secrets_in(url: str | None) -> Iterator[str]:
     yield from (one.partition("=")[2] for one in parts.query.split("&"))
 
 
-def hidden(text: str, secrets: Iterable[str | None]) -> str:
+def redact(text: str, secrets: Iterable[str | None]) -> str:
     """``text`` without these secrets, as they are and as addresses write them."""
     known = {one for one in secrets if one and len(one) >= LEAST}
     for one in sorted(known | {quote(one, safe="") for one in known}, key=len, reverse=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.openmp import sleep_while_waiting
+from models.native_runtime import make_idle_threads_sleep
 from models.ports import Samples
 
 SAMPLE_HZ = 16_000
@@ -24,7 +24,8 @@ class SileroActivity:
 
     def spans(self, samples: Samples) -> list[tuple[int, int]]:
         """Spans of speech in milliseconds of 16 kHz ``samples``, in order, disjoint."""
-        sleep_while_waiting()
+        make_idle_threads_sleep()
+        # After that: OpenMP reads the environment when it is loaded.
         from faster_whisper.vad import VadOptions, get_speech_timestamps
 
         if not len(samples):

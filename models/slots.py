@@ -19,10 +19,10 @@ from typing import TextIO
 
 from domain.errors import SetupError
 
-LOOKS_EVERY_S = 0.05
+POLL_INTERVAL_S = 0.05
 
 
-class Full(TimeoutError):
+class NoFreeSlot(TimeoutError):
     """No place was free in time."""
 
 
@@ -41,7 +41,7 @@ class Slots:
         self._name = hashlib.sha256(name.encode()).hexdigest()[:16]
 
     @contextmanager
-    def one(
+    def acquire(
         self, within_s: float | None = None, wait: Callable[[float], None] = time.sleep
     ) -> Iterator[None]:
         """Holds a place, once one is free.
@@ -51,15 +51,15 @@ class Slots:
             wait: lets so many seconds pass.
 
         Raises:
-            Full: none was free in time.
+            NoFreeSlot: none was free in time.
             SetupError: the folder is not this user's own.
         """
         with ExitStack() as held:
             until = None if within_s is None else time.monotonic() + within_s
             while self._count is not None and not self._take(held):
                 if until is not None and time.monotonic() >= until:
-                    raise Full
-                wait(LOOKS_EVERY_S)
+                    raise NoFreeSlot
+                wait(POLL_INTERVAL_S)
             yield
 
     def _take(self, held: ExitStack) -> bool:

@@ -30,7 +30,7 @@ TOLD_PARTS = 32
 """A reply is told again once it has grown by one in so many of its characters."""
 _NO_CALL: Any = object()
 
-Hear = Callable[[str], None]
+OnText = Callable[[str], None]
 """Is given all that a reply says so far, now and then while it comes, and all of it at the end."""
 
 
@@ -49,7 +49,7 @@ class StructuredReply:
     too_long: bool = False
 
 
-def weaker(structure: Structure) -> tuple[Structure, ...]:
+def structures_from(structure: Structure) -> tuple[Structure, ...]:
     """``structure`` and those to fall back to, strongest first."""
     return STRUCTURES[STRUCTURES.index(structure) :]
 
@@ -60,12 +60,12 @@ def request(
     messages: Sequence[dict[str, Any]],
     schema: dict[str, Any],
     protocol: str = "",
-    hear: Hear | None = None,
+    on_text: OnText | None = None,
     most: int | None = None,
 ) -> StructuredReply:
     """Send one request, holding the model to ``schema`` in the given way.
 
-    ``protocol`` says how to answer as text, where that is not a JSON object. With ``hear`` the
+    ``protocol`` says how to answer as text, where that is not a JSON object. With ``on_text`` the
     reply is asked for, and told, piece by piece. Of one longer than ``most`` characters no more
     is taken.
 
@@ -74,13 +74,13 @@ def request(
     sent = list(messages)
     if structure == "text":
         sent = [*sent, {"role": "user", "content": protocol or _protocol(schema)}]
-        if hear:
-            return _heard(model, sent, hear, most)
+        if on_text:
+            return _heard(model, sent, on_text, most)
         return _limited(_answer(model.invoke(sent), sent), most)
     way = METHODS[structure]
     try:
-        if hear:
-            return _heard(_bound(model, schema, way), sent, hear, most)
+        if on_text:
+            return _heard(_bound(model, schema, way), sent, on_text, most)
         chain = model.with_structured_output(schema, method=way, include_raw=True)
         outcome: Any = chain.invoke(sent)
     except Exception as error:
@@ -109,14 +109,14 @@ def _bound(model: BaseChatModel, schema: dict[str, Any], way: str) -> Runnable[A
 
 
 def _heard(
-    model: Runnable[Any, Any], sent: Sequence[dict[str, Any]], hear: Hear, most: int | None
+    model: Runnable[Any, Any], sent: Sequence[dict[str, Any]], on_text: OnText, most: int | None
 ) -> StructuredReply:
     """The whole reply, told as it grows; no more of it is taken than ``most`` characters.
 
     Raises:
         ConnectionError: nothing came.
     """
-    growing = Growing(hear, most)
+    growing = StreamedReply(on_text, most)
     # LangChain streams by generators: closing it hangs up on who goes on and on.
     stream = cast("Generator[Any, None, None]", model.stream(list(sent)))
     with closing(stream) as pieces:
@@ -129,17 +129,17 @@ def _heard(
     return growing.answer(sent)
 
 
-class Growing:
+class StreamedReply:
     """A reply that comes piece by piece, put together once; time and space grow with its length.
 
     Args:
-        hear: is told what there is whenever it has grown by a part of its length, and at the end,
-            so that what it is told grows with the length of the reply too.
+        on_text: called with the text so far whenever it has grown by a part of its length, and at
+            the end, so that all it is called with grows with the length of the reply too.
         most: characters after which no more is wanted; None: no limit.
     """
 
-    def __init__(self, hear: Hear, most: int | None = None) -> None:
-        self._hear, self._most = hear, most
+    def __init__(self, on_text: OnText, most: int | None = None) -> None:
+        self._hear, self._most = on_text, most
         self._said: list[str] = []
         self._arguments: list[str] = []
         self._call: Any = _NO_CALL

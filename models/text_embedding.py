@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from models.onnx import in_threads, open_session
 
@@ -44,8 +45,6 @@ class OnnxTextEmbedder:
         batch: int,
         languages: tuple[str, ...] = (),
     ) -> None:
-        from tokenizers import Tokenizer
-
         self.name = name
         self.dimensions = 384
         self.languages = languages

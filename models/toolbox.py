@@ -22,7 +22,7 @@ from models.ports import (
     VoiceActivity,
 )
 from models.profile import IN_PROCESS, NO_MODEL, ChatSpec, Profile
-from models.weights import verified
+from models.weights import verified_folder
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -62,7 +62,7 @@ class Toolbox:
         from models.whisper import WhisperRecognizer
 
         name = self.profile.speech
-        folder, known = verified(self.weights, name), weights_named(name).languages
+        folder, known = verified_folder(self.weights, name), weights_named(name).languages
         return WhisperRecognizer(name, folder, self.profile.languages, known=known)
 
     @cached_property
@@ -80,7 +80,7 @@ class Toolbox:
             from models.insightface_pack import NamedPackEngine
 
             return NamedPackEngine(pack, self.weights)
-        folder = verified(self.weights, name)
+        folder = verified_folder(self.weights, name)
         if self.profile.faces == "yunet_sface":
             from models.yunet_sface import YunetSfaceEngine
 
@@ -94,7 +94,7 @@ class Toolbox:
         """Speaker embeddings."""
         from models.wespeaker import WeSpeakerEncoder
 
-        return WeSpeakerEncoder(verified(self.weights, self.profile.speaker))
+        return WeSpeakerEncoder(verified_folder(self.weights, self.profile.speaker))
 
     @cached_property
     def screen(self) -> ScreenReader:
@@ -109,7 +109,7 @@ class Toolbox:
         from models.yolox import YoloxDetector
 
         name = self.profile.objects
-        return None if name == NO_MODEL else YoloxDetector(verified(self.weights, name))
+        return None if name == NO_MODEL else YoloxDetector(verified_folder(self.weights, name))
 
     @cached_property
     def text(self) -> TextEmbedder:
@@ -117,7 +117,7 @@ class Toolbox:
         from models.text_embedding import OnnxTextEmbedder
 
         name = self.profile.text
-        folder, made_for = verified(self.weights, name), self.profile.text_languages
+        folder, made_for = verified_folder(self.weights, name), self.profile.text_languages
         if name == "bge-small":
             # It quantises activations over the whole batch, so rows may not share one.
             return OnnxTextEmbedder(name, folder, pooling="first", batch=1, languages=made_for)
@@ -129,7 +129,7 @@ class Toolbox:
         from models.reranker import CrossEncoderReranker
 
         name = self.profile.reranker
-        return CrossEncoderReranker(name, verified(self.weights, name)) if name else None
+        return CrossEncoderReranker(name, verified_folder(self.weights, name)) if name else None
 
     @cached_property
     def images(self) -> ImageEncoder | None:
@@ -167,6 +167,6 @@ class Toolbox:
         if spec.provider == IN_PROCESS:
             from models.llama_server import llama_url
 
-            model = verified(self.weights, spec.model_name) / "model.gguf"
+            model = verified_folder(self.weights, spec.model_name) / "model.gguf"
             spec = spec.model_copy(update={"base_url": llama_url(model)})
         return self._chat_factory(spec, temperature)

@@ -91,7 +91,7 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
         return [_pull_file(found, fetcher) for found in wanted]
 
 
-def verified(weights: Path, name: str) -> Path:
+def verified_folder(weights: Path, name: str) -> Path:
     """The folder of a model whose files are all there and are what the manifest says.
 
     Raises:

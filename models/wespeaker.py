@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import kaldi_native_fbank as knf
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,8 +51,6 @@ class WeSpeakerEncoder:
 
 def filterbanks(samples: Samples) -> NDArray[np.float32]:
     """80 log mel energies a 10 ms frame, mean over time removed; shape (frames, 80)."""
-    import kaldi_native_fbank as knf
-
     options = knf.FbankOptions()
     options.frame_opts.samp_freq = SAMPLE_HZ
     options.frame_opts.dither = 0.0

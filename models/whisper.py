@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from domain.errors import SetupError
-from models.heap import share_arenas
+from models.native_runtime import limit_arenas, make_idle_threads_sleep
 from models.onnx import threads_allowed
-from models.openmp import sleep_while_waiting
 from models.ports import Samples, Speech, Word
 from models.silero import SAMPLE_HZ, SileroActivity
 from models.whisper_windows import REPETITIVE, Windows
@@ -93,8 +92,9 @@ class WhisperRecognizer:
 
     @cached_property
     def _model(self) -> tuple[WhisperModel, Windows]:
-        sleep_while_waiting()
-        share_arenas()
+        make_idle_threads_sleep()
+        limit_arenas()
+        # After that: OpenMP reads the environment when it is loaded.
         from faster_whisper import WhisperModel
 
         model = WhisperModel(

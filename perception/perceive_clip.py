@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from domain.media import Group, Keyframe, Percept, ScreenText, SeenObject, Utterance
-from models.heap import give_back
+from models.native_runtime import trim_heap
 from models.onnx import both
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
@@ -104,7 +104,7 @@ def perceive(
         gaps=raw.gaps,
         error=raw.error,
     )
-    give_back()
+    trim_heap()
     return Perceived(percept, dict(blobs))
 
 

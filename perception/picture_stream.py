@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import av
 import numpy as np
 
-from models.heap import share_arenas
+from models.native_runtime import limit_arenas
 from perception.containers import Packet, StreamClock, read_packets, require_video_stream
 from perception.sampling import SampleGrid
 from perception.seeking import open_before
@@ -169,7 +169,7 @@ def keep_freed_memory() -> None:
     much work again as decoding. To have freed one large block raises glibc's limits for all that
     follow (its mmap threshold is dynamic, up to 32 MB); with other C libraries it does nothing.
     """
-    share_arenas()
+    limit_arenas()
     np.empty(31 << 20, np.uint8)
 
 

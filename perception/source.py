@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import av
 
@@ -16,6 +16,7 @@ from domain.errors import MediaError
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.containers import (
+    Packet,
     audio_stream,
     demux,
     open_media,
@@ -24,6 +25,7 @@ from perception.containers import (
     reject_truncated,
     video_stream,
 )
+from perception.subtitle_tracks import Cue, SubtitleStream, chapters_of, subtitle_streams
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -69,8 +71,22 @@ class SourceInfo:
     interlaced: bool = False
 
 
+@dataclass(frozen=True)
+class SourceProbe:
+    """All that one look at a file says before anything of it is watched."""
+
+    info: SourceInfo
+    subtitles: tuple[SubtitleStream, ...] = ()
+    chapters: tuple[Cue, ...] = ()
+
+
 def probe(path: Path) -> SourceInfo:
-    """Read what a source is, and make sure that something in it decodes.
+    """Read what a source is, as `probe_source` does, without its subtitles and chapters."""
+    return probe_source(path).info
+
+
+def probe_source(path: Path) -> SourceProbe:
+    """Read what a source is, opened once, and make sure that something in it decodes.
 
     Raises:
         MediaError: missing, empty, cut short, not media, without length, or undecodable.
@@ -79,7 +95,10 @@ def probe(path: Path) -> SourceInfo:
     reject_truncated(path)
     try:
         with open_media(path) as container:
-            return _describe(path, container)
+            info = _describe(path, container)
+            return SourceProbe(
+                info, subtitle_streams(container), chapters_of(container, info.origin)
+            )
     except av.FFmpegError as error:
         raise MediaError(f"{path}: damaged beyond reading ({error.strerror})") from error
 
@@ -89,8 +108,13 @@ def _describe(path: Path, container: InputContainer) -> SourceInfo:
     if video is None and audio is None:
         raise MediaError(f"{path}: holds no video or audio that can be decoded")
     zero = origin(container)
-    duration_ms = _duration_ms(path, container, zero)
-    picture = _first_frame(path, container, video, audio)
+    stated_ms = _stated_ms(container)
+    if stated_ms is not None:
+        container.seek(0)
+    packets = _TimedPackets(container, [one for one in (video, audio) if one is not None])
+    picture = _first_frame(path, packets, has_pictures=video is not None)
+    duration_ms = packets.ends_ms(zero) if stated_ms is None else stated_ms
+    _refuse_too_long(path, duration_ms)
     if duration_ms <= 0:
         raise MediaError(f"{path}: has no length")
     rotation = round(picture.rotation) % 360 if picture is not None else 0
@@ -112,16 +136,39 @@ def _describe(path: Path, container: InputContainer) -> SourceInfo:
     )
 
 
-def _first_frame(
-    path: Path,
-    container: InputContainer,
-    video: VideoStream | None,
-    audio: AudioStream | None,
-) -> av.VideoFrame | None:
-    """The first picture, or None where only sound decodes."""
+def _stated_ms(container: InputContainer) -> int | None:
+    """Return the length that the header states, in milliseconds; None where that means little."""
+    stated = container.format.name.split(",")[0] in _LENGTH_IS_STATED
+    return container.duration // 1000 if stated and container.duration else None
+
+
+class _TimedPackets:
+    """The packets of these streams as they come; iterate it once."""
+
+    def __init__(
+        self, container: InputContainer, streams: Sequence[VideoStream | AudioStream]
+    ) -> None:
+        self._packets = demux(container, *streams)
+        self._end = Fraction(0)
+
+    def __iter__(self) -> Iterator[Packet]:
+        for packet in self._packets:
+            time = packet.pts if packet.pts is not None else packet.dts
+            if time is not None:
+                self._end = max(self._end, (time + (packet.duration or 0)) * packet.time_base)
+            yield packet
+
+    def ends_ms(self, zero: Fraction) -> int:
+        """Read the packets that are left; return when the last one ends, in video time."""
+        for _ in self:
+            continue
+        return int((self._end - zero) * 1000)
+
+
+def _first_frame(path: Path, packets: Iterable[Any], *, has_pictures: bool) -> av.VideoFrame | None:
+    """Return the first picture, or None where only sound decodes."""
     heard = False
-    container.seek(0)
-    for packet in demux(container, *(s for s in (video, audio) if s is not None)):
+    for packet in packets:
         try:
             for frame in packet.decode():
                 if isinstance(frame, av.VideoFrame):
@@ -129,36 +176,18 @@ def _first_frame(
                 heard = True
         except av.FFmpegError:
             continue
-        if heard and video is None:
+        if heard and not has_pictures:
             return None
     if not heard:
         raise MediaError(f"{path}: nothing in it can be decoded")
     return None
 
 
-def _duration_ms(path: Path, container: InputContainer, zero: Fraction) -> int:
-    """The length that the header states, or else that of the packets themselves."""
-    stated = container.format.name.split(",")[0] in _LENGTH_IS_STATED
-    if stated and container.duration:
-        found = container.duration // 1000
-    else:
-        with open_media(path) as again:
-            found = int((_end_of_packets(again) - zero) * 1000)
+def _refuse_too_long(path: Path, duration_ms: int) -> None:
     most = min(LONGEST_MS, max(_ANY_MS, path.stat().st_size * _BYTE_MS))
-    if found > most:
-        days = found // DAY_MS
+    if duration_ms > most:
+        days = duration_ms // DAY_MS
         raise MediaError(f"{path}: damaged: so small a file cannot hold the {days} days it states")
-    return found
-
-
-def _end_of_packets(container: InputContainer) -> Fraction:
-    end = Fraction(0)
-    streams = [s for s in (video_stream(container), audio_stream(container)) if s is not None]
-    for packet in demux(container, *streams):
-        time = packet.pts if packet.pts is not None else packet.dts
-        if time is not None:
-            end = max(end, (time + (packet.duration or 0)) * packet.time_base)
-    return end
 
 
 def video_id(path: Path) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from perception.containers import StreamClock, demux, open_media
 if TYPE_CHECKING:
     from av.container import InputContainer
 
-    from perception.source import SourceInfo
+    from perception.source import SourceProbe
 
 TEXT_CODECS = frozenset({"subrip", "srt", "ass", "ssa", "mov_text", "webvtt", "text"})
 """Tracks of text; others are pictures of text."""
@@ -31,6 +32,20 @@ class Cue:
 
 
 @dataclass(frozen=True)
+class SubtitleStream:
+    """A subtitle stream of a container. ``language``: as the container states it, or empty."""
+
+    number: int
+    codec: str
+    language: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its cues are text."""
+        return self.codec in TEXT_CODECS
+
+
+@dataclass(frozen=True)
 class TextTrack:
     """A track of cues in order of time. ``language``: as the container states it, or empty."""
 
@@ -39,44 +54,16 @@ class TextTrack:
     cues: tuple[Cue, ...]
 
 
-def text_tracks(path: Path, info: SourceInfo) -> tuple[TextTrack, ...]:
-    """The tracks of subtitles inside ``path`` that hold text, in order; times are video time.
-
-    What does not decode is left out.
-
-    Raises:
-        MediaError: the file went away or is not media.
-    """
-    with open_media(path) as container:
-        numbers = [one.index for one in container.streams.subtitles if _codec(one) in TEXT_CODECS]
-    tracks = (_track(path, info, number) for number in numbers)
-    return tuple(track for track in tracks if track.cues)
-
-
-def unread_tracks(path: Path) -> tuple[tuple[int, str], ...]:
-    """Number and codec of the tracks of subtitles that are pictures of text, or not known.
-
-    Raises:
-        MediaError: the file went away or is not media.
-    """
-    with open_media(path) as container:
-        codecs = {one.index: _codec(one) for one in container.streams.subtitles}
-    return tuple((number, name) for number, name in codecs.items() if name not in TEXT_CODECS)
+def subtitle_streams(container: InputContainer) -> tuple[SubtitleStream, ...]:
+    """Return the subtitle streams of an open container, in order."""
+    return tuple(
+        SubtitleStream(one.index, _codec(one), _language(one.metadata))
+        for one in container.streams.subtitles
+    )
 
 
 def _codec(stream: Any) -> str:
     return stream.codec_context.name if stream.codec_context is not None else "unknown"
-
-
-def _track(path: Path, info: SourceInfo, number: int) -> TextTrack:
-    with open_media(path) as container:
-        stream = container.streams[number]
-        cues = sorted(_cues(container, number, info), key=_by_time)
-        return TextTrack(number, _language(stream.metadata), tuple(cues))
-
-
-def _by_time(cue: Cue) -> tuple[int, int]:
-    return cue.span.start_ms, cue.span.end_ms
 
 
 def _language(metadata: dict[str, str]) -> str:
@@ -84,22 +71,51 @@ def _language(metadata: dict[str, str]) -> str:
     return "" if stated == "und" else stated
 
 
-def _cues(container: InputContainer, number: int, info: SourceInfo) -> Iterator[Cue]:
-    stream = container.streams[number]
-    packets: Iterator[Any] = demux(container, stream)
+def text_tracks(path: Path, probed: SourceProbe) -> tuple[TextTrack, ...]:
+    """Return the subtitle tracks inside ``path`` that hold text, in order; times are video time.
+
+    The file is read once, for all of them, if there are any. What does not decode is left out.
+
+    Raises:
+        MediaError: the file went away or is not media.
+    """
+    streams = [one for one in probed.subtitles if one.is_text]
+    if not streams:
+        return ()
+    cues: dict[int, list[Cue]] = {one.number: [] for one in streams}
+    with open_media(path) as container:
+        for number, cue in _cues(container, list(cues), probed.info.origin):
+            cues[number].append(cue)
+    tracks = (
+        TextTrack(one.number, one.language, tuple(sorted(cues[one.number], key=_by_time)))
+        for one in streams
+    )
+    return tuple(track for track in tracks if track.cues)
+
+
+def _by_time(cue: Cue) -> tuple[int, int]:
+    return cue.span.start_ms, cue.span.end_ms
+
+
+def _cues(
+    container: InputContainer, numbers: Sequence[int], zero: Fraction
+) -> Iterator[tuple[int, Cue]]:
+    """Yield the cues of these streams, each with its stream's number."""
+    packets: Iterator[Any] = demux(container, *(container.streams[one] for one in numbers))
     while True:
         try:
             packet = next(packets)
             if packet.pts is not None:
-                yield from _decoded(packet, info)
+                for cue in _decoded(packet, zero):
+                    yield packet.stream.index, cue
         except StopIteration:
             return
         except av.FFmpegError:
             continue
 
 
-def _decoded(packet: Any, info: SourceInfo) -> Iterator[Cue]:
-    clock = StreamClock(packet.time_base, info.origin)
+def _decoded(packet: Any, zero: Fraction) -> Iterator[Cue]:
+    clock = StreamClock(packet.time_base, zero)
     start = clock.ms(packet.pts)
     end = clock.ms(packet.pts + (packet.duration or 0))
     for part in packet.decode():
@@ -108,21 +124,19 @@ def _decoded(packet: Any, info: SourceInfo) -> Iterator[Cue]:
             yield Cue(TimeSpan.of(max(0, start), max(0, start, end)), text)
 
 
-def chapters(path: Path, info: SourceInfo) -> tuple[Cue, ...]:
-    """The chapters of ``path`` that have a title, in order; times are video time.
+def chapters_of(container: InputContainer, zero: Fraction) -> tuple[Cue, ...]:
+    """Return the chapters of an open container that have a title, in order; times are video time.
 
-    Raises:
-        MediaError: the file went away or is not media.
+    ``zero`` is where video time 0 lies on the container's clock, in seconds.
     """
-    with open_media(path) as container:
-        found = [_chapter(chapter, info) for chapter in container.chapters()]
+    found = [_chapter(chapter, zero) for chapter in container.chapters()]
     return tuple(sorted((cue for cue in found if cue is not None), key=_by_time))
 
 
-def _chapter(chapter: Any, info: SourceInfo) -> Cue | None:
+def _chapter(chapter: Any, zero: Fraction) -> Cue | None:
     title = chapter["metadata"].get("title", "").strip()
     if not title or not chapter["time_base"]:
         return None
-    clock = StreamClock(chapter["time_base"], info.origin)
+    clock = StreamClock(chapter["time_base"], zero)
     start, end = max(0, clock.ms(chapter["start"])), clock.ms(chapter["end"])
     return Cue(TimeSpan.of(start, max(start, end)), title)

@@ -57,15 +57,26 @@ def carry_out(order: Order) -> Delivery:
     """Perceive one clip with this thread's own models, which are loaded once.
 
     Raises:
+        HomerError: as `decode_and_perceive`.
+    """
+    allow_threads(order.threads)
+    return decode_and_perceive(_reader_of(order), order.clip, _tools_of(order), order.settings)
+
+
+def decode_and_perceive(
+    reader: ClipReader, clip: int, tools: PerceptionModels, settings: WatchSettings
+) -> Delivery:
+    """Decode one clip and perceive it with these models.
+
+    Raises:
         MediaError: the file is not there, or no longer what was probed.
         SetupError: a model's weights are not there.
         ModelError: a model failed.
     """
     start = time.monotonic()
-    allow_threads(order.threads)
-    raw = _reader_of(order).clip(order.clip)
+    raw = reader.clip(clip)
     faults.fault_point(faults.FaultPoint.DECODED)
-    found = perceive(raw, _tools_of(order), order.settings)
+    found = perceive(raw, tools, settings)
     faults.fault_point(faults.FaultPoint.PERCEIVED)
     return Delivery(found, time.monotonic() - start, _me())
 

@@ -15,13 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import av
 import psutil
 
 from domain.errors import HomerError, InputError
+from models.prices import known_models
 from models.profile import bundled_profiles
+from perception.containers import open_media
 from services.health import Check, versions
+from store.database import open_store
 from store.files import create_private
 from store.home import Home
+from store.queries import diagnostics as outline
 from telemetry import redaction
 from telemetry.ids import mask_id
 from telemetry.logs import log_path
@@ -149,8 +154,6 @@ def _role(name: str, number: int) -> str:
 
 
 def _chat(spec: ChatSpec) -> dict[str, Any]:
-    from models.prices import known_models
-
     numbers = ("temperature", "max_tokens", "timeout_s", "retries", "structure", "images")
     return {
         "model": spec.model if spec.model in known_models() else f"{spec.provider}: another",
@@ -172,9 +175,6 @@ def finding(check: Check) -> dict[str, Any]:
 
 def _store_parts(home: Home) -> Iterator[tuple[str, str]]:
     """Yield the outline of the library; if it cannot be opened, the class of the error."""
-    from store.database import open_store
-    from store.queries import diagnostics as outline
-
     try:
         with open_store(home) as store, store.begin(snapshot=True) as session:
             facts = outline.database_facts(session)
@@ -204,10 +204,6 @@ def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
 
 
 def _codecs(path: Path) -> dict[str, Any] | None:
-    import av
-
-    from perception.containers import open_media
-
     try:
         size = path.stat().st_size
         with open_media(path) as container:

@@ -9,7 +9,24 @@ from datetime import datetime
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
 from typing import TYPE_CHECKING
 
+import av
+
+from domain.errors import SetupError
+from models.chat_models import key_variable
+from models.extras import OTEL, extra_of
+from models.image_text import missing
+from models.manifest import weights_named
+from models.secrets import read_key
+from models.weights import FileState, status
+from services.prefect import PrefectServer
+from store.database import open_store
+from store.files import find_exposed
 from store.home import Home
+from store.queries.blobs import blob_bytes
+from store.queries.diagnostics import database_bytes, recent_failed_clips, recent_failed_runs
+from store.queries.schedules import failed_items
+from store.vector_index import missing_indexes
+from telemetry.otel import installed, wanted
 
 if TYPE_CHECKING:
     from models.profile import Profile as ProfileModel
@@ -83,8 +100,6 @@ def _top_level(distribution: Distribution) -> set[str]:
 
 def _private(home: Home) -> Check:
     """Check whether group or others can read any file of the data directory."""
-    from store.files import find_exposed
-
     readable = find_exposed(home.places())
     first = next(readable, None)
     if first is None:
@@ -94,9 +109,6 @@ def _private(home: Home) -> Check:
 
 
 def _database(home: Home) -> Iterator[Check]:
-    from domain.errors import SetupError
-    from store.database import open_store
-
     try:
         with open_store(home) as store:
             yield Check("database", True, repr(store))
@@ -107,8 +119,6 @@ def _database(home: Home) -> Iterator[Check]:
 
 def _search_index(store: Store) -> Check:
     """Check that a large library has the index that it is searched through."""
-    from store.vector_index import missing_indexes
-
     if not missing_indexes(store):
         return Check("search index", True, "as large as this library is, nothing is missing")
     found = "a library of this size is searched faster through an index"
@@ -116,8 +126,6 @@ def _search_index(store: Store) -> Check:
 
 
 def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
-    from models.weights import FileState, status
-
     for name in profile.weights:
         bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
         found = f"{bad[0].file.path} is {bad[0].state}" if bad else "in place, checked"
@@ -126,8 +134,6 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 def _languages(profile: ProfileModel) -> Iterator[Check]:
     """Check the languages of speech and search."""
-    from models.manifest import weights_named
-
     supported = weights_named(profile.speech).languages
     names = ", ".join(profile.languages) or f"any of {len(supported)} languages"
     unsupported = [language for language in profile.languages if language not in supported]
@@ -139,8 +145,6 @@ def _languages(profile: ProfileModel) -> Iterator[Check]:
 
 def _images(profile: ProfileModel) -> Check:
     """Check the image-text model, which the user provides."""
-    from models.image_text import missing
-
     folder = profile.images_folder
     if folder is None:
         return Check("images", True, "no image-text model: images are found by words of their time")
@@ -151,9 +155,6 @@ def _images(profile: ProfileModel) -> Check:
 
 def _chat(profile: ProfileModel) -> Iterator[Check]:
     """Check the package of each language model's provider, and its key."""
-    from models.chat_models import key_variable
-    from models.extras import extra_of
-
     for role, spec in profile.chat.items():
         extra = extra_of(spec.provider)
         is_installed = extra.installed
@@ -162,18 +163,14 @@ def _chat(profile: ProfileModel) -> Iterator[Check]:
 
 
 def _key(role: str, variable: str | None) -> Iterator[Check]:
-    from models.secrets import key_in
-
     if variable is not None:
-        is_set = bool(key_in(variable))
+        is_set = bool(read_key(variable))
         fix = "" if is_set else f"export {variable}=..."
         yield Check(f"key of {role}", is_set, f"{variable} is {'' if is_set else 'not '}set", fix)
 
 
 def _codecs() -> Check:
     """Check the decoders of the bundled FFmpeg."""
-    import av
-
     missing = [name for name in DECODERS if name not in av.codecs_available]
     found = f"FFmpeg in PyAV {av.__version__}"
     fix = f"reinstall av: it lacks {', '.join(missing)}" if missing else ""
@@ -182,9 +179,6 @@ def _codecs() -> Check:
 
 def _telemetry() -> Iterator[Check]:
     """Check the packages for a collector, if the environment names one."""
-    from models.extras import OTEL
-    from telemetry.otel import installed, wanted
-
     if wanted("TRACES") or wanted("METRICS"):
         is_installed = installed()
         found = (
@@ -231,9 +225,6 @@ def _version(name: str) -> str:
 
 def disk_space(store: Store) -> DiskSpace:
     """Return the disk usage."""
-    from store.queries.blobs import blob_bytes
-    from store.queries.diagnostics import database_bytes
-
     disk = shutil.disk_usage(store.home.root)
     with store.begin() as session:
         return DiskSpace(database_bytes(session), blob_bytes(session), disk.free, disk.total)
@@ -241,9 +232,6 @@ def disk_space(store: Store) -> DiskSpace:
 
 def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
     """Return clips, questions and files of watched folders that failed, the latest first."""
-    from store.queries.diagnostics import recent_failed_clips, recent_failed_runs
-    from store.queries.schedules import failed_items
-
     with store.begin(snapshot=True) as session:
         clips = recent_failed_clips(session, limit)
         runs = recent_failed_runs(session, limit)
@@ -259,6 +247,4 @@ def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
 
 def service_addresses(home: Home) -> dict[str, str | None]:
     """Return the URLs of Homer's servers; None where they do not run."""
-    from services.prefect import PrefectServer
-
     return {"Prefect's server": PrefectServer(home).address()}

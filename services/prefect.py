@@ -101,3 +101,17 @@ def _command(port: int) -> Sequence[str]:
 
 def _for_asyncpg(url: str) -> str:
     return url.replace("postgresql+psycopg://", "postgresql+asyncpg://", 1)
+
+
+def login_for(home: Home, api: str) -> str | None:
+    """Return the login to send to an API; Homer's secret is sent to its own server only.
+
+    Args:
+        home: the data directory.
+        api: the address of a Prefect API; the login of a server that is not the home's own is in
+            ``PREFECT_API_AUTH_STRING``.
+    """
+    own = PrefectServer(home).address()
+    if own is not None and api.rstrip("/") == f"{own}/api":
+        return ensure_login(home)
+    return os.environ.get(VARIABLE)

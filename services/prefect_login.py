@@ -53,22 +53,6 @@ def read_login(home: Home) -> str | None:
     return text if private and user == USER and len(secret) >= BYTES else None
 
 
-def login_for(home: Home, api: str) -> str | None:
-    """Return the login to send to an API; Homer's secret is sent to its own server only.
-
-    Args:
-        home: the data directory.
-        api: the address of a Prefect API; the login of a server that is not the home's own is in
-            ``PREFECT_API_AUTH_STRING``.
-    """
-    from services.prefect import PrefectServer
-
-    own = PrefectServer(home).address()
-    if own is not None and api.rstrip("/") == f"{own}/api":
-        return ensure_login(home)
-    return os.environ.get(VARIABLE)
-
-
 def _create_login(home: Home) -> str:
     """Write a new login to a temporary file and link it into place: one of two writers wins."""
     path = login_file(home)

@@ -17,13 +17,17 @@ import time
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
+import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.origins import same_site
+from services.lifetime import stop_when_unused
 from services.prefect_login import SERVER_VARIABLE
 from store.files import set_private_umask
+from store.home import Home
+from store.usage import idle_limit_s
 
 OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH = "/api/health"
@@ -87,7 +91,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"http://127.0.0.1:{port}",
         "PREFECT_SERVER_UI_API_URL": "/api",
     }
-    import uvicorn
     from prefect.server.api.server import create_app
 
     omit_state_in_bulk_inserts()
@@ -102,10 +105,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
 
 
 def _stop_when_idle() -> Callable[[], None]:
-    from services.lifetime import stop_when_unused
-    from store.home import Home
-    from store.usage import idle_limit_s
-
     home = Home.default()
     return stop_when_unused(home, idle_limit_s(home)).touch
 

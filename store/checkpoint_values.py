@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+import ormsgpack
+
 from domain.errors import InputError
 
 JSON, NOTHING = "json", "null"
@@ -92,8 +94,6 @@ def _from_hex(body: str | None) -> bytes:
 
 
 def _from_msgpack(body: bytes) -> Any:
-    import ormsgpack
-
     return ormsgpack.unpackb(body, ext_hook=_refuse_object)
 
 

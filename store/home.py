@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import platformdirs
+
 from domain.errors import SetupError
 from store.files import make_private, restrict_folder
 
@@ -115,6 +117,4 @@ def _restrict(path: Path) -> None:
 
 
 def _platform_folder() -> Path:
-    import platformdirs
-
     return platformdirs.user_data_path("homer", appauthor=False)

@@ -6,20 +6,28 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
 import uvicorn
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from streamlit.web.bootstrap import load_config_options
 
 from auth.connections import LimitedConnection
+from auth.gate import Gate, SameOrigin, SessionStore
 from auth.headers import SafeHeaders
 from auth.listen import SignInMethods, ways_in
 from auth.oidc import secrets_of
 from auth.password import take_given
+from auth.signin_page import SignInPage
 from domain.errors import SetupError
 from services.lifetime import stop_when_unused
 from store.home import Home
 from store.usage import UsageLock
+from ui.files import routes
+from ui.signed_in import signed_in
+from ui.signout import HERE
 
 if TYPE_CHECKING:
-    import streamlit as st
     from starlette.types import ASGIApp
 
 SCRIPT = Path(__file__).with_name("app.py")
@@ -43,16 +51,6 @@ def make_app(home: Home, ways: SignInMethods) -> st.App:
     Names of other hosts are refused where the names of this one are known; what a page of another
     site asks for is refused always.
     """
-    import streamlit as st
-    from starlette.middleware import Middleware
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
-
-    from auth.gate import Gate, SameOrigin, SessionStore
-    from auth.signin_page import SignInPage
-    from ui.files import routes
-    from ui.signed_in import signed_in
-    from ui.signout import HERE
-
     middleware: list[Any] = [Middleware(SameOrigin, admits=not ways.closed)]
     if ways.names:
         middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[*ways.names]))
@@ -84,8 +82,6 @@ def run(host: str, port: int) -> None:
 
 def _configure(home: Home, host: str, port: int) -> None:
     """Sets Streamlit's options, as its command line does."""
-    from streamlit.web.bootstrap import load_config_options
-
     options = {
         "server.address": host,
         "server.port": port,

@@ -9,7 +9,7 @@ from domain.asking import Answer, Citation, Question, level_of_confidence
 from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
 from graphs.edits import fork_line
-from models.partial_reply import said_so_far
+from models.json_repair import latest_text
 from views.words import plain_line
 
 SHOWN = 160
@@ -134,6 +134,6 @@ def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
 
 def reply_tail(reply: PartialReply, room: int) -> str:
     """Return the end of a partial reply on one line."""
-    words, room = plain_line(said_so_far(reply.text)), max(0, room)
+    words, room = plain_line(latest_text(reply.text)), max(0, room)
     shown = words if len(words) <= room else f"…{words[len(words) - room :]}"
     return f"{reply.purpose}: {shown}"

@@ -21,6 +21,7 @@ from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from people.memory_lines import shown
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
+from store.export import export_video
 from store.progress import Megabytes, Progress
 from store.queries import (
     blobs,
@@ -437,8 +438,6 @@ def export_to_file(store: Store, name: str, out: Path) -> None:
         NotFound: there is no video of that name.
         Ambiguous: there are several.
     """
-    from store.export import export_video
-
     with store.begin(snapshot=True) as session:
         video = resolve_video(session, name)
     export_video(store, video.id, out)

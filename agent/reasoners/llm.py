@@ -58,7 +58,7 @@ class Caller(Protocol):
         """Check whether the model accepts images."""
 
     @property
-    def near(self) -> bool:
+    def in_process(self) -> bool:
         """Check whether the model runs in this process, where any schema costs nothing."""
 
     def ask(
@@ -102,7 +102,7 @@ class LlmReasoner:
         reply = self._caller.ask(
             "plan",
             _messages(decision, task_prompt),
-            with_short_texts(PlanReply, self._caller.near),
+            with_short_texts(PlanReply, self._caller.in_process),
             round=decision.round,
             temperature=temperature,
         )
@@ -127,7 +127,7 @@ class LlmReasoner:
         action = self._caller.ask(
             "act",
             messages,
-            act_form(decision, self._caller.near),
+            act_form(decision, self._caller.in_process),
             round=decision.round,
             temperature=temperature,
         ).decision()
@@ -147,7 +147,7 @@ class LlmReasoner:
         reply = self._caller.ask(
             "assess",
             _messages(decision, task_prompt),
-            assess_form(decision, self._caller.near),
+            assess_form(decision, self._caller.in_process),
             round=decision.round,
             temperature=0.0,
             images=images,
@@ -180,7 +180,7 @@ class LlmReasoner:
         return self._caller.ask(
             "replan",
             messages,
-            with_short_texts(ReplanReply, self._caller.near),
+            with_short_texts(ReplanReply, self._caller.in_process),
             round=decision.round,
             temperature=temperature,
         ).edits()
@@ -195,7 +195,7 @@ class LlmReasoner:
             notes=_notes(decision),
         )
         messages = _messages(decision, task_prompt)
-        form = conclude_form(decision, self._caller.near)
+        form = conclude_form(decision, self._caller.in_process)
         reply = self._caller.ask(
             "conclude", messages, form, round=decision.round, temperature=0.0, last=True
         )

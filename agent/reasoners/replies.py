@@ -147,12 +147,12 @@ class ActReply(BaseReply):
         return {**value, "action": action}
 
     @classmethod
-    def asked_in_lines(cls) -> str:
+    def plain_text_protocol(cls) -> str:
         """Return the text protocol, for a server that enforces no schema."""
         return prompt("act_lines")
 
     @classmethod
-    def from_lines(cls, text: str) -> dict[str, Any] | None:
+    def parse_plain_text(cls, text: str) -> dict[str, Any] | None:
         """Parse an action in the text protocol."""
         return read_lines(text)
 

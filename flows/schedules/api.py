@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import httpx
+
 from domain.errors import SetupError
 from flows.reporting import report_to_prefect
 from flows.schedules.kinds import declared_schedules
@@ -38,7 +40,6 @@ def open_schedules(
     """
     library = _library(home)
     with report_to_prefect(home, api or api_url(home)):
-        import httpx
         from prefect.client.orchestration import get_client
 
         from flows.schedules.deployments import ScheduleDeployments

@@ -17,7 +17,7 @@ from urllib.request import getproxies
 
 from domain.errors import InputError, SetupError
 from models.extras import Extra
-from models.secrets import hidden, secrets_in, shown_url
+from models.secrets import redact, redacted_url, secrets_of_url
 from perception.allowed_hosts import AllowedHosts, connections_limited_to
 from store.database import Store
 from store.files import make_private
@@ -254,9 +254,9 @@ class _Faults:
 
     def error(self, text: str) -> None:
         """Note that the current entry failed."""
-        secrets = (*secrets_in(self._url), *secrets_in(self._entry))
-        why = hidden(text.removeprefix("ERROR: "), secrets)
-        self.told.append(f"{shown_url(self._entry)} cannot be fetched: {why}")
+        secrets = (*secrets_of_url(self._url), *secrets_of_url(self._entry))
+        why = redact(text.removeprefix("ERROR: "), secrets)
+        self.told.append(f"{redacted_url(self._entry)} cannot be fetched: {why}")
 
     def debug(self, text: str) -> None:
         """Ignore it."""

@@ -18,7 +18,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from domain.errors import HomerError
-from flows.ingest import SilentListener
+from flows.ingest_steps import SilentListener
 from flows.schedules import work
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
 from flows.schedules.work import JobReport

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from services.daemon import HOST, Daemon
-from services.prefect import prefect_environment
-from services.prefect_login import VARIABLE, login_for
+from services.prefect import login_for, prefect_environment
+from services.prefect_login import VARIABLE
 from store.home import Home
 
 POLL_S = 5

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from prefect import flow, tags
 
-from flows.in_process_run import InProcess
-from flows.ingest import PrefectSteps, task_runner
-from flows.ingest_steps import Listener
+from flows.ingest_steps import Listener, open_steps
 from flows.perception_workers import WorkerPool
+from flows.prefect_executor import InProcess, prefect_executor
 from flows.stream.interrupted import end_interrupted_streams
 from flows.stream.steps import RUN_CLIPS, follow_stream, stream_work_settings
 from flows.stream.watching import StreamIngestion
@@ -25,15 +24,17 @@ from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
     validate_parameters=False,
 )
 def watch_clips(
-    video: str, first_clip: int, opened: InProcess[tuple[StreamIngestion, Listener]]
+    video: str,  # noqa: ARG001 - names the run
+    first_clip: int,  # noqa: ARG001 - names the run
+    opened: InProcess[tuple[StreamIngestion, Listener]],
 ) -> bool:
     """Watch the next clips of the stream that this process reads; return whether more may come."""
-    del video, first_clip
     label_run()
     ingestion, listener = opened.get()
     settings = stream_work_settings(ingestion)
-    with task_runner(settings, ingestion.desk.home) as runner, WorkerPool(settings) as pool:
-        return follow_stream(ingestion, PrefectSteps(pool, runner), listener, RUN_CLIPS)
+    executor, pool = prefect_executor(settings, ingestion.desk.home), WorkerPool(settings)
+    with pool, open_steps(executor, pool) as steps:
+        return follow_stream(ingestion, steps, listener, RUN_CLIPS)
 
 
 def run_stream_flow(ingestion: StreamIngestion, listener: Listener) -> bool:

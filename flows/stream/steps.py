@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from httpx import HTTPError
+
 from domain.errors import ModelError
 from domain.settings import WorkSettings
-from flows.ingest_steps import Listener, PlainSteps, Steps, try_to_remember, wait_for_failure
+from flows.ingest_steps import (
+    IngestSteps,
+    Listener,
+    open_direct_steps,
+    try_to_remember,
+    wait_for_failure,
+)
 from flows.perception_workers import WorkerPool
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.stream.watching import StreamIngestion
@@ -29,7 +37,7 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
     api = None if direct else connect_to_prefect(ingestion.desk.home, listener.said)
     while api is not None and _run_in_flow(ingestion, listener, api):
         continue
-    with PlainSteps(WorkerPool(stream_work_settings(ingestion))) as steps:
+    with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
         follow_stream(ingestion, steps, listener)
         steps.weave(ingestion, final=True)
     return ingestion.end()
@@ -58,14 +66,13 @@ def _run_in_flow(ingestion: StreamIngestion, listener: Listener, api: str) -> bo
 
 def _server_errors() -> tuple[type[Exception], ...]:
     """Return the errors that are raised when Prefect's server is gone."""
-    from httpx import HTTPError
     from prefect.exceptions import PrefectException
 
     return (HTTPError, PrefectException)
 
 
 def follow_stream(
-    ingestion: StreamIngestion, steps: Steps, listener: Listener, most: int | None = None
+    ingestion: StreamIngestion, steps: IngestSteps, listener: Listener, most: int | None = None
 ) -> bool:
     """Watch clip after clip, ``most`` at most; return whether more may come.
 
@@ -104,7 +111,7 @@ def _next(ingestion: StreamIngestion, clip: int, *, wait: bool) -> int | None:
 
 def _finish(
     ingestion: StreamIngestion,
-    steps: Steps,
+    steps: IngestSteps,
     listener: Listener,
     clip: int,
     error: ModelError | None,

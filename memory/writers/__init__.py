@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from memory.writers.llm_clip import LlmClipWriter
+from memory.writers.llm_event import LlmEventWriter
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import Writers
 from models.profile import Profile
 from models.toolbox import Toolbox
@@ -16,17 +20,11 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
         SetupError: it names a language model that is not set up.
     """
     if profile.writer == "llm":
-        from memory.writers.llm_clip import LlmClipWriter
-        from memory.writers.llm_event import LlmEventWriter
-
         chat = partial(toolbox.chat, "writer", live=True)
         toolbox.chat("writer")  # A model that is not set up is told of before any work.
         settings = profile.settings
         clip = LlmClipWriter(chat, settings.memory.lines, settings.clip_budget)
         return Writers(clip, LlmEventWriter(chat, profile.settings.memory))
-    from memory.writers.local_clip import LocalClipWriter
-    from memory.writers.local_event import LocalEventWriter
-
     return Writers(
         LocalClipWriter(profile.settings.memory.lines), LocalEventWriter(profile.settings.memory)
     )

@@ -13,7 +13,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import TypeVar
 
-from models.tokens import IMAGE_TOKENS, text_tokens
+from models.messages import IMAGE_TOKENS, text_tokens
 
 T = TypeVar("T")
 

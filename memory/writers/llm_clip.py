@@ -22,9 +22,8 @@ from memory.writers.clip_page import page, parts_of
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
-from models.messages import Message, assistant, system, user
+from models.messages import Message, assistant, request_tokens, system, user
 from models.reply_schema import pinned
-from models.tokens import request_tokens
 from people.characters import STATED
 from people.clip_people import ClipPeople
 

@@ -220,7 +220,7 @@ def test_a_model_that_fails_for_a_while_leaves_no_trace_in_memory_and_answers(
     undisturbed: dict[str, tuple[Any, int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     known, _calls = expected(name, prepared, undisturbed)
     scenario, store, met = SCENARIOS[name], prepared(name), 0
 

@@ -474,7 +474,7 @@ def test_a_model_that_stays_busy_is_said() -> None:
     with OpenAIServer([]) as server:
         chat = chat_of(server, at_once=1)
         with (
-            Slots(f"openai:atlas {server.base_url}", 1).one(),
+            Slots(f"openai:atlas {server.base_url}", 1).acquire(),
             pytest.raises(
                 ModelError, match=r"busy with 1 other calls of this machine for 0\.1 s: see at_once"
             ),

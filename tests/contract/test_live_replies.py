@@ -22,7 +22,7 @@ KINDS.append((EVERYTHING - {"json_schema", "tools"}, "text"))
 
 def heard(chat: StructuredChat, **more: Any) -> tuple[ChatReply[City], list[str]]:
     told: list[str] = []
-    return chat.ask(TURNS, City, purpose="act", hear=told.append, **more), told
+    return chat.ask(TURNS, City, purpose="act", on_text=told.append, **more), told
 
 
 @pytest.mark.parametrize(("supports", "way"), KINDS)
@@ -92,7 +92,7 @@ def test_no_word_comes_after_a_call_was_given_up() -> None:
     told: list[str] = []
     with OpenAIServer([Answer(PARIS, pause_s=0.15)]) as server:
         with pytest.raises(ModelError, match="no answer within"):
-            chat_of(server).ask(TURNS, City, purpose="act", hear=told.append, timeout_s=0.5)
+            chat_of(server).ask(TURNS, City, purpose="act", on_text=told.append, timeout_s=0.5)
         known = len(told)
         time.sleep(0.5)
     assert 0 < known == len(told) < 9
@@ -105,5 +105,5 @@ def test_who_listens_can_stop_the_reply() -> None:
     with OpenAIServer([Answer(PARIS, pause_s=0.2)]) as server:
         began = threading.active_count()
         with pytest.raises(KeyboardInterrupt):
-            chat_of(server).ask(TURNS, City, purpose="act", hear=stop)
+            chat_of(server).ask(TURNS, City, purpose="act", on_text=stop)
         assert threading.active_count() <= began + 2

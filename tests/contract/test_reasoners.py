@@ -21,7 +21,8 @@ from domain.trajectory import (
     QuestionAsked,
     RoundOpened,
 )
-from graphs.ask import AskResult, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult
 from models.toolbox import Toolbox
 from retrieval.citations import cite
 from store.database import Store

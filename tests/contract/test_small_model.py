@@ -14,7 +14,7 @@ from models.chat import CallRecord, StructuredChat
 from models.messages import system, user
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from models.weights import verified
+from models.weights import verified_folder
 from store.home import Home
 
 WEIGHTS = Home.default().weights
@@ -32,7 +32,7 @@ class Reading(BaseModel):
 def toolbox() -> Toolbox:
     profile = load_profile("small")
     try:
-        verified(WEIGHTS, profile.chat["default"].model_name)
+        verified_folder(WEIGHTS, profile.chat["default"].model_name)
     except WeightsMissing as missing:
         pytest.skip(str(missing))
     if find_spec("xllamacpp") is None:
@@ -58,7 +58,7 @@ def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
 def test_it_serves_this_machine_only_and_starts_once(toolbox: Toolbox) -> None:
     from models.llama_server import llama_url
 
-    model = verified(WEIGHTS, toolbox.profile.chat["default"].model_name) / "model.gguf"
+    model = verified_folder(WEIGHTS, toolbox.profile.chat["default"].model_name) / "model.gguf"
     asked(toolbox.chat("writer"))
     assert llama_url(model).startswith("http://127.0.0.1:")
     assert llama_url(model) == llama_url(model)

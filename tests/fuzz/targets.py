@@ -90,13 +90,14 @@ def read_media(path: Path) -> None:
     from domain.settings import WatchSettings
     from memory.subtitles import accompaniment
     from perception.decode import read_clips
-    from perception.source import clips_of, probe, video_id
+    from perception.source import clips_of, probe_source, video_id
 
     settings = WatchSettings(clip_ms=2_000, sample_fps=2.0, keyframes=1)
     video_id(path)
-    info = probe(path)
+    probed = probe_source(path)
+    info = probed.info
     next_step()
-    accompaniment(path, info)
+    accompaniment(path, probed)
     clips = clips_of(info.duration_ms, settings)
     for first in sorted({0, len(clips) - 1}):
         next_step()

@@ -18,7 +18,8 @@ from domain.asking import Question
 from domain.media import IdentityKind
 from domain.people import Identity, escape_tags
 from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved, Guarded
-from graphs.ask import AskResult, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople

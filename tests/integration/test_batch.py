@@ -10,7 +10,8 @@ import pytest
 
 from domain.asking import Question
 from domain.errors import InputError, ModelError, NotFound
-from graphs.ask import AskResult, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult
 from graphs.batch import answered_ids, read_questions, run_batch, write_batch
 from graphs.runner import Runner
 from models.toolbox import Toolbox

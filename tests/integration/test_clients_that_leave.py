@@ -27,7 +27,8 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from graphs.ask import AskResult, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult
 from store.database import Store
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import (

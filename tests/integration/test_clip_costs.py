@@ -10,15 +10,16 @@ import pytest
 from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
-from flows import clip_memory, ingest_video
-from flows.ingest import SilentListener
+from flows import clip_memory
 from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from models.chat import CallRecord
 from people.clip_people import ClipPeople
+from perception import worker
 from perception.perceive_clip import Perceived
 from store.database import Store
 from store.home import Home
@@ -61,10 +62,8 @@ def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Workspace
     profile = tools.profile.model_copy(update={"settings": settings})
     writers = Writers(Writer(), LocalEventWriter(settings.memory))
     monkeypatch.setattr(clip_memory, "make_writers", lambda *_: writers)
-    monkeypatch.setattr(
-        ingest_video, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {})
-    )
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+    monkeypatch.setattr(worker, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {}))
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     # Nothing is in the percepts, and is written all the same.
     monkeypatch.setattr("memory.write_clip._is_empty", lambda _: False)
     found = Workspace(home, store, profile, tools)

@@ -20,8 +20,8 @@ from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, EventPatch, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import clip_memory, ingest_video
-from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.write_clip import draft_ahead, remember, weave_due
@@ -29,6 +29,7 @@ from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
 from people.clip_people import ClipPeople
 from people.corrections import rename
+from perception import worker
 from perception.perceive_clip import Perceived as Seen
 from store.database import Store, open_store
 from store.home import Home
@@ -158,8 +159,8 @@ def watched(
     def run(model: Model, at_once: int, runs: int = 1) -> list[str]:
         writers = Writers(model, LocalEventWriter(SETTINGS.memory))
         monkeypatch.setattr(clip_memory, "make_writers", lambda *_: writers)
-        monkeypatch.setattr(ingest_video, "perceive", seen)
-        monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+        monkeypatch.setattr(worker, "perceive", seen)
+        monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
         with open_store(home, make_database()) as store:
             for _ in range(runs):
                 desk = desk_of(store, home, at_once)

@@ -21,7 +21,8 @@ from domain.trajectory import (
     Ranked,
     RoundOpened,
 )
-from graphs.ask import AskResult, ask, fork
+from graphs.ask import ask, fork
+from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.runner import Runner
 from retrieval.terms import content_words

@@ -20,7 +20,8 @@ from domain.trajectory import (
     QuestionAsked,
     RoundOpened,
 )
-from graphs.ask import AskResult, ask, fork, resume
+from graphs.ask import ask, fork, resume
+from graphs.ask_result import AskResult
 from graphs.forks import editable
 from graphs.replay import replay
 from store.database import Store

@@ -244,7 +244,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
             raise ModelError("busy")
         return perceive(*args)
 
-    monkeypatch.setattr("flows.ingest_video.perceive", sometimes)
+    monkeypatch.setattr("perception.worker.perceive", sometimes)
     (outcome,), notes = run(desk, video, direct=direct)
     assert outcome.exit_code == 0
     assert calls.count(1) == 2
@@ -263,7 +263,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
         return perceive(raw, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr("flows.ingest_video.perceive", never)
+        patch.setattr("perception.worker.perceive", never)
         patch.setattr(ingest_video.VideoIngestion, "give_up", _give_up)
         (left,), notes = run(desk, video, direct=direct)
     assert "failed 1: it went wrong" in notes
@@ -352,7 +352,7 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     monkeypatch.setattr("flows.stream.live.RUN_CLIPS", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    place = Slots("perceive", 1).one()
+    place = Slots("perceive", 1).acquire()
     place.__enter__()
     fed = Fed(tmp_path / "door", [segment(tmp_path, "three", 3.0)])
     heard = Heard()

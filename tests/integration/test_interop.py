@@ -16,7 +16,8 @@ from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
 from domain.settings import Settings
 from graphs import studio
-from graphs.ask import answer_json, ask
+from graphs.ask import ask
+from graphs.ask_result import answer_json
 from graphs.homer import STEPS
 from graphs.replay import replay
 from retrieval.adapters import as_langchain_tools, as_llama_index

@@ -13,7 +13,8 @@ from rich.console import Console
 from cli import live
 from domain.asking import Question
 from domain.trajectory import Event, ModelCalled, PartialReply
-from graphs.ask import AskResult, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
 from store.database import Store

@@ -13,7 +13,8 @@ from sqlalchemy import update
 from domain.asking import Question
 from domain.errors import ModelError
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Failed, Guarded, ModelCalled
-from graphs.ask import AskResult, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult
 from store.database import Store
 from store.queries.calls import calls_of, messages_of, usage_of
 from store.tables.schema import KeyframeRow, MessageRow

@@ -28,7 +28,7 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from graphs.ask import answer_json
+from graphs.ask_result import answer_json
 from store.database import Store
 from store.queries.trajectories import (
     add_trajectory,

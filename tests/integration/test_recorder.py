@@ -12,7 +12,8 @@ import pytest
 from domain.asking import Question
 from domain.settings import AskSettings, Settings
 from domain.trajectory import ModelCalled, Prompted
-from graphs.ask import AskResult, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult
 from graphs.homer import STEPS
 from models.profile import Profile
 from store.database import Store

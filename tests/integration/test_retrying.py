@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Video
-from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
 from flows.retry import clips_to_retry
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
@@ -157,7 +157,7 @@ def test_a_clip_that_fails_again_says_why_and_is_left(
     def never(*_told: Any) -> None:
         raise ClipFailed("still away")
 
-    monkeypatch.setattr("flows.ingest_video.perceive", never)
+    monkeypatch.setattr("perception.worker.perceive", never)
     done = homer("retry", "film", "--clip", "1", "--direct")
     assert done.exit_code == 4
     assert "clip 1 failed: still away" in done.stderr

@@ -20,7 +20,7 @@ from domain.retention import RetainSettings, Tier
 from domain.skills import JudgedTrajectory
 from evals import nightly
 from evals.records import list_runs
-from flows.ingest import SilentListener
+from flows.ingest_steps import SilentListener
 from flows.schedules import fetching, work
 from flows.schedules.backups import BACKUP_NAME_FORMAT, delete_old_backups
 from flows.schedules.fetching import FetchArchive, FetchedNames, fetch_all, video_fetcher

@@ -19,7 +19,7 @@ from graphs.ask import ask
 from models import secrets
 from models.chat_models import api_key
 from models.profile import ChatSpec, load_profile
-from models.secrets import HIDDEN, hidden, key_in, secrets_in, shown_url
+from models.secrets import HIDDEN, read_key, redact, redacted_url, secrets_of_url
 from models.toolbox import Toolbox
 from store.backup import back_up
 from store.database import Store
@@ -63,7 +63,7 @@ def toolbox(server: OpenAIServer, key: str) -> LlmToolbox:
 
 def told_back(status: int) -> Any:
     """A server that says in its answers all that it was sent."""
-    whole = " ".join((*PLANTED, *secrets_in(f"http://ann:{WORD}@h?token={TOKEN}")))
+    whole = " ".join((*PLANTED, *secrets_of_url(f"http://ann:{WORD}@h?token={TOKEN}")))
 
     def answer(request: dict[str, Any]) -> Any:
         if status == 200:
@@ -125,7 +125,7 @@ def test_a_key_of_the_keyring_is_sent_and_the_environment_comes_first(
         ask(store, LlmToolbox(server, key="RING_KEY"), QUESTION)
         assert {one["authorization"] for one in server.headers} == {f"Bearer {RING}"}
     monkeypatch.setenv("RING_KEY", "sk-other")
-    assert key_in("RING_KEY") == "sk-other"
+    assert read_key("RING_KEY") == "sk-other"
 
 
 def test_a_keyring_that_fails_or_is_not_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_keyring_that_fails_or_is_not_there_is_no_key(monkeypatch: pytest.Monk
         api_key(spec)
     secrets._from_keyring.cache_clear()
     monkeypatch.setattr(secrets, "find_spec", lambda _name: None)
-    assert key_in("NO_SUCH_KEY") is None
+    assert read_key("NO_SUCH_KEY") is None
 
 
 def test_a_key_in_the_place_of_its_name_is_refused_and_not_shown(tmp_path: Path) -> None:
@@ -157,15 +157,15 @@ def test_a_key_in_the_place_of_its_name_is_refused_and_not_shown(tmp_path: Path)
     ],
 )
 def test_an_address_is_shown_without_what_is_secret_in_it(url: str, shown: str) -> None:
-    assert shown_url(url) == shown
-    assert hidden(f"at {url}", secrets_in(url)).count(HIDDEN) == (2 if "ann" in url else 0)
+    assert redacted_url(url) == shown
+    assert redact(f"at {url}", secrets_of_url(url)).count(HIDDEN) == (2 if "ann" in url else 0)
 
 
 def test_a_password_is_hidden_as_addresses_write_it() -> None:
-    found = list(secrets_in("https://ann:p%40ss%2Fword@host"))
+    found = list(secrets_of_url("https://ann:p%40ss%2Fword@host"))
     for told in ("p@ss/word", "p%40ss%2Fword"):
-        assert "ss" not in hidden(told, found)
+        assert "ss" not in redact(told, found)
 
 
 def test_what_is_too_short_to_be_a_secret_hides_no_words() -> None:
-    assert hidden("a cat sat", ["a", "", None]) == "a cat sat"
+    assert redact("a cat sat", ["a", "", None]) == "a cat sat"

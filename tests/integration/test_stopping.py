@@ -15,7 +15,8 @@ from domain.asking import Question
 from domain.errors import InputError
 from domain.ledger import SubtaskDraft
 from domain.trajectory import Ended, Interrupted, canonical_event
-from graphs.ask import StoppedEarly, ask, resume
+from graphs.ask import ask, resume
+from graphs.ask_result import StoppedEarly
 from graphs.replay import replay
 from nodes.finish import NOTHING_YET
 from nodes.stop import SO_FAR

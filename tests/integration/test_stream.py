@@ -15,7 +15,7 @@ from domain.asking import Question
 from domain.errors import ModelError, NotFound
 from domain.ledger import SubtaskDraft
 from domain.trajectory import Ended, RoundOpened, RunEvent
-from graphs.ask import AskResult
+from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from graphs.stream import stream
 from nodes.stop import SO_FAR

@@ -219,7 +219,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
         return perceive(raw, *args)
 
     monkeypatch.setattr("flows.stream.watching.perceive", never)
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     heard = Heard()
     portrait = watched(desk, Fed(tmp_path / "door", [three]), heard)
     assert heard.notes == ["opened 0 0", "failed 0: it is away", "remembered 1"]
@@ -274,7 +274,7 @@ def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a
     desk = replace(limited(desk, 1), toolbox=light_toolbox(tmp_path / "notes"))
     clock, heard, place = Racing(), Heard(), ExitStack()
     camera = Camera([segment(tmp_path, "long", 12.0)])
-    place.enter_context(Slots("perceive", 1).one())
+    place.enter_context(Slots("perceive", 1).acquire())
 
     def let_go(_crew: WorkerPool, _seconds: float) -> None:
         assert heard.notes == ["opened 0 0"]

@@ -10,7 +10,8 @@ from cli.answers import show_answer
 from domain.asking import Answer, Question
 from domain.search import Asks
 from domain.trajectory import Bound, EvidenceRetrieved, ForkEdit, Planned
-from graphs.ask import AskResult, answer_json, ask, fork
+from graphs.ask import ask, fork
+from graphs.ask_result import AskResult, answer_json
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of

@@ -5,20 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import av
 import pytest
 from sqlalchemy import select
 
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.time import TimeSpan
-from flows.ingest import SilentListener
 from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_steps import SilentListener
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.subtitles import accompaniment
 from models.toolbox import Toolbox
-from perception.source import probe
-from perception.subtitle_tracks import chapters, text_tracks, unread_tracks
+from perception.source import probe_source
+from perception.subtitle_tracks import SubtitleStream, text_tracks
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
@@ -152,14 +153,14 @@ def test_tracks_and_chapters_inside_a_file_are_read_in_video_time(tmp_path: Path
     path = with_texts(
         make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
     )
-    info = probe(path)
-    (track,) = text_tracks(path, info)
+    probed = probe_source(path)
+    (track,) = text_tracks(path, probed)
     assert track.language == "eng"
     assert [(str(c.span.start_ms), c.text) for c in track.cues] == [
         ("500", "The drawbridge opens."),
         ("3500", "Home."),
     ]
-    assert [(c.span.start_ms, c.span.end_ms, c.text) for c in chapters(path, info)] == [
+    assert [(c.span.start_ms, c.span.end_ms, c.text) for c in probed.chapters] == [
         (0, 3000, "Arrival"),
         (3000, 6000, "The long way home"),
     ]
@@ -176,7 +177,7 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
         path = with_words(source, file, tmp_path / "talk.mkv")
     else:
         path = with_packets(source, codec, tmp_path / "talk.mp4", cues)
-    found = accompaniment(path, probe(path))
+    found = accompaniment(path, probe_source(path))
     assert found.names == ("track 1",)
     assert found.unread == ()
     ((first, second),) = found.tracks
@@ -189,7 +190,7 @@ def test_a_track_of_pictures_is_told_as_not_readable_and_stops_nothing(
 ) -> None:
     source = make_video(tmp_path / "in.mp4", seconds=3.0, audio=None)
     path = with_packets(source, "dvdsub", tmp_path / "talk.mkv", [(500, 900, "no words")])
-    assert unread_tracks(path) == ((1, "dvdsub"),)
+    assert probe_source(path).subtitles == (SubtitleStream(1, "dvdsub", ""),)
     told: list[str] = []
 
     class Ear(SilentListener):
@@ -227,8 +228,39 @@ def test_they_are_memory_too(desk: Workspace, tmp_path: Path) -> None:
     assert show_video(desk.store, "talk").video.subtitles == ("track 1", "2 chapters")
 
 
+@pytest.mark.parametrize(
+    ("name", "subtitles", "opens"),
+    [("a.mkv", "use", 2), ("a.mkv", "ignore", 1), ("a.ts", "use", 1)],
+)
+def test_a_file_is_opened_once_before_its_clips_and_once_for_all_cues(
+    desk: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    subtitles: Any,
+    opens: int,
+) -> None:
+    path = make_video(tmp_path / "in.mp4", seconds=5.0, audio=None)
+    if name == "a.mkv":
+        path = with_texts(path, tmp_path / name)
+    else:
+        path = make_video(tmp_path / name, seconds=5.0, audio=None)
+    opened: list[str] = []
+    open_file = av.open
+
+    def counted(file: Any, *args: Any, **kwargs: Any) -> Any:
+        opened.append(file)
+        return open_file(file, *args, **kwargs)
+
+    monkeypatch.setattr(av, "open", counted)
+    with open_video(desk, path, subtitles=subtitles) as ingestion:
+        assert len(opened) == opens
+        ingestion.perceive(0)
+    assert set(opened) == {str(path)}
+
+
 def test_the_track_of_a_real_video_is_read(shared_media: Any) -> None:
     path = shared_media("jina_1q8.mkv")
-    (track,) = text_tracks(path, probe(path))
+    (track,) = text_tracks(path, probe_source(path))
     assert "search today goes well beyond a simple" in track.cues[0].text
     assert track.cues[0].span.start_ms == pytest.approx(1600, abs=10)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from domain.errors import ModelError
-from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox

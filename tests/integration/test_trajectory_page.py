@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from domain.asking import Question
 from domain.trajectory import ForkEdit
-from graphs.ask import AskResult, ask, fork
+from graphs.ask import ask, fork
+from graphs.ask_result import AskResult
 from graphs.background import BackgroundRuns
 from store.database import Store
 from store.queries.trajectories import (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from domain.errors import InputError, ModelError
-from flows.ingest import SilentListener
 from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
 from flows.ingest_video import open_video
 from flows.schedules.folder import file_stamp, media_stamps, unchanged_files
 from flows.schedules.kinds import WatchOptions
@@ -141,16 +141,16 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
     desk: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short(folder / "talk.mp4")
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
 
     def never(*_args: object) -> None:
         raise ModelError("it is away")
 
-    monkeypatch.setattr("flows.ingest_video.perceive", never)
+    monkeypatch.setattr("perception.worker.perceive", never)
     tries = [look().text for _ in range(5)]
     assert ["clips are left" in text for text in tries] == [True, True, True, False, False]
     assert tries[-1] == "nothing new"
-    monkeypatch.setattr("flows.ingest_video.perceive", perceive)
+    monkeypatch.setattr("perception.worker.perceive", perceive)
 
 
 def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
@@ -159,14 +159,14 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     from views.library import delete_video_rows
 
     path = short(folder / "talk.mp4")
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
 
     def never(*_args: object) -> None:
         raise ModelError("it is away")
 
-    monkeypatch.setattr("flows.ingest_video.perceive", never)
+    monkeypatch.setattr("perception.worker.perceive", never)
     assert "clips are left" in look().text
-    monkeypatch.setattr("flows.ingest_video.perceive", perceive)
+    monkeypatch.setattr("perception.worker.perceive", perceive)
     delete_video_rows(desk.store, video_id(path))
     alone = JobReport(
         "0 watched, 0 known already; 1 left alone, since they were deleted from memory"

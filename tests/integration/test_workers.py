@@ -77,7 +77,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(
     desk: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process ends while it perceives; others begin, and every clip is brought once."""
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", (0.0, 0.0))
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0, 0.0))
     (desk.toolbox.weights / "fatal").touch()
     delivered = delivering(monkeypatch)
     outcome, failures = watched_by(desk, 2, "processes", video)
@@ -90,7 +90,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(
 def test_a_model_that_fails_in_a_worker_is_asked_again(
     desk: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", (0.0,))
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0,))
     (desk.toolbox.weights / "odd").touch()
     outcome, failures = watched_by(desk, 2, "threads", video)
     assert failures == []

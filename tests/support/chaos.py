@@ -28,9 +28,8 @@ from domain.errors import HomerError, InputError, NotFound
 from domain.faults import FaultPoint as P
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.trajectory import canonical_event
-from flows import ingest_steps
-from flows.ingest import SilentListener
-from flows.ingest_steps import PlainSteps
+from flows import executors
+from flows.ingest_steps import SilentListener, open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.restore import import_exported_video
 from flows.workspace import Workspace
@@ -162,8 +161,11 @@ class Watch(Scenario):
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         box = ChaosToolbox(base_url, timeout_s)
         desk = Workspace(store.home, store, box.profile, box)
-        with open_video(desk, store.home.root / "little.mp4") as opened, PlainSteps() as plain:
-            ingest_steps.watch(opened, plain, SilentListener())
+        with (
+            open_video(desk, store.home.root / "little.mp4") as opened,
+            open_direct_steps() as steps,
+        ):
+            watch(opened, steps, SilentListener())
 
     def outcome(self, store: Store) -> Any:
         states = [(one.state, one.clips, one.done) for one in list_library(store)]
@@ -356,7 +358,7 @@ def broken_off(
 def _broken_off(
     scenario: str, url: str, root: Path, base_url: str, fault: str, point: P, at: int
 ) -> NoReturn:
-    ingest_steps.BACK_OFF_S = (0.01, 0.01, 0.01)
+    executors.BACK_OFF_S = (0.01, 0.01, 0.01)
     code = ENDED
     try:
         with open_store(Home(root), url) as store:

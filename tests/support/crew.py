@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from domain.settings import Pool
-from flows.ingest import SilentListener
 from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_steps import SilentListener
 from flows.ingest_video import VideoIngestion
 from flows.workspace import Workspace
 from perception.worker import Delivery

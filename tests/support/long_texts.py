@@ -34,7 +34,7 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, WindowLine
 from models.chat import read_value
-from models.json_repair import is_whole, read_object
+from models.json_repair import is_complete_object, read_object
 from people.clip_people import ClipPeople
 from people.erase_names import Eraser
 from people.names import introduced, is_plate
@@ -185,7 +185,7 @@ READERS: dict[str, Reader] = {
     "replies as JSON": _each(
         lambda text: read_value(f'{{"a": {text}', replies.ActReply),
         lambda text: read_value(text, replies.ActReply),
-        is_whole,
+        is_complete_object,
     ),
     "broken JSON": lambda text: read_object(f'{{"a": {text}'),
     "replies as lines": _each(read_lines, lambda text: read_lines(f"Action: answer\n{text}")),

@@ -20,7 +20,7 @@ from domain.search import Aim
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import Event, Resolution
-from graphs.ask import AskResult
+from graphs.ask_result import AskResult
 from graphs.replay import replay
 from graphs.runner import Runner
 from models.profile import load_profile

@@ -14,7 +14,7 @@ from domain.asking import Question
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EVENT, Ended, Event
-from graphs.ask import AskResult
+from graphs.ask_result import AskResult
 from graphs.homer import build, recursion_limit
 from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
 

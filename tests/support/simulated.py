@@ -19,7 +19,7 @@ from domain.asking import Answer, Mode, Question, Subtask, SubtaskState
 from domain.settings import AskSettings
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, QuestionAsked, SkillsRouted
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
-from graphs.ask import AskResult
+from graphs.ask_result import AskResult
 from graphs.runner import OnRecorded
 from models.toolbox import Toolbox
 from skills.library import SkillLibrary

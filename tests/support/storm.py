@@ -27,10 +27,9 @@ from domain.asking import Question
 from domain.errors import DatabaseError, HomerError, InputError, NotFound
 from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
-from flows import ingest_steps
+from flows import executors
 from flows.delete import delete_video_span, preview_span_deletion
-from flows.ingest import SilentListener
-from flows.ingest_steps import PlainSteps
+from flows.ingest_steps import SilentListener, open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
@@ -113,8 +112,8 @@ class Worker:
         return Workspace(self.store.home, self.store, self.box.profile, self.box)
 
     def watch(self, path: Path) -> None:
-        with open_video(self.desk, path, again=True) as opened, PlainSteps() as plain:
-            ingest_steps.watch(opened, plain, SilentListener())
+        with open_video(self.desk, path, again=True) as opened, open_direct_steps() as steps:
+            watch(opened, steps, SilentListener())
 
     def video(self) -> str:
         known = list_library(self.store)
@@ -220,7 +219,7 @@ class Told:
 
 def work(url: str, root: Path, base_url: str, videos: Path, seed: str, log: Path) -> NoReturn:
     """A worker's process: operations until it is killed, each written down."""
-    ingest_steps.BACK_OFF_S = (0.01, 0.02, 0.05)
+    executors.BACK_OFF_S = (0.01, 0.02, 0.05)
     dice = random.Random(seed)
     with log.open("a", buffering=1) as out:
         while True:

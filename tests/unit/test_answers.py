@@ -18,7 +18,7 @@ from domain.ledger import confidence
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EvidenceRetrieved
-from graphs.ask import AskResult, answer_json
+from graphs.ask_result import AskResult, answer_json
 from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
 from nodes.synthesize import fallback
 from tests.support.machine import (

@@ -20,8 +20,7 @@ from memory.writers.budget import LEAST, LEAST_LINES, ORDER, Item, cost, fitted,
 from memory.writers.llm_clip import TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Replay, Sink, read_value
-from models.messages import Message
-from models.tokens import IMAGE_TOKENS, request_tokens
+from models.messages import IMAGE_TOKENS, Message, request_tokens
 from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, face, keyframe, percept, said
 

@@ -12,13 +12,19 @@ from langchain_core.messages import AIMessage
 
 from domain.errors import ModelError, SetupError
 from models import endpoint
-from models.chat_models import api_key, key_variable, without_key
+from models.chat_models import api_key, key_variable, redact_key
 from models.endpoint import STEP, Endpoint
 from models.json_repair import read_object
 from models.profile import ChatSpec, Structure
 from models.retries import CallFailed
 from models.secrets import HIDDEN
-from models.structured import CHARACTERS_A_TOKEN, STRUCTURES, StructuredReply, request, weaker
+from models.structured import (
+    CHARACTERS_A_TOKEN,
+    STRUCTURES,
+    StructuredReply,
+    request,
+    structures_from,
+)
 
 SCHEMA = {"title": "City", "type": "object", "properties": {"name": {"type": "string"}}}
 TURNS = [{"role": "user", "content": "Which city?"}]
@@ -80,7 +86,7 @@ def ask(model: Model, spec: ChatSpec = SPEC, **more: Any) -> StructuredReply:
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_a_weaker_way_is_tried_only_after_a_stronger_one(structure: Structure) -> None:
-    ways = weaker(structure)
+    ways = structures_from(structure)
     assert ways[0] == structure
     assert ways == STRUCTURES[-len(ways) :]
     assert ways[-1] == "text"
@@ -243,7 +249,7 @@ def test_a_key_is_asked_for_only_where_a_server_wants_one(
         api_key(spec)
     monkeypatch.setenv(variable, "sk-1")
     assert api_key(spec) == "sk-1"
-    assert without_key("a sk-1 b", spec) == f"a {HIDDEN} b"
+    assert redact_key("a sk-1 b", spec) == f"a {HIDDEN} b"
 
 
 @pytest.mark.parametrize("status", [400, 422, 501])

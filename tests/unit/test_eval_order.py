@@ -10,7 +10,7 @@ import pytest
 
 from domain.errors import DatabaseError
 from domain.evaluation import QuestionPart
-from flows.evaluation_steps import PlainEvalSteps, run_evaluation
+from flows.evaluation_steps import run_directly
 from store.queries.evaluations import Slot
 from tests.support.evaluated import slot
 
@@ -68,7 +68,7 @@ def nothing_to_learn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ran(work: Work, workers: int = 1) -> list[str]:
-    run_evaluation(work, PlainEvalSteps(workers))
+    run_directly(work, workers)
     return work.done
 
 
@@ -111,7 +111,7 @@ def test_several_questions_are_asked_at_a_time() -> None:
 def test_a_lost_database_ends_the_run_and_asks_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     work = Work()
 
     def gone(one: Slot) -> None:
@@ -127,7 +127,7 @@ def test_a_lost_database_ends_the_run_and_asks_nothing_more(
 def test_a_database_that_was_away_for_a_moment_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", (0.0, 0.0))
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0, 0.0))
     work, failures = Work(), iter([True, True])
 
     def away(_: Slot) -> None:

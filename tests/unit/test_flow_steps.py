@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect.client.schemas.objects import State, StateType
 
 from domain.errors import (
     DatabaseError,
@@ -22,8 +23,19 @@ from domain.errors import (
 from domain.media import Video
 from domain.settings import Settings
 from flows.clip_memory import ClipFailed, Ingestion
-from flows.ingest_steps import BACK_OFF_S, PlainSteps, call_with_retries, watch, worth_retrying
+from flows.evaluation_steps import ASK, INGEST
+from flows.executors import BACK_OFF_S, DirectExecutor, Step, is_transient
+from flows.ingest_steps import (
+    PERCEIVE,
+    PERCEIVE_ORDER,
+    REMEMBER,
+    WEAVE,
+    IngestSteps,
+    open_direct_steps,
+    watch,
+)
 from flows.ingest_video import IngestResult, VideoIngestion
+from flows.prefect_executor import task_of
 
 VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
 
@@ -119,7 +131,7 @@ class Heard:
 
 def watched(work: Work, ahead: int = 1) -> list[str]:
     heard = Heard()
-    watch(cast("VideoIngestion", work), Eager(ahead), heard)
+    watch(cast("VideoIngestion", work), cast("IngestSteps", Eager(ahead)), heard)
     return heard.notes
 
 
@@ -224,7 +236,7 @@ def test_a_database_that_is_gone_stops_the_run(step: str) -> None:
     ],
 )
 def test_only_what_may_pass_is_tried_again(error: Exception, again: bool) -> None:
-    assert worth_retrying(error) is again
+    assert is_transient(error) is again
 
 
 def failing(times: int, error: Exception, calls: list[int]) -> Callable[[], None]:
@@ -236,11 +248,16 @@ def failing(times: int, error: Exception, calls: list[int]) -> Callable[[], None
     return step
 
 
+def run_directly(call: Callable[[], None]) -> None:
+    with DirectExecutor() as executor:
+        executor.run(Step("any", call))
+
+
 @pytest.fixture
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that were made, instead of making them."""
     found: list[float] = []
-    monkeypatch.setattr("flows.ingest_steps.time.sleep", found.append)
+    monkeypatch.setattr("flows.executors.time.sleep", found.append)
     return found
 
 
@@ -249,7 +266,7 @@ def test_a_step_is_tried_again_after_longer_and_longer_pauses(
     times: int, slept: list[float]
 ) -> None:
     calls: list[int] = []
-    call_with_retries(failing(times, ModelError("busy"), calls))
+    run_directly(failing(times, ModelError("busy"), calls))
     assert len(calls) == times + 1
     assert slept == list(BACK_OFF_S[:times])
 
@@ -257,23 +274,34 @@ def test_a_step_is_tried_again_after_longer_and_longer_pauses(
 def test_at_last_the_error_is_the_callers(slept: list[float]) -> None:
     calls: list[int] = []
     with pytest.raises(ModelError):
-        call_with_retries(failing(99, ModelError("busy"), calls))
+        run_directly(failing(99, ModelError("busy"), calls))
     assert len(calls) == len(BACK_OFF_S) + 1
 
 
 def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
     calls: list[int] = []
     with pytest.raises(ClipFailed):
-        call_with_retries(failing(1, ClipFailed("marked"), calls))
+        run_directly(failing(1, ClipFailed("marked"), calls))
     assert (len(calls), slept) == (1, [])
 
 
-def test_plain_steps_perceive_beside_and_raise_what_was_raised() -> None:
+@pytest.mark.parametrize("step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, WEAVE, INGEST, ASK])
+def test_prefect_retries_a_step_as_the_direct_executor_does(step: Step) -> None:
+    task = task_of(step)
+    assert (task.name, task.task_run_name) == (step.name, step.run_name)
+    assert (task.retries, task.retry_delay_seconds) == (len(BACK_OFF_S), list(BACK_OFF_S))
+    for error in (ModelError("busy"), ClipFailed("marked"), ValueError("a fault")):
+        failed: State[Any] = State(type=StateType.FAILED, data=error)
+        again = task.retry_condition_fn and task.retry_condition_fn(task, cast("Any", None), failed)
+        assert again is is_transient(error)
+
+
+def test_direct_steps_perceive_in_a_thread_and_raise_the_step_s_error() -> None:
     work = cast("VideoIngestion", Work(2, fails={"perceive 1": InputError("changed")}))
-    with PlainSteps() as plain:
-        assert plain.perceive(work, 0).result() is None
+    with open_direct_steps() as steps:
+        assert steps.perceive(work, 0).result() is None
         with pytest.raises(InputError, match="changed"):
-            plain.perceive(work, 1).result()
-        plain.remember(work, 0)
-        plain.weave(work, True)
+            steps.perceive(work, 1).result()
+        steps.remember(work, 0)
+        steps.weave(work, True)
     assert cast("Work", work).notes[-2:] == ["remember 0", "weave final"]

@@ -63,7 +63,7 @@ class Pieces(BaseChatModel):
 def test_what_is_told_of_a_reply_grows_with_its_length(way: Structure) -> None:
     told: list[str] = []
     started = time.process_time()
-    answer = request(Pieces(), way, SENT, SCHEMA, hear=told.append)
+    answer = request(Pieces(), way, SENT, SCHEMA, on_text=told.append)
     took = time.process_time() - started
     whole = '{"name": "' + "word " * PIECES + '"}'
     assert answer.text == told[-1] == whole
@@ -76,7 +76,7 @@ def test_what_is_told_of_a_reply_grows_with_its_length(way: Structure) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_no_more_is_taken_of_a_reply_than_it_may_have(way: Structure) -> None:
     model = Pieces(count=100_000)
-    answer = request(model, way, SENT, SCHEMA, hear=lambda _: None, most=1_000)
+    answer = request(model, way, SENT, SCHEMA, on_text=lambda _: None, most=1_000)
     assert answer.too_long
     assert len(answer.text) == 1_000
     assert model.sent < 300
@@ -94,8 +94,8 @@ def test_a_reply_that_is_too_long_is_recorded_and_says_what_to_do(live: bool) ->
     long = {"name": "Paris " * 1_000}
     with OpenAIServer([long], EVERYTHING) as server:
         chat = chat_of(server, records.append, max_characters=500)
-        hear = list[str]().append if live else None
+        on_text = list[str]().append if live else None
         with pytest.raises(ModelError, match=r"longer than 500 characters.*max_characters"):
-            chat.ask(TURNS, City, purpose="act", hear=hear)
+            chat.ask(TURNS, City, purpose="act", on_text=on_text)
     assert len(records[0].reply["text"]) == 500
     assert "500 characters" in records[0].error

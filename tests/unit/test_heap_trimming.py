@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from models.heap import ARENAS
+from models.native_runtime import ARENAS
 
 COUNT = """
 import ctypes, sys, tempfile

@@ -48,7 +48,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     def written(front: str) -> ModuleType:
         (tmp_path / "put_off_one" / "__init__.py").write_text(front)
         importlib.invalidate_caches()
-        lazy_packages.put_off()
+        lazy_packages.defer_packages()
         importlib.import_module("put_off_one.part")
         return sys.modules["put_off_one"]
 
@@ -122,10 +122,9 @@ def test_what_was_imported_before_stays(write: Write, tmp_path: Path) -> None:
 
 TRACED = """
 import sys
-from models.lazy_packages import put_off
-put_off()
-from graphs.ask import import_machine
-import_machine()
+from models.lazy_packages import defer_packages
+defer_packages()
+import graphs.ask
 whole = ("langgraph_sdk.client", "langsmith.types.run")
 assert not [name for name in whole if name in sys.modules], "imported at once"
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from domain.errors import SetupError
-from models.slots import Full, Slots
+from models.slots import NoFreeSlot, Slots
 
 HOLDS = """
 import sys, time
 from pathlib import Path
 from models.slots import Slots
 
-with Slots("a", 1, Path(sys.argv[1])).one():
+with Slots("a", 1, Path(sys.argv[1])).acquire():
     print("in", flush=True)
     time.sleep(60)
 """
@@ -32,7 +32,7 @@ def test_no_more_than_there_are_places_at_a_time(tmp_path: Path, count: int) -> 
 
     def work(_number: int) -> None:
         nonlocal within, most
-        with Slots("a", count, tmp_path).one(wait=lambda _s: None):
+        with Slots("a", count, tmp_path).acquire(wait=lambda _s: None):
             with lock:
                 within += 1
                 most = max(most, within)
@@ -46,17 +46,17 @@ def test_no_more_than_there_are_places_at_a_time(tmp_path: Path, count: int) -> 
 
 
 def test_other_things_and_things_without_a_limit_do_not_wait(tmp_path: Path) -> None:
-    with Slots("a", 1, tmp_path).one(), Slots("b", 1, tmp_path).one(0):
-        with Slots("a", None, tmp_path).one(0):
+    with Slots("a", 1, tmp_path).acquire(), Slots("b", 1, tmp_path).acquire(0):
+        with Slots("a", None, tmp_path).acquire(0):
             pass
-        with pytest.raises(Full), Slots("a", 1, tmp_path).one(0):
+        with pytest.raises(NoFreeSlot), Slots("a", 1, tmp_path).acquire(0):
             pass
 
 
 def test_a_place_is_free_again_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no"), Slots("a", 1, tmp_path).one():
+    with pytest.raises(ValueError, match="no"), Slots("a", 1, tmp_path).acquire():
         raise ValueError("no")
-    with Slots("a", 1, tmp_path).one(0):
+    with Slots("a", 1, tmp_path).acquire(0):
         pass
 
 
@@ -65,10 +65,10 @@ def test_the_place_of_a_killed_process_is_free_again(tmp_path: Path) -> None:
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "in\n"
-        with pytest.raises(Full), Slots("a", 1, tmp_path).one(0):
+        with pytest.raises(NoFreeSlot), Slots("a", 1, tmp_path).acquire(0):
             pass
         os.kill(other.pid, signal.SIGKILL)
-    with Slots("a", 1, tmp_path).one(10):
+    with Slots("a", 1, tmp_path).acquire(10):
         pass
 
 
@@ -76,6 +76,6 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(tmp_path: Path) -> Non
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     theirs.chmod(0o777)
-    with pytest.raises(SetupError, match="not yours alone"), Slots("a", 1, theirs).one():
+    with pytest.raises(SetupError, match="not yours alone"), Slots("a", 1, theirs).acquire():
         pass
     assert list(theirs.iterdir()) == []

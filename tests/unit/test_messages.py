@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.messages import Message, as_recorded, as_sent, assistant, request_hash, system, user
+from models.messages import Message, assistant, request_hash, system, to_langchain, to_record, user
 
 JPEG = b"\xff\xd8\xff\xe0 picture"
 PNG = b"\x89PNG\r\n picture"
@@ -24,13 +24,13 @@ def test_messages_without_images_are_role_and_words() -> None:
         {"role": "assistant", "content": "Anna."},
         {"role": "user", "content": "Why?"},
     ]
-    assert as_sent(turns, []) == expected
-    assert as_recorded(turns, []) == expected
+    assert to_langchain(turns, []) == expected
+    assert to_record(turns, []) == expected
 
 
 def test_images_go_with_the_last_user_turn() -> None:
     turns = [user("Before."), user("Look."), assistant("Yes?")]
-    sent = as_sent(turns, [JPEG, PNG])
+    sent = to_langchain(turns, [JPEG, PNG])
     assert sent[0]["content"] == "Before."
     words, first, second = sent[1]["content"]
     assert words == {"type": "text", "text": "Look."}
@@ -39,7 +39,7 @@ def test_images_go_with_the_last_user_turn() -> None:
 
 
 def test_the_record_names_images_by_digest_and_does_not_hold_them() -> None:
-    recorded = as_recorded([user("Look.")], [JPEG])
+    recorded = to_record([user("Look.")], [JPEG])
     digest = hashlib.sha256(JPEG).hexdigest()
     assert recorded[0]["content"][1] == {"type": "image", "sha256": digest}
     assert "base64" not in json.dumps(recorded)
@@ -47,11 +47,11 @@ def test_the_record_names_images_by_digest_and_does_not_hold_them() -> None:
 
 def test_images_need_a_user_turn() -> None:
     with pytest.raises(ValueError, match="user message"):
-        as_sent([system("Look.")], [JPEG])
+        to_langchain([system("Look.")], [JPEG])
 
 
 def test_the_hash_is_the_same_everywhere() -> None:
-    turns = as_recorded([user("Où?")], [])
+    turns = to_record([user("Où?")], [])
     assert request_hash("openai:m", turns, SCHEMA, 0.8) == (
         hashlib.sha256(
             '{"messages":[{"content":"Où?","role":"user"}],"model":"openai:m",'
@@ -67,9 +67,9 @@ def test_the_hash_tells_requests_apart(words: list[str], at: int, other: str) ->
     changed = list(turns)
     changed[at % len(turns)] = Message(role="user", content=other)
     same = turns == changed
-    first = request_hash("m", as_recorded(turns, []), SCHEMA, None)
-    assert (first == request_hash("m", as_recorded(changed, []), SCHEMA, None)) is same
-    assert first != request_hash("n", as_recorded(turns, []), SCHEMA, None)
-    assert first != request_hash("m", as_recorded(turns, []), {}, None)
-    assert first != request_hash("m", as_recorded(turns, []), SCHEMA, 0.0)
-    assert first != request_hash("m", as_recorded(turns, [JPEG]), SCHEMA, None)
+    first = request_hash("m", to_record(turns, []), SCHEMA, None)
+    assert (first == request_hash("m", to_record(changed, []), SCHEMA, None)) is same
+    assert first != request_hash("n", to_record(turns, []), SCHEMA, None)
+    assert first != request_hash("m", to_record(turns, []), {}, None)
+    assert first != request_hash("m", to_record(turns, []), SCHEMA, 0.0)
+    assert first != request_hash("m", to_record(turns, [JPEG]), SCHEMA, None)

@@ -13,7 +13,7 @@ import pytest
 from domain.errors import SetupError, WeightsMissing
 from models import fetch
 from models.manifest import ModelWeights, PackagedPart, Url, WeightFile
-from models.weights import FileState, pull, status, verified
+from models.weights import FileState, pull, status, verified_folder
 
 GOOD = bytes(range(256)) * 64
 ARCHIVE, BACKUP = "https://hub/pack.zip", "https://other/pack.zip"
@@ -107,7 +107,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path, web: dict[str, 
     (found,) = status(place, ["tiny"])
     assert found.state is FileState.MISSING
     with pytest.raises(WeightsMissing, match=r"model\.bin is missing .*homer models pull tiny"):
-        verified(place, "tiny")
+        verified_folder(place, "tiny")
     with pytest.raises(SetupError, match=r"cannot be written .*HOMER_WEIGHTS"):
         pull(place, ["tiny"])
     assert place.read_text() == "not a folder"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.partial_reply import said_so_far
+from models.json_repair import latest_text
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ from models.partial_reply import said_so_far
     ],
 )
 def test_the_words_that_come_now(text: str, words: str) -> None:
-    assert said_so_far(text) == words
+    assert latest_text(text) == words
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(), max_size=3), st.integers(0, 200))
 def test_any_beginning_of_a_reply_can_be_shown(reply: dict[str, str], cut: int) -> None:
-    assert isinstance(said_so_far(json.dumps(reply)[:cut]), str)
+    assert isinstance(latest_text(json.dumps(reply)[:cut]), str)

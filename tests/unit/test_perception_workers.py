@@ -23,9 +23,10 @@ from domain.media import Clip, Percept
 from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
 from flows.cluster_runners import dask_runner
-from flows.ingest import ClusterSteps, task_runner
-from flows.ingest_steps import worth_retrying
+from flows.executors import is_transient
+from flows.ingest_steps import ClusterSteps
 from flows.perception_workers import WorkerKilled, WorkerPool, threads_per_worker
+from flows.prefect_executor import PrefectExecutor, task_runner
 from flows.worker_processes import ProcessPool
 from models.profile import Profile
 from models.slots import Slots
@@ -137,7 +138,7 @@ def test_a_single_worker_is_this_process_and_begins_no_other() -> None:
 
 
 def test_no_more_clips_at_a_time_than_the_machine_may_perceive() -> None:
-    with Slots("perceive", 1).one(), WorkerPool(WorkSettings(at_once=1)) as crew:
+    with Slots("perceive", 1).acquire(), WorkerPool(WorkSettings(at_once=1)) as crew:
         with ThreadPoolExecutor(1) as pool:
             waits = pool.submit(perceive, crew, work := Work())
             time.sleep(0.1)
@@ -164,15 +165,15 @@ def test_a_worker_of_a_cluster_waits_for_a_place_on_its_machine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("flows.ingest.carry_out", lambda _order: DELIVERED)
+    monkeypatch.setattr("flows.ingest_steps.carry_out", lambda _order: DELIVERED)
     settings = WorkSettings(workers=2, pool="dask", at_once=1)
     work = Work(settings)
     with ThreadPoolExecutor(1) as pool, WorkerPool(settings) as crew:
-        steps = ClusterSteps(crew, cast("Any", OfItsOwn(pool)))
-        with Slots("perceive", 1).one():
+        steps = ClusterSteps(PrefectExecutor(cast("Any", OfItsOwn(pool))), crew)
+        with Slots("perceive", 1).acquire():
             waits = cast("Any", steps.perceive(cast(Any, work), 3))
             with pytest.raises(TimeoutError):
-                waits._future.result(0.2)
+                waits._step.result(0.2)
         waits.result()
     assert work.notes == ["ordered 3", "took 3 from somebody"]
 
@@ -202,7 +203,7 @@ def test_a_worker_that_is_gone_is_told_and_another_takes_the_clip() -> None:
     crew, begun = crew_of(dead, Scripted([DELIVERED]))
     with pytest.raises(WorkerKilled, match="clip 3 was killed") as told:
         perceive(crew, work)
-    assert worth_retrying(told.value)
+    assert is_transient(told.value)
     assert dead.ended == 1
     perceive(crew, work)
     assert begun == [2, 2]
@@ -217,7 +218,7 @@ def test_nobody_begins_anew_once_the_crew_is_sent_home() -> None:
         crew._drop(broken)
     with pytest.raises(CancelledError) as told:
         perceive(crew, Work())
-    assert not worth_retrying(told.value)
+    assert not is_transient(told.value)
     assert begun == [2]
 
 

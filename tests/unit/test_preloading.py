@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from domain.errors import WeightsMissing
-from models.preload import loading
+from models.preload import preloading
 from models.toolbox import Toolbox
 
 
@@ -42,7 +42,7 @@ def as_toolbox(slow: Slow) -> Toolbox:
 
 def test_models_are_loaded_once_beside_what_is_done() -> None:
     slow = Slow()
-    with loading(as_toolbox(slow), ("text", "reranker")):
+    with preloading(as_toolbox(slow), ("text", "reranker")):
         assert slow.text == "text", "waits for no model that comes after it"
         slow.let.set()
         assert slow.reranker == "reranker"
@@ -52,7 +52,7 @@ def test_models_are_loaded_once_beside_what_is_done() -> None:
 def test_what_is_loading_is_waited_for_at_the_end() -> None:
     slow = Slow()
     slow.let.set()
-    with pytest.raises(KeyboardInterrupt), loading(as_toolbox(slow), ("text", "reranker")):
+    with pytest.raises(KeyboardInterrupt), preloading(as_toolbox(slow), ("text", "reranker")):
         raise KeyboardInterrupt
     assert [name for name, _ in slow.made] == ["text", "reranker"]
 
@@ -60,7 +60,7 @@ def test_what_is_loading_is_waited_for_at_the_end() -> None:
 def test_a_model_that_is_missing_is_told_to_who_wants_it(capsys: Any) -> None:
     slow = Slow(missing=True)
     with (
-        loading(as_toolbox(slow), ("text",)),
+        preloading(as_toolbox(slow), ("text",)),
         pytest.raises(WeightsMissing, match="text is not there"),
     ):
         _ = slow.text

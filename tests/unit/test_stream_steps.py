@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from domain.errors import DatabaseError, HomerError, ModelError
 from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamClip
 from domain.time import TimeSpan
-from flows.ingest_steps import Listener, Steps
+from flows.ingest_steps import IngestSteps, Listener
 from flows.stream.steps import follow_stream
 from flows.stream.watching import StreamIngestion
 from views.streams import describe_gap, describe_watching
@@ -85,7 +85,11 @@ class Source:
 
     def follow(self, most: int | None = None) -> bool:
         """Watches it by itself; whether more may come."""
-        work, steps, listener = cast(StreamIngestion, self), cast(Steps, self), cast(Listener, self)
+        work, steps, listener = (
+            cast(StreamIngestion, self),
+            cast(IngestSteps, self),
+            cast(Listener, self),
+        )
         return follow_stream(work, steps, listener, most)
 
 

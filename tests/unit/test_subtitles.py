@@ -26,7 +26,7 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
 from people.memory_lines import line
-from perception.source import probe
+from perception.source import probe_source
 from tests.support.media import make_video
 
 SRT = "1\n00:00:00,500 --> 00:00:01,500\nOmar opens the gate.\n"
@@ -78,7 +78,7 @@ def test_subtitles_of_a_video_with_a_longer_name_are_left_to_it(tmp_path: Path) 
 def test_subtitles_are_read_in_every_unicode(data: bytes, tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.mp4", seconds=2.0)
     (tmp_path / "talk.de.srt").write_bytes(data)
-    found = accompaniment(path, probe(path))
+    found = accompaniment(path, probe_source(path))
     (one,) = found.added_to(Percept(clip=CLIPS[0])).subtitles
     assert (one.text, one.language, one.span) == (
         "Omar opens the gate.",
@@ -93,7 +93,7 @@ def test_damaged_subtitles_are_told_with_the_way_out(data: bytes, tmp_path: Path
     path = make_video(tmp_path / "talk.mp4", seconds=2.0)
     (tmp_path / "talk.srt").write_bytes(data)
     with pytest.raises(InputError, match=r"talk\.srt.*--subtitles ignore") as told:
-        accompaniment(path, probe(path))
+        accompaniment(path, probe_source(path))
     assert "\n" not in str(told.value)
 
 

@@ -41,11 +41,11 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models whose files were checked; adapters are made in name only."""
     asked: list[str] = []
 
-    def verified(weights: Path, name: str) -> Path:
+    def verified_folder(weights: Path, name: str) -> Path:
         asked.append(name)
         return weights / name
 
-    monkeypatch.setattr(toolbox, "verified", verified)
+    monkeypatch.setattr(toolbox, "verified_folder", verified_folder)
     for module, name in {*MODELS.values(), ("models.yunet_sface", "YunetSfaceEngine")}:
         monkeypatch.setattr(f"{module}.{name}", Made)
     return asked
@@ -96,7 +96,7 @@ def test_files_that_are_not_there_are_looked_for_again_the_next_time(
         raise WeightsMissing(f"{name} is missing")
 
     with monkeypatch.context() as patch:
-        patch.setattr(toolbox, "verified", missing)
+        patch.setattr(toolbox, "verified_folder", missing)
         with pytest.raises(WeightsMissing):
             _ = made.text
     assert isinstance(made.text, Made)

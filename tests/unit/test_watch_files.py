@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ from domain.media import Video
 from domain.settings import Pool, Settings, WorkSettings
 from flows import ingest_files, reporting
 from flows.ingest_files import FileOutcome, watch_files
-from flows.ingest_steps import PlainSteps
+from flows.ingest_steps import IngestSteps, open_direct_steps
 from flows.ingest_video import IngestResult
 from flows.perception_workers import WorkerPool
 from flows.video_locks import with_current_state
@@ -69,8 +69,8 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         yield Work(path.name, path.name.startswith("known"))
         kept.told.append(f"close {path.name}")
 
-    def watch(work: Work, steps: object, listener: object) -> IngestResult:
-        kept.told.append(f"watch {work.name} {type(steps).__name__}")
+    def watch(work: Work, _steps: object, _listener: object) -> IngestResult:
+        kept.told.append(f"watch {work.name}")
         return IngestResult(VIDEO, 5, 5, int("hard" in work.name))
 
     monkeypatch.setattr(ingest_files, "open_video", open_video)
@@ -99,8 +99,8 @@ def run(
 def test_each_file_is_opened_watched_and_closed_before_the_next(notes: Notes) -> None:
     outcomes = run(notes, "a", "b")
     assert notes.told == [
-        *("open a", "watch a PlainSteps", "close a"),
-        *("open b", "watch b PlainSteps", "close b"),
+        *("open a", "watch a", "close a"),
+        *("open b", "watch b", "close b"),
     ]
     assert [one.path.name for one in outcomes] == ["a", "b"]
     assert [one.exit_code for one in outcomes] == [0, 0]
@@ -134,8 +134,8 @@ def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes
     said = [told for told in notes.told if told.startswith("said ")]
     assert said == ["said going on without Prefect: no port is free"]
     assert [told for told in notes.told if told.startswith("watch")] == [
-        "watch a PlainSteps",
-        "watch b PlainSteps",
+        "watch a",
+        "watch b",
     ]
 
 
@@ -145,11 +145,11 @@ def test_all_files_have_the_same_workers_who_go_home_at_the_end(
     """So that models are loaded once for a folder of videos."""
     crews: list[WorkerPool] = []
 
-    def noted(crew: WorkerPool) -> PlainSteps:
+    def noted(crew: WorkerPool) -> AbstractContextManager[IngestSteps]:
         crews.append(crew)
-        return PlainSteps(crew)
+        return open_direct_steps(crew)
 
-    monkeypatch.setattr(ingest_files, "PlainSteps", noted)
+    monkeypatch.setattr(ingest_files, "open_direct_steps", noted)
     run(notes, "a", "bad", "b")
     first, second = crews
     assert first is second
@@ -162,7 +162,7 @@ def test_without_a_server_there_is_no_cluster_which_is_told(notes: Notes, pool: 
     run(notes, "a", pool=pool)
     said = [told for told in notes.told if told.startswith("said ")]
     assert said == [f"said without Prefect's server processes take the place of {pool.title()}"]
-    assert "watch a PlainSteps" in notes.told
+    assert "watch a" in notes.told
 
 
 def test_clips_that_failed_for_good_are_tried_again_on_demand(notes: Notes) -> None:

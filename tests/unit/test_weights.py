@@ -18,7 +18,7 @@ from domain.errors import NotFound, WeightsMissing
 from models import fetch, weights
 from models.fetch import FetchProgress
 from models.manifest import ModelWeights, PackagedPart, Url, WeightFile, load_manifest
-from models.weights import FileState, pull, status, verified
+from models.weights import FileState, pull, status, verified_folder
 
 GOOD = b"the weights " * 1000
 OTHER = b"x" * len(GOOD)
@@ -97,7 +97,7 @@ def test_a_missing_file_comes_from_upstream(tmp_path: Path, use: Use, web: Web) 
     (pulled,) = pull(tmp_path, ["tiny"])
     assert pulled.source == "https://hub/model.bin"
     assert (tmp_path / "tiny/model.bin").read_bytes() == GOOD
-    assert verified(tmp_path, "tiny") == tmp_path / "tiny"
+    assert verified_folder(tmp_path, "tiny") == tmp_path / "tiny"
 
 
 def test_what_is_there_is_not_fetched_again(tmp_path: Path, use: Use, web: Web) -> None:
@@ -213,11 +213,11 @@ def test_a_damaged_file_is_fetched_again(tmp_path: Path, use: Use, web: Web) -> 
 def test_nothing_unchecked_is_ever_handed_out(tmp_path: Path, use: Use) -> None:
     use(file_of())
     with pytest.raises(WeightsMissing, match=r"model\.bin is missing in .*tiny.*homer models pull"):
-        verified(tmp_path, "tiny")
+        verified_folder(tmp_path, "tiny")
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny/model.bin").write_bytes(OTHER)
     with pytest.raises(WeightsMissing, match="not what it should be"):
-        verified(tmp_path, "tiny")
+        verified_folder(tmp_path, "tiny")
 
 
 def test_a_file_that_changed_after_the_check_is_checked_again(tmp_path: Path, use: Use) -> None:
@@ -225,10 +225,10 @@ def test_a_file_that_changed_after_the_check_is_checked_again(tmp_path: Path, us
     path = tmp_path / "tiny/model.bin"
     path.parent.mkdir()
     path.write_bytes(GOOD)
-    assert verified(tmp_path, "tiny")
+    assert verified_folder(tmp_path, "tiny")
     path.write_bytes(OTHER)
     with pytest.raises(WeightsMissing):
-        verified(tmp_path, "tiny")
+        verified_folder(tmp_path, "tiny")
 
 
 def test_progress_tells_file_source_and_bytes(tmp_path: Path, use: Use, web: Web) -> None:

@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 from domain.asking import Question
 from domain.choices import Protocol
 from domain.trajectory import EvidenceRetrieved, ForkEdit, ModelCalled, RunEvent
-from graphs.ask import AskResult, StoppedEarly, ask
+from graphs.ask import ask
+from graphs.ask_result import AskResult, StoppedEarly
 from graphs.runner import Runner
 from memory.captions import read_captions
 from memory.import_captions import Progress, import_track

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from flows.evaluate import evaluate, learn
-from flows.in_process_run import InProcess
 from flows.ingest import ingest, ingest_open_video
+from flows.prefect_executor import InProcess
 from flows.stream.live import watch_clips
 
 SECRET = "a-key-that-stays-here"

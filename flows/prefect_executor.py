@@ -1,0 +1,121 @@
+"""Steps as Prefect tasks, and open objects as parameters of flows.
+
+Import this module only after Prefect's environment is set
+(``services.prefect.prefect_environment``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any, Generic, TypeVar, cast
+
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.futures import PrefectFuture
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from domain.settings import WorkSettings
+from flows.cluster_runners import dask_runner, ray_runner
+from flows.executors import BACK_OFF_S, Step, is_transient
+from store.home import Home
+
+Runner = TaskRunner[PrefectFuture[Any]]
+Held = TypeVar("Held")
+
+
+class PrefectExecutor:
+    """Runs steps as tasks; those that are started in the workers of a task runner."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def run(self, step: Step, **arguments: object) -> None:
+        """Run the task in this thread."""
+        task_of(step)(**arguments)
+
+    def start(self, step: Step, **arguments: object) -> PrefectFuture[Any]:
+        """Submit the task to the task runner."""
+        return self._runner.submit(task_of(step), arguments)
+
+    def run_all(self, step: Step, calls: Iterable[Mapping[str, object]]) -> None:
+        """Submit the tasks, and wait for one after the other."""
+        for future in [self.start(step, **call) for call in calls]:
+            future.result()
+
+
+@contextmanager
+def prefect_executor(settings: WorkSettings, home: Home) -> Iterator[PrefectExecutor]:
+    """Yield an executor with the workers that the settings name.
+
+    Raises:
+        SetupError: the settings name Dask or Ray, which is not installed.
+    """
+    with task_runner(settings, home) as runner:
+        yield PrefectExecutor(runner)
+
+
+@cache
+def task_of(step: Step) -> Task[..., object]:
+    """Return the task of a step, with the same retries as those of any executor."""
+    decorate = task(
+        name=step.name,
+        task_run_name=step.run_name,
+        retries=len(BACK_OFF_S),
+        retry_delay_seconds=list(BACK_OFF_S),
+        retry_condition_fn=_has_transient_error,
+        cache_policy=NO_CACHE,
+    )
+    return decorate(step.call)
+
+
+def _has_transient_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
+    result = state.result(raise_on_failure=False)
+    return isinstance(result, BaseException) and is_transient(result)
+
+
+def task_runner(settings: WorkSettings, home: Home) -> AbstractContextManager[Runner]:
+    """Return the task runner in which clips are perceived.
+
+    Raises:
+        SetupError: the settings name Dask or Ray, which is not installed.
+    """
+    if settings.where == "dask":
+        return dask_runner(settings, home)
+    if settings.where == "ray":
+        return ray_runner(settings)
+    return thread_runner(settings.workers)
+
+
+def thread_runner(workers: int) -> Runner:
+    """Return a task runner of threads."""
+    return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=workers))
+
+
+class InProcess(Generic[Held]):
+    """An open object as a parameter of a flow, which is neither recorded nor sent elsewhere.
+
+    Prefect records the parameters of a run on its server, and pickles them for tasks in other
+    processes. Without attributes of its own this object is recorded as its class's name, and its
+    pickle is empty.
+    """
+
+    __slots__ = ("_object",)
+
+    def __init__(self, held: Held | None) -> None:
+        self._object = held
+
+    def get(self) -> Held:
+        """Return the object.
+
+        Raises:
+            RuntimeError: this is a copy in another process.
+        """
+        if self._object is None:
+            raise RuntimeError("the flow runs only in the process of the command that starts it")
+        return self._object
+
+    def __reduce__(self) -> tuple[type[InProcess[Held]], tuple[None]]:
+        return InProcess, (None,)
