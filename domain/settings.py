@@ -177,6 +177,47 @@ class WorkSettings(Frozen):
         return self.model_copy(update={key: value for key, value in changes.items() if value})
 
 
+class DoingSettings(Frozen, allow_inf_nan=False):
+    """How much each signal counts, in cosines, where options are compared as somebody's doings."""
+
+    doing: float = Field(default=1.0, description="the closest line to the option as a doing")
+    statement: float = Field(default=1.0, description="the line to the question with the option")
+    words: float = Field(default=0.5, description="the option's own words, 1: every line has all")
+    fits: float = Field(default=0.2, description="the option to the question")
+
+
+Window = tuple[int, float]
+"""Half width in clips, and weight."""
+
+
+class SearchSettings(Frozen, allow_inf_nan=False):
+    """How much each signal of a search counts, in standard deviations. Round on purpose."""
+
+    question_line: float = Field(default=1.0, description="the closest line to the question")
+    question_cell: float = Field(default=0.5, description="the clip as a whole to the question")
+    question_windows: tuple[Window, ...] = Field(
+        default=((0, 0.5), (1, 0.5), (3, 0.5), (10, 0.5)),
+        description="words of the question in windows of clips: half width, weight",
+    )
+    statement_line: float = Field(default=0.5, description="as question_line, with an option")
+    statement_cell: float = Field(default=0.5, description="as question_cell, with an option")
+    option_line: float = Field(default=1.0, description="as question_line, an option alone")
+    option_cell: float = Field(default=0.5, description="as question_cell, an option alone")
+    option_windows: tuple[Window, ...] = Field(
+        default=((0, 1.0), (1, 0.5)), description="words that only an option has"
+    )
+    recency: float = Field(default=0.5, description="times -ln(hours ago)")
+    recency_last_times: float = Field(
+        default=1.0, description="the same, where options are times and the last is asked for"
+    )
+    question_time: float = Field(default=1.0, description="times ln(fit to the time asked about)")
+    option_time: float = Field(default=4.0, description="times ln(fit to the time an option says)")
+    actor: float = Field(default=1.0, description="who does it, where options are people")
+    doings: DoingSettings = Field(
+        default=DoingSettings(), description="over short captioned videos, instead of all above"
+    )
+
+
 class Settings(Frozen):
     """Everything that can be set, with the paper's values."""
 
@@ -187,6 +228,7 @@ class Settings(Frozen):
     work: WorkSettings = WorkSettings()
     retain: RetainSettings = RetainSettings()
     imports: ImportLimits = ImportLimits()
+    search: SearchSettings = SearchSettings()
 
     @property
     def clip_budget(self) -> int:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.memories import Scope
+from domain.settings import SearchSettings
 from retrieval.heuristics.actors import are_people, people_of, plain_names
 from retrieval.heuristics.captioned_options import SHORT
 from retrieval.heuristics.clock import PLAN, said_time
@@ -24,7 +25,6 @@ from retrieval.ranking import (
     PreparedQuestion,
     QuestionVectors,
     SearchedLines,
-    SignalWeights,
     option_words,
     question_words,
 )
@@ -71,7 +71,7 @@ class SearchPlan:
     size: ViewSize
     asked: PreparedQuestion
     vectors: QuestionVectors
-    weights: SignalWeights = field(default_factory=SignalWeights)
+    weights: SearchSettings
 
     @property
     def everything(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from domain.memories import MemoryView, Scope
+from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from people.corrected import people_in
@@ -29,11 +30,11 @@ FEW_VIDEOS = 8
 """In a view of more videos, people are looked up by the names that a question has."""
 
 
-class Preparation:
+class SearchPreparation:
     """Makes query contexts over a store. Keeps nothing but what cosines of its model mean."""
 
-    def __init__(self, store: Store, tools: SearchModels) -> None:
-        self._store, self._tools = store, tools
+    def __init__(self, store: Store, tools: SearchModels, weights: SearchSettings) -> None:
+        self._store, self._tools, self._weights = store, tools, weights
 
     @cached_property
     def cosine_scale(self) -> CosineScale:
@@ -65,9 +66,11 @@ class Preparation:
             people = self._people(session, scopes, " ".join([text, *options]))
         now_s = (size.end_ms if view.as_of_ms is None else view.as_of_ms) / 1000
         asked = PreparedQuestion(text, options, now_s, view.as_of_ms is not None, people)
-        plan = SearchPlan(scopes, size, asked, self._vectors(asked, size))
+        plan = SearchPlan(scopes, size, asked, self._vectors(asked, size), self._weights)
         found, plan = self._find(plan, _numbered(scopes, clips))
-        ready = relevance(found, asked, plan.vectors) if found.lines.cell_count else None
+        ready = (
+            relevance(found, asked, plan.vectors, self._weights) if found.lines.cell_count else None
+        )
         return QueryContext(
             query=asked.text,
             view=view,

@@ -6,14 +6,14 @@ neither on what else was found nor on what comes after the view.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.heuristics.captioned_options import DoingWeights, described_support
+from domain.settings import SearchSettings
+from retrieval.heuristics.captioned_options import described_support
 from retrieval.heuristics.clock import LAST, are_times
 from retrieval.heuristics.language import small_words
 from retrieval.heuristics.restate import bare, statement
@@ -28,31 +28,6 @@ from retrieval.terms import database_words
 
 WINDOWS = 4
 """A view must be so many windows long for words to be counted in windows of that width."""
-
-
-@dataclass(frozen=True)
-class SignalWeights:
-    """How much each signal counts, in standard deviations unless said otherwise. Round on purpose.
-
-    Windows are (half width in clips, weight).
-    """
-
-    question_line: float = 1.0  # the closest line of the cell to the question
-    question_cell: float = 0.5  # the cell as a whole to the question
-    question_windows: tuple[tuple[int, float], ...] = ((0, 0.5), (1, 0.5), (3, 0.5), (10, 0.5))
-    statement_line: float = 0.5  # the same for the question restated with an option
-    statement_cell: float = 0.5
-    option_line: float = 1.0  # the same for the option alone
-    option_cell: float = 0.5
-    option_windows: tuple[tuple[int, float], ...] = ((0, 1.0), (1, 0.5))
-    recency: float = 0.5  # times -ln(hours ago)
-    recency_last_times: float = 1.0  # the same, where times are asked and it is the last
-    question_time: float = 1.0  # times the log of how well a moment fits the time asked about
-    option_time: float = 4.0  # the same for the time that an option says
-    actor: float = 1.0  # who does it, where the options are people
-    doings: DoingWeights = dataclasses.field(
-        default_factory=DoingWeights
-    )  # over short captioned videos, instead of all above
 
 
 @dataclass(frozen=True)
@@ -172,10 +147,10 @@ def relevance(
     found: SearchedLines,
     asked: PreparedQuestion,
     vectors: QuestionVectors,
-    weights: SignalWeights | None = None,
+    weights: SearchSettings | None = None,
 ) -> Relevance:
     """Score every cell; there is at least one."""
-    weights = weights or SignalWeights()
+    weights = weights or SearchSettings()
     count, queries = len(vectors.options), vectors.stacked
     lines, near = closest_lines(found.lines, queries)
     whole = whole_cells(found.lines, queries)
@@ -207,7 +182,7 @@ def _line_scales(found: SearchedLines, lines: Floats, count: int) -> list[Signal
 def _question_score(
     found: SearchedLines,
     asked: PreparedQuestion,
-    weights: SignalWeights,
+    weights: SearchSettings,
     near: Floats,
     whole: Floats,
 ) -> Scores:
@@ -220,13 +195,13 @@ def _question_score(
 
 
 def _question_words(
-    found: SearchedLines, asked: PreparedQuestion, weights: SignalWeights
+    found: SearchedLines, asked: PreparedQuestion, weights: SearchSettings
 ) -> Scores:
     return question_words(found.hits, asked, found.clips, weights)
 
 
 def question_words(
-    hits: WordHits, asked: PreparedQuestion, clips: int, weights: SignalWeights
+    hits: WordHits, asked: PreparedQuestion, clips: int, weights: SearchSettings
 ) -> Scores:
     """Score every place (P,) by the question's words, in windows of several widths."""
     total = np.zeros(hits.size)
@@ -251,7 +226,7 @@ def fits(half: int, clips: int) -> bool:
     return half == 0 or WINDOWS * (2 * half + 1) <= clips
 
 
-def _order(lines: LineSet, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
+def _order(lines: LineSet, asked: PreparedQuestion, weights: SearchSettings) -> Scores:
     """Recent moments first, where the question is asked at some moment of the video."""
     if not asked.as_of:
         return np.zeros(lines.cell_count)
@@ -263,7 +238,7 @@ def _order(lines: LineSet, asked: PreparedQuestion, weights: SignalWeights) -> S
 def _option_score(
     found: SearchedLines,
     asked: PreparedQuestion,
-    weights: SignalWeights,
+    weights: SearchSettings,
     near: Floats,
     whole: Floats,
 ) -> Scores:
@@ -279,7 +254,7 @@ def _option_score(
 
 
 def option_words(
-    hits: WordHits, asked: PreparedQuestion, clips: int, weights: SignalWeights
+    hits: WordHits, asked: PreparedQuestion, clips: int, weights: SearchSettings
 ) -> Scores:
     """Score every place by the words that an option has and the question has not, (O, P)."""
     score = np.zeros((len(asked.options), hits.size))

@@ -23,7 +23,7 @@ from retrieval.line_set import LineSet
 from retrieval.moments import MomentScore, best_moments, strengthened
 from retrieval.options import leaning, supports, temperature, weighed
 from retrieval.ports import SearchModels
-from retrieval.preparation import Preparation
+from retrieval.preparation import SearchPreparation
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import Relevance
 from retrieval.reranking import closest
@@ -61,7 +61,7 @@ class Retrievers:
 
     def __init__(self, store: Store, toolbox: SearchModels, settings: Settings) -> None:
         self._store, self._tools, self._settings = store, toolbox, settings
-        self._preparation = Preparation(store, toolbox)
+        self._preparation = SearchPreparation(store, toolbox, settings.search)
         self._stage = AblationStage.WHOLE
 
     def restricted_to(self, stage: AblationStage) -> Retrievers:

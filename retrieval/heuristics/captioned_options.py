@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from domain.memories import MemorySource
+from domain.settings import DoingSettings
 from retrieval.line_set import Floats, LineSet, Matrix, Scores, search_text
 from retrieval.terms import terms
 
@@ -35,16 +35,6 @@ CAPTIONED = 0.5
 
 STEEP = 6.0
 """Logits that a difference of 1 makes: fitted (conditional logit), and rounded."""
-
-
-@dataclass(frozen=True)
-class DoingWeights:
-    """How much each signal counts, in cosines. Round on purpose."""
-
-    doing: float = 1.0  # the closest line of the cell to the option as somebody's doing
-    statement: float = 1.0  # the same line to the question restated with the option
-    words: float = 0.5  # the option's own words, 1 where every line has all of them
-    fits: float = 0.2  # the option to the question
 
 
 _DOES = r"(?:does|did|do|is|are|was|were|has|have|had|can|could|will|would)"
@@ -100,7 +90,7 @@ def described_support(
     vectors: QuestionVectors,
     doings: Matrix,
     statements: Floats,
-    weights: DoingWeights,
+    weights: DoingSettings,
 ) -> Scores:
     """Return what each line says for each option, in logits, shape (O, M).
 
