@@ -112,12 +112,12 @@ def _database(home: Home) -> Iterator[Check]:
     try:
         with open_store(home) as store:
             yield Check("database", True, repr(store))
-            yield _search_index(store)
+            yield check_search_index(store)
     except SetupError as error:
         yield Check("database", False, "cannot be used", str(error))
 
 
-def _search_index(store: Store) -> Check:
+def check_search_index(store: Store) -> Check:
     """Check that a large library has the index that it is searched through."""
     if not missing_indexes(store):
         return Check("search index", True, "as large as this library is, nothing is missing")

@@ -1,0 +1,106 @@
+"""The HNSW index of a large library: when it is due, how it is built, and what it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from services.health import check_search_index
+from store import vector_index
+from store.database import Store
+from store.queries import candidates
+from store.queries.candidates import has_index, near_clips
+from store.queries.clips import memory_view
+from store.vector_index import build_index, missing_indexes
+from tests.support.remembered import SIZE, Said, WordEmbedder, watch
+
+VIDEO = "b" * 16
+CLIPS = 200
+
+
+class Steps:
+    """Adds up what is reported."""
+
+    def __init__(self) -> None:
+        self.total = self.done = 0
+
+    def start(self, _: str, total: int, done: int = 0) -> None:
+        self.total = total - done
+
+    def step(self, steps: int = 1) -> None:
+        self.done += steps
+
+
+@pytest.fixture
+def large(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A library that counts as large."""
+    monkeypatch.setattr(vector_index, "LARGE", 100)
+    monkeypatch.setattr(candidates, "WIDE", 100)
+    words = [f"word{number}" for number in range(CLIPS)]
+    watch(store, VIDEO, [[Said(f"{words[n]} and {words[(n + 1) % CLIPS]}")] for n in range(CLIPS)])
+    with store.begin() as session:
+        session.execute(text("ANALYZE memories"))
+    return store
+
+
+def test_a_small_library_needs_no_index(store: Store) -> None:
+    watch(store, VIDEO, [[Said("a few words")]])
+    assert missing_indexes(store) == []
+    assert build_index(store, Steps()) == 0
+
+
+def test_a_large_library_is_told_of_until_its_index_is_built(large: Store) -> None:
+    assert missing_indexes(large) == [SIZE]
+    assert (check_search_index(large).warning, check_search_index(large).fix) == (
+        True,
+        "homer db index",
+    )
+    steps = Steps()
+    assert build_index(large, steps) == 1
+    assert steps.done <= steps.total
+    assert missing_indexes(large) == []
+    assert not check_search_index(large).warning
+
+
+def test_what_a_killed_build_left_is_built_again(large: Store) -> None:
+    build_index(large, Steps())
+    with large.begin() as session:
+        name = candidates.index_name(SIZE)
+        session.execute(
+            text(
+                "UPDATE pg_index SET indisvalid = false WHERE indexrelid = CAST(:name AS regclass)"
+            ),
+            {"name": name},
+        )
+    assert missing_indexes(large) == [SIZE]
+    build_index(large, Steps())
+    assert missing_indexes(large) == []
+
+
+def test_lines_of_another_size_do_not_stand_in_the_way(large: Store) -> None:
+    build_index(large, Steps())
+    with large.begin() as session:
+        other = "[" + ",".join(["0.1"] * 8) + "]"
+        session.execute(
+            text("UPDATE memories SET embedding = CAST(:vector AS halfvec) WHERE clip = 0"),
+            {"vector": other},
+        )
+        view = memory_view(session, [VIDEO])
+        found = near_clips(
+            session, view.scopes, WordEmbedder().embed(["word5 and word6"]), 1, by_index=True
+        )
+    assert [one.clip for one in found] == [5]
+
+
+def test_the_index_sees_no_clip_after_the_view(large: Store) -> None:
+    build_index(large, Steps())
+    vectors = WordEmbedder().embed(["word150 and word151", "word7 and word8"])
+    with large.begin() as session:
+        assert has_index(session, SIZE)
+        scopes = memory_view(session, [VIDEO], as_of_ms=100 * 30_000).scopes
+        found = near_clips(session, scopes, vectors, 10, by_index=True)
+    assert max(one.clip for one in found) < 100
+    closest = min((one for one in found if one.query == 1), key=lambda one: one.distance)
+    assert closest.clip == 7
+    assert np.isclose(closest.distance, 0.0, atol=1e-3)
