@@ -49,11 +49,11 @@ Clip = tuple[int, int]
 
 SMALL = 2_500
 """Views of at most so many lines are ranked as a whole."""
-SAMPLE = 96
+SAMPLE = 64
 """Clips of the fixed sample."""
-BY_QUESTION, BY_OPTION, BY_RESTRICTION = 100, 30, 40
+BY_QUESTION, BY_OPTION, BY_RESTRICTION = 60, 30, 20
 """Clips (through the index: lines) taken by meaning: for the question, an option, a restriction."""
-BY_WORDS, BY_OPTION_WORDS = 60, 15
+BY_WORDS, BY_OPTION_WORDS = 40, 15
 """Clips taken by the words of the question, and by those of each option."""
 RECENT_S = 3_600.0
 """What is recent, in seconds before the question is asked."""
@@ -97,7 +97,7 @@ def find(
     else:
         sample = sampled_clips(plan.scopes, SAMPLE)
         chosen = _chosen(database, plan, hits, speakers) | wanted
-    clips = _with_clip_before(chosen | sample)
+    clips = _with_clip_before(chosen) | sample
     size = plan.vectors.question.shape[0]
     lines = LineSet(plan.scopes, lines_of_clips(database, plan.scopes, clips, size), read)
     marks = _marks(lines, sample)
