@@ -7,7 +7,7 @@ view. Clips whose lines were not fetched count as having the mean number of line
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from domain.memories import Scope
 from retrieval.line_set import Ints, LineSet, Scores
-from store.queries.candidates import WordInClip
 
 K1, B = 1.2, 0.6
 """How fast repetitions of a word stop counting, and how much long cells are held back."""
@@ -115,15 +114,20 @@ def rarity(cells: int, holding: int) -> float:
 
 
 def word_hits(
-    scopes: Sequence[Scope], words: Sequence[str], found: Sequence[WordInClip], cells: int
+    scopes: Sequence[Scope], words: Sequence[str], found: Mapping[int, Ints], cells: int
 ) -> WordHits:
-    """Arrange the clips that hold words (``found`` numbers ``words``) by place."""
+    """Arrange the clips that hold words by place.
+
+    Args:
+        scopes: the view.
+        words: the words.
+        found: by the number of a word, (K, 3): number of a scope, clip, lines that hold the word.
+        cells: how many clips of the view were watched.
+    """
     lengths = np.array([scope.last_clip + 1 + REACH for scope in scopes], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
     counts: dict[str, tuple[Ints, Ints]] = {}
-    rows = np.array(found, dtype=np.int64).reshape(-1, 4)
-    for number in np.unique(rows[:, 0]).tolist():
-        own = rows[rows[:, 0] == number]
-        counts[words[number]] = (starts[own[:, 1]] + own[:, 2], own[:, 3])
+    for number, own in found.items():
+        counts[words[number]] = (starts[own[:, 0]] + own[:, 1], own[:, 2])
     size = int(lengths.sum())
     return WordHits(tuple(words), starts, size, max(cells, 1), counts, np.ones(size))

@@ -49,15 +49,6 @@ class NearClip(NamedTuple):
     distance: float
 
 
-class WordInClip(NamedTuple):
-    """How many lines of a clip hold a word: number of the word, of the video, clip, lines."""
-
-    word: int
-    video: int
-    clip: int
-    lines: int
-
-
 @dataclass(frozen=True)
 class ViewSize:
     """How much a view holds: clips, lines counted up to ``WIDE + 1``, first and last time.
@@ -317,23 +308,35 @@ _WORDS = f"""
     WITH {_VIEW}, word AS MATERIALIZED (
         SELECT (n - 1)::int AS n, phraseto_tsquery('english', text) AS query
         FROM unnest(%(words)s::text[]) WITH ORDINALITY AS one (text, n))
-    SELECT word.n, view.n, m.clip, count(*)::int
-    FROM word JOIN memories AS m ON m.words @@ word.query
-    JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
-         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
-    GROUP BY word.n, view.n, m.clip
+    SELECT held.word, string_agg(int8send(held.video) || int8send(held.clip)
+                                 || int8send(held.lines), ''::bytea)
+    FROM (SELECT word.n AS word, view.n AS video, m.clip, count(*) AS lines
+          FROM word JOIN memories AS m ON m.words @@ word.query
+          JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
+               AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+          GROUP BY word.n, view.n, m.clip) AS held
+    GROUP BY held.word
 """  # noqa: S608
 
 
 def clips_with_words(
     database: Reader, scopes: Sequence[Scope], words: Sequence[str]
-) -> list[WordInClip]:
-    """Return every clip in view that holds one of these words or phrases, in any inflection."""
+) -> dict[int, NDArray[np.int64]]:
+    """Return the clips in view that hold words or phrases, in any inflection.
+
+    Returns:
+        By the number of each word that any clip holds, (K, 3): the number of the video, the clip,
+        and how many of its lines hold the word.
+    """
     if not words or not scopes:
-        return []
+        return {}
     parameters = _view_parameters(scopes) | {"words": list(words)}
-    rows = _driver(database).execute(_WORDS, parameters, prepare=False).fetchall()
-    return [WordInClip._make(row) for row in rows]
+    with _driver(database).cursor(binary=True) as cursor:
+        rows = cursor.execute(_WORDS, parameters, prepare=False).fetchall()
+    return {
+        word: np.frombuffer(data, dtype=">i8").reshape(-1, 3).astype(np.int64)
+        for word, data in rows
+    }
 
 
 @dataclass(frozen=True, eq=False)
