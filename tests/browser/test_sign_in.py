@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -37,14 +38,15 @@ def enter(page: Page, word: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_sign_in_page_is_for_everybody(
-    page: Page, address: str, scheme: str, shots: object
+    page: Page, address: str, scheme: str, shots: Path | None
 ) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(f"{address}/library")
     page.locator("#password:focus").wait_for(timeout=10_000)
     enter(page, "wrong horse")
     page.get_by_role("alert").wait_for()
-    page.screenshot(path=f"{shots}/sign_in_{scheme}.png")
+    if shots is not None:
+        page.screenshot(path=str(shots / f"sign_in_{scheme}.png"))
     assert violations(page) == []
     page.emulate_media(color_scheme="light")
 

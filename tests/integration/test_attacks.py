@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox
+from tests.support.full import sample
 from tests.support.heard import into
 from tests.support.memory import percept, said, text_at
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
@@ -48,6 +50,8 @@ ATTACKS = [ORDERS, CITES, MARKED]
 SEEN = {ORDERS: "Ignore your", CITES: "opens the gate (m4711)", MARKED: "answer C"}
 """What of an attack a model reads, wherever it stands."""
 PLACES = ["said", "read", "name", "label", "screen"]
+PLANTED = sample(zip(cycle(ATTACKS), PLACES, strict=False), product(ATTACKS, PLACES))
+"""Every attack in every place; the short suite has each place once."""
 
 
 def remember(store: Store, attack: str, place: str) -> None:
@@ -127,8 +131,7 @@ def obeys_anything(request: dict[str, Any]) -> Any:
     return made
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(("attack", "place"), PLANTED)
 def test_nothing_that_gives_orders_ever_stands_outside_the_marks(
     store: Store, attack: str, place: str
 ) -> None:
@@ -160,8 +163,7 @@ def test_a_model_that_obeys_anything_cites_and_names_only_what_there_is(
     check_format(store, asked, events)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(("attack", "place"), PLANTED)
 def test_without_a_language_model_an_attack_is_a_line_like_any_other(
     store: Store, attack: str, place: str
 ) -> None:

@@ -16,6 +16,7 @@ from people.corrected import characters_at
 from people.corrections import apart, history, list_people, merge, rename, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
+from tests.support.filled import FilledLibraries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -79,7 +80,12 @@ def appears(clip: int, *who: int) -> Percept:
 
 
 @pytest.fixture
-def talk(store: Store) -> Store:
+def talk(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, watch_talk)
+    return store
+
+
+def watch_talk(store: Store) -> None:
     """Character 0: face 0 with voice 0, Ada. Character 2: face 1. Character 3: voice 1, Omar."""
     known_video(store, 9)
     watch(
@@ -93,7 +99,6 @@ def talk(store: Store) -> Store:
         (2, None, (1,), ()),
         (3, "Omar", (), (1,)),
     ]
-    return store
 
 
 RENAMED: Act = lambda store: rename(store, VIDEO, "0", "Grace")  # noqa: E731

@@ -21,6 +21,7 @@ from store.database import Store
 from store.queries import characters as learned
 from store.queries.characters import CharacterAt
 from store.queries.corrections import origins_of
+from tests.support.full import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -191,7 +192,7 @@ def test_any_corrections_in_any_order_keep_people_consistent(store: Store) -> No
     run(
         cast("Any", lambda: Corrected(store)),
         settings=settings(
-            max_examples=3,
+            max_examples=examples(1, 10),
             stateful_step_count=12,
             phases=(Phase.generate,),
             deadline=None,

@@ -56,6 +56,7 @@ from tests.support.cuttable import (
     watch_talk,
     weave,
 )
+from tests.support.filled import FilledLibraries
 from tests.support.full_video import ask, fill
 from tests.support.memory import VIDEO, Perceived, Tools, WordVectors, direction, local_writers
 from views.library import check_video, dump_lines, list_library, show_video
@@ -65,8 +66,8 @@ pytestmark = pytest.mark.usefixtures("tampered")
 
 
 @pytest.fixture
-def talk(store: Store) -> Store:
-    watch_talk(store)
+def talk(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, watch_talk)
     return store
 
 

@@ -16,6 +16,7 @@ from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
 from store.tables.schema import EvalRunRow
 from tests.support.evaluated import evaluated, run_settings, slot
+from tests.support.filled import FilledLibraries
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
@@ -24,19 +25,26 @@ from ui.words import plain
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch, tampered: None) -> Iterator[Store]:
+def shelf(
+    store: Store, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch, tampered: None
+) -> Iterator[Store]:
+    libraries.fill(store, watched)
     with app_over(store, monkeypatch):
-        watched(store)
         yield store
 
 
 @pytest.fixture
-def runs(shelf: Store) -> Store:
-    """Two runs of forty questions, with and without skills."""
-    fill_answers(shelf, 170, skills=1)
-    fill_run(shelf, "first", 40)
-    fill_run(shelf, "second", 40, shift=1, first=80)
+def runs(shelf: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(shelf, evaluate_twice)
     return shelf
+
+
+def evaluate_twice(store: Store) -> None:
+    """Two runs of forty questions, with and without skills."""
+    watched(store)
+    fill_answers(store, 170, skills=1)
+    fill_run(store, "first", 40)
+    fill_run(store, "second", 40, shift=1, first=80)
 
 
 def charts(page: AppTest) -> list[str]:

@@ -19,6 +19,7 @@ from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import edges_at, patches_of, segments_at
+from tests.support.full import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -275,7 +276,9 @@ class Seeded(Scripted):
 
 
 @hypothesis_settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(4, 30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(SEEDS, min_size=3, max_size=3))
 def test_the_graph_built_anew_from_its_patches_is_the_stored_one(

@@ -32,6 +32,7 @@ from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
 from tests.support.evaluated import evaluated, slot
+from tests.support.filled import FilledLibraries
 from tests.support.full_video import ask
 from tests.support.memory import (
     SETTINGS,
@@ -104,7 +105,12 @@ def scenes() -> Iterator[Percept]:
 
 
 @pytest.fixture
-def talk(store: Store) -> Store:
+def talk(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, watch_talk)
+    return store
+
+
+def watch_talk(store: Store) -> None:
     """The video with patches, a judged answer, its checkpoint and messages, and corrections."""
     known_video(store, 3)
     files = {SHA[data]: data for data in (CROP, FRAME, OTHER)}
@@ -134,7 +140,6 @@ def talk(store: Store) -> Store:
     unasked = slot("Who is Ada?", VIDEO)
     with store.begin() as session:
         plan_slots(session, "run", [unasked])
-    return store
 
 
 def writer_call() -> ModelCallRow:

@@ -31,6 +31,7 @@ from store.home import Home
 from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view, next_clips
 from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
+from tests.support.full import examples
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
 from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
 
@@ -256,7 +257,7 @@ def test_any_sequence_of_steps_leaves_the_library_as_it_must_be(
         run_state_machine_as_test(
             cast("Any", lambda: Library(store, twin)),
             settings=settings(
-                max_examples=5,
+                max_examples=examples(2, 15),
                 stateful_step_count=10,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

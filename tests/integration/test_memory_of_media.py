@@ -36,6 +36,7 @@ def watched(store: Store, toolbox: Toolbox, path: Path) -> VideoDetails:
     return show_video(store, video.id)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_a_name_shown_with_an_occupation_is_the_speaker_s(
     store: Store, toolbox: Toolbox, shared_media: Callable[[str], Path]

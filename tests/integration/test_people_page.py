@@ -13,6 +13,7 @@ from memory.write_clip import remember
 from people.corrections import history, list_people
 from store.database import Store
 from store.queries.audit import audit_entries
+from tests.support.filled import FilledLibraries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -69,13 +70,17 @@ def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 @pytest.fixture
-def film(shelf: Store) -> Store:
-    """Three clips: one and two, two alone, one and three."""
-    known_video(shelf, 3)
-    for one in (scene(0, 1, 2), scene(1, 2), scene(2, 1, 3)):
-        done = remember(shelf, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-        assert done == ClipState.DONE
+def film(shelf: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(shelf, watch_film)
     return shelf
+
+
+def watch_film(store: Store) -> None:
+    """Three clips: one and two, two alone, one and three."""
+    known_video(store, 3)
+    for one in (scene(0, 1, 2), scene(1, 2), scene(2, 1, 3)):
+        done = remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+        assert done == ClipState.DONE
 
 
 def submit(page: AppTest, label: str) -> AppTest:

@@ -21,6 +21,7 @@ from store.queries.trajectories import (
     list_trajectories,
 )
 from tests.support.asking import PARTY, remember_party
+from tests.support.filled import FilledLibraries
 from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
@@ -37,16 +38,27 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def party(store: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    remember_party(store)
+def party(
+    store: Store,
+    server: OpenAIServer,
+    libraries: FilledLibraries,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Store]:
+    libraries.fill(store, remember_party)
     store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
     with app_over(store, monkeypatch, lambda: LlmToolbox(server)):
         yield store
 
 
 @pytest.fixture
-def asked(party: Store, server: OpenAIServer) -> AskResult:
-    return ask(party, LlmToolbox(server), PLAY)
+def asked(party: Store, libraries: FilledLibraries) -> AskResult:
+    return libraries.fill(party, ask_at_party)
+
+
+def ask_at_party(store: Store) -> AskResult:
+    remember_party(store)
+    with OpenAIServer(searching) as server:
+        return ask(store, LlmToolbox(server), PLAY)
 
 
 def trajectories(store: Store) -> list[str]:

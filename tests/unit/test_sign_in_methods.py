@@ -18,6 +18,7 @@ from auth.sessions import LASTS_S, Sessions, Throttle
 from auth.signin_page import within
 from domain.errors import InputError, SetupError
 from store.home import Home
+from tests.support.full import examples
 
 WORD = "correct horse"
 AUTH = """
@@ -49,7 +50,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(2, 20))
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_hash_fits_its_own_password_only(one: str, other: str) -> None:
     stored = hashed(one)
