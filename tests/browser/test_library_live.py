@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Keep = Callable[[str], None]
-pytestmark = pytest.mark.timeout(900)
+# Watching by the app is in test_app_pages; these wait for real models for minutes.
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module", autouse=True)
