@@ -28,7 +28,7 @@ from flows.learning import question_type
 from flows.video_locks import is_locked
 from flows.workspace import Workspace
 from graphs.runner import DONE, Runner
-from memory.captions import CaptionTrack, one_track, read_captions, read_tracks
+from memory.captions import CaptionTrack, read_captions, read_tracks, select_track
 from memory.import_captions import import_track
 from memory.writers import make_writers
 from store.home import Home
@@ -191,7 +191,7 @@ class EvaluationSteps:
             workspace.settings,
             title=video.name,
             profile=profile.name,
-            models={"text": profile.text, "writer": profile.writer},
+            model_names={"text": profile.text, "writer": profile.writer},
             progress=lambda done, total: self._listener.importing(video.name, done, total),
         ).id
 
@@ -202,7 +202,7 @@ class EvaluationSteps:
         with self._lock:
             if path not in self._tracks:
                 self._tracks[path] = read_tracks(path)
-        return one_track(path, self._tracks[path], video.name)
+        return select_track(path, self._tracks[path], video.name)
 
     def batches(self) -> Sequence[int]:
         """Return the batches, in order, after reporting how many questions are left."""

@@ -38,8 +38,15 @@ def store_memories(
     contradicted = sorted({old for draft in drafts for old in draft.contradicts})
     if contradicted:
         supersede(session, video_id, contradicted, clip)
-    plain = [place for place, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
-    _add(session, video_id, clip, [drafts[n] for n in plain], [vectors[n] for n in plain], people)
+    episodic = [place for place, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
+    _add(
+        session,
+        video_id,
+        clip,
+        [drafts[n] for n in episodic],
+        [vectors[n] for n in episodic],
+        people,
+    )
     for draft, vector in zip(drafts, vectors, strict=True):
         if draft.kind != MemoryKind.EPISODIC:
             _add_fact(session, video_id, clip, draft, vector, people, settings.memory.same_fact)
@@ -71,8 +78,8 @@ def _add_fact(
     people: ClipPeople,
     same_fact: float,
 ) -> None:
-    about = [identity.id for identity in tag_ids(people, draft.tags)]
-    known = closest_fact(session, video_id, about, vector)
+    identities = [identity.id for identity in tag_ids(people, draft.tags)]
+    known = closest_fact(session, video_id, identities, vector)
     if known is not None and known[1] > same_fact:
         strengthen(session, [known[0]], clip)
     else:

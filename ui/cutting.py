@@ -9,7 +9,7 @@ from domain.media import Video
 from domain.time import TimeSpan, parse_clock
 from flows.delete import delete_video_span, preview_span_deletion
 from flows.workspace import Workspace
-from memory.delete_span import stretches
+from memory.delete_span import list_deleted_spans
 from store.database import Store
 from ui.app_state import PageState
 from ui.faults import guarded
@@ -23,7 +23,7 @@ _WANTED, _DONE = "part_wanted", "part_deleted"
 
 def deleted_lane(store: Store, video: Video) -> list[Lane]:
     """What was deleted of the video as one lane; none where nothing was."""
-    spans = stretches(store, video.id)
+    spans = list_deleted_spans(store, video.id)
     bars = [
         TimelineBar(
             f"gap{n}", one.start_ms, one.end_ms, f"{from_to(one)} was deleted", "deleted", TONE

@@ -134,9 +134,9 @@ class StreamIngestion:
             raise
         self._store_record(clip)
 
-    def weave(self, *, final: bool = False) -> None:
+    def update_event_graph(self, *, final: bool = False) -> None:
         """Update the event graph from the memories."""
-        self._memory.weave(final=final)
+        self._memory.update_event_graph(final=final)
 
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip as failed; it cannot be retried, since the stream has moved on."""

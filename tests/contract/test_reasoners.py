@@ -175,13 +175,13 @@ def test_the_answer_as_of_a_moment_is_the_same_bytes_after_more_was_watched(
 def watch_on(store: Store) -> None:
     """The rest of the party, with a patch that tells more of what was known."""
     from tests.support.asking import CLIPS, EVENTS
-    from tests.support.remembered import watch, weave
+    from tests.support.remembered import add_event_graph, watch
 
     watch(store, PARTY, CLIPS[3:], first=3)
     later = [event for event in EVENTS if event.since >= 3]
     numbers = [event.number for event in later]
     assert numbers
-    weave(store, PARTY, later)
+    add_event_graph(store, PARTY, later)
 
 
 def test_the_plan_is_a_plan_of_atomic_subtasks(asking: Run) -> None:

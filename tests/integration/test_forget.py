@@ -21,7 +21,7 @@ from domain.media import Box, ClipState, Group, Percept, SeenObject
 from domain.skills import JudgedTrajectory, Signal
 from domain.time import TimeSpan
 from memory.delete_span import delete_span
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from people.corrected import characters_at
 from people.corrections import apart, history, merge, rename, split, undo
 from people.forget import forget, recall
@@ -121,7 +121,7 @@ def watch_talk(store: Store) -> None:
         assert done == ClipState.DONE
     rename(store, VIDEO, "Ada Lovelace", "Countess Byron")
     rename(store, VIDEO, "Omar", "Omar Khayyam")
-    assert weave_due(store, VIDEO, local_writers(), Tools(), SETTINGS, final=True) == 1
+    assert update_event_graph(store, VIDEO, local_writers(), Tools(), SETTINGS, is_final=True) == 1
     ask(store, "t1", "What did Ada say?", VIDEO)
     with store.begin() as session:
         for statement in filter(str.strip, CHECKPOINTS.split(";")):

@@ -25,7 +25,7 @@ from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
 from memory.graph_check import GraphFault
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view, next_clips
@@ -178,12 +178,12 @@ class Library(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model)
     @rule(data=st.data(), final=st.booleans())
-    def weave(self, data: st.DataObject, final: bool) -> None:
+    def update_event_graph(self, data: st.DataObject, final: bool) -> None:
         name = data.draw(st.sampled_from(sorted(self.model)))
         before = self.patches(name)
 
         def step(store: Store) -> int:
-            return weave_due(store, name, local_writers(), TOOLS, SMALL, final=final)
+            return update_event_graph(store, name, local_writers(), TOOLS, SMALL, is_final=final)
 
         if self.do(name, step):
             fresh = [one for one in self.patches(name) if one not in before]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.media import ClipState, Percept, Video
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -65,7 +65,7 @@ def talk(shelf: Store) -> Store:
     with shelf.begin() as session:
         mark_clip(session, VIDEO, 2, ClipState.FAILED, "the model said <nothing>")
         set_video_state(session, VIDEO, FAILED, "1 clips could not be watched")
-    weave_due(shelf, VIDEO, local_writers(), TOOLS, SETTINGS, final=True)
+    update_event_graph(shelf, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
     return shelf
 
 

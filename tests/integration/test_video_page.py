@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
-from memory.delete_span import stretches
+from memory.delete_span import list_deleted_spans
 from memory.write_clip import remember
 from perception.jpeg import Blobs
 from store.database import Store
@@ -157,12 +157,12 @@ def part(page: Any, begin: str, end: str) -> Any:
 def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> None:
     page = part(open_page("video", video=PARTY), "1:10", "1:20")
     assert "This goes: 0:01:00-0:01:30, 1 whole clips" in words(page)
-    assert stretches(party, PARTY) == []
+    assert list_deleted_spans(party, PARTY) == []
     press(page, "Keep this part")
     assert "This goes" not in words(page)
     press(part(page, "1:10", "1:20"), "Yes, delete this part")
     assert "0:01:00-0:01:30 is deleted, with 0 images and 0 answers." in words(page)
-    assert stretches(party, PARTY) == [TimeSpan.of(60_000, 90_000)]
+    assert list_deleted_spans(party, PARTY) == [TimeSpan.of(60_000, 90_000)]
     assert "rain and retreat" not in words(page)
     clips = words(open_page("video", video=PARTY, show="Clips"))
     assert "What was here was deleted, and it is not watched again." in clips
@@ -174,7 +174,7 @@ def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> No
 def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) -> None:
     page = part(open_page("video", video=PARTY), begin, end)
     assert len(page.error) == 1
-    assert stretches(party, PARTY) == []
+    assert list_deleted_spans(party, PARTY) == []
 
 
 def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(shelf: Store) -> None:

@@ -10,7 +10,7 @@ import pytest
 from domain.errors import HomerError
 from domain.wording import LONGEST_SENTENCE, split_sentences, split_utterance
 from memory.captions import read_captions
-from memory.writers.causes import stated
+from memory.writers.causes import find_stated_causes
 from tests.support.effort import cpu, is_linear
 from tests.support.full import is_full
 from tests.support.long_texts import READERS, REFUSALS, Reader, events, texts
@@ -44,7 +44,7 @@ def test_readers_take_linear_time_and_refuse_in_words(name: str) -> None:
 @pytest.mark.parametrize("words", ["word ", "x", "it rains because ", "Hm. "])
 def test_causes_of_long_speech_are_found_in_linear_time(words: str) -> None:
     text = words * (LONGEST // len(words))
-    assert is_linear(lambda: stated(text), LONGEST, TIMES)
+    assert is_linear(lambda: find_stated_causes(text), LONGEST, TIMES)
 
 
 @pytest.mark.parametrize("words", ["word ", "Hm. ", "It fell because it rained. "])
@@ -80,7 +80,7 @@ def test_what_is_said_in_a_long_sentence_is_remembered_whole() -> None:
 
 def test_a_cause_in_a_long_sentence_is_found() -> None:
     text = "well " * 1_000 + "the bridge fell because the flood came and " + "so on " * 1_000
-    (found,) = stated(text)
+    (found,) = find_stated_causes(text)
     assert found.target.endswith("the bridge fell")
     assert found.source.startswith("the flood came")
     assert len(found.quote) <= LONGEST_SENTENCE

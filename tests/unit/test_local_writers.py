@@ -10,9 +10,9 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, EventPatch, Memory, MemoryKind, MemorySource, Relation
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
-from memory.patches import Ground, check
-from memory.writers.causes import stated
-from memory.writers.labels import Salience, content_words, summary
+from memory.patches import PatchContext, check_patch
+from memory.writers.causes import find_stated_causes
+from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
@@ -203,13 +203,13 @@ def test_people_are_found_by_any_of_their_tags() -> None:
 def test_a_stated_cause_is_read_with_its_sides(
     text: str, relation: Relation, source: str, target: str
 ) -> None:
-    (one,) = stated(text)
+    (one,) = find_stated_causes(text)
     assert (one.relation, one.source, one.target, one.quote) == (relation, source, target, text)
 
 
 @pytest.mark.parametrize("text", ["Did we leave because it rained?", "The cause is unknown.", ""])
 def test_questions_and_other_sentences_state_no_cause(text: str) -> None:
-    assert stated(text) == []
+    assert find_stated_causes(text) == []
 
 
 def a_line(
@@ -238,8 +238,8 @@ def window(*clips: list[str], **more: Any) -> EventWindow:
 def patch_of(given: EventWindow) -> EventPatch:
     patch = LocalEventWriter(SETTINGS).patch(given)
     known = {one.label: one.clips for one in [*given.previous, *given.related]}
-    ground = Ground(given.at_clip, given.new, given.clips, known)
-    assert check(patch, ground, SETTINGS) == []
+    ground = PatchContext(given.at_clip, given.new, given.clips, known)
+    assert check_patch(patch, ground, SETTINGS) == []
     return patch
 
 
@@ -340,7 +340,7 @@ def test_a_summary_quotes_lines_in_order_and_stays_short() -> None:
     lines = [
         a_line(n // 5, n, f"This is sentence number {n} about tents. And more.") for n in range(40)
     ]
-    text = summary(lines)
+    text = summarise(lines)
     assert text.startswith("Ada: This is sentence number 0")
     assert 4 <= text.count(".") <= 8
-    assert summary([]) == ""
+    assert summarise([]) == ""

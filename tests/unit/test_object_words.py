@@ -15,7 +15,7 @@ from domain.people import Identity
 from domain.settings import MemorySettings, Settings
 from domain.wording import count_objects, describe_by_time, describe_counts, pluralise
 from memory.writers import make_writers
-from memory.writers.labels import Salience, summary
+from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
 from models.profile import Profile
@@ -100,7 +100,7 @@ def test_what_is_merely_in_view_makes_no_event() -> None:
     seen = told("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS)
     talk = told("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
     assert "laptop" not in Salience([seen, talk]).label([seen, talk], 8).lower()
-    assert summary([seen, talk]) == summary([talk])
+    assert summarise([seen, talk]) == summarise([talk])
 
 
 def test_it_stands_beside_what_is_said() -> None:
