@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -18,7 +18,7 @@ from domain.settings import Settings
 from memory.captions import CaptionTrack, caption_clips
 from memory.event_graph_update import update_event_graph
 from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
-from memory.write_clip import remember, remember_many
+from memory.write_clip import PerceptWithoutBlobs, remember, remember_many
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
@@ -148,26 +148,18 @@ class _CaptionImport:
         args = (self.writers, self.models, self.settings)
         if self.writers.clip.wants_context:  # A model writes each, and no transaction waits for it.
             for percept in batch:
-                remember(self.store, self.video.id, _PerceptWithoutBlobs(percept), *args)
+                remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
             return
         try:
             remember_many(self.store, self.video.id, batch, *args, texts)
         except ModelError:  # One by one, so that only what cannot be written is left out.
             for percept in batch:
-                remember(self.store, self.video.id, _PerceptWithoutBlobs(percept), *args)
+                remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
 
     def _update_event_graph(self, is_final: bool) -> None:
         update_event_graph(
             self.store, self.video.id, self.writers, self.models, self.settings, is_final=is_final
         )
-
-
-@dataclass(frozen=True)
-class _PerceptWithoutBlobs:
-    """A percept without blobs."""
-
-    percept: Percept
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def _expected_texts(batch: Sequence[Percept]) -> list[str]:

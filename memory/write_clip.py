@@ -35,7 +35,7 @@ from store.queries.memories import facts_about
 from store.queries.percepts import add_blobs, add_percept, clip_state, lock_video, title_of
 from store.queries.videos import FINISHED_STATES
 
-__all__ = ["draft_ahead", "remember", "remember_many", "update_event_graph"]
+__all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many", "update_event_graph"]
 
 MAX_FACTS = 30
 """How many known facts about a clip's people a writer is shown."""
@@ -120,7 +120,7 @@ def remember_many(
         ModelError: a memory could not be written; none of these clips is stored.
     """
     writing = _ClipWriting(store, video_id, writers, models, settings, texts)
-    writing.store([_PerceptWithoutBlobs(percept) for percept in percepts], {})
+    writing.store([PerceptWithoutBlobs(percept) for percept in percepts], {})
 
 
 def draft_ahead(
@@ -151,7 +151,7 @@ def draft_ahead(
 
 
 @dataclass(frozen=True)
-class _PerceptWithoutBlobs:
+class PerceptWithoutBlobs:
     """A percept without blobs."""
 
     percept: Percept
