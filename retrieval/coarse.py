@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models import large_pages
-from models.onnx import in_threads, threads_allowed
+from models.onnx import map_in_threads, threads_allowed
 from retrieval.cell_means import wholes
 from retrieval.quantized import off_by
 from retrieval.relevance import Relevance, Scores, SignalScale, level
@@ -93,7 +93,7 @@ def _want_large_pages(_: ViewIndex) -> None:
 
 def _off(view: ViewIndex) -> tuple[float, float]:
     """How far rounded lines and cells of a view are off; they are rounded here the first time."""
-    lines, cells = zip(*in_threads(_off_of, view.parts), strict=True)
+    lines, cells = zip(*map_in_threads(_off_of, view.parts), strict=True)
     return max(lines), max(cells)
 
 

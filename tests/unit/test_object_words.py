@@ -20,7 +20,7 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
 from models.profile import Profile
 from models.toolbox import Toolbox
-from models.yolox import kinds
+from models.yolox import coco_labels
 from people.clip_people import ClipPeople
 from people.memory_lines import line
 from tests.support.memory import clip, face, percept, said, span, text_at
@@ -46,7 +46,7 @@ def thing(time_s: float, label: str) -> SeenObject:
     ],
 )
 def test_several_of_a_kind(label: str, many: str) -> None:
-    assert label in kinds()
+    assert label in coco_labels()
     assert pluralise(label) == many
 
 
@@ -61,7 +61,7 @@ def test_a_thing_that_stays_in_view_is_one_thing() -> None:
     assert describe_by_time(seen) == [(1000, "a person, a cup"), (9000, "2 cups, a cow")]
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(kinds()))))
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(coco_labels()))))
 def test_each_kind_is_told_once_people_first(seen: list[tuple[int, str]]) -> None:
     counts = count_objects([thing(time, label) for time, label in seen])
     assert set(counts) == {label for _, label in seen}
