@@ -41,7 +41,7 @@ from people.names import introduced, is_plate
 from retrieval import people_in_query, terms
 from retrieval.heuristics import answer_sentence, clock, restate
 from retrieval.heuristics.language import tongue_of, uncovered
-from telemetry.redaction import log_lines
+from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
 from ui.words import plain
 from views import words
@@ -193,7 +193,7 @@ READERS: dict[str, Reader] = {
     "replies as lines": _each(read_lines, lambda text: read_lines(f"Action: answer\n{text}")),
     "citations": lambda text: (replies.refs_in([text]), replies.subtasks_in([text])),
     "file names": safe_name,
-    "log lines": lambda text: list(log_lines([f"{AT} info clip done: {text}"])),
+    "log lines": lambda text: list(redact_log([f"{AT} info clip done: {text}"])),
     "pages": plain,
     "terminals": words.plain_line,
     "plans": lambda text: read_plan(text, ()),
