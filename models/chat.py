@@ -279,15 +279,15 @@ def traced_call(
     blank: CallRecord, spec: ChatSpec, temperature: float | None, max_tokens: int | None
 ) -> Iterator[OnRecord]:
     """Surround a call with a span; the function given takes the call's record once it is over."""
-    asked: dict[str, Value] = {
+    fields: dict[str, Value] = {
         "model": spec.model_name,
         "provider": spec.provider,
         "purpose": blank.purpose,
         "max_tokens": min(max_tokens or spec.max_tokens, spec.max_tokens),
     }
     if temperature is not None:
-        asked["temperature"] = temperature
-    with tracing.span(tracing.Work.CALL, "model call", **asked) as span:
+        fields["temperature"] = temperature
+    with tracing.span(tracing.Work.CALL, "model call", **fields) as span:
 
         def add_to_span(call: CallRecord) -> None:
             span.fields |= {"tokens_in": call.tokens_in, "tokens_out": call.tokens_out}
@@ -298,9 +298,9 @@ def traced_call(
 
 def _message_contents(call: CallRecord) -> dict[str, str]:
     """Return the messages of a call in JSON, as the conventions for generative AI have them."""
-    asked = [_turn(str(one["role"]), one["content"]) for one in call.messages]
-    said = [_turn("assistant", call.reply["text"])] if call.reply is not None else []
-    return {"input": json.dumps(asked), "output": json.dumps(said)}
+    sent = [_turn(str(one["role"]), one["content"]) for one in call.messages]
+    received = [_turn("assistant", call.reply["text"])] if call.reply is not None else []
+    return {"input": json.dumps(sent), "output": json.dumps(received)}
 
 
 def _turn(role: str, content: Any) -> dict[str, Any]:

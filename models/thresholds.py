@@ -1,6 +1,6 @@
 """Cosine thresholds of identity: from which two vectors are one person, by model of a profile.
 
-They stand apart from the models so that they are known without loading one.
+They are kept apart from the adapters so that they can be read without loading a model.
 """
 
 from __future__ import annotations

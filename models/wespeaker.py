@@ -37,7 +37,7 @@ class WeSpeakerEncoder:
         """Embed the voice of at least 0.4 s of 16 kHz speech; shape (256,), L2-normalised.
 
         Raises:
-            ModelError: The samples are too few to tell a voice by.
+            ModelError: The samples are too few to embed a voice.
         """
         if len(samples) < SHORTEST_S * SAMPLE_HZ:
             raise ModelError(
