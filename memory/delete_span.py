@@ -25,10 +25,10 @@ from memory.writers.labels import Salience, summarise
 from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
-from people.forget import OF_NOBODY
-from people.matching import direction
-from people.memory_lines import line, searchable
-from people.model_transactions import TransactionEmbedder, transact
+from people.forget import FORGOTTEN_SUMMARY
+from people.matching import mean_direction
+from people.memory_lines import format_line, search_text
+from people.model_transactions import TransactionEmbedder, run_with_models
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
@@ -139,7 +139,7 @@ def delete_span(
         deleted = _find_deletion_range(session, find_video(session, name), span)
         deletion = _Deletion(session, deleted, vectors, settings)
         unused = deletion.run() if deleted.clips else []
-        vectors.settle()
+        vectors.require_deferred()
         record_deed(
             session,
             Deed.DELETED,
@@ -148,7 +148,7 @@ def delete_span(
         faults.fault_point(faults.FaultPoint.CUT_ROWS)
         return deleted, deletion, unused
 
-    deleted, deletion, unused = transact(store, run)
+    deleted, deletion, unused = run_with_models(store, run)
     faults.fault_point(faults.FaultPoint.CUT)
     images = remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)
     return SpanDeletion(
@@ -239,14 +239,14 @@ class _Deletion:
         known = characters.characters_at(session, video, clip)
         people = ClipPeople(characters=tuple(one.character for one in known))
         found = [one.memory for one in memories_of_clips(session, video, [clip], clip)]
-        texts = [searchable(one, people) for one in found]
-        vectors = [one.tolist() for one in self._vectors.later(texts)] if texts else []
+        texts = [search_text(one, people) for one in found]
+        vectors = [one.tolist() for one in self._vectors.embed_deferred(texts)] if texts else []
         cut_clips.set_memory_vectors(
             session, dict(zip((one.id for one in found), vectors, strict=True))
         )
-        text = "\n".join(line(one, people) for one in found)
+        text = "\n".join(format_line(one, people) for one in found)
         cut_clips.set_clip_summary(
-            session, video, clip, text, direction(vectors) if vectors else None
+            session, video, clip, text, mean_direction(vectors) if vectors else None
         )
         self.rewritten += 1
 
@@ -268,7 +268,7 @@ class _Deletion:
         if label in taken:
             label = f"{label} ({revision.number})"
         text = summarise(lines) or "Nothing was said or read, and nobody was recognised."
-        (vector,) = self._vectors.later([f"{label}. {text}"])
+        (vector,) = self._vectors.embed_deferred([f"{label}. {text}"])
         cut_events.rewrite_revision(session, revision.row, label, text, vector.tolist())
         self.rewritten += 1
 
@@ -295,7 +295,7 @@ def _correction_without(
     if not deleted_numbers.intersection(correction.numbers):
         return correction.model_copy(update={"outcomes": remaining})
     numbers = tuple(sorted(set(correction.numbers) - deleted_numbers))
-    update = {"told": OF_NOBODY, "numbers": numbers, "outcomes": remaining}
+    update = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": remaining}
     return correction.model_copy(update=update if remaining else update | {"undone": True})
 
 

@@ -37,7 +37,7 @@ from memory.patches import (
 from memory.ports import MemoryModels
 from memory.writer_calls import CallRecording
 from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine, Writers
-from people.model_transactions import Lacking, TransactionEmbedder, transact
+from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.database import Store
 from store.queries import events as stored
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
@@ -85,7 +85,7 @@ def _apply_next_patch(
     is_final: bool,
 ) -> bool:
     update = _GraphUpdate(store, video_id, writer, models, settings, is_final)
-    applied = transact(store, update.run)
+    applied = run_with_models(store, update.run)
     if applied:
         faults.fault_point(faults.FaultPoint.PATCH_COMMITTED)
     return applied
@@ -123,7 +123,7 @@ class _GraphUpdate:
         """Apply the next patch; False where none is due.
 
         Raises:
-            Lacking: It is yet to be written, or its window is another than it was written for.
+            ModelCallNeeded: no patch is written yet for this window as it is now.
         """
         lock_video(session, self._video)
         due = due_window(session, self._video, self._settings.patch_every, self._is_final)
@@ -141,7 +141,7 @@ class _GraphUpdate:
         if not window.new:
             return Proposal(EventPatch(), (), (), 0)
         if self._written_for != (due, _window_key(window)):
-            raise Lacking(lambda: self._write(due, window))
+            raise ModelCallNeeded(lambda: self._write(due, window))
         patch, repairs = self._written
         context = read_patch_context(session, window, patch)
         patch, dropped = drop_invalid_items(patch, context, self._settings)
@@ -218,7 +218,7 @@ def apply_patch(
     """Store what a checked patch changes; costs as much as what it touches.
 
     Raises:
-        Lacking: Vectors of its texts are yet to be made.
+        ModelCallNeeded: Vectors of its texts are yet to be made.
     """
     labels, clips = _labels_and_clips(proposal.patch)
     near = stored.open_segments_near(session, window.video, labels=labels, clips=clips)

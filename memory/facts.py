@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.memories import MemoryDraft, MemoryKind
 from domain.settings import Settings
-from people.characters import tag_ids
+from people.characters import identities_of_tags
 from people.clip_people import ClipPeople
 from store.queries.memories import (
     Vector,
@@ -64,7 +64,7 @@ def _add(
     links = [
         (memory_id, identity.id)
         for memory_id, draft in zip(ids, drafts, strict=True)
-        for identity in tag_ids(people, draft.tags)
+        for identity in identities_of_tags(people, draft.tags)
     ]
     link_memories(session, links)
 
@@ -78,7 +78,7 @@ def _add_fact(
     people: ClipPeople,
     same_fact: float,
 ) -> None:
-    identities = [identity.id for identity in tag_ids(people, draft.tags)]
+    identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
     known = closest_fact(session, video_id, identities, vector)
     if known is not None and known[1] > same_fact:
         strengthen(session, [known[0]], clip)

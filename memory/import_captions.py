@@ -23,7 +23,7 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
-from people.memory_lines import searchable
+from people.memory_lines import search_text
 from store.database import Store
 from store.queries.audit import record_deed
 from store.queries.clips import next_clips, require_same_clips
@@ -167,7 +167,7 @@ def _expected_texts(batch: Sequence[Percept]) -> list[str]:
     texts: list[str] = []
     for percept in batch:
         drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts
-        texts += [searchable(draft, ClipPeople()) for draft in drafts]
+        texts += [search_text(draft, ClipPeople()) for draft in drafts]
     return texts
 
 

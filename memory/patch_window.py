@@ -102,7 +102,7 @@ def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[Windo
         WindowLine(
             clip=one.memory.clip,
             span=one.memory.span,
-            text=people.named(one.memory.text),
+            text=people.replace_tags(one.memory.text),
             source=one.memory.source,
             vector=one.vector,
             speaker=people.label(one.memory.speaker) if one.memory.speaker else None,

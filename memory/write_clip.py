@@ -19,14 +19,20 @@ from memory.facts import store_memories
 from memory.ports import MemoryModels
 from memory.writer_calls import CallRecording
 from memory.writers.port import ClipContext, Writers
-from people.characters import NameClaim, call, introduce, join_voices, source_of_name
+from people.characters import (
+    NameClaim,
+    add_characters,
+    join_voices,
+    name_characters,
+    source_of_name,
+)
 from people.clip_people import ClipPeople
-from people.corrected import learned_people, people_ahead, people_of
-from people.face_voice import by_company, by_names
-from people.identities import Engine, Recognised, keep_exemplars, recognise
-from people.matching import direction
-from people.memory_lines import clip_text, searchable
-from people.model_transactions import Lacking, TransactionEmbedder, transact
+from people.corrected import learned_people, people_for_writer, people_of_clip
+from people.face_voice import statements_by_co_occurrence, statements_by_name
+from people.identities import MatchingSettings, Recognised, recognise, update_exemplars
+from people.matching import mean_direction
+from people.memory_lines import format_clip, search_text
+from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
@@ -208,7 +214,7 @@ class _ClipWriting:
                 _ClipTransaction(session, self, one, clip_engines).remember(self._store.blobs)
             faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
 
-        transact(self._store, run)
+        run_with_models(self._store, run)
         faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
 
     def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
@@ -227,18 +233,18 @@ class _ClipWriting:
             session.rollback()  # What was recognised ahead of time is stored in its turn.
             return self._drafts.get(clips[-1].percept.clip.index)
 
-        return transact(self._store, run)
+        return run_with_models(self._store, run)
 
     def require_draft(self, one: ClipPercept, given: WriterInput) -> WrittenDraft:
         """What the writer made of a clip when it was shown this.
 
         Raises:
-            Lacking: It was not asked yet, or was shown something else.
+            ModelCallNeeded: It was not asked yet, or was shown something else.
         """
         clip = one.percept.clip.index
         draft = self._drafts.get(clip)
         if draft is None or draft.given.key != given.key:
-            raise Lacking(lambda: self._write_draft(one, given))
+            raise ModelCallNeeded(lambda: self._write_draft(one, given))
         return draft
 
     def _write_draft(self, one: ClipPercept, given: WriterInput) -> None:
@@ -260,7 +266,7 @@ class _ClipTransaction:
         session: Session,
         writing: _ClipWriting,
         clip_percept: ClipPercept,
-        engines: Mapping[IdentityKind, Engine],
+        engines: Mapping[IdentityKind, MatchingSettings],
     ) -> None:
         self.session, self.writing, self.video_id = session, writing, writing.video_id
         self.one, self.percept, self.engines = clip_percept, clip_percept.percept, engines
@@ -293,31 +299,31 @@ class _ClipTransaction:
         """Store what was perceived, and who was recognised."""
         percept = self.percept
         recognised = recognise(self.session, self.video_id, percept, self.engines)
-        introduce(self.session, self.video_id, recognised, self.clip)
+        add_characters(self.session, self.video_id, recognised, self.clip)
         speakers = {name: one.id for name, one in recognised.speakers.items()}
         rows = recognised.rows()
         sightings = add_percept(self.session, self.video_id, percept, rows, speakers)
-        keep_exemplars(self.session, percept, recognised, sightings, self.engines)
+        update_exemplars(self.session, percept, recognised, sightings, self.engines)
         return recognised
 
     def _write_memories(self, recognised: Recognised) -> tuple[ClipPeople, ClipMemories]:
         clip = self.clip
-        people = people_of(self.session, self.video_id, recognised, clip)
+        people = people_of_clip(self.session, self.video_id, recognised, clip)
         people_given, written = self._memories_and_people(recognised, people)
         written = update_tags(written, people_given, people)
         source = self.writing.writers.clip.source
         name_claims = [
             NameClaim(tag, name, source_of_name(tag, source)) for tag, name in written.names
         ]
-        call(self.session, name_claims, people, clip)
+        name_characters(self.session, name_claims, people, clip)
         statements = (
             *written.statements,
-            *by_names(self.session, self.video_id, name_claims, clip),
-            *by_company(self.session, self.video_id, people, self.percept.clip),
+            *statements_by_name(self.session, self.video_id, name_claims, clip),
+            *statements_by_co_occurrence(self.session, self.video_id, people, self.percept.clip),
         )
         join_voices(self.session, self.video_id, statements, people, clip)
         if name_claims or statements:
-            before, people = people, people_of(self.session, self.video_id, recognised, clip)
+            before, people = people, people_of_clip(self.session, self.video_id, recognised, clip)
             written = update_tags(written, before, people)
         return people, written
 
@@ -336,13 +342,13 @@ class _ClipTransaction:
         """What a language model wrote of the clip.
 
         Raises:
-            Lacking: It is yet to be asked.
+            ModelCallNeeded: It is yet to be asked.
         """
         return self.writing.require_draft(self.one, self._writer_input(recognised))
 
     def _writer_input(self, recognised: Recognised) -> WriterInput:
         last_known = last_known_clip(self.clip, self.writing.settings.memory.clips_at_once)
-        people = people_ahead(self.session, self.video_id, recognised, self.clip, last_known)
+        people = people_for_writer(self.session, self.video_id, recognised, self.clip, last_known)
         ids = [clip_percept.id for clip_percept in people.identities().values()]
         facts = facts_about(self.session, self.video_id, ids, last_known, MAX_FACTS)
         return WriterInput(people, title_of(self.session, self.video_id), tuple(facts))
@@ -352,12 +358,12 @@ class _ClipTransaction:
     ) -> None:
         # By the names that were learned, so that taking a correction back leaves nothing behind.
         session, video, clip, drafts = self.session, self.video_id, self.clip, written.drafts
-        lines = [searchable(draft, learned) for draft in drafts]
+        lines = [search_text(draft, learned) for draft in drafts]
         vectors = list(self.writing.vectors.embed(lines)) if lines else []
         store_memories(session, video, clip, drafts, vectors, people, self.writing.settings)
         # The lines' common direction: embedding the whole text would cost as much as all of them.
-        embedding = direction(vectors) if vectors else None
-        text = clip_text(drafts, learned)
+        embedding = mean_direction(vectors) if vectors else None
+        text = format_clip(drafts, learned)
         mark_clip(session, video, clip, ClipState.DONE, self.percept.error, text, embedding)
         if written.budget is not None:
             record_budget(session, video, clip, written.budget, written.left_out)
@@ -371,13 +377,13 @@ class _ClipTransaction:
 
 def _needed_engines(
     percept: Percept, models: MemoryModels, settings: Settings
-) -> dict[IdentityKind, Engine]:
+) -> dict[IdentityKind, MatchingSettings]:
     """Thresholds of the models that are needed for this clip; loads no other."""
     engines = {}
     if percept.faces:
         keep = settings.watch.face_exemplars
-        engines[IdentityKind.FACE] = Engine(models.faces.same_person, keep)
+        engines[IdentityKind.FACE] = MatchingSettings(models.faces.same_person, keep)
     if percept.voices:
         keep = settings.watch.voice_exemplars
-        engines[IdentityKind.VOICE] = Engine(models.speaker.same_speaker, keep)
+        engines[IdentityKind.VOICE] = MatchingSettings(models.speaker.same_speaker, keep)
     return engines

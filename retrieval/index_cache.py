@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from domain.garbage import garbage_collection_paused
 from domain.memories import Scope
-from people.corrected import people_in
+from people.corrected import people_as_of
 from retrieval.event_search import EventIndex, EventsInView, build_events, segments_in
 from retrieval.index_store import IndexStore
 from retrieval.people_in_query import ViewPeople, ViewPerson
@@ -179,7 +179,7 @@ class IndexCache:
     def _who(self, session: Session, scope: Scope, now: Stamp) -> tuple[ViewPerson, ...]:
         key, known = self._people.get(scope, (None, ()))
         if key != now.people:
-            known = tuple(ViewPerson(scope.video, one) for one in people_in(session, scope))
+            known = tuple(ViewPerson(scope.video, one) for one in people_as_of(session, scope))
             self._people[scope] = now.people, known
         self._people.move_to_end(scope)
         return known

@@ -10,8 +10,8 @@ import streamlit as st
 
 from domain.errors import HomerError
 from domain.media import Video
-from people.corrections import KnownPerson, apart, history, merge, rename, split, undo
-from people.forget import forget, recall
+from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
+from people.forget import forget, restore_forgotten
 from store.database import Store
 from ui import address
 from ui.app_state import page_desk
@@ -53,7 +53,7 @@ def merged(store: Store, video: str, number: int, into: int) -> None:
 
 def told_apart(store: Store, video: str, number: int, other: int) -> None:
     """Two are two people, and suggested as one no more."""
-    _do(lambda: f"Kept: {apart(store, video, str(number), str(other)).told}.")
+    _do(lambda: f"Kept: {keep_apart(store, video, str(number), str(other)).told}.")
 
 
 def show_changes(store: Store, shown: PeopleView, one: PersonCard) -> None:
@@ -180,4 +180,4 @@ def _recalled(store: Store, video: str, data: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kept.zip"
         path.write_bytes(data)
-        return f"All is as it was: {recall(store, video, path)} rows came back."
+        return f"All is as it was: {restore_forgotten(store, video, path)} rows came back."

@@ -19,7 +19,7 @@ from domain.time import TimeSpan
 from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
-from people.memory_lines import shown
+from people.memory_lines import display_line
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.export import export_video
 from store.progress import Megabytes, Progress
@@ -294,7 +294,10 @@ def _contains(span: TimeSpan, time_ms: int) -> bool:
 
 def shown_segment(segment: Segment, people: ClipPeople) -> Segment:
     """Return the segment with names in place of tags, and of replaced names, where known."""
-    texts = {"label": people.retold(segment.label), "summary": people.retold(segment.summary)}
+    texts = {
+        "label": people.update_names(segment.label),
+        "summary": people.update_names(segment.summary),
+    }
     return segment.model_copy(update=texts)
 
 
@@ -304,7 +307,7 @@ def _line(memory: Memory, people: ClipPeople) -> ShownLine:
         span=memory.span,
         kind=memory.kind,
         source=memory.source,
-        text=shown(memory, people),
+        text=display_line(memory, people),
         weight=memory.weight,
     )
 

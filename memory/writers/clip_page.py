@@ -23,7 +23,8 @@ def prompt_parts(
     screen = (f"{one.time_ms / 1000:.1f} s: {sanitise(one.text)}" for one in percept.screen_texts)
     objects = (f"{ms / 1000:.1f} s: {counts}" for ms, counts in describe_by_time(percept.objects))
     facts = (
-        f"[m{fact.id}] {sanitise_generated(people.named(fact.text))}" for fact in context.facts
+        f"[m{fact.id}] {sanitise_generated(people.replace_tags(fact.text))}"
+        for fact in context.facts
     )
     return {
         "keyframes": tuple(_keyframe_items(percept, context)) if images else (),

@@ -24,7 +24,7 @@ from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
 from models.reply_schema import pinned
-from people.characters import STATED
+from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
 
 MAX_TRIES = 3
@@ -340,7 +340,7 @@ def _statements(written: WrittenClip, people: ClipPeople, clip: int) -> Iterable
                 face=face.number,
                 voice=voice.number,
                 clip=clip,
-                support=STATED,
+                support=MODEL_SUPPORT,
                 by_model=True,
                 reason=" ".join(one.reason.split()),
             )

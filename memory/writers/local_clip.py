@@ -16,8 +16,8 @@ from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
-from people.face_voice_evidence import speaking_alone, visible
-from people.names import introduced, plates
+from people.face_voice_evidence import speaking_alone, visible_spans
+from people.names import find_name_plates, introduced_name
 
 DEFAULTS = MemorySettings()
 
@@ -127,7 +127,7 @@ def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraf
     groups = sorted(
         (people.faces[one.number].number, one) for one in _merge_groups(percept, people)
     )
-    times = {f"<{IdentityKind.FACE}_{number}>": visible(group) for number, group in groups}
+    times = {f"<{IdentityKind.FACE}_{number}>": visible_spans(group) for number, group in groups}
     for tag, spans in times.items():
         yield _episodic_line(
             f"{tag} is on screen.", _covering_span(spans), MemorySource.SEEN, (tag,)
@@ -190,7 +190,7 @@ def _covering_span(spans: Sequence[TimeSpan]) -> TimeSpan:
 def _name_lines(
     percept: Percept, people: ClipPeople
 ) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
-    for plate in plates(percept):
+    for plate in find_name_plates(percept):
         tag = people.faces[plate.face].tag
         text = f"{tag} is named {escape_tags(f'{plate.name}, {plate.title}')} (shown on screen)."
         end = max(plate.time_ms, min(plate.time_ms + TEXT_DURATION_MS, percept.clip.span.end_ms))
@@ -199,7 +199,7 @@ def _name_lines(
             (tag, plate.name),
         )
     for utterance in percept.utterances:
-        voice, name = speaker_of(utterance, people), introduced(utterance)
+        voice, name = speaker_of(utterance, people), introduced_name(utterance)
         if voice and name and not utterance.speaker:
             quote = escape_tags(utterance.text.strip())
             text = f'{voice.tag} is named {name} (said: "{quote}").'

@@ -18,7 +18,7 @@ from domain.audit import Deed, acting_user
 from flows.restore import import_exported_video
 from graphs.ask import ask
 from people.corrections import rename, undo
-from people.forget import forget, recall
+from people.forget import forget, restore_forgotten
 from store.backup import back_up, restore_backup
 from store.database import Store, open_store
 from store.home import Home
@@ -46,7 +46,7 @@ def test_every_deed_is_on_record_by_its_id(store: Store, tmp_path: Path) -> None
     rename(store, PARTY, "Ann", "Anna Secret")
     undo(store, PARTY)
     forget(store, PARTY, "Bob", WordVectors(), tmp_path / "bob.zip")
-    recall(store, PARTY, tmp_path / "bob.zip")
+    restore_forgotten(store, PARTY, tmp_path / "bob.zip")
     export_to_file(store, PARTY, tmp_path / "party.zip")
     back_up(store, tmp_path / "all.homer", Quiet())
     delete_video_rows(store, PARTY)

@@ -137,7 +137,7 @@ def test_who_may_be_one_is_listed_until_it_is_said_that_they_are_two(
     store: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr(similar, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
     known_video(store, 2)
     for n in range(2):
         seen = percept(n, faces=(face(0, n, (30 * n, 30 * n + 5)),))

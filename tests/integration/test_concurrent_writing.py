@@ -98,7 +98,7 @@ class Model:
         clip = percept.clip.index
         with self._under_way():
             known = [f"{one.tag} {one.name} {one.faces} {one.voices}" for one in people.characters]
-            facts = [people.named(fact.text) for fact in context.facts]
+            facts = [people.replace_tags(fact.text) for fact in context.facts]
             told = f"clip {clip}: {sorted(people.identities())} {known} {facts[-2:]}"
             self.shown.append(told)
         if clip in self.broken:

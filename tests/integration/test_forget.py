@@ -23,8 +23,8 @@ from domain.time import TimeSpan
 from memory.delete_span import delete_span
 from memory.write_clip import remember, update_event_graph
 from people.corrected import characters_at
-from people.corrections import apart, history, merge, rename, split, undo
-from people.forget import forget, recall
+from people.corrections import history, keep_apart, merge, rename, split, undo
+from people.forget import forget, restore_forgotten
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
@@ -234,7 +234,7 @@ def test_kept_and_brought_back_all_is_as_it_was(talk: Store, tmp_path: Path) -> 
     before, rows = list(dump_lines(talk, VIDEO)), sorted(everything(talk))
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert left(talk) == []
-    assert recall(talk, VIDEO, tmp_path / "ada.zip") > 20
+    assert restore_forgotten(talk, VIDEO, tmp_path / "ada.zip") > 20
     assert list(dump_lines(talk, VIDEO)) == before
     assert sorted(everything(talk)) == rows
     assert undo(talk, VIDEO).number == 2
@@ -291,7 +291,7 @@ def test_a_search_under_way_shows_them_no_more_and_again_when_they_are_back(
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert not re.search("Byron|Ada|Lovelace|<face_0>|<voice_0>", found())
     assert "somebody" in found()
-    recall(talk, VIDEO, tmp_path / "ada.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
     assert found() == before
 
 
@@ -302,7 +302,7 @@ def test_what_was_seen_on_their_keyframes_goes_with_them(talk: Store, tmp_path: 
 
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert things() == ["cup"]
-    recall(talk, VIDEO, tmp_path / "ada.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
     assert things() == ["cup", "person"]
 
 
@@ -335,7 +335,7 @@ def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
     remember(talk, VIDEO, Perceived(again), local_writers(), Tools(), SETTINGS)
     before = sorted(everything(talk))
     with pytest.raises(InputError, match="were met since"):
-        recall(talk, VIDEO, tmp_path / "omar.zip")
+        restore_forgotten(talk, VIDEO, tmp_path / "omar.zip")
     assert sorted(everything(talk)) == before
 
 
@@ -346,10 +346,10 @@ def test_bringing_somebody_back_brings_back_nobody_who_was_forgotten_since(
     forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
     before = sorted(everything(talk))
     with pytest.raises(InputError, match="deleted or forgotten since"):
-        recall(talk, VIDEO, tmp_path / "ada.zip")
+        restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
     assert sorted(everything(talk)) == before
-    recall(talk, VIDEO, tmp_path / "omar.zip")
-    recall(talk, VIDEO, tmp_path / "ada.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "omar.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
 
 
 def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
@@ -358,7 +358,7 @@ def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     delete_span(talk, VIDEO, TimeSpan.of(0, 1000), WordVectors(), SETTINGS.memory)
     with pytest.raises(InputError, match="deleted or forgotten since"):
-        recall(talk, VIDEO, tmp_path / "ada.zip")
+        restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
 
 
 def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: Store) -> None:
@@ -374,7 +374,7 @@ def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: St
 
 
 def test_who_was_kept_apart_from_the_forgotten_one_is_kept_apart_from_nobody(talk: Store) -> None:
-    apart(talk, VIDEO, "0", "Omar")
+    keep_apart(talk, VIDEO, "0", "Omar")
     forget(talk, VIDEO, "Omar", WordVectors())
     last = history(talk, VIDEO)[-1]
     assert (last.told, last.outcomes, last.undone) == ("of somebody who was forgotten", (), True)
@@ -410,11 +410,11 @@ def test_a_file_of_something_else_brings_nothing_back(talk: Store, tmp_path: Pat
     other = tmp_path / "other.zip"
     other.write_bytes(b"PK no zip")
     with pytest.raises(InputError, match=r"no file of --keep-undo"):
-        recall(talk, VIDEO, other)
+        restore_forgotten(talk, VIDEO, other)
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     known_video(talk, 1, "f" * 16)
     with pytest.raises(InputError, match="is not of video ffff"):
-        recall(talk, "f" * 16, tmp_path / "ada.zip")
+        restore_forgotten(talk, "f" * 16, tmp_path / "ada.zip")
 
 
 def test_the_command_asks_first_and_says_how_it_can_be_undone(

@@ -182,7 +182,7 @@ def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
 def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from people import similar
 
-    monkeypatch.setattr(similar, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
     pairs = likely_same_people(film, VIDEO)
     assert pairs
     before = len(list_people(film, VIDEO))
@@ -204,7 +204,7 @@ def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
 ) -> None:
     from people import similar
 
-    monkeypatch.setattr(similar, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
     pairs = likely_same_people(film, VIDEO)
     press(open_page("people", video=VIDEO), "No")
     forget_desk()

@@ -10,7 +10,7 @@ from domain.asking import Mode
 from domain.errors import NotFound
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from people.corrected import people_in
+from people.corrected import people_as_of
 from retrieval.event_search import EventsInView
 from retrieval.index_cache import IndexCache
 from retrieval.retrievers import Retrievers
@@ -116,7 +116,7 @@ def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
         assert lines_between(session, V, 5, 9).rows == []
         assert len(segment_revisions(session, V).rows) == 0
         assert stamps(session, {V: 3})[V].events[2:] == (0, 0, 0)
-        assert people_in(session, scope(3)) == []
+        assert people_as_of(session, scope(3)) == []
         assert edges_of_segment(session, scope(3), 1) == []
         assert on_clips(session, scope(3), []) == ([], [], [], [])
         with pytest.raises(NotFound, match="homer videos"):
@@ -154,13 +154,13 @@ def test_people_are_known_as_of_a_clip(watched: Store) -> None:
         misheard = CharacterNameRow(character_id=row.id, name="Eda", source="said", from_clip=3)
         session.add_all([later, misheard])
         session.flush()
-        assert people_in(session, scope(0)) == []
-        assert [one.name for one in people_in(session, scope(2))] == ["Ada"]
-        assert [one.name for one in people_in(session, scope(3))] == ["Ada L."]
-        assert people_in(session, scope(3))[0].faces == (0,)
+        assert people_as_of(session, scope(0)) == []
+        assert [one.name for one in people_as_of(session, scope(2))] == ["Ada"]
+        assert [one.name for one in people_as_of(session, scope(3))] == ["Ada L."]
+        assert people_as_of(session, scope(3))[0].faces == (0,)
         session.execute(update(CharacterRow).values(to_clip=3))
-        assert people_in(session, scope(3)) == []
-        assert len(people_in(session, scope(2))) == 1
+        assert people_as_of(session, scope(3)) == []
+        assert len(people_as_of(session, scope(2))) == 1
 
 
 def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -> None:

@@ -36,8 +36,8 @@ from memory.writers.port import ClipContext, EventWindow, WindowLine
 from models.chat import read_value
 from models.json_repair import is_complete_object, read_object
 from people.clip_people import ClipPeople
-from people.erase_names import Eraser
-from people.names import introduced, is_plate
+from people.erase_names import NameEraser
+from people.names import introduced_name, is_name_plate
 from retrieval import people_in_query, terms
 from retrieval.heuristics import answer_sentence, clock, restate
 from retrieval.heuristics.language import tongue_of, uncovered
@@ -154,8 +154,10 @@ def _each(*readers: Reader) -> Reader:
 READERS: dict[str, Reader] = {
     "sentences": _each(split_sentences, ends_sentence, lambda text: split_utterance(said(0, text))),
     "causes": find_stated_causes,
-    "names": _each(lambda text: introduced(said(0, text)), lambda text: is_plate(text, text)),
-    "plates": lambda text: is_plate("Ann Lee", text),
+    "names": _each(
+        lambda text: introduced_name(said(0, text)), lambda text: is_name_plate(text, text)
+    ),
+    "plates": lambda text: is_name_plate("Ann Lee", text),
     "labels": lambda text: list(phrases(text)),
     "captions as JSON lines": _each(_row, _file(".jsonl", "")),
     "captions as SubRip": _file(".srt", "1\n00:00:01,000 --> 00:00:02,500\n", "\nx\n"),
@@ -164,8 +166,8 @@ READERS: dict[str, Reader] = {
     "clip writer": _clip,
     "event writer": events,
     "patches": _patch,
-    "people": _each(PEOPLE.retold, escape_tags, tags_in_words, CAST.terms_of),
-    "forgetting": _each(Eraser(["<face_1>"], ["Al Bo"], ["Cy"]).text, make_storable),
+    "people": _each(PEOPLE.update_names, escape_tags, tags_in_words, CAST.terms_of),
+    "forgetting": _each(NameEraser(["<face_1>"], ["Al Bo"], ["Cy"]).erase, make_storable),
     "told words": lambda text: quotes_any(text, ["a"], ["m1"]),
     "search terms": _each(terms.terms, tongue_of, lambda text: uncovered(text, ["en"])),
     "times": _each(

@@ -17,7 +17,7 @@ from memory.import_captions import _expected_texts, _PrefetchingEmbedder
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
-from people.memory_lines import searchable
+from people.memory_lines import search_text
 from tests.support.memory import WordVectors, percept, said, span
 
 TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
@@ -98,5 +98,5 @@ def test_what_is_expected_is_what_the_local_writer_asks_for(texts: list[str]) ->
         captions=tuple(Utterance(span=span(n, n + 1), text=text) for n, text in enumerate(texts)),
     )
     written = LocalClipWriter().write(one, ClipPeople(), ClipContext(""))
-    assert _expected_texts([one]) == [searchable(draft, ClipPeople()) for draft in written.drafts]
+    assert _expected_texts([one]) == [search_text(draft, ClipPeople()) for draft in written.drafts]
     assert _expected_texts([one, one]) == 2 * _expected_texts([one])

@@ -22,7 +22,7 @@ from models.profile import Profile
 from models.toolbox import Toolbox
 from models.yolox import coco_labels
 from people.clip_people import ClipPeople
-from people.memory_lines import line
+from people.memory_lines import format_line
 from tests.support.memory import clip, face, percept, said, span, text_at
 
 BOX = Box(x0=1, y0=2, x1=3, y1=4)
@@ -73,7 +73,7 @@ def test_each_kind_is_told_once_people_first(seen: list[tuple[int, str]]) -> Non
 
 def lines_of(one: Percept) -> list[tuple[str, str]]:
     drafts = LocalClipWriter().write(one, ClipPeople(), ClipContext("")).drafts
-    return [(draft.source, line(draft, ClipPeople())) for draft in drafts]
+    return [(draft.source, format_line(draft, ClipPeople())) for draft in drafts]
 
 
 def test_the_local_writer_tells_them_in_one_line_with_its_time() -> None:

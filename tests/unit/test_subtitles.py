@@ -25,7 +25,7 @@ from memory.subtitles import (
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
-from people.memory_lines import line
+from people.memory_lines import format_line
 from perception.source import probe_source
 from tests.support.media import make_video
 
@@ -175,7 +175,7 @@ def test_the_local_writer_cites_them_as_what_they_are() -> None:
     )
     drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts
     assert {draft.source for draft in drafts} == {MemorySource.SUBTITLE, MemorySource.CHAPTER}
-    assert [line(draft, ClipPeople()) for draft in drafts] == [
+    assert [format_line(draft, ClipPeople()) for draft in drafts] == [
         "Subtitle, Omar: Come in.",
         "Chapter: Arrival",
         "Subtitle: See ‹face_1›.",

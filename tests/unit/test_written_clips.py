@@ -18,7 +18,7 @@ from domain.people import TAG, Character, Identity
 from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import read_value
-from people.characters import STATED
+from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, clip, face, percept, said, span, voice
 
@@ -201,7 +201,7 @@ def test_a_face_is_a_voice_only_where_both_are_in_the_clip(
     same = [{"face": pair[0], "voice": pair[1], "reason": "lips\nmove"}]
     stated = [one for one in write(reply({}, same=same)).statements if one.reason == "lips move"]
     assert [(one.face, one.voice, one.clip, one.support) for one in stated] == (
-        [(3, 5, CLIP, STATED)] if taken else []
+        [(3, 5, CLIP, MODEL_SUPPORT)] if taken else []
     )
 
 
