@@ -17,7 +17,7 @@ from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import Subtitles
 from flows.clip_memory import ClipMemory
-from flows.video_locks import exclusive_database_lock, exclusive_lock
+from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
 from memory.subtitles import (
     SourceTexts,
@@ -198,10 +198,7 @@ def open_video(
     stamp = stat_digest(path.absolute())
     name = video_id(path)
     cache_original(workspace.home, name, stamp)
-    with (
-        exclusive_lock(workspace.home, name, path.stem),
-        exclusive_database_lock(workspace.store, name, path.stem),
-    ):
+    with exclusive_lock(workspace.store, name, path.stem):
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, name)
             unfinished = clip_rows.next_clips(session, name, again=again)

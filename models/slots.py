@@ -6,7 +6,6 @@ again at once.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import stat
@@ -15,9 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TextIO
 
 from domain.errors import SetupError
+from store.file_locks import try_lock_file
 
 POLL_INTERVAL_S = 0.05
 
@@ -68,7 +67,7 @@ class Slots:
             path = self._folder / f"{self._name}-{number}.lock"
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             file = os.fdopen(os.open(path, flags, 0o600), "r+")
-            if _try_lock(file):
+            if try_lock_file(file):
                 held.enter_context(file)
                 return True
             file.close()
@@ -81,11 +80,3 @@ def _make_private(folder: Path) -> None:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise SetupError(f"{folder} is not yours alone: remove it, or name another in $TMPDIR")
-
-
-def _try_lock(file: TextIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

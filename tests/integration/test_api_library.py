@@ -234,7 +234,7 @@ def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> No
 def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
     remember_party(store)
     with client_of(WordDesk(store, "local")) as client:
-        with video_locks.exclusive_lock(store.home, PARTY, "party"):
+        with video_locks.exclusive_lock(store, PARTY, "party"):
             assert client.get("/videos").json()["videos"][0]["state"] == "watching"
             problem(client.delete(f"/videos/{PARTY}"), 409, "busy")
         assert client.delete(f"/videos/{PARTY}").status_code == 200

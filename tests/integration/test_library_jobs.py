@@ -252,7 +252,7 @@ def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) 
     with shelf.begin() as session:
         set_video_state(session, VIDEO, WATCHING)
     assert "paused" in words(open_page("library"))
-    with exclusive_lock(shelf.home, VIDEO, "talk"):
+    with exclusive_lock(shelf, VIDEO, "talk"):
         page = open_page("library")
         assert "talk** being watched by another homer process" in words(page)
         assert next(b for b in page.button if b.label == "Delete").disabled
@@ -269,7 +269,7 @@ def test_what_another_process_watches_is_seen_behind_many_that_are_paused(
     with shelf.begin() as session:
         for name in (*(f"{n:016}" for n in range(30)), VIDEO):
             set_video_state(session, name, WATCHING)
-    with exclusive_lock(shelf.home, VIDEO, "zebra"):
+    with exclusive_lock(shelf, VIDEO, "zebra"):
         assert "zebra** being watched by another homer process" in words(open_page("library"))
 
 

@@ -27,7 +27,7 @@ times as much at a megabyte.
 
 SHORT = "questions of so few characters that the pattern takes no time (LONGEST there)"
 NOT_FROM_OUTSIDE = {
-    "flows/video_locks.py:_FLOCK": "the kernel's list of locks",
+    "store/file_locks.py:_FLOCK": "the kernel's list of locks",
     "agent/reasoners/structure_questions.py:_COMPILED": SHORT,
     "agent/reasoners/structure_questions.py:_COMPILED_UNSEEN": SHORT,
     "agent/reasoners/structure_questions.py:_ANCHOR_END": SHORT,
