@@ -216,7 +216,7 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
         asker_for(store, desks) as asker,
         asker_for(store, desks) as other,
     ):
-        patch.setattr("graphs.trajectory_locks.TrajectoryLocks.take.__defaults__", (0.1,))
+        patch.setattr("store.advisory_locks.TrajectoryLocks.take.__defaults__", (0.1,))
         asked = asker.ask(OPEN)
         assert other.resume(asked.trajectory_id).answer == asked.answer
     assert len(tried) == 2
