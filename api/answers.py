@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from domain.asking import Citation, Evidence, Question, level_of_confidence
+from domain.asking import Citation, Evidence, Question
 from domain.people import tags_in_words
+from graphs.ask_result import confidence_json, cost_json, score_json, span_json
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from views.library import videos_named
@@ -91,11 +92,6 @@ def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | 
         state=row.state,
         answer=tags_in_words(answer.text),
         option=answer.option,
-        confidence=round(answer.confidence, 4),
-        confidence_level=level_of_confidence(answer.confidence),
-        standing=answer.standing,
-        not_in_memory=answer.not_in_memory,
-        declined=answer.declined,
         note=answer.note,
         citations=[
             CitedSupport(**one.model_dump(), support=of.support)
@@ -103,9 +99,8 @@ def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | 
         ],
         retrieved=scored(cited(store, answer.retrieved, at), answer.retrieved),
         searched=list(answer.searched),
-        rounds=rounds,
-        tokens=row.tokens,
-        seconds=round(row.seconds, 3),
+        **confidence_json(answer),
+        **cost_json(rounds, row.tokens, row.seconds),
     )
 
 
@@ -121,11 +116,10 @@ def cited(
             ref=one.ref,
             video=one.video,
             title=titles.get(one.video, one.video),
-            start_s=one.span.start_ms / 1000,
-            end_s=one.span.end_ms / 1000,
             clip=one.clip,
             text=tags_in_words(one.text),
             image=image_at(store, one, as_of_ms),
+            **span_json(one),
         )
         for one in moments
     ]
@@ -134,7 +128,7 @@ def cited(
 def scored(moments: Sequence[Cited], found: Sequence[Evidence]) -> list[Retrieved]:
     """The same with their scores."""
     pairs = zip(moments, found, strict=True)
-    return [Retrieved(**one.model_dump(), score=round(of.score, 4)) for one, of in pairs]
+    return [Retrieved(**one.model_dump(), **score_json(of)) for one, of in pairs]
 
 
 def image_at(store: Store, one: Citation | Evidence, as_of_ms: int | None = None) -> str | None:
