@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from auth.origins import same_site
+from auth.headers import same_origin
 from services.lifetime import stop_when_unused
 from services.prefect_internals import omit_state_in_bulk_inserts
 from services.prefect_login import SERVER_VARIABLE
@@ -67,7 +67,7 @@ class OriginGuard:
         host = headers.get("host", "")
         if _name_in(host) not in self._names:
             return "this server does not answer to that host name"
-        if not same_site(headers.get("origin"), host):
+        if not same_origin(headers.get("origin"), host):
             return "asked by a page of another site"
         return ""
 

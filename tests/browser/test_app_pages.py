@@ -109,7 +109,7 @@ def test_a_fork_with_another_query_is_a_new_branch(page: Page, keep: Keep) -> No
     page.wait_for_url("**with_=**")
     settled(page)
     page.get_by_role("tab", name="Compare").click()
-    seen(page, "They part at round 1")
+    seen(page, "They diverge at round 1")
     seen(page, "the harbour of Lisbon and its earthquake")
     keep("compare")
     assert page.url != before
@@ -126,7 +126,7 @@ def test_the_exported_page_opens_without_a_network(
     found.value.save_as(path)
     other = context.browser.new_context(offline=True).new_page()  # type: ignore[union-attr]
     other.goto(path.as_uri())
-    other.get_by_role("heading", name="What each round saw").wait_for()
+    other.get_by_role("heading", name="Evidence of each round").wait_for()
     if shots is not None:
         other.screenshot(path=str(shots / "export.png"), full_page=True)
     other.close()
@@ -139,12 +139,12 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
 
     opened(page, f"{address}/people?video={video_ids(place)['lecture']}&person=0", "People")
     page.get_by_label("Name", exact=True).fill("Ada Lovelace")
-    page.get_by_role("button", name="Give this name").click()
+    page.get_by_role("button", name="Save the name").click()
     done(page, "is Ada Lovelace")
     keep("people")
     page.get_by_role("button", name="Merge").click()
     done(page, "Merged:")
-    chosen = page.get_by_role("combobox", name="Faces and voices of somebody else")
+    chosen = page.get_by_role("combobox", name="Faces and voices of another person")
     chosen.click()
     page.get_by_role("option", name="voice_0").click()
     page.locator("[data-tag]", has_text="voice_0").filter(visible=True).wait_for()
@@ -152,10 +152,10 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
     expect(chosen).to_have_attribute("aria-expanded", "false")
     page.get_by_role("button", name="Split").click()
     done(page, "Split:")
-    left = page.get_by_role("button", name="Take back", disabled=False)
+    left = page.get_by_role("button", name="Undo", disabled=False)
     for more in (2, 1, 0):
         left.first.click()
-        done(page, "Taken back:")
+        done(page, "Undone:")
         expect(left).to_have_count(more, timeout=60_000)
 
 
@@ -188,7 +188,7 @@ def test_a_video_is_added_watched_and_deleted(
     keep("library")
     card = page.locator("[class*=st-key-video_]", has_text="little film")
     card.get_by_role("button", name="Delete").click()
-    done(page, "This goes: 1 clips")
+    done(page, "This deletes 1 clips")
     page.get_by_role("button", name="Yes, delete it").click()
     seen(page, "little film is deleted")
     assert set(video_ids(place)) == {"lecture"}

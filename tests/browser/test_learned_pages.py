@@ -58,7 +58,7 @@ def test_an_answer_is_judged_and_the_verdict_is_there_again(
     page.get_by_role("link", name="See every step").last.click()
     page.get_by_role("heading", name="Rounds").wait_for()
     done(page, "Judged right.")
-    page.get_by_role("button", name="Take the verdict back").click()
+    page.get_by_role("button", name="Withdraw the verdict").click()
     seen(page, "Is this answer right?")
 
 
@@ -66,7 +66,7 @@ def test_skills_are_listed_and_one_is_opened_banned_and_used_again(
     page: Page, address: str, place: Home, keep: Keep
 ) -> None:
     opened(page, f"{address}/skills", "Skills")
-    seen(page, "version 2, topic mode, positive, given to 173 questions, in use")
+    seen(page, "version 2, topic mode, positive, used for 173 questions, in use")
     keep("skills")
     page.get_by_role("link", name="advice-0").click()
     page.wait_for_url("**skill=advice-0**")
@@ -78,8 +78,8 @@ def test_skills_are_listed_and_one_is_opened_banned_and_used_again(
     keep("skill")
     page.get_by_role("button", name="Ban it").click()
     done(page, "This skill is banned")
-    page.get_by_role("button", name="Use it again").click()
-    seen(page, "Questions like its description")
+    page.get_by_role("button", name="Unban it").click()
+    seen(page, "questions that match its description")
     with open_store(place) as store:
         assert not find_skill(store, "advice-0").banned
     page.get_by_role("link", name="Who opens door 258?").first.click()
@@ -120,7 +120,7 @@ def test_any_words_of_an_evaluation_stay_words_and_stay_inside(
     page: Page, address: str, keep: Keep, number: int
 ) -> None:
     opened(page, f"{address}/evaluations?run=odd-{number}", "Evaluations")
-    page.get_by_role("heading", name="Take it along").wait_for()
+    page.get_by_role("heading", name="Export").wait_for()
     settled(page)
     inside(page)
     keep(f"evaluation_odd_{number}")
@@ -146,7 +146,7 @@ def test_a_run_is_opened_filtered_and_compared(page: Page, address: str, keep: K
     keep("evaluations")
     page.get_by_role("link", name="first", exact=True).click()
     page.wait_for_url("**run=first**")
-    page.get_by_role("heading", name="Take it along").wait_for()
+    page.get_by_role("heading", name="Export").wait_for()
     settled(page)
     page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg").nth(
         1
@@ -163,10 +163,10 @@ def test_a_run_is_opened_filtered_and_compared(page: Page, address: str, keep: K
     with page.expect_download() as found:
         page.get_by_role("button", name="Download the page").click()
     assert found.value.suggested_filename == "first.html"
-    page.get_by_role("link", name="Both searches compared").first.click()
+    page.get_by_role("link", name="Compare both searches").first.click()
     page.wait_for_url("**/trajectory?**with_=**")
     page.get_by_role("tab", name="Compare").click()
-    seen(page, "What only one of them saw")
+    seen(page, "Evidence of only one of them")
 
 
 PATHS = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from auth.password import keep
+from auth.password import set_password
 from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture(scope="module")
 def address(place: Home) -> str:
     """The app as it listens everywhere."""
-    keep(place, WORD)
+    set_password(place, WORD)
     return AppServer(place, 0, "0.0.0.0").start()
 
 

@@ -28,7 +28,7 @@ from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.cuttable import cut, watch_talk
 from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
-from ui.signed_in import name_of
+from ui.sign_in import provider_user_name
 from views.library import delete_video_rows, export_to_file
 
 pytestmark = pytest.mark.usefixtures("tampered")
@@ -158,7 +158,7 @@ def test_it_is_by_whoever_is_signed_in_else_by_the_user_of_the_process(
     ],
 )
 def test_whom_a_provider_names(user: dict[str, Any], named: str) -> None:
-    assert name_of(user) == named
+    assert provider_user_name(user) == named
 
 
 def test_the_command_lists_and_chooses(

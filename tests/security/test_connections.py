@@ -107,7 +107,7 @@ def test_a_body_has_a_time_limit_that_can_be_set(closed_api: str) -> None:
 class Hasty(LimitedConnection):
     """As the real one, with less time and room."""
 
-    most, wait_s = 8, 0.5
+    max_connections, wait_timeout_s = 8, 0.5
 
 
 async def refuse(_: Request) -> PlainTextResponse:

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from api.folders import OutsideFolder, allowed_file, refuse_address
+from api.folders import OutsideFolder, allowed_file, reject_url
 from domain.errors import HomerError, InputError, MediaError, NotFound
 from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_files
 from memory.subtitles import read_source_texts
@@ -217,4 +217,4 @@ def test_a_path_reaches_nothing_outside_the_folders_that_are_allowed(
 )
 def test_an_address_is_no_path(given: str) -> None:
     with pytest.raises(HomerError):
-        refuse_address(given)
+        reject_url(given)

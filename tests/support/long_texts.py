@@ -43,7 +43,7 @@ from retrieval.heuristics import answer_sentence, clock, restate
 from retrieval.heuristics.language import tongue_of, uncovered
 from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
-from ui.words import plain
+from ui.formatting import escape_markdown
 from views import words
 
 Reader = Callable[[str], object]
@@ -196,7 +196,7 @@ READERS: dict[str, Reader] = {
     "citations": lambda text: (replies.refs_in([text]), replies.subtasks_in([text])),
     "file names": safe_name,
     "log lines": lambda text: list(redact_log([f"{AT} info clip done: {text}"])),
-    "pages": plain,
+    "pages": escape_markdown,
     "terminals": words.plain_line,
     "plans": lambda text: read_plan(text, ()),
     "times and days": _each(parse_when),
