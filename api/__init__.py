@@ -1,1 +1,1 @@
-"""The HTTP API: a thin layer over what the commands and the app call. One router a file."""
+"""The HTTP API: a thin layer over the functions that commands and app call too."""

@@ -1,4 +1,4 @@
-"""Answers and what they rest on, as they are sent."""
+"""JSON bodies of questions, answers and citations."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from domain.asking import Citation, Evidence, Question, level_of_confidence
+from domain.asking import Citation, Evidence, Question
 from domain.people import tags_in_words
+from graphs.ask_result import confidence_json, cost_json, score_json, span_json
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from views.library import videos_named
 from views.moment import frame_at
 
-_CITED: JsonDict = {
+_EXAMPLE: JsonDict = {
     "ref": "m12",
     "video": "0123456789abcdef",
     "title": "talk",
@@ -29,7 +30,7 @@ _CITED: JsonDict = {
 class Cited(BaseModel):
     """A moment of a video: ``ref`` names a memory (m12), an event (s3) or a keyframe (k7)."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_CITED]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     ref: str
     video: str = Field(description="the video's id")
@@ -38,41 +39,41 @@ class Cited(BaseModel):
     end_s: float
     clip: int | None
     text: str
-    image: str | None = Field(description="where the keyframe is that shows it, if one does")
+    image: str | None = Field(description="path of the keyframe that shows it, or null")
 
 
 class CitedSupport(Cited):
-    """A moment that an answer rests on; ``support``: how well it supports it, null: not scored."""
+    """A citation; ``support`` is how well it supports the answer."""
 
-    support: float | None = Field(description="in [0, 1]; null where nothing scored it")
+    support: float | None = Field(description="in [0, 1]; null if not scored")
 
 
 class Retrieved(Cited):
-    """A moment that was found, with its score in [0, 1]."""
+    """A moment that a search returned, with its score in [0, 1]."""
 
     score: float
 
 
 class AnswerTold(BaseModel):
-    """An answer with what it rests on, and what it took.
+    """An answer with its citations and cost.
 
-    ``not_in_memory``: the memory does not hold it; ``searched`` says where was looked.
-    ``declined``: what was recorded cannot tell, however it is searched; the nearest moments are
-    cited.
+    ``not_in_memory``: the memory does not hold the answer; ``searched`` lists what was searched.
+    ``declined``: this kind of question cannot be answered from what was recorded; the nearest
+    moments are cited.
     """
 
     id: str = Field(description="of the question: GET /questions/{id} has its steps")
     state: str = Field(description="done, or stopped: the best answer so far")
     answer: str
-    option: str | None = Field(description="the letter of the option that was chosen")
+    option: str | None = Field(description="the letter of the chosen option")
     confidence: float = Field(ge=0, le=1)
     confidence_level: str = Field(description="high, medium or low")
     standing: str | None = Field(
-        description="supported, weakly supported, or best guess; null where nothing scored it"
+        description="supported, weakly supported, or best guess; null if not scored"
     )
     not_in_memory: bool
     declined: bool
-    note: str = Field(description="what the models could not do, said plainly")
+    note: str = Field(description="limitations of the models, in plain words")
     citations: list[CitedSupport]
     retrieved: list[Retrieved]
     searched: list[str]
@@ -81,9 +82,9 @@ class AnswerTold(BaseModel):
     seconds: float
 
 
-def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | None:
-    """The answer of a question on record, as it is sent; None where it has none."""
-    answer, at = row.answer, row.question.as_of_ms
+def answer_body(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | None:
+    """Return the body of a recorded answer, or None if the question has none."""
+    answer, as_of_ms = row.answer, row.question.as_of_ms
     if answer is None:
         return None
     return AnswerTold(
@@ -91,65 +92,63 @@ def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | 
         state=row.state,
         answer=tags_in_words(answer.text),
         option=answer.option,
-        confidence=round(answer.confidence, 4),
-        confidence_level=level_of_confidence(answer.confidence),
-        standing=answer.standing,
-        not_in_memory=answer.not_in_memory,
-        declined=answer.declined,
         note=answer.note,
         citations=[
-            CitedSupport(**one.model_dump(), support=of.support)
-            for one, of in zip(cited(store, answer.citations, at), answer.citations, strict=True)
+            CitedSupport(**cited.model_dump(), support=citation.support)
+            for cited, citation in zip(
+                cite(store, answer.citations, as_of_ms), answer.citations, strict=True
+            )
         ],
-        retrieved=scored(cited(store, answer.retrieved, at), answer.retrieved),
+        retrieved=with_scores(cite(store, answer.retrieved, as_of_ms), answer.retrieved),
         searched=list(answer.searched),
-        rounds=rounds,
-        tokens=row.tokens,
-        seconds=round(row.seconds, 3),
+        **confidence_json(answer),
+        **cost_json(rounds, row.tokens, row.seconds),
     )
 
 
-def cited(
-    store: Store, moments: Sequence[Citation | Evidence], as_of_ms: int | None = None
+def cite(
+    store: Store, items: Sequence[Citation | Evidence], as_of_ms: int | None = None
 ) -> list[Cited]:
-    """Moments with the titles of their videos, and where their images are; none of later ones."""
+    """Return moments with titles and image paths; with ``as_of_ms``, no images of later frames."""
     titles = {
-        name: one.title for name, one in videos_named(store, [m.video for m in moments]).items()
+        name: moment.title
+        for name, moment in videos_named(store, [moment.video for moment in items]).items()
     }
     return [
         Cited(
-            ref=one.ref,
-            video=one.video,
-            title=titles.get(one.video, one.video),
-            start_s=one.span.start_ms / 1000,
-            end_s=one.span.end_ms / 1000,
-            clip=one.clip,
-            text=tags_in_words(one.text),
-            image=image_at(store, one, as_of_ms),
+            ref=moment.ref,
+            video=moment.video,
+            title=titles.get(moment.video, moment.video),
+            clip=moment.clip,
+            text=tags_in_words(moment.text),
+            image=keyframe_path_at(store, moment, as_of_ms),
+            **span_json(moment),
         )
-        for one in moments
+        for moment in items
     ]
 
 
-def scored(moments: Sequence[Cited], found: Sequence[Evidence]) -> list[Retrieved]:
-    """The same with their scores."""
+def with_scores(moments: Sequence[Cited], found: Sequence[Evidence]) -> list[Retrieved]:
+    """Add the scores of evidence to its moments."""
     pairs = zip(moments, found, strict=True)
-    return [Retrieved(**one.model_dump(), score=round(of.score, 4)) for one, of in pairs]
+    return [Retrieved(**moment.model_dump(), **score_json(evidence)) for moment, evidence in pairs]
 
 
-def image_at(store: Store, one: Citation | Evidence, as_of_ms: int | None = None) -> str | None:
-    """Where the keyframe of a moment is, if it has one that was there by then."""
-    frame = frame_at(store, one.video, one.span.start_ms, one.ref, as_of_ms)
-    return None if frame is None else keyframe_path(one.video, frame.id)
+def keyframe_path_at(
+    store: Store, moment: Citation | Evidence, as_of_ms: int | None = None
+) -> str | None:
+    """Return the path of the keyframe nearest to a moment, not later than ``as_of_ms``."""
+    frame = frame_at(store, moment.video, moment.span.start_ms, moment.ref, as_of_ms)
+    return None if frame is None else keyframe_path(moment.video, frame.id)
 
 
 def keyframe_path(video: str, frame: int) -> str:
-    """Where the image of a keyframe is."""
+    """Return the path of a keyframe's image."""
     return f"/media/keyframes/{video}/{frame}"
 
 
 class QuestionTold(BaseModel):
-    """What was asked, of which videos, as of when, and how far it is."""
+    """A question, its videos and time, and the state of its run."""
 
     id: str
     question: str
@@ -158,19 +157,19 @@ class QuestionTold(BaseModel):
     as_of_s: float | None
     profile: str
     state: str = Field(description="running, done, stopped or failed")
-    asked_at: str = Field(description="when, by the server's clock (ISO 8601, UTC)")
+    asked_at: str = Field(description="time by the server's clock (ISO 8601, UTC)")
     answer: str | None
 
 
-def question_of(row: StoredTrajectory) -> QuestionTold:
-    """A question of the record, as it is sent."""
-    asked: Question = row.question
+def question_body(row: StoredTrajectory) -> QuestionTold:
+    """Return the body of a recorded question."""
+    question: Question = row.question
     return QuestionTold(
         id=row.id,
-        question=asked.text,
-        videos=list(asked.videos),
-        options=list(asked.options),
-        as_of_s=None if asked.as_of_ms is None else asked.as_of_ms / 1000,
+        question=question.text,
+        videos=list(question.videos),
+        options=list(question.options),
+        as_of_s=None if question.as_of_ms is None else question.as_of_ms / 1000,
         profile=row.profile,
         state=row.state,
         asked_at=row.started_at.isoformat(),

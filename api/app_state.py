@@ -1,4 +1,4 @@
-"""What the routers work with, opened once for all requests."""
+"""Application state: opened once, shared by all requests."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from api.problems import RequestRefused
 from graphs.agent_pool import AgentPool
 from models.profile import profile_names
 
-QUESTIONS = 4
-"""Questions searched at a time, where nothing else is said."""
-MOST_QUESTIONS = 12
-"""More would wait for connections of the store."""
-SEARCHES = 8
+DEFAULT_QUESTIONS = 4
+"""Default number of concurrent questions."""
+MAX_QUESTIONS = 12
+"""More would wait for database connections."""
+MAX_SEARCHES = 8
 
 
 @dataclass(frozen=True)
 class ApiState(AgentPool):
-    """The store and the machines; ``folders`` are those from which videos may be added."""
+    """The store and the agents by profile; ``folders`` are those that videos may be added from."""
 
     folders: tuple[Path, ...] = ()
-    questions: QuestionSlots = field(default_factory=lambda: QuestionSlots(QUESTIONS))
-    searches: QuestionSlots = field(default_factory=lambda: QuestionSlots(SEARCHES))
+    questions: QuestionSlots = field(default_factory=lambda: QuestionSlots(DEFAULT_QUESTIONS))
+    searches: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_SEARCHES))
 
-    def named(self, profile: str | None) -> str:
-        """The profile that a request names, else the configured one; never a file.
+    def profile_name(self, profile: str | None) -> str:
+        """Return the profile that a request names, else the configured one; never a path.
 
         Raises:
-            Refused: there is none of that name.
+        RequestRefused: there is no profile of that name.
         """
         known = profile_names(self.store.home.config)
         if profile is None or profile in known:
             return profile or self.profile
         detail = f"no profile is called {profile!r}"
-        told = f"leave `profile` out, or name one of: {', '.join(known)}"
-        raise RequestRefused(HTTPStatus.NOT_FOUND, "not-found", detail, told)
+        hint = f"leave `profile` out, or name one of: {', '.join(known)}"
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "not-found", detail, hint)
 
 
-def _desk(request: Request) -> ApiState:
-    found: ApiState = request.app.state.desk
-    return found
+def _state(request: Request) -> ApiState:
+    state: ApiState = request.app.state.api_state
+    return state
 
 
-Desk = Annotated[ApiState, Depends(_desk)]
+State = Annotated[ApiState, Depends(_state)]

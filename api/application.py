@@ -16,8 +16,8 @@ from api.app_state import ApiState
 from api.auth import AccessRules, ApiAuth
 from api.database_health import DatabaseHealth
 from api.limits import BODY_S, RequestLimits
-from api.problems import DOCUMENTED, answer_with_problems
-from api.routes import health, media, questions, search, videos, watching
+from api.problems import ERROR_RESPONSES, add_error_handlers
+from api.routes import health, ingestion, media, questions, search, videos
 from auth.headers import SafeHeaders
 
 ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with
@@ -27,22 +27,22 @@ Begin with GET /videos, then POST /questions. Where the server has keys, send on
 request: `Authorization: Bearer KEY`.
 
 Times are seconds of video time; `as_of` asks as if nothing after that moment had been seen yet.
-Lists come a page at a time: give `next` as `offset`. What goes wrong is told as problem details
-(RFC 9457): `detail` says what, `help` what to do, `code` the same for programs."""
+Lists are paginated: pass `next` as `offset`. Errors are problem details (RFC 9457): `detail` says
+what went wrong, `help` what to do, `code` is for programs."""
 
 POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
-"""Of what is no page."""
+"""Of responses that are not HTML pages."""
 
-THREADS = 12
-"""Requests that work in the store at a time: it has more connections than that."""
-SPARE = 4
+MAX_THREADS = 12
+"""Concurrent requests that use the store, which has more connections than that."""
+SPARE_THREADS = 4
 
 
-def make_app(desk: ApiState, ways: AccessRules, body_s: float = BODY_S) -> FastAPI:
-    """The API over a desk, for those who may come in.
+def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> FastAPI:
+    """Build the application.
 
-    Whether somebody may is found out first; then their body is read, within ``body_s`` seconds, and
-    only then do they take one of the places.
+    Requests are authenticated first; then their body is read, within ``body_s`` seconds; only then
+    do they count against the limit of concurrent requests.
     """
     app = FastAPI(
         title="Homer",
@@ -54,33 +54,35 @@ def make_app(desk: ApiState, ways: AccessRules, body_s: float = BODY_S) -> FastA
         lifespan=_lifespan,
         middleware=[
             Middleware(SafeHeaders, policy=POLICY),
-            Middleware(ApiAuth, ways=ways),
+            Middleware(ApiAuth, rules=rules),
             Middleware(RequestLimits, body_s=body_s),
         ],
-        responses=DOCUMENTED,
+        responses=ERROR_RESPONSES,
     )
-    app.state.desk = desk
-    answer_with_problems(app)
-    for room in (health, videos, watching, search, questions, media):
-        app.include_router(room.router)
+    app.state.api_state = state
+    add_error_handlers(app)
+    for module in (health, videos, ingestion, search, questions, media):
+        app.include_router(module.router)
     return app
 
 
-class Hands(ThreadPoolExecutor):
-    """Threads that nobody waits for when the loop ends: what they do is on record at every step."""
+class DetachedThreadPool(ThreadPoolExecutor):
+    """Threads that are not joined when the event loop ends: each step of a run is recorded."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes nothing new."""
+        """Refuse new work without waiting for what runs."""
         del wait
         super().shutdown(wait=False, cancel_futures=cancel_futures)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    desk: ApiState = app.state.desk
-    app.state.pulse = DatabaseHealth(desk.store)
-    current_default_thread_limiter().total_tokens = THREADS
-    hands = Hands(desk.questions.places + SPARE, thread_name_prefix="question")
-    asyncio.get_running_loop().set_default_executor(hands)
+    state: ApiState = app.state.api_state
+    app.state.database_health = DatabaseHealth(state.store)
+    current_default_thread_limiter().total_tokens = MAX_THREADS
+    executor = DetachedThreadPool(
+        state.questions.limit + SPARE_THREADS, thread_name_prefix="question"
+    )
+    asyncio.get_running_loop().set_default_executor(executor)
     yield
-    desk.questions.closing.set()
+    state.questions.closing.set()

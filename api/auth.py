@@ -1,4 +1,4 @@
-"""Who may come in: on this machine anybody, from elsewhere whoever bears a key."""
+"""Authentication: anybody on this machine without keys, else requests with an API key."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.problems import RequestRefused, answered
+from api.problems import RequestRefused, problem_response
+from auth.headers import same_origin
 from auth.listen import LOOPBACK, is_loopback
-from auth.origins import same_site
 from domain.audit import acting_user
 from domain.errors import SetupError
 from models.secrets import read_key
 
-VARIABLE = "HOMER_API_KEY"
-NAMES = "HOMER_API_NAMES"
-"""Names under which a proxy leads to the API, with commas between."""
-LEAST = 20
+KEY_VARIABLE = "HOMER_API_KEY"
+HOSTS_VARIABLE = "HOMER_API_NAMES"
+"""Host names under which a proxy serves the API, separated by commas."""
+MIN_KEY_CHARS = 20
 """Characters of a key."""
-OPEN = ("/health", "/docs", "/openapi.json")
-"""What tells nothing of the library, and needs no key."""
+PUBLIC_PATHS = ("/health", "/docs", "/openapi.json")
+"""Paths that reveal nothing of the library, and need no key."""
 
 _LABEL = re.compile(r"[A-Za-z0-9_.-]{1,32}")
-_PASSED_ON = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip")
-"""Headers that proxies add. Their clients are others, though they come from this machine."""
+_PROXY_HEADERS = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip")
+"""Headers that proxies add: such a request comes from this machine, but not its client."""
 
 
 @dataclass(frozen=True)
-class Key:
-    """A key by its digest, and whom the audit log names for it."""
+class ApiKey:
+    """The digest of an API key, and its label in the audit log."""
 
     label: str
     digest: bytes = field(repr=False)
@@ -43,71 +43,78 @@ class Key:
 
 @dataclass(frozen=True)
 class AccessRules:
-    """The keys that let in, none being anybody; ``names`` are the hosts answered to, none all."""
+    """The accepted keys (none: no key needed), and the accepted host names (none: all)."""
 
-    keys: tuple[Key, ...] = ()
+    keys: tuple[ApiKey, ...] = ()
     names: tuple[str, ...] = ()
 
 
-def ways_in(host: str) -> AccessRules:
-    """How one comes in to an API that listens on ``host``.
+def access_rules(host: str) -> AccessRules:
+    """Read the access rules of an API that listens on ``host``.
 
-    The keys are taken out of the environment: no process that is begun later sees them.
+    The keys are removed from the environment, so that child processes do not get them.
 
     Raises:
-        SetupError: others could reach it and no key is set, or a key is too short.
+        SetupError: other machines could reach it and no key is set, or a key is invalid.
     """
-    keys = read_keys(read_key(VARIABLE) or "")
-    os.environ.pop(VARIABLE, None)
-    given = os.environ.get(NAMES, "").lower().split(",")
-    others = tuple(name.strip() for name in given if name.strip())
-    if not keys and (others or not is_loopback(host)):
+    keys = parse_keys(read_key(KEY_VARIABLE) or "")
+    os.environ.pop(KEY_VARIABLE, None)
+    configured = os.environ.get(HOSTS_VARIABLE, "").lower().split(",")
+    proxy_names = tuple(name.strip() for name in configured if name.strip())
+    if not keys and (proxy_names or not is_loopback(host)):
         raise SetupError(
-            f"the API would be open to everybody who can reach {', '.join(others) or host}. Give "
-            f"it a key first: set {VARIABLE} to {LEAST} characters or more, as `openssl rand -hex "
-            f"24` prints them (docs/api.md, Keys)"
+            f"the API would be open to everybody who can reach {', '.join(proxy_names) or host}. "
+            f"Set a key first: set {KEY_VARIABLE} to {MIN_KEY_CHARS} characters or more, such as "
+            "`openssl rand -hex 24` prints (docs/api.md, Keys)"
         )
-    return AccessRules(keys, (*_own(host), *others) if is_loopback(host) else others)
+    return AccessRules(
+        keys, (*_local_names(host), *proxy_names) if is_loopback(host) else proxy_names
+    )
 
 
-def _own(host: str) -> tuple[str, ...]:
-    """The names of this machine, that of the very address among them."""
-    named = f"[{host}]" if ":" in host else host.lower()
-    return LOOPBACK if named in LOOPBACK else (*LOOPBACK, named)
+def _local_names(host: str) -> tuple[str, ...]:
+    """Return the names of this machine, with the address that the API listens on."""
+    name = f"[{host}]" if ":" in host else host.lower()
+    return LOOPBACK if name in LOOPBACK else (*LOOPBACK, name)
 
 
-def read_keys(given: str) -> tuple[Key, ...]:
-    """The keys of ``KEY`` or ``LABEL:KEY,LABEL:KEY``; one without a label is called ``key``.
+def parse_keys(given: str) -> tuple[ApiKey, ...]:
+    """Parse ``KEY`` or ``LABEL:KEY,LABEL:KEY``; a key without a label is called ``key``.
 
     Raises:
-        SetupError: one is too short, or has what no header can carry, or its label is none. It
-            is named by its place only: what was meant as a label may be a secret.
+        SetupError: a key is too short or not printable, or its label is invalid. The message names
+            only its position, since the label may be part of a secret.
     """
-    every = (one.strip() for one in given.split(","))
-    return tuple(_read(one, place) for place, one in enumerate(every, 1) if one)
+    entries = (entry.strip() for entry in given.split(","))
+    return tuple(_parse_key(entry, position) for position, entry in enumerate(entries, 1) if entry)
 
 
-def _read(given: str, place: int) -> Key:
+def _parse_key(given: str, position: int) -> ApiKey:
     label, colon, secret = given.rpartition(":")
-    if len(secret) < LEAST or not secret.isascii() or not secret.isprintable() or " " in secret:
+    if (
+        len(secret) < MIN_KEY_CHARS
+        or not secret.isascii()
+        or not secret.isprintable()
+        or " " in secret
+    ):
         raise SetupError(
-            f"{VARIABLE}: key {place} is not {LEAST} or more letters, digits and signs without "
-            "spaces; a comma ends a key, and a colon its label"
+            f"{KEY_VARIABLE}: key {position} is not {MIN_KEY_CHARS} or more letters, digits and "
+            "signs without spaces; a comma ends a key, and a colon its label"
         )
     if colon and not _LABEL.fullmatch(label):
         raise SetupError(
-            f"{VARIABLE}: the label of key {place} is not 1 to 32 letters, digits, '_', '.' and "
-            "'-'; a key has no colon in it"
+            f"{KEY_VARIABLE}: the label of key {position} is not 1 to 32 letters, digits, '_', '.' "
+            "and '-'; a key has no colon in it"
         )
-    return Key(label or "key", _digest(secret))
+    return ApiKey(label or "key", _digest(secret))
 
 
 def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
-def label_of(keys: Sequence[Key], given: str) -> str | None:
-    """Whose key it is; None where it is nobody's. It takes as long for any."""
+def find_label(keys: Sequence[ApiKey], given: str) -> str | None:
+    """Return the label of a key, or None, in constant time."""
     digest, found = _digest(given), None
     for key in keys:
         found = key.label if hmac.compare_digest(key.digest, digest) else found
@@ -115,71 +122,72 @@ def label_of(keys: Sequence[Key], given: str) -> str | None:
 
 
 class ApiAuth:
-    """Lets those in who may, and tells the audit log who they are."""
+    """Middleware that authenticates requests, and sets the user for the audit log."""
 
-    def __init__(self, app: ASGIApp, ways: AccessRules) -> None:
-        self._app, self._ways = app, ways
+    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
+        self._app, self._rules = app, rules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, or says why not."""
+        """Pass a request on, or refuse it with a problem."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         try:
-            who = self._who(scope)
+            user = self._user(scope)
         except RequestRefused as refused:
-            return await answered(refused)(scope, receive, send)
-        token = acting_user.set(f"api ({who})")
+            return await problem_response(refused)(scope, receive, send)
+        token = acting_user.set(f"api ({user})")
         try:
             return await self._app(scope, receive, send)
         finally:
             acting_user.reset(token)
 
-    def _who(self, scope: Scope) -> str:
-        headers, open_to_all = Headers(scope=scope), scope["path"] in OPEN
-        host = _host_in(headers.get("host", ""))
-        if self._ways.names and host not in self._ways.names and not open_to_all:
+    def _user(self, scope: Scope) -> str:
+        headers, public = Headers(scope=scope), scope["path"] in PUBLIC_PATHS
+        host = _host_name(headers.get("host", ""))
+        if self._rules.names and host not in self._rules.names and not public:
             raise RequestRefused(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "host",
                 "this server does not answer to that name",
-                f"ask {', '.join(self._ways.names)}, or have the operator name the host in {NAMES}",
+                f"use {', '.join(self._rules.names)}, or have the operator add the host to "
+                f"{HOSTS_VARIABLE}",
             )
-        if not same_site(headers.get("origin"), headers.get("host", "")):
-            told = "ask from a program, or from a page of this very server"
+        if not same_origin(headers.get("origin"), headers.get("host", "")):
+            hint = "send it from a program, or from a page of this server"
             raise RequestRefused(
-                HTTPStatus.FORBIDDEN, "origin", "asked by a page of another site", told
+                HTTPStatus.FORBIDDEN, "origin", "sent by a page of another site", hint
             )
-        if open_to_all:
-            return _client(scope)
-        return self._bearer(headers) if self._ways.keys else _nobody_between(scope, headers)
+        if public:
+            return _client_address(scope)
+        return self._bearer(headers) if self._rules.keys else _direct_client(scope, headers)
 
     def _bearer(self, headers: Headers) -> str:
         kind, _, given = headers.get("authorization", "").partition(" ")
-        label = label_of(self._ways.keys, given.strip()) if kind.lower() == "bearer" else None
+        label = find_label(self._rules.keys, given.strip()) if kind.lower() == "bearer" else None
         if label is not None:
             return label
-        told = "send the header 'Authorization: Bearer KEY'; the operator of the server has keys"
-        wrong = "this is no key of this server" if given else "a key is needed here"
-        refused = RequestRefused(HTTPStatus.UNAUTHORIZED, "key", wrong, told)
+        hint = "send the header 'Authorization: Bearer KEY'; the operator of the server has keys"
+        detail = "this key is not valid on this server" if given else "a key is required"
+        refused = RequestRefused(HTTPStatus.UNAUTHORIZED, "key", detail, hint)
         refused.headers = {"WWW-Authenticate": 'Bearer realm="homer"'}
         raise refused
 
 
-def _nobody_between(scope: Scope, headers: Headers) -> str:
-    """The client of a server without keys, which is one of this machine only if no proxy asks."""
-    if any(_PASSED_ON.fullmatch(name) for name in headers):
-        detail = "passed on by a proxy, for anybody who can reach that: this server has no key"
-        told = f"have the operator set {VARIABLE} (docs/api.md, Keys)"
-        raise RequestRefused(HTTPStatus.FORBIDDEN, "proxy", detail, told)
-    return _client(scope)
+def _direct_client(scope: Scope, headers: Headers) -> str:
+    """Return the client's address, and refuse requests of proxies to a server without keys."""
+    if any(_PROXY_HEADERS.fullmatch(name) for name in headers):
+        detail = "forwarded by a proxy, and this server has no key"
+        hint = f"have the operator set {KEY_VARIABLE} (docs/api.md, Keys)"
+        raise RequestRefused(HTTPStatus.FORBIDDEN, "proxy", detail, hint)
+    return _client_address(scope)
 
 
-def _host_in(header: str) -> str:
-    """The name in a ``Host`` header, without the port."""
+def _host_name(header: str) -> str:
+    """Return the host name of a ``Host`` header, without the port."""
     name, colon, port = header.rpartition(":")
     return (name if colon and port.isdigit() else header).lower()
 
 
-def _client(scope: Scope) -> str:
+def _client_address(scope: Scope) -> str:
     client = scope.get("client")
     return str(client[0]) if client else "unknown"

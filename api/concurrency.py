@@ -1,4 +1,4 @@
-"""How many questions are searched at a time, and that none is left behind when the server ends."""
+"""Limit concurrent questions, and wait for them when the server stops."""
 
 from __future__ import annotations
 
@@ -7,60 +7,60 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.problems import Crowded
+from api.problems import TooManyRequests
 
-LOOK_S = 0.05
+POLL_S = 0.05
 
 
 class QuestionSlots:
-    """Places for what takes long. One is held until the work is over, not only until it is left.
+    """Slots for long work; a slot is held until the work ends, also when its client has left.
 
-    ``closing`` is set when the server ends.
+    ``closing`` is set when the server stops.
     """
 
-    def __init__(self, places: int) -> None:
-        self.places = places
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.closing = asyncio.Event()
-        self._taken, self._lock = 0, threading.Lock()
+        self._in_use, self._lock = 0, threading.Lock()
 
-    def take(self) -> None:
-        """Takes a place.
+    def acquire(self) -> None:
+        """Acquire a slot.
 
         Raises:
-            Crowded: there is none.
+            TooManyRequests: no slot is free.
         """
         with self._lock:
-            if self._taken >= self.places:
-                raise Crowded(f"{self.places} of these are at work, and no more go at a time")
-            self._taken += 1
+            if self._in_use >= self.limit:
+                raise TooManyRequests(f"{self.limit} of these run already, which is the limit")
+            self._in_use += 1
 
-    def give_back(self) -> None:
-        """Gives a place back; from any thread."""
+    def release(self) -> None:
+        """Release a slot, from any thread."""
         with self._lock:
-            self._taken -= 1
+            self._in_use -= 1
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """A place for as long as this lasts.
+    def slot(self) -> Iterator[None]:
+        """Hold a slot while the context lasts.
 
         Raises:
-            Crowded: there is none.
+            TooManyRequests: no slot is free.
         """
-        self.take()
+        self.acquire()
         try:
             yield
         finally:
-            self.give_back()
+            self.release()
 
     @property
-    def taken(self) -> int:
-        """Places that are taken."""
+    def in_use(self) -> int:
+        """Number of slots in use."""
         with self._lock:
-            return self._taken
+            return self._in_use
 
-    async def empty(self, within_s: float) -> bool:
-        """Waits until no place is taken any more; False where one still is."""
-        until = asyncio.get_running_loop().time() + within_s
-        while self.taken and asyncio.get_running_loop().time() < until:
-            await asyncio.sleep(LOOK_S)
-        return not self.taken
+    async def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait until no slot is in use; return False after ``timeout_s`` seconds."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while self.in_use and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(POLL_S)
+        return not self.in_use

@@ -1,4 +1,4 @@
-"""Whether the database answers: looked at once a second at most, however many ask."""
+"""Check whether the database answers, at most once a second."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from domain.errors import DatabaseError, HomerError
 from store.database import Store
 from telemetry.logs import log_error
 
-FRESH_S = 1.0
-"""For how long what was seen is told again."""
+CACHE_S = 1.0
+"""Seconds for which a result is reused."""
 
 
 class DatabaseHealth:
-    """One look at a time, by a thread that no other request can take; the others wait for it."""
+    """Checks the database in a thread of its own; concurrent requests share one check."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._one = store, asyncio.Lock()
-        self._seen, self._answers = float("-inf"), False
+        self._store, self._check_lock = store, asyncio.Lock()
+        self._checked_at, self._available = float("-inf"), False
 
     async def answers(self) -> bool:
-        """Whether the database does; why it does not is in the log."""
-        async with self._one:
-            if self._now() - self._seen >= FRESH_S:
-                own = CapacityLimiter(1)
-                self._answers = await to_thread.run_sync(_look, self._store, limiter=own)
-                self._seen = self._now()
-            return self._answers
+        """Return whether the database answers; the log has the reason if it does not."""
+        async with self._check_lock:
+            if self._now() - self._checked_at >= CACHE_S:
+                limiter = CapacityLimiter(1)
+                self._available = await to_thread.run_sync(_check, self._store, limiter=limiter)
+                self._checked_at = self._now()
+            return self._available
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
 
-def _look(store: Store) -> bool:
+def _check(store: Store) -> bool:
     try:
         with store.begin() as session:
             session.connection()

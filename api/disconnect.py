@@ -1,4 +1,4 @@
-"""Events as long as somebody listens: a client that goes away ends what it asked for."""
+"""Stop a stream of events when its client disconnects."""
 
 from __future__ import annotations
 
@@ -9,68 +9,68 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-SILENCE_S = 15.0
-"""After so many seconds without an event the listener is told so: proxies hang up on silence."""
+KEEP_ALIVE_S = 15.0
+"""Seconds without an event before a keep-alive: proxies close silent connections."""
 
 T = TypeVar("T")
 
 
 class ClientGone(Exception):
-    """The client went away: nobody waits for the rest."""
+    """The client disconnected."""
 
 
-class Silence:
-    """Nothing came for a while."""
+class NoEvent:
+    """No event came for a while: time for a keep-alive."""
 
 
-SILENT = Silence()
+NO_EVENT = NoEvent()
 
 
-async def followed(
+async def until_disconnect(
     events: AsyncGenerator[T, None],
     request: Request,
     closing: asyncio.Event,
-    silence_s: float = SILENCE_S,
-) -> AsyncGenerator[T | Silence, None]:
-    """The events as they come, until there are no more or ``closing`` is set.
-
-    However it ends, ``events`` is closed then, and with it the search that they are of.
+    keep_alive_s: float = KEEP_ALIVE_S,
+) -> AsyncGenerator[T | NoEvent, None]:
+    """Yield events until they end or ``closing`` is set, then close ``events`` and their run.
 
     Raises:
-        Gone: the client went away.
+        ClientGone: the client disconnected.
     """
-    gone = asyncio.ensure_future(_left(request))
+    gone = asyncio.ensure_future(_wait_for_disconnect(request))
     closed = asyncio.ensure_future(closing.wait())
-    coming = asyncio.ensure_future(anext(events, SILENT))
+    next_event = asyncio.ensure_future(anext(events, NO_EVENT))
     try:
         while not closed.done():
-            waited = {coming, gone, closed}
-            await asyncio.wait(waited, timeout=silence_s, return_when=asyncio.FIRST_COMPLETED)
+            waiting = {next_event, gone, closed}
+            await asyncio.wait(waiting, timeout=keep_alive_s, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
                 raise ClientGone
-            if not coming.done():
-                yield SILENT
+            if not next_event.done():
+                yield NO_EVENT
                 continue
-            found = coming.result()
-            if isinstance(found, Silence):
+            event = next_event.result()
+            if isinstance(event, NoEvent):
                 return
-            coming = asyncio.ensure_future(anext(events, SILENT))
-            yield found
+            next_event = asyncio.ensure_future(anext(events, NO_EVENT))
+            yield event
     finally:
         gone.cancel()
         closed.cancel()
-        await _close(events, coming)
+        await _close_events(events, next_event)
 
 
-async def _left(request: Request) -> None:
-    """Returns when the client has gone; its body was read before."""
+async def _wait_for_disconnect(request: Request) -> None:
+    """Return when the client has disconnected; its body was read before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-async def _close(events: AsyncGenerator[T, None], coming: asyncio.Future[T | Silence]) -> None:
-    """Ends the events where they are: what waits for the next one is broken off first."""
-    coming.cancel()
+async def _close_events(
+    events: AsyncGenerator[T, None], next_event: asyncio.Future[T | NoEvent]
+) -> None:
+    """Cancel the wait for the next event, and close the events."""
+    next_event.cancel()
     with suppress(BaseException):
-        await coming
+        await next_event
     await events.aclose()

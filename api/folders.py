@@ -1,4 +1,4 @@
-"""Which files may be added: those that lie under a folder that the operator named."""
+"""Restrict the files that may be added to the folders that the operator named."""
 
 from __future__ import annotations
 
@@ -11,55 +11,55 @@ from pathlib import Path
 from api.problems import RequestRefused
 from domain.errors import InputError, NotFound
 
-_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
-URLS = (
-    "addresses are not fetched: whoever asks would choose what the server connects to. Put the "
+_URL = re.compile(r"\s*[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+URL_REFUSED = (
+    "URLs are not fetched: a client could make the server connect anywhere. Put the "
     "file into a folder of the server, or have its operator run `homer watch` on a stream"
 )
 
 
 class OutsideFolder(RequestRefused):
-    """The same for what is there and what is not: nobody learns what lies elsewhere."""
+    """The path is outside the folders; the same error whether the file exists or not."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        told = "have the operator begin the server with `homer serve --videos FOLDER`"
-        named = "give the path from a folder that the operator allowed" if folders else told
-        detail = "that is not under a folder from which videos may be added"
-        super().__init__(HTTPStatus.FORBIDDEN, "outside", detail, named)
+        serve_hint = "have the operator start the server with `homer serve --videos FOLDER`"
+        hint = "give a path in a folder that the operator allowed" if folders else serve_hint
+        detail = "the path is not in a folder that videos may be added from"
+        super().__init__(HTTPStatus.FORBIDDEN, "outside", detail, hint)
 
 
-def refuse_address(text: str) -> None:
-    """Passes what is no address.
+def reject_url(text: str) -> None:
+    """Reject a URL.
 
     Raises:
-        InputError: it is one, with why it is refused.
+        InputError: the text is a URL.
     """
-    if _ADDRESS.match(text):
-        raise InputError(URLS)
+    if _URL.match(text):
+        raise InputError(URL_REFUSED)
 
 
 def allowed_file(folders: Sequence[Path], given: str) -> Path:
-    """The file of that path, which may be relative to one of the folders; links are followed.
+    """Return a file by its path, absolute or relative to one of the folders; links are followed.
 
     Raises:
-        Outside: it does not lie under any of them.
+        OutsideFolder: it is not in any of them.
         NotFound: there is no file there.
     """
-    inside = [found for folder in folders for found in _within(folder, given)]
-    if not inside:
+    candidates = [path for folder in folders for path in _resolve_in(folder, given)]
+    if not candidates:
         raise OutsideFolder(folders)
-    with suppress(OSError):  # A name that no file can have.
-        for path in inside:
+    with suppress(OSError):  # The name is not valid.
+        for path in candidates:
             if path.is_file():
                 return path
-    raise NotFound("there is no file of that path under the folders that are allowed")
+    raise NotFound("there is no such file in the allowed folders")
 
 
-def _within(folder: Path, given: str) -> list[Path]:
-    """The path with all links followed, where it then lies under the folder."""
+def _resolve_in(folder: Path, given: str) -> list[Path]:
+    """Resolve a path with its links, and return it if it lies in the folder."""
     try:
-        top = folder.resolve()
-        path = (top / given).resolve()
-        return [path] if path != top and path.is_relative_to(top) else []
-    except (OSError, ValueError, RuntimeError):  # NUL, halves of characters, links in a circle
+        root = folder.resolve()
+        path = (root / given).resolve()
+        return [path] if path != root and path.is_relative_to(root) else []
+    except (OSError, ValueError, RuntimeError):  # NUL, lone surrogates, circular links
         return []

@@ -1,4 +1,4 @@
-"""The limits of every request: how many at a time, how large, how slow; and the net below all."""
+"""Limit concurrent requests, body size and time; turn every other error into a problem."""
 
 from __future__ import annotations
 
@@ -8,100 +8,100 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.auth import OPEN
-from api.problems import RequestRefused, answered
-from auth.connections import admit, allow
+from api.auth import PUBLIC_PATHS
+from api.problems import RequestRefused, problem_response
+from auth.connections import admit, extend_wait
 
-MOST_BYTES = 64 * 1024
-"""Of a request's body: questions and options are words."""
-MOST_REQUESTS = 64
+MAX_BODY_BYTES = 64 * 1024
+"""Size limit of a request's body."""
+MAX_REQUESTS = 64
 BODY_S = 30.0
-"""Seconds that a whole body may take to come, however many its pieces."""
+"""Seconds within which a whole body must arrive."""
 MARGIN_S = 5.0
-"""Seconds after that in which the client is told."""
+"""Seconds after that to send the error."""
 
 _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
-"""Methods whose body nobody reads."""
+"""Methods whose body is ignored."""
 
-_TOO_LARGE = f"the body is larger than {MOST_BYTES // 1024} KB"
+_TOO_LARGE = f"the body is larger than {MAX_BODY_BYTES // 1024} KB"
 
 
 class RequestLimits:
-    """Refuses what is too much; whatever else fails leaves as a problem, and is in the log.
+    """Middleware that refuses excessive requests, and logs and reports unexpected errors.
 
-    A body is read whole before its request takes a place, so that one that comes slowly, or never,
-    keeps nobody waiting.
+    A body is read completely before its request counts against the limit, so that slow clients do
+    not block others.
 
     Args:
-        app: what answers.
+        app: the application.
         most: requests at a time.
         body_s: seconds that a whole body may take, however many its pieces; None: ``BODY_S``.
     """
 
     def __init__(
-        self, app: ASGIApp, most: int = MOST_REQUESTS, body_s: float | None = None
+        self, app: ASGIApp, max_requests: int = MAX_REQUESTS, body_s: float | None = None
     ) -> None:
-        self._app, self._most, self._now = app, most, 0
+        self._app, self._max_requests, self._active = app, max_requests, 0
         self._body_s = BODY_S if body_s is None else body_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, or says why not."""
+        """Pass a request on, or refuse it with a problem."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         try:
             body = await self._body(scope, receive)
         except RequestRefused as refused:
-            return await answered(refused)(scope, receive, send)
+            return await problem_response(refused)(scope, receive, send)
         if body is None:
-            return None  # The client has gone.
-        if scope["path"] not in OPEN:
+            return None  # The client has disconnected.
+        if scope["path"] not in PUBLIC_PATHS:
             admit(scope)
-        # Whoever watches over the server asks when it is crowded too; it has a limit of its own.
+        # Health checks must work on a busy server too; they have a limit of their own.
         counts = scope["path"] != "/health"
-        if counts and self._now >= self._most:
-            return await answered(_crowded())(scope, receive, send)
-        self._now += counts
+        if counts and self._active >= self._max_requests:
+            return await problem_response(_too_many_requests())(scope, receive, send)
+        self._active += counts
         try:
-            await self._held(scope, _again(body, receive), send)
+            await self._run(scope, _replay_body(body, receive), send)
         finally:
-            self._now -= counts
+            self._active -= counts
         return None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body; None where the client goes away meanwhile."""
+        """Read the whole body; return None if the client disconnects."""
         length = Headers(scope=scope).get("content-length", "0")
-        if length.isascii() and length.isdigit() and int(length[:19]) > MOST_BYTES:
+        if length.isascii() and length.isdigit() and int(length[:19]) > MAX_BODY_BYTES:
             raise _too_large()
         if scope["method"] in _WITHOUT_BODY:
             return b""
-        allow(scope, self._body_s + MARGIN_S)
+        extend_wait(scope, self._body_s + MARGIN_S)
         try:
             async with asyncio.timeout(self._body_s):
-                return await _whole(receive)
+                return await _read_body(receive)
         except TimeoutError as error:
-            told = "send the body at once; it was waited for until its time was over"
-            late = "the body did not come"
-            refused = RequestRefused(HTTPStatus.REQUEST_TIMEOUT, "request-timeout", late, told)
+            hint = "send the body at once; it did not arrive in time"
+            detail = "the body did not arrive"
+            refused = RequestRefused(HTTPStatus.REQUEST_TIMEOUT, "request-timeout", detail, hint)
             refused.headers = {"Connection": "close"}
             raise refused from error
 
-    async def _held(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
 
         async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
             await self._app(scope, receive, sending)
-        except Exception as error:  # noqa: BLE001 - an edge: no traceback leaves, with what it quotes
-            failed = answered(error)
-            if not begun:
+        except Exception as error:  # noqa: BLE001 - an edge: no traceback leaves the server
+            failed = problem_response(error)
+            if not started:
                 await failed(scope, receive, send)
 
 
-async def _whole(receive: Receive) -> bytes | None:
+async def _read_body(receive: Receive) -> bytes | None:
     body, more = bytearray(), True
     while more:
         message = await receive()
@@ -109,27 +109,27 @@ async def _whole(receive: Receive) -> bytes | None:
             return None
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BODY_BYTES:
             raise _too_large()
     return bytes(body)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was read, and after it whatever the client does."""
-    left = [{"type": "http.request", "body": body, "more_body": False}]
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a receive function that yields a body, then the client's messages."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receiving() -> Message:
-        return left.pop() if left else await receive()
+        return messages.pop() if messages else await receive()
 
     return receiving
 
 
 def _too_large() -> RequestRefused:
-    told = "send less: videos are added by path, not by their bytes"
-    return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", _TOO_LARGE, told)
+    hint = "send less: videos are added by path, not by their bytes"
+    return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", _TOO_LARGE, hint)
 
 
-def _crowded() -> RequestRefused:
-    told = "wait for as many seconds as Retry-After says, and ask again"
-    busy = "the server has as many requests as it takes"
-    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "crowded", busy, told)
+def _too_many_requests() -> RequestRefused:
+    hint = "wait as many seconds as Retry-After says, and try again"
+    detail = "the server has reached its limit of requests"
+    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "crowded", detail, hint)

@@ -1,4 +1,4 @@
-"""What requests share: moments of video time, and pages."""
+"""Parameters shared by requests: times, pages, filters."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from pydantic import BaseModel, Field
 from domain.errors import InputError
 from domain.time import parse_clock
 
-LAST_S = 1e11
-"""Later than any video ends."""
-PAGE = 20
-MOST = 100
+MAX_SECONDS = 1e11
+"""Upper bound of times."""
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
 
 Offset = Annotated[
-    int, Query(ge=0, le=10**9, description="How many to pass over: `next` of the page before.")
+    int, Query(ge=0, le=10**9, description="Entries to skip: `next` of the page before.")
 ]
-Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
-Words = Annotated[
-    str, Query(max_length=200, description="Only those that have these words in their title.")
-]
-Asked = Annotated[
-    str, Query(max_length=200, description="Only those that have these words in the question.")
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Entries at most.")]
+TitleQuery = Annotated[str, Query(max_length=200, description="Only titles with these words.")]
+QuestionQuery = Annotated[
+    str, Query(max_length=200, description="Only questions with these words.")
 ]
 AsOf = Annotated[
     str | None,
@@ -40,33 +38,33 @@ Profile = Annotated[
 
 
 class Page(BaseModel):
-    """Where a page lies: ``next`` is the offset of the one after it, null at the end."""
+    """A page of a list: ``next`` is the offset of the next page, null at the end."""
 
     total: int
     offset: int
-    next: int | None = Field(description="give it as `offset` to go on")
+    next: int | None = Field(description="pass it as `offset` for the next page")
 
 
-def after(offset: int, shown: int, total: int) -> int | None:
-    """The offset of the next page."""
+def next_offset(offset: int, shown: int, total: int) -> int | None:
+    """Return the offset of the next page, or None at the end."""
     return offset + shown if shown and offset + shown < total else None
 
 
-def as_of_ms(given: str | float | None) -> int | None:
-    """Milliseconds of video time of a clock or of seconds.
+def as_of_ms(value: str | float | None) -> int | None:
+    """Convert a clock time or seconds to milliseconds of video time.
 
     Raises:
-        InputError: it is no time, or later than any video ends.
+        InputError: it is not a time, or too large.
     """
-    if given is None:
+    if value is None:
         return None
     try:
-        found = parse_clock(given) if isinstance(given, str) else _milliseconds(given)
+        milliseconds = parse_clock(value) if isinstance(value, str) else _milliseconds(value)
     except ValueError as error:
         raise InputError(f"as_of: {error}") from error
-    if found > LAST_S * 1000:
-        raise InputError("as_of: no video is as long as that")
-    return found
+    if milliseconds > MAX_SECONDS * 1000:
+        raise InputError("as_of: no video is that long")
+    return milliseconds
 
 
 def _milliseconds(seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): what went wrong, and what to do about it."""
+"""Errors as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from domain.texts import make_storable
 from telemetry.logs import log_error
 
 MEDIA_TYPE = "application/problem+json"
-FAULT = "a fault in Homer: the log of the server says where (`homer doctor` names its file)"
+INTERNAL_ERROR = "an internal error: see the log of the server (`homer doctor` names its file)"
 
 
 class RequestRefused(HomerError):
-    """The server will not do that, for a reason that lies outside of Homer's own errors."""
+    """A request is refused for a reason that no other error of Homer's covers."""
 
     def __init__(self, status: HTTPStatus, code: str, detail: str, help: str = "") -> None:  # noqa: A002 - the field's name
         super().__init__(detail)
@@ -40,38 +40,38 @@ class RequestRefused(HomerError):
         self.headers: dict[str, str] = {}
 
 
-class Crowded(RequestRefused):
-    """All places are taken: in ``after_s`` seconds one may be free."""
+class TooManyRequests(RequestRefused):
+    """A limit is reached; the client may try again after ``after_s`` seconds."""
 
     def __init__(self, detail: str, after_s: int = 5) -> None:
-        told = "wait for as many seconds as Retry-After says, and ask again"
-        super().__init__(HTTPStatus.TOO_MANY_REQUESTS, "crowded", detail, told)
+        hint = "wait as many seconds as Retry-After says, and try again"
+        super().__init__(HTTPStatus.TOO_MANY_REQUESTS, "crowded", detail, hint)
         self.headers = {"Retry-After": str(after_s)}
 
 
 class InvalidField(BaseModel):
-    """One thing that a request has wrong: ``where`` in it, and ``what``."""
+    """An invalid field of a request: ``where`` it is, and ``what`` is wrong."""
 
     where: str
     what: str
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457)."""
+    """Problem details (RFC 9457)."""
 
-    type: str = Field(default="about:blank", description="always that: `code` tells them apart")
+    type: str = Field(default="about:blank", description="always about:blank; see `code`")
     title: str = Field(description="the status in words")
     status: int
     detail: str = Field(description="what went wrong, for people")
-    code: str = Field(description="the same for programs", examples=["not-found"])
+    code: str = Field(description="the kind of error, for programs", examples=["not-found"])
     help: str = Field(default="", description="what to do")
     errors: tuple[InvalidField, ...] = Field(
-        default=(), description="what the request has wrong, if so"
+        default=(), description="invalid fields of the request"
     )
 
 
-_AWAY = "the database, or an image that belongs to it, cannot be had at the moment"
-"""All that clients are told: what the driver says may name hosts, users and folders."""
+_DATABASE_DETAIL = "the database, or an image in it, is not available at the moment"
+"""Sent to clients instead of the driver's message, which may name hosts, users and folders."""
 _CODES = {
     HTTPStatus.BAD_REQUEST: "bad-request",
     HTTPStatus.NOT_FOUND: "not-found",
@@ -79,9 +79,9 @@ _CODES = {
     HTTPStatus.REQUEST_TIMEOUT: "request-timeout",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too-large",
 }
-_BUSY = "wait until it is done, and ask again"
-_DATABASE = "wait until the database is back; the operator of the server sees more in its log"
-_KNOWN: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
+_BUSY_HINT = "wait until it is done, and try again"
+_DATABASE_HINT = "wait until the database is back; the server's log has the details"
+_MAPPING: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
     (NotFound, HTTPStatus.NOT_FOUND, "not-found", "GET /videos, /questions and /jobs list them"),
     (
         Ambiguous,
@@ -89,96 +89,100 @@ _KNOWN: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
         "ambiguous",
         "give the whole id: GET /videos and /questions list them",
     ),
-    (Busy, HTTPStatus.CONFLICT, "busy", _BUSY),
+    (Busy, HTTPStatus.CONFLICT, "busy", _BUSY_HINT),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY, "input", "change the request; /docs has each"),
-    (DatabaseError, HTTPStatus.SERVICE_UNAVAILABLE, "database", _DATABASE),
+    (DatabaseError, HTTPStatus.SERVICE_UNAVAILABLE, "database", _DATABASE_HINT),
     (SetupError, HTTPStatus.SERVICE_UNAVAILABLE, "setup", "on the server: homer doctor"),
-    (ModelError, HTTPStatus.BAD_GATEWAY, "model", "ask again, or with another profile"),
+    (ModelError, HTTPStatus.BAD_GATEWAY, "model", "try again, or use another profile"),
     (BudgetExceeded, HTTPStatus.GATEWAY_TIMEOUT, "budget", "ask for less, or raise the limits"),
 )
 
 
-def problem_of(error: BaseException) -> Problem:
-    """An error as a problem; of what is no error of Homer's nothing is told but that it is one."""
+def to_problem(error: BaseException) -> Problem:
+    """Convert an error to a problem; unknown errors reveal no details."""
     if isinstance(error, RequestRefused):
         return _problem(error.status, str(error), error.code, error.help)
-    for kind, status, code, told in _KNOWN:
+    for kind, status, code, hint in _MAPPING:
         if isinstance(error, kind):
-            detail = _AWAY if kind is DatabaseError else str(error)
-            return _problem(status, detail, code, told)
-    return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, FAULT, "fault", "report it if it comes again")
-
-
-def _problem(status: int, detail: str, code: str, told: str, *faults: InvalidField) -> Problem:
-    title = HTTPStatus(status).phrase
-    told_storable = make_storable(detail)
-    return Problem(
-        title=title, status=status, detail=told_storable, code=code, help=told, errors=faults
+            detail = _DATABASE_DETAIL if kind is DatabaseError else str(error)
+            return _problem(status, detail, code, hint)
+    return _problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL_ERROR, "fault", "report it if it happens again"
     )
 
 
-def noted(error: BaseException) -> Problem:
-    """An error as a problem; faults of the server are logged, and not what it only will not do."""
-    problem = problem_of(error)
+def _problem(status: int, detail: str, code: str, hint: str, *errors: InvalidField) -> Problem:
+    title = HTTPStatus(status).phrase
+    storable_detail = make_storable(detail)
+    return Problem(
+        title=title, status=status, detail=storable_detail, code=code, help=hint, errors=errors
+    )
+
+
+def to_logged_problem(error: BaseException) -> Problem:
+    """Convert an error to a problem, and log it if it is a fault of the server."""
+    problem = to_problem(error)
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, RequestRefused):
         log_error(error)
     return problem
 
 
-def answered(error: BaseException) -> Response:
-    """The response to a request that failed with ``error``."""
-    problem = noted(error)
+def problem_response(error: BaseException) -> Response:
+    """Return the response to a request that failed with ``error``."""
+    problem = to_logged_problem(error)
     headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.setdefault("Retry-After", "5")
-    return respond(problem, headers)
+    return to_response(problem, headers)
 
 
-def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """A problem as a response, which nobody keeps."""
-    told = {"Cache-Control": "no-store", **(headers or {})}
+def to_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a problem as a response that must not be cached."""
+    all_headers = {"Cache-Control": "no-store", **(headers or {})}
     return JSONResponse(
-        problem.model_dump(mode="json"), problem.status, told, media_type=MEDIA_TYPE
+        problem.model_dump(mode="json"), problem.status, all_headers, media_type=MEDIA_TYPE
     )
 
 
-def answer_with_problems(app: FastAPI) -> None:
-    """Has an app answer every error with a problem."""
+def add_error_handlers(app: FastAPI) -> None:
+    """Register handlers that answer every error with a problem."""
 
-    async def of_homer(_: Request, error: Exception) -> Response:
-        return answered(error)
+    async def homer_error(_: Request, error: Exception) -> Response:
+        return problem_response(error)
 
-    app.add_exception_handler(HomerError, of_homer)
-    app.add_exception_handler(HTTPException, _of_http)
-    app.add_exception_handler(RequestValidationError, _of_request)
+    app.add_exception_handler(HomerError, homer_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
 
 
-async def _of_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for no other
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     known = HTTPStatus(error.status_code)
     code = _CODES.get(known, "http")
-    problem = _problem(known, str(error.detail), code, "/docs has what can be asked, and how")
-    return respond(problem, error.headers)
+    problem = _problem(known, str(error.detail), code, "/docs describes all requests")
+    return to_response(problem, error.headers)
 
 
-async def _of_request(_: Request, error: Exception) -> Response:
+async def _validation_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for no other
-    faults = [_fault(one) for one in error.errors()[:20]]
-    detail = "; ".join(f"{one.where}: {one.what}" for one in faults[:3]) or "it is not understood"
+    fields = [_invalid_field(field) for field in error.errors()[:20]]
+    detail = "; ".join(f"{field.where}: {field.what}" for field in fields[:3])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return respond(_problem(status, detail, "request", "/docs has what can be asked", *faults))
+    hint = "/docs describes all requests"
+    detail = detail or "the request is invalid"
+    return to_response(_problem(status, detail, "request", hint, *fields))
 
 
-def _fault(error: Mapping[str, Any]) -> InvalidField:
-    """Where and what; not what was given, which may be anything."""
+def _invalid_field(error: Mapping[str, Any]) -> InvalidField:
+    """Describe a validation error without the invalid value itself."""
     where = ".".join(str(part)[:60] for part in error["loc"])
     return InvalidField(where=make_storable(where), what=make_storable(str(error["msg"])[:300]))
 
 
-DOCUMENTED: dict[int | str, dict[str, Any]] = {
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     "default": {
-        "description": "Something went wrong: `detail` says what, `help` what to do.",
+        "description": "An error: `detail` says what went wrong, `help` what to do.",
         "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
     }
 }
-"""For every operation: how its errors look."""
+"""The error response of every operation, for the OpenAPI description."""

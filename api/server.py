@@ -1,4 +1,4 @@
-"""The server process of the API: where it listens, and how it ends."""
+"""The server process of the API."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import uvicorn
 
-from api.app_state import QUESTIONS, ApiState
+from api.app_state import DEFAULT_QUESTIONS, ApiState
 from api.application import make_app
-from api.auth import AccessRules, ways_in
+from api.auth import AccessRules, access_rules
 from api.concurrency import QuestionSlots
 from api.limits import BODY_S
 from auth.connections import LimitedConnection
@@ -22,62 +22,69 @@ from store.home import Home
 
 HOST, PORT = "127.0.0.1", 8600
 GRACE_S = 10.0
-"""How long questions may take to end with the best answer so far, once the server is to stop."""
+"""Seconds for running questions to end with the best answer so far when the server stops."""
 
 
 @dataclass(frozen=True)
-class Serving:
-    """What to serve, where, and for whom.
+class ServerOptions:
+    """Options of the server.
 
-    ``folders`` are those from which videos may be added; ``questions`` are searched at a time; a
-    request's body may take ``body_s`` seconds to come.
+    Attributes:
+        host: the address to listen on.
+        port: the port; 0 takes any free one.
+        folders: folders that videos may be added from.
+        questions: limit of concurrent questions.
+        profile: the default profile.
+        body_s: seconds within which a request's body must arrive.
     """
 
     host: str = HOST
     port: int = PORT
     folders: tuple[Path, ...] = ()
-    questions: int = QUESTIONS
+    questions: int = DEFAULT_QUESTIONS
     profile: str | None = None
     body_s: float = BODY_S
 
 
-def serve(home: Home, serving: Serving, said: Callable[[str], None]) -> None:
-    """Serves until the process is told to stop; ``said`` is given the address.
+def serve(home: Home, options: ServerOptions, on_address: Callable[[str], None]) -> None:
+    """Serve until the process is stopped; ``on_address`` receives the URL.
 
     Raises:
-        SetupError: others could reach it and there is no key, the port is taken, or the database
-            cannot be opened.
-        InputError: a folder or the profile is not there.
-        KeyboardInterrupt: it was stopped; questions that were searched are kept as far as they got.
-        Unfinished: so it was, and the process would wait for its threads.
+        SetupError: other machines could reach it and there is no key, the port is taken, or the
+            database cannot be opened.
+        InputError: a folder or the profile does not exist.
+        KeyboardInterrupt: it was stopped; running questions are recorded so far.
+        UnfinishedQuestions: it was stopped, and the process would wait for its threads.
     """
-    ways = ways_in(serving.host)
-    folders = _folders(serving.folders)
-    profile = load_profile(serving.profile, home.config).name
-    with listening(serving.host, serving.port) as listener, open_store(home) as store:
-        desk = ApiState(store, profile, folders=folders, questions=QuestionSlots(serving.questions))
-        said(address_of(listener))
-        server = _Server(_config(desk, ways, serving.body_s), desk.questions)
-        _run(server, desk, listener)
+    rules = access_rules(options.host)
+    folders = _check_folders(options.folders)
+    profile = load_profile(options.profile, home.config).name
+    with listening_socket(options.host, options.port) as listener, open_store(home) as store:
+        state = ApiState(
+            store, profile, folders=folders, questions=QuestionSlots(options.questions)
+        )
+        on_address(socket_url(listener))
+        server = _Server(_config(state, rules, options.body_s), state.questions)
+        _run(server, state, listener)
 
 
-class Unfinished(KeyboardInterrupt):
-    """It is to stop, and a silent model holds a question: only the end of the process ends that."""
+class UnfinishedQuestions(KeyboardInterrupt):
+    """A question still waits for its model: only the end of the process ends it."""
 
 
-def _run(server: uvicorn.Server, desk: ApiState, listener: socket.socket) -> None:
+def _run(server: uvicorn.Server, state: ApiState, listener: socket.socket) -> None:
     try:
         server.run([listener])
     finally:
-        if desk.questions.taken:
-            raise Unfinished
-        desk.close()
+        if state.questions.in_use:
+            raise UnfinishedQuestions
+        state.close()
 
 
-def _config(desk: ApiState, ways: AccessRules, body_s: float) -> uvicorn.Config:
-    """Nothing of requests is logged, and nothing said of what answers them."""
+def _config(state: ApiState, rules: AccessRules, body_s: float) -> uvicorn.Config:
+    """Configure uvicorn without access logs and without a server header."""
     return uvicorn.Config(
-        make_app(desk, ways, body_s),
+        make_app(state, rules, body_s),
         http=LimitedConnection,
         log_config=None,
         access_log=False,
@@ -90,28 +97,28 @@ def _config(desk: ApiState, ways: AccessRules, body_s: float) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Ends questions before connections, so that their clients are told."""
+    """Ends questions before connections, so that their clients get an answer."""
 
-    def __init__(self, config: uvicorn.Config, room: QuestionSlots) -> None:
+    def __init__(self, config: uvicorn.Config, slots: QuestionSlots) -> None:
         super().__init__(config)
-        self._room = room
+        self._slots = slots
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stops what is searched at the next word, and waits until that is on record."""
-        self._room.closing.set()
+        """Stop running questions, and wait until they are recorded."""
+        self._slots.closing.set()
         await super().shutdown(sockets)
-        await self._room.empty(GRACE_S)
+        await self._slots.wait_until_idle(GRACE_S)
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
 
     Raises:
-        SetupError: the address is not this machine's, or the port is taken.
+        SetupError: the address does not belong to this machine, or the port is taken.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = addresses[0]
         return socket.create_server(address[:2], family=family, backlog=128)
     except (OSError, OverflowError) as error:
         raise SetupError(
@@ -120,15 +127,15 @@ def listening(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def address_of(listener: socket.socket) -> str:
-    """Where a socket is reached."""
+def socket_url(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _folders(given: Sequence[Path]) -> tuple[Path, ...]:
-    found = tuple(path.expanduser().absolute() for path in given)
-    for path in found:
+def _check_folders(paths: Sequence[Path]) -> tuple[Path, ...]:
+    folders = tuple(path.expanduser().absolute() for path in paths)
+    for path in folders:
         if not path.is_dir():
             raise InputError(f"--videos {path}: there is no such folder")
-    return found
+    return folders

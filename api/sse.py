@@ -1,4 +1,4 @@
-"""A question's events as they happen, in the form of server-sent events (the HTML standard)."""
+"""Stream the events of a question as server-sent events (HTML standard)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.asking import Coming, RunningQuestion
-from api.disconnect import ClientGone, Silence
-from api.problems import noted
+from api.disconnect import ClientGone, NoEvent
+from api.problems import to_logged_problem
+from api.running_question import RunningQuestion, StreamItem
 from domain.people import tags_in_words
 from domain.texts import make_storable
 from domain.trajectory import PartialReply, RunEvent
@@ -22,88 +22,90 @@ from models.json_repair import latest_text
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""Nobody keeps it, and no proxy holds it back."""
-UNREAD_S = 60.0
-"""A client that takes nothing for so long is gone."""
-STILL_HERE = b": still searching\n\n"
+"""Neither cached nor buffered by proxies."""
+SEND_TIMEOUT_S = 60.0
+"""A client that reads nothing for so long counts as disconnected."""
+KEEP_ALIVE = b": still searching\n\n"
 
 
 def wants_events(accept: str) -> bool:
-    """Whether an ``Accept`` header asks for events."""
-    return any(one.split(";")[0].strip().lower() == MEDIA_TYPE for one in accept.split(","))
+    """Return whether an ``Accept`` header asks for events."""
+    return any(
+        media_range.split(";")[0].strip().lower() == MEDIA_TYPE for media_range in accept.split(",")
+    )
 
 
 class EventStream(Response):
-    """Sends a search's events until it ends, or nobody listens any more.
+    """Sends the events of a run until it ends or the client disconnects.
 
-    The first one is there before the response begins, so that what cannot be asked at all has a
-    status of its own.
+    The first event comes before the response starts, so that an invalid question has a status
+    code of its own.
     """
 
     media_type = MEDIA_TYPE
 
     def __init__(
-        self, search: RunningQuestion, first: Coming, rest: AsyncGenerator[Coming, None]
+        self, search: RunningQuestion, first: StreamItem, rest: AsyncGenerator[StreamItem, None]
     ) -> None:
         super().__init__(headers=HEADERS, media_type=MEDIA_TYPE)
         del self.headers["content-length"]
         self._search, self._first, self._rest = search, first, rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends all of it. The search itself hears when its client goes."""
+        """Send all events; the run itself notices when its client disconnects."""
         del scope, receive
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         async with aclosing(self._rest), aclosing(self._lines()) as lines:
             with suppress(ClientGone):
-                await _taken(send, start)
+                await _send(send, start)
                 async for line in lines:
                     body = {"type": "http.response.body", "body": line, "more_body": True}
-                    await _taken(send, body)
-                await _taken(send, {"type": "http.response.body", "body": b""})
+                    await _send(send, body)
+                await _send(send, {"type": "http.response.body", "body": b""})
 
     async def _lines(self) -> AsyncGenerator[bytes, None]:
         try:
             yield await self._line(self._first)
-            async for told in self._rest:
-                yield await self._line(told)
+            async for item in self._rest:
+                yield await self._line(item)
         except ClientGone:
             return
-        except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so it is told as an event
-            yield event("problem", noted(error).model_dump(mode="json"))
+        except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so the error becomes an event
+            yield format_event("problem", to_logged_problem(error).model_dump(mode="json"))
 
-    async def _line(self, told: Coming) -> bytes:
-        match told:
-            case Silence():
-                return STILL_HERE
+    async def _line(self, item: StreamItem) -> bytes:
+        match item:
+            case NoEvent():
+                return KEEP_ALIVE
             case AskResult():
-                answer = await self._search.told(told)
-                return event("answer", answer.model_dump(mode="json"))
+                answer = await self._search.answer_body(item)
+                return format_event("answer", answer.model_dump(mode="json"))
             case PartialReply():
-                return event("words", words_of(told))
+                return format_event("words", reply_payload(item))
             case _:
-                return event(told.kind, self._payload(told))
+                return format_event(item.kind, self._payload(item))
 
-    def _payload(self, told: RunEvent) -> dict[str, Any]:
-        payload = told.model_dump(mode="json")
-        return {"id": self._search.id, **payload} if told.kind == "question" else payload
+    def _payload(self, event: RunEvent) -> dict[str, Any]:
+        payload = event.model_dump(mode="json")
+        return {"id": self._search.id, **payload} if event.kind == "question" else payload
 
 
-async def _taken(send: Send, message: Message) -> None:
-    """Sends, and waits until the client takes it; Gone where it does not."""
+async def _send(send: Send, message: Message) -> None:
+    """Send a message; raise ClientGone if the client does not read it in time."""
     try:
-        async with asyncio.timeout(UNREAD_S):
+        async with asyncio.timeout(SEND_TIMEOUT_S):
             await send(message)
     except TimeoutError as error:
         raise ClientGone from error
 
 
-def words_of(said: PartialReply) -> dict[str, Any]:
-    """What the model writes at the moment, for people."""
-    text = tags_in_words(latest_text(said.text))
-    return {"round": said.round, "purpose": said.purpose, "text": text}
+def reply_payload(reply: PartialReply) -> dict[str, Any]:
+    """Return the payload of a partial reply, with people's tags in words."""
+    text = tags_in_words(latest_text(reply.text))
+    return {"round": reply.round, "purpose": reply.purpose, "text": text}
 
 
-def event(name: str, payload: dict[str, Any]) -> bytes:
-    """One event; JSON is one line, so nothing in it can end the event."""
+def format_event(name: str, payload: dict[str, Any]) -> bytes:
+    """Format an event; JSON is a single line, so its content cannot end the event."""
     data = json.dumps(payload, ensure_ascii=True)
     return make_storable(f"event: {name}\ndata: {data}\n\n").encode()

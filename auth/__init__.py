@@ -1,1 +1,1 @@
-"""Who may see the app: the password, the sign-in page, and what stands before every request."""
+"""Authentication for the app: password, sign-in page, sessions and middleware."""

@@ -1,11 +1,11 @@
-"""Connections of those who have not shown that they may come in: how long and how many they are.
+"""Limit unauthenticated connections in number and time.
 
-uvicorn waits forever for the first line of a request, and counts whoever waits like whoever asks. A
-connection is *waiting* here until its request is admitted: from its beginning, while headers come,
-while a body comes that nobody may send, and between requests. A waiting connection is closed after
-``WAIT_S`` seconds; and where there are too many connections, the waiting one is closed that has
-been there longest, of the address that has most of them. Those who have a key and say at once what
-they want are answered, however many others hold connections open.
+uvicorn waits forever for the first line of a request, and counts idle connections like active ones.
+Here a connection is *waiting* until its request is admitted: from its beginning, while headers
+arrive, while an unauthenticated body arrives, and between requests. A waiting connection is closed
+after ``WAIT_TIMEOUT_S`` seconds. When there are too many connections, the oldest waiting one is
+closed, of the address with the most of them. So clients with a key are served, however many other
+connections are open.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from auth.headers import with_safe
+from auth.headers import with_safe_headers
 
-MOST = 256
-"""Connections at a time, event streams among them."""
-WAIT_S = 20.0
-"""Seconds for a request to come whole and to be admitted, and between two requests."""
-_STATE = "homer.connection"
+MAX_CONNECTIONS = 256
+"""Limit of concurrent connections, including event streams."""
+WAIT_TIMEOUT_S = 20.0
+"""Seconds for a request to arrive and be admitted, and between two requests."""
+_STATE_KEY = "homer.connection"
 
 
 def admit(scope: Scope) -> None:
-    """The request may be carried out, and take its time: its connection is waiting no more."""
-    connection = scope.get("state", {}).get(_STATE)
+    """Admit a request: its connection is no longer waiting, and may take its time."""
+    connection = scope.get("state", {}).get(_STATE_KEY)
     if connection is not None:
         connection.admit()
 
 
-def allow(scope: Scope, seconds: float) -> None:
-    """The request has so long from now on, and is still waiting: others may need its place."""
-    connection = scope.get("state", {}).get(_STATE)
+def extend_wait(scope: Scope, seconds: float) -> None:
+    """Give a waiting request ``seconds`` from now; it may still be closed for others."""
+    connection = scope.get("state", {}).get(_STATE_KEY)
     if connection is not None:
-        connection.allow(seconds)
+        connection.extend_wait(seconds)
 
 
 class LimitedConnection(H11Protocol):
-    """One connection, which is closed when it waits too long or others have need of its place."""
+    """An HTTP connection that is closed when it waits too long, or when there are too many."""
 
-    most, wait_s = MOST, WAIT_S
+    max_connections, wait_timeout_s = MAX_CONNECTIONS, WAIT_TIMEOUT_S
 
     def __init__(
         self,
@@ -55,78 +55,90 @@ class LimitedConnection(H11Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        super().__init__(config, server_state, {**app_state, _STATE: self}, _loop)
-        self._since = 0.0
-        self._end: asyncio.TimerHandle | None = None
+        super().__init__(config, server_state, {**app_state, _STATE_KEY: self}, _loop)
+        self._waiting_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def waiting(self) -> bool:
-        """Whether no request of it is admitted."""
-        return self._end is not None
+        """Whether no request is admitted."""
+        return self._timer is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Takes a place, if need be that of a connection that waits."""
+        """Start to wait, and close another waiting connection if there are too many."""
         super().connection_made(transport)
         self._wait()
-        self._make_room()
+        self._close_excess()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Gives the place back."""
+        """Stop the timer."""
         self.admit()
         super().connection_lost(exc)
 
     def admit(self) -> None:
-        """What was asked for may take its time."""
-        if self._end is not None:
-            self._end.cancel()
-            self._end = None
+        """Stop the timer: the request may take its time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def allow(self, seconds: float) -> None:
-        """What waits is closed after so many seconds from now."""
-        if self._end is not None:
-            self._end.cancel()
-            self._end = self.loop.call_later(seconds, self._give_up)
+    def extend_wait(self, seconds: float) -> None:
+        """Restart the timer of a waiting request."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = self.loop.call_later(seconds, self._abort)
 
     def on_response_complete(self) -> None:
-        """The next request has a time limit of its own; one that was sent along has begun."""
+        """Start to wait again: the next request has a time limit of its own."""
         self.admit()
         self._wait()
         super().on_response_complete()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        """An event stream is let in or refused at once."""
+        """Admit a WebSocket: it is accepted or refused at once."""
         self.admit()
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:
-        """As uvicorn does, with the headers that every response has."""
+        """Respond as uvicorn does, with the safe headers."""
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-        answer = Response(status_code=400, headers=with_safe(headers), reason=b"Bad Request")
-        for piece in (answer, Data(data=msg.encode("ascii")), EndOfMessage()):
-            self.transport.write(self.conn.send(piece) or b"")
+        response = Response(
+            status_code=400, headers=with_safe_headers(headers), reason=b"Bad Request"
+        )
+        for event in (response, Data(data=msg.encode("ascii")), EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
     def _wait(self) -> None:
-        self._since = self.loop.time()
-        self._end = self.loop.call_later(self.wait_s, self._give_up)
+        self._waiting_since = self.loop.time()
+        self._timer = self.loop.call_later(self.wait_timeout_s, self._abort)
 
-    def _give_up(self) -> None:
-        self._end = None
+    def _abort(self) -> None:
+        self._timer = None
         self.transport.abort()
 
-    def _make_room(self) -> None:
-        if len(self.connections) <= self.most:
+    def _close_excess(self) -> None:
+        if len(self.connections) <= self.max_connections:
             return
-        open_now = [one for one in self.connections if not one.transport.is_closing()]
-        if len(open_now) > self.most:
-            self._least_needed(open_now)._give_up()
+        open_now = [
+            connection for connection in self.connections if not connection.transport.is_closing()
+        ]
+        if len(open_now) > self.max_connections:
+            self._to_close(open_now)._abort()
 
-    def _least_needed(self, open_now: list[Any]) -> LimitedConnection:
-        """The oldest waiting connection of the address with most of them; else this new one."""
-        waiting = [one for one in open_now if isinstance(one, LimitedConnection) and one.waiting]
-        of = Counter(map(_host, waiting))
-        return min(waiting, key=lambda one: (-of[_host(one)], one._since), default=self)
+    def _to_close(self, open_now: list[Any]) -> LimitedConnection:
+        """Return the oldest waiting connection of the address with most of them, else this one."""
+        waiting = [
+            connection
+            for connection in open_now
+            if isinstance(connection, LimitedConnection) and connection.waiting
+        ]
+        counts = Counter(map(_host, waiting))
+        return min(
+            waiting,
+            key=lambda connection: (-counts[_host(connection)], connection._waiting_since),
+            default=self,
+        )
 
 
-def _host(one: LimitedConnection) -> str:
-    return one.client[0] if one.client else ""
+def _host(connection: LimitedConnection) -> str:
+    return connection.client[0] if connection.client else ""

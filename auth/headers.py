@@ -1,66 +1,80 @@
-"""Headers that keep other pages from framing a page of Homer's, or taking an answer for another."""
+"""Security headers of every response, and the check of a request's origin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-POLICY = "content-security-policy"
-FRAMES = "frame-ancestors 'none'"
-SAFE = {
-    POLICY: FRAMES,
+CSP = "content-security-policy"
+NO_FRAMES = "frame-ancestors 'none'"
+SAFE_HEADERS = {
+    CSP: NO_FRAMES,
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
 }
-"""What every response has, unless it says something else of its own."""
-_STARTS = ("http.response.start", "websocket.http.response.start")
+"""Headers of every response that does not set them itself."""
+_START_MESSAGES = ("http.response.start", "websocket.http.response.start")
 
 
 class SafeHeaders:
-    """Gives every response the headers of ``SAFE``; an event stream that is refused gets one too.
+    """Add ``SAFE_HEADERS`` to every response, also to that of a refused WebSocket.
 
     Args:
-        app: what answers.
+        app: the application.
         policy: the content security policy of responses that have none of their own.
     """
 
-    def __init__(self, app: ASGIApp, policy: str = FRAMES) -> None:
-        self._app, self._safe = app, {**SAFE, POLICY: policy}
+    def __init__(self, app: ASGIApp, policy: str = NO_FRAMES) -> None:
+        self._app, self._safe = app, {**SAFE_HEADERS, CSP: policy}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on."""
+        """Pass a request on."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         refusable = "websocket.http.response" in scope.get("extensions", {})
-        begun = False
+        started = False
 
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "websocket.close" and not begun and refusable:
-                # Else the server answers by itself, without these headers.
+        async def send_safe(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "websocket.close" and not started and refusable:
+                # Otherwise the server would respond without these headers.
                 why = message.get("reason") or "refused"
-                return await PlainTextResponse(why, 403)(scope, receive, sending)
-            begun = True
-            if message["type"] in _STARTS:
+                return await PlainTextResponse(why, 403)(scope, receive, send_safe)
+            started = True
+            if message["type"] in _START_MESSAGES:
                 raw = message.get("headers", ())
-                message = {**message, "headers": with_safe(raw, self._safe)}
+                message = {**message, "headers": with_safe_headers(raw, self._safe)}
             return await send(message)
 
-        return await self._app(scope, receive, sending)
+        return await self._app(scope, receive, send_safe)
 
 
-def with_safe(
-    raw: Iterable[tuple[bytes, bytes]], safe: Mapping[str, str] = SAFE
+def with_safe_headers(
+    raw: Iterable[tuple[bytes, bytes]], safe: Mapping[str, str] = SAFE_HEADERS
 ) -> list[tuple[bytes, bytes]]:
-    """A response's headers with those that it lacks; its own policy is kept, and says of frames."""
-    found = MutableHeaders(raw=[(name.lower(), value) for name, value in raw])
-    own = found.get(POLICY)
-    if own is not None and "frame-ancestors" not in own:
-        found[POLICY] = f"{own.rstrip('; ')}; {FRAMES}"
+    """Add missing headers; a policy of the response is extended to forbid frames."""
+    headers = MutableHeaders(raw=[(name.lower(), value) for name, value in raw])
+    own_policy = headers.get(CSP)
+    if own_policy is not None and "frame-ancestors" not in own_policy:
+        headers[CSP] = f"{own_policy.rstrip('; ')}; {NO_FRAMES}"
     for name, value in safe.items():
-        found.setdefault(name, value)
-    return found.raw
+        headers.setdefault(name, value)
+    return headers.raw
+
+
+def same_origin(origin: str | None, host: str) -> bool:
+    """Return whether a request comes from a page of the same host, or from no page.
+
+    Args:
+        origin: the header ``Origin``, or None.
+        host: the header ``Host``.
+    """
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:  # http://[
+        return False

@@ -1,4 +1,4 @@
-"""Where the app may listen, and how people come in there."""
+"""Which addresses the app may listen on, and how people sign in there."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from auth.oidc import Oidc, configured
-from auth.password import VARIABLE, kept
+from auth.oidc import Oidc, load_oidc
+from auth.password import VARIABLE, stored_hash
 from domain.errors import SetupError
 from store.home import Home
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
-NAMES = "HOMER_APP_NAMES"
-"""Names under which a proxy leads to the app, with commas between."""
+HOSTS_VARIABLE = "HOMER_APP_NAMES"
+"""Host names under which a proxy serves the app, separated by commas."""
 
 
 @dataclass(frozen=True)
 class SignInMethods:
-    """How people come in: with a password, with a provider, or, on this machine only, as they are.
+    """How people sign in: password, provider, or neither on this machine only.
 
-    ``names`` are the host names that the app answers to; none is all.
+    ``names`` are the host names that the app answers to; none means all.
     """
 
     password: bool
@@ -28,31 +28,33 @@ class SignInMethods:
     names: tuple[str, ...]
 
     @property
-    def closed(self) -> bool:
-        """Whether one has to sign in."""
+    def required(self) -> bool:
+        """Whether people have to sign in."""
         return self.password or self.oidc is not None
 
 
-def ways_in(home: Home, host: str) -> SignInMethods:
-    """How people come in to an app that listens on ``host``.
+def sign_in_methods(home: Home, host: str) -> SignInMethods:
+    """Return how people sign in to an app that listens on ``host``.
 
     Raises:
-        SetupError: it can be reached from elsewhere, and nothing says who may come in.
+        SetupError: other machines could reach the app, and no sign-in is configured.
     """
-    others = tuple(name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip())
-    names = (*LOOPBACK, *others) if is_loopback(host) else others
-    ways = SignInMethods(kept(home) is not None, configured(home), names)
-    if not ways.closed and (others or not is_loopback(host)):
+    proxy_names = tuple(
+        name.strip() for name in os.environ.get(HOSTS_VARIABLE, "").split(",") if name.strip()
+    )
+    names = (*LOOPBACK, *proxy_names) if is_loopback(host) else proxy_names
+    methods = SignInMethods(stored_hash(home) is not None, load_oidc(home), names)
+    if not methods.required and (proxy_names or not is_loopback(host)):
         raise SetupError(
-            f"the app would be open to everybody who can reach {', '.join(others) or host}. Give "
-            f"it a password first: run `homer password`, or set {VARIABLE}; or let people sign in "
-            f"with a provider (docs/commands.md, The app)"
+            f"the app would be open to everybody who can reach {', '.join(proxy_names) or host}. "
+            f"Set a password first: run `homer password`, or set {VARIABLE}; or let people sign "
+            "in with a provider (docs/commands.md, The app)"
         )
-    return ways
+    return methods
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens on ``host``."""
+    """Return whether only this machine can reach ``host``."""
     if host in LOOPBACK:
         return True
     try:

@@ -1,8 +1,8 @@
-"""Signing in with a provider (OpenID Connect), as Streamlit does it where it is configured.
+"""Sign in with a provider (OpenID Connect), through Streamlit.
 
-``HOMER_HOME/.streamlit/secrets.toml`` has Streamlit's own section ``[auth]``; beside it
-``[homer] users = [...]`` says which e-mail addresses may come in, all that the provider knows where
-it says nothing.
+``HOMER_HOME/.streamlit/secrets.toml`` has Streamlit's own section ``[auth]``, and
+``[homer] users = [...]`` with the e-mail addresses that may sign in; without it, all users of the
+provider may.
 """
 
 from __future__ import annotations
@@ -18,77 +18,77 @@ from typing import Any
 from domain.errors import SetupError
 from store.home import Home
 
-LACKING = "signing in with a provider needs Authlib: pip install 'authlib>=1.6.8'"
+AUTHLIB_MISSING = "signing in with a provider needs Authlib: pip install 'authlib>=1.6.8'"
 
 
 @dataclass(frozen=True)
 class Oidc:
-    """The providers by name, and who may come in; no user is everybody whom a provider knows."""
+    """The providers by name, and the users who may sign in (none: all users of the providers)."""
 
     providers: tuple[str, ...]
     users: frozenset[str]
 
-    def may(self, user: Mapping[str, Any]) -> bool:
-        """Whether this is somebody who may come in."""
+    def admits(self, user: Mapping[str, Any]) -> bool:
+        """Return whether a user may sign in."""
         if not user.get("is_logged_in") or user.get("provider") not in self.providers:
             return False
-        # Some providers send words where the standard has a boolean.
-        sure = str(user.get("email_verified", True)).lower() != "false"
-        return not self.users or (sure and str(user.get("email", "")).lower() in self.users)
+        # Some providers send a string where the standard has a boolean.
+        verified = str(user.get("email_verified", True)).lower() != "false"
+        return not self.users or (verified and str(user.get("email", "")).lower() in self.users)
 
 
-def secrets_of(home: Home) -> Path:
-    """Streamlit's secrets of this data directory."""
+def secrets_file(home: Home) -> Path:
+    """Return the path of Streamlit's secrets in a data directory."""
     return home.root / ".streamlit" / "secrets.toml"
 
 
-def configured(home: Home) -> Oidc | None:
-    """What is configured; None where no provider is.
+def load_oidc(home: Home) -> Oidc | None:
+    """Load the configuration, or return None if there is no provider.
 
     Raises:
-        SetupError: the file is no TOML, lacks what Streamlit needs, or Authlib is missing.
+        SetupError: the file is not TOML, lacks what Streamlit needs, or Authlib is missing.
     """
-    path = secrets_of(home)
+    path = secrets_file(home)
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        config = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from error
-    auth = found.get("auth")
+    auth = config.get("auth")
     if not isinstance(auth, dict):
         return None
     providers = [name for name, one in auth.items() if isinstance(one, dict) and "client_id" in one]
     providers = ["default", *providers] if "client_id" in auth else providers
-    lacking = [name for name in ("redirect_uri", "cookie_secret") if not auth.get(name)]
-    if lacking or not providers:
-        raise SetupError(f"[auth] in {path} lacks {', '.join(lacking) or 'a provider: client_id'}")
+    missing = [name for name in ("redirect_uri", "cookie_secret") if not auth.get(name)]
+    if missing or not providers:
+        raise SetupError(f"[auth] in {path} lacks {', '.join(missing) or 'a provider: client_id'}")
     if find_spec("authlib") is None:
-        raise SetupError(LACKING)
-    users = dict(found.get("homer") or {}).get("users") or ()
+        raise SetupError(AUTHLIB_MISSING)
+    users = dict(config.get("homer") or {}).get("users") or ()
     return Oidc(tuple(providers), frozenset(str(user).lower() for user in users))
 
 
-def user_of(cookies: Mapping[str, str]) -> dict[str, Any]:
-    """Whom Streamlit's signed cookie names; empty where there is none, or none of this app's."""
+def user_from_cookies(cookies: Mapping[str, str]) -> dict[str, Any]:
+    """Return the user in Streamlit's signed cookie; empty if there is none or it is invalid."""
     from streamlit.auth_util import get_cookie_with_chunks
     from streamlit.web.server.server_util import get_cookie_secret
     from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
     from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
-    def one(name: str) -> bytes | None:
+    def cookie(name: str) -> bytes | None:
         return decode_signed_value(get_cookie_secret(), name, cookies.get(name, ""))
 
     try:
-        raw = get_cookie_with_chunks(one, USER_COOKIE_NAME)
-        found = json.loads(raw) if raw else {}
+        raw = get_cookie_with_chunks(cookie, USER_COOKIE_NAME)
+        user = json.loads(raw) if raw else {}
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return user if isinstance(user, dict) else {}
 
 
 def login_path(provider: str) -> str:
-    """Where signing in with a provider begins; for the next two minutes."""
+    """Return the path that starts a sign-in with a provider; it is valid for two minutes."""
     from streamlit.auth_util import encode_provider_token
 
     return f"/auth/login?provider={encode_provider_token(provider)}"

@@ -1,4 +1,4 @@
-"""The app's password: kept as a salted hash (scrypt, RFC 7914), compared in constant time."""
+"""The app's password: stored as a salted hash (scrypt, RFC 7914), compared in constant time."""
 
 from __future__ import annotations
 
@@ -12,71 +12,71 @@ from pathlib import Path
 from domain.errors import InputError, SetupError
 from store.home import Home
 
-LEAST = 8
-"""Characters of a password."""
+MIN_CHARACTERS = 8
+"""Minimum length of a password."""
 
-COST = (2**15, 8, 1)
-"""scrypt's N, r and p: 32 MB and a tenth of a second for each try."""
+SCRYPT_COST = (2**15, 8, 1)
+"""scrypt's N, r and p: 32 MB and a tenth of a second per try."""
 
 VARIABLE = "HOMER_APP_PASSWORD"
-FILE = "HOMER_APP_PASSWORD_FILE"
+FILE_VARIABLE = "HOMER_APP_PASSWORD_FILE"
 
 
-def place_of(home: Home) -> Path:
-    """The file with the hash."""
+def password_file(home: Home) -> Path:
+    """Return the path of the file with the hash."""
     return home.root / "app.password"
 
 
-def kept(home: Home) -> str | None:
-    """The hash of the password, where there is one."""
+def stored_hash(home: Home) -> str | None:
+    """Return the stored hash of the password, or None."""
     try:
-        return place_of(home).read_text().strip() or None
+        return password_file(home).read_text().strip() or None
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SetupError(f"{place_of(home)} cannot be read: {error.strerror}") from error
+        raise SetupError(f"{password_file(home)} cannot be read: {error.strerror}") from error
 
 
-def keep(home: Home, password: str) -> None:
-    """Keeps the hash of a password, readable by its owner only.
+def set_password(home: Home, password: str) -> None:
+    """Store the hash of a password, readable by its owner only.
 
     Raises:
-        InputError: it is too short.
+        InputError: the password is too short.
     """
-    if len(password) < LEAST:
-        raise InputError(f"a password of {len(password)} characters: use at least {LEAST}")
-    aside = place_of(home.make()).with_suffix(".new")
-    aside.unlink(missing_ok=True)
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(hashed(password) + "\n")
-    aside.replace(place_of(home))
+    if len(password) < MIN_CHARACTERS:
+        raise InputError(f"a password of {len(password)} characters: use at least {MIN_CHARACTERS}")
+    temporary = password_file(home.make()).with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(hash_password(password) + "\n")
+    temporary.replace(password_file(home))
 
 
-def remove(home: Home) -> bool:
-    """Forgets the password; False where there is none."""
-    there = place_of(home).exists()
-    place_of(home).unlink(missing_ok=True)
-    return there
+def remove_password(home: Home) -> bool:
+    """Remove the password; return whether there was one."""
+    existed = password_file(home).exists()
+    password_file(home).unlink(missing_ok=True)
+    return existed
 
 
-def take_given(home: Home) -> None:
-    """Keeps the password that the environment gives, which no process begun later sees.
+def set_password_from_environment(home: Home) -> None:
+    """Store the password given in the environment, and remove it from the environment.
 
     Raises:
-        InputError: it is too short, or the file that is named cannot be read.
+        InputError: it is too short, or its file cannot be read.
     """
-    given, named = os.environ.pop(VARIABLE, ""), os.environ.pop(FILE, "")
-    if named and not given:
-        given = password_in(Path(named))
-    if given and not matches(kept(home), given):
-        keep(home, given)
+    password, path = os.environ.pop(VARIABLE, ""), os.environ.pop(FILE_VARIABLE, "")
+    if path and not password:
+        password = read_password_file(Path(path))
+    if password and not password_matches(stored_hash(home), password):
+        set_password(home, password)
 
 
-def password_in(path: Path) -> str:
-    """The first line of a file.
+def read_password_file(path: Path) -> str:
+    """Read a password from the first line of a file.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     try:
         return path.read_text().partition("\n")[0].rstrip("\r")
@@ -84,26 +84,29 @@ def password_in(path: Path) -> str:
         raise InputError(f"the file with the password, {path}, cannot be read: {error}") from error
 
 
-def hashed(password: str) -> str:
-    """``scrypt$N$r$p$SALT$HASH``, with a salt of its own."""
+def hash_password(password: str) -> str:
+    """Return ``scrypt$N$r$p$SALT$HASH`` with a random salt."""
     salt = secrets.token_bytes(16)
-    told = [*map(str, COST), *(b64encode(raw).decode() for raw in (salt, _hash(password, salt)))]
-    return "$".join(["scrypt", *told])
+    fields = [
+        *map(str, SCRYPT_COST),
+        *(b64encode(raw).decode() for raw in (salt, _hash(password, salt))),
+    ]
+    return "$".join(["scrypt", *fields])
 
 
-def matches(stored: str | None, password: str) -> bool:
-    """Whether the password is the one whose hash is ``stored``; nonsense matches nothing."""
+def password_matches(stored: str | None, password: str) -> bool:
+    """Return whether a password matches a stored hash; an invalid hash matches nothing."""
     try:
-        name, n, r, p, salt, wanted = (stored or "").split("$")
+        name, n, r, p, salt, expected = (stored or "").split("$")
         if name != "scrypt":
             return False
-        found = _hash(password, b64decode(salt), (int(n), int(r), int(p)))
-        return hmac.compare_digest(found, b64decode(wanted))
+        actual = _hash(password, b64decode(salt), (int(n), int(r), int(p)))
+        return hmac.compare_digest(actual, b64decode(expected))
     except (ValueError, MemoryError):
         return False
 
 
-def _hash(password: str, salt: bytes, cost: tuple[int, int, int] = COST) -> bytes:
+def _hash(password: str, salt: bytes, cost: tuple[int, int, int] = SCRYPT_COST) -> bytes:
     n, r, p = cost
     raw = password.encode("utf-8", "surrogatepass")
     return hashlib.scrypt(raw, salt=salt, n=n, r=r, p=p, maxmem=256 * n * r, dklen=32)

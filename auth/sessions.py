@@ -1,4 +1,4 @@
-"""Who is signed in, and how often one may try: in the memory of the app's process."""
+"""Sessions and the throttling of sign-ins, in the memory of the app's process."""
 
 from __future__ import annotations
 
@@ -10,99 +10,110 @@ from collections import deque
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 
-LASTS_S = 7 * 24 * 3600.0
-MOST = 10_000
-"""Sessions, and clients that failed, which are remembered at a time."""
+SESSION_S = 7 * 24 * 3600.0
+MAX_ENTRIES = 10_000
+"""Limit of sessions, and of clients with failed sign-ins, held in memory."""
 
 Clock = Callable[[], float]
 
 
 class Sessions:
-    """Tokens that browsers hold; only their digests are kept.
+    """Sessions by the digests of their tokens.
 
-    A session ends after a week, when it is signed out, with the process, and when the password is
-    another one than the one it was begun with.
+    A session ends after a week, at sign-out, with the process, and when the password changes.
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._known: dict[bytes, tuple[float, str]] = {}
+        self._sessions: dict[bytes, tuple[float, str]] = {}
 
     def begin(self, password: str) -> str:
-        """The token of a new session; ``password`` is the hash that it was begun with."""
+        """Begin a session and return its token; ``password`` is the current hash."""
         token = secrets.token_urlsafe(32)
         with self._lock:
-            while len(self._known) >= MOST:
-                self._known.pop(next(iter(self._known)))
-            self._known[_digest(token)] = (self._clock() + LASTS_S, password)
+            while len(self._sessions) >= MAX_ENTRIES:
+                self._sessions.pop(next(iter(self._sessions)))
+            self._sessions[_digest(token)] = (self._clock() + SESSION_S, password)
         return token
 
-    def holds(self, token: str, password: str | None) -> bool:
-        """Whether the token is of a session that goes on."""
+    def is_valid(self, token: str, password: str | None) -> bool:
+        """Return whether a token belongs to a session that is still valid."""
         with self._lock:
-            until, begun = self._known.get(_digest(token), (0.0, ""))
-        return self._clock() < until and begun == password
+            expires_at, begun_with = self._sessions.get(_digest(token), (0.0, ""))
+        return self._clock() < expires_at and begun_with == password
 
     def end(self, token: str) -> None:
-        """Ends a session."""
+        """End a session."""
         with self._lock:
-            self._known.pop(_digest(token), None)
+            self._sessions.pop(_digest(token), None)
 
 
 class Throttle:
-    """At most ``each`` failures of one client within ``per_s`` seconds, and ``every`` of all."""
+    """Allows ``per_client`` failures of a client, ``in_total`` of all, within ``per_s`` seconds."""
 
     def __init__(
-        self, each: int = 5, every: int = 60, per_s: float = 60.0, clock: Clock = time.monotonic
+        self,
+        per_client: int = 5,
+        in_total: int = 60,
+        per_s: float = 60.0,
+        clock: Clock = time.monotonic,
     ) -> None:
-        self._each, self._every, self._per_s, self._clock = each, every, per_s, clock
+        self._per_client, self._in_total, self._per_s, self._clock = (
+            per_client,
+            in_total,
+            per_s,
+            clock,
+        )
         self._lock = threading.Lock()
         self._tries: dict[str, deque[float]] = {}
         self._all: deque[float] = deque()
 
     def wait(self, client: str) -> float:
-        """Counts a try; seconds that the client has to wait, 0 where it may try now.
+        """Count a try, and return the seconds that the client has to wait: 0 if it may try now.
 
-        A try counts before it is looked at, so that many at once are no way around.
+        A try counts before it is checked, so that concurrent tries do not evade the limit.
         """
         name, now = _network(client), self._clock()
         with self._lock:
-            mine = self._tries.setdefault(name, deque())
-            waits = [self._left(mine, self._each, now), self._left(self._all, self._every, now)]
+            own_tries = self._tries.setdefault(name, deque())
+            waits = [
+                self._seconds_left(own_tries, self._per_client, now),
+                self._seconds_left(self._all, self._in_total, now),
+            ]
             if not any(waits):
-                mine.append(now)
+                own_tries.append(now)
                 self._all.append(now)
             self._drop_old(now)
         return max(waits)
 
-    def forgive(self, client: str) -> None:
-        """The client has the password: what it tried before counts no more."""
+    def reset(self, client: str) -> None:
+        """Forget the tries of a client that knows the password."""
         with self._lock:
             self._tries.pop(_network(client), None)
 
-    def _left(self, tries: deque[float], most: int, now: float) -> float:
+    def _seconds_left(self, tries: deque[float], limit: int, now: float) -> float:
         while tries and tries[0] <= now - self._per_s:
             tries.popleft()
-        return tries[0] + self._per_s - now if len(tries) >= most else 0.0
+        return tries[0] + self._per_s - now if len(tries) >= limit else 0.0
 
     def _drop_old(self, now: float) -> None:
-        if len(self._tries) > MOST:
+        if len(self._tries) > MAX_ENTRIES:
             since = now - self._per_s
-            # Whoever was only ever told to wait, since all together had tried too often, has none.
-            old = [name for name, own in self._tries.items() if not own or own[-1] <= since]
-            for name in old:
+            # A client that only ever had to wait, because of the total limit, has no tries.
+            expired = [name for name, own in self._tries.items() if not own or own[-1] <= since]
+            for name in expired:
                 del self._tries[name]
 
 
 def _network(client: str) -> str:
-    """Whoever has one IPv6 address has all of its /64; one that stands for IPv4 is just that."""
+    """Return the /64 network of an IPv6 address, else the address; unwrap mapped IPv4."""
     try:
-        found = ip_address(client)
+        address = ip_address(client)
     except ValueError:
         return client
-    if not isinstance(found, IPv6Address):
+    if not isinstance(address, IPv6Address):
         return client
-    return str(found.ipv4_mapped) if found.ipv4_mapped else found.exploded[:19]
+    return str(address.ipv4_mapped) if address.ipv4_mapped else address.exploded[:19]
 
 
 def _digest(token: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The sign-in page, and signing out: plain HTML, which needs no event stream."""
+"""The sign-in page and sign-out: plain HTML without WebSockets."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from auth.gate import SessionStore
+from auth.middleware import SessionStore
 from auth.oidc import login_path
-from auth.password import kept, matches
-from auth.sessions import LASTS_S, Throttle
+from auth.password import password_matches, stored_hash
+from auth.sessions import SESSION_S, Throttle
 
-PAGE = Path(__file__).with_name("signin.page")
-MOST = 8_192
-"""Bytes of a form."""
-FORM_S = 10.0
-"""Seconds that a form may take to come."""
+TEMPLATE = Path(__file__).with_name("signin.page")
+MAX_FORM_BYTES = 8_192
+"""Size limit of a form."""
+FORM_TIMEOUT_S = 10.0
+"""Seconds within which a form must arrive."""
 
-SAFE = {
+HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
@@ -44,65 +44,65 @@ _PROVIDER = '<a class="way" href="/sign-in/$name">Sign in with $told</a>'
 
 
 class SignInPage:
-    """Answers for the sign-in page of one app.
+    """The routes of the sign-in page.
 
     Args:
-        keeper: knows who is signed in.
-        throttle: slows down who tries passwords.
-        entered: is called after somebody gave the right password.
+        keeper: the sessions of the app.
+        throttle: limits failed tries.
+        entered: called after a sign-in with the password.
     """
 
     def __init__(
         self,
         keeper: SessionStore,
         throttle: Throttle | None = None,
-        entered: Callable[[], object] = lambda: None,
+        on_sign_in: Callable[[], object] = lambda: None,
     ) -> None:
-        self._keeper, self._throttle = keeper, throttle or Throttle()
-        self._entered = entered
-        # One try at a time: each takes memory and time on purpose.
-        self._one = CapacityLimiter(1)
+        self._session_store, self._throttle = keeper, throttle or Throttle()
+        self._on_sign_in = on_sign_in
+        # One try at a time: each is expensive on purpose.
+        self._one_try = CapacityLimiter(1)
 
     def routes(self) -> list[Route]:
-        """``/sign-in``, ``/sign-in/PROVIDER`` and ``/sign-out``."""
+        """Return the routes ``/sign-in``, ``/sign-in/PROVIDER`` and ``/sign-out``."""
         return [
             Route("/sign-in", self.show, methods=["GET"]),
-            Route("/sign-in", self.enter, methods=["POST"]),
+            Route("/sign-in", self.sign_in, methods=["POST"]),
             Route("/sign-in/{provider}", self.provider, methods=["GET"]),
-            Route("/sign-out", self.leave, methods=["POST"]),
+            Route("/sign-out", self.sign_out, methods=["POST"]),
         ]
 
     async def show(self, request: Request) -> Response:
-        """The page; whoever is signed in goes on to where they wanted."""
-        wanted = within(request.query_params.get("next", "/"))
-        if self._keeper.knows(request.cookies):
-            return RedirectResponse(wanted, 303, headers=SAFE)
+        """Show the page, or redirect a user who is signed in to the requested page."""
+        wanted = safe_redirect(request.query_params.get("next", "/"))
+        if self._session_store.is_signed_in(request.cookies):
+            return RedirectResponse(wanted, 303, headers=HEADERS)
         return self._page(wanted)
 
-    async def enter(self, request: Request) -> Response:
-        """A password that may be the right one."""
+    async def sign_in(self, request: Request) -> Response:
+        """Check a password, and begin a session if it is right."""
         form = await _form(request)
-        wanted, password = within(form.get("next", "/")), form.get("password", "")
-        if not password:  # Nor does a form that never came use up anybody's tries.
-            return self._page(wanted, "That is not the password.", 401)
+        wanted, password = safe_redirect(form.get("next", "/")), form.get("password", "")
+        if not password:  # An empty form does not count as a try.
+            return self._page(wanted, "The password is wrong.", 401)
         client = request.client.host if request.client else ""
         wait = self._throttle.wait(client)
         if wait:
-            told = f"Too many tries: wait {wait:.0f} seconds."
-            return self._page(wanted, told, 429, {"Retry-After": str(int(wait) + 1)})
-        stored = kept(self._keeper.home)
-        if not await to_thread.run_sync(matches, stored, password, limiter=self._one):
-            return self._page(wanted, "That is not the password.", 401)
-        self._throttle.forgive(client)
-        await to_thread.run_sync(self._entered)
-        return self._welcome(request, wanted, stored or "")
+            message = f"Too many tries: wait {wait:.0f} seconds."
+            return self._page(wanted, message, 429, {"Retry-After": str(int(wait) + 1)})
+        stored = stored_hash(self._session_store.home)
+        if not await to_thread.run_sync(password_matches, stored, password, limiter=self._one_try):
+            return self._page(wanted, "The password is wrong.", 401)
+        self._throttle.reset(client)
+        await to_thread.run_sync(self._on_sign_in)
+        return self._signed_in_response(request, wanted, stored or "")
 
-    def _welcome(self, request: Request, wanted: str, stored: str) -> Response:
-        answer = RedirectResponse(wanted, 303, headers=SAFE)
+    def _signed_in_response(self, request: Request, wanted: str, stored: str) -> Response:
+        answer = RedirectResponse(wanted, 303, headers=HEADERS)
         answer.set_cookie(
-            self._keeper.cookie,
-            self._keeper.sessions.begin(stored),
-            max_age=int(LASTS_S),
+            self._session_store.cookie,
+            self._session_store.sessions.begin(stored),
+            max_age=int(SESSION_S),
             httponly=True,
             samesite="lax",
             secure=request.url.scheme == "https",
@@ -110,57 +110,57 @@ class SignInPage:
         return answer
 
     async def provider(self, request: Request) -> Response:
-        """On to a provider, by Streamlit's own way."""
-        oidc, name = self._keeper.ways.oidc, request.path_params["provider"]
+        """Redirect to a provider, through Streamlit."""
+        oidc, name = self._session_store.methods.oidc, request.path_params["provider"]
         if oidc is None or name not in oidc.providers:
-            return PlainTextResponse("no such way to sign in", 404)
-        return RedirectResponse(login_path(name), 303, headers=SAFE)
+            return PlainTextResponse("no such provider", 404)
+        return RedirectResponse(login_path(name), 303, headers=HEADERS)
 
-    async def leave(self, request: Request) -> Response:
-        """Ends the session: its event stream is closed too."""
-        self._keeper.sessions.end(request.cookies.get(self._keeper.cookie, ""))
-        where = "/auth/logout" if self._keeper.ways.oidc else "/sign-in"
-        answer = RedirectResponse(where, 303, headers=SAFE)
-        answer.delete_cookie(self._keeper.cookie, httponly=True, samesite="lax")
+    async def sign_out(self, request: Request) -> Response:
+        """End the session, which closes its WebSocket too."""
+        self._session_store.sessions.end(request.cookies.get(self._session_store.cookie, ""))
+        where = "/auth/logout" if self._session_store.methods.oidc else "/sign-in"
+        answer = RedirectResponse(where, 303, headers=HEADERS)
+        answer.delete_cookie(self._session_store.cookie, httponly=True, samesite="lax")
         return answer
 
     def _page(
-        self, wanted: str, told: str = "", code: int = 200, more: dict[str, str] | None = None
+        self, wanted: str, message: str = "", code: int = 200, headers: dict[str, str] | None = None
     ) -> Response:
-        ways = self._keeper.ways
-        marks = ' aria-invalid="true" aria-describedby="told"' if told else ""
-        form = Template(_FORM).substitute(next=escape(wanted, quote=True), marks=marks)
+        methods = self._session_store.methods
+        attributes = ' aria-invalid="true" aria-describedby="told"' if message else ""
+        form = Template(_FORM).substitute(next=escape(wanted, quote=True), marks=attributes)
         links = (
             Template(_PROVIDER).substitute(
                 name=escape(name, quote=True),
                 told="your account" if name == "default" else escape(name.capitalize()),
             )
-            for name in (ways.oidc.providers if ways.oidc else ())
+            for name in (methods.oidc.providers if methods.oidc else ())
         )
-        html = Template(PAGE.read_text("utf-8")).substitute(
-            told=f'<p id="told" role="alert">{escape(told)}</p>' if told else "",
-            form=form if ways.password else "",
+        html = Template(TEMPLATE.read_text("utf-8")).substitute(
+            told=f'<p id="told" role="alert">{escape(message)}</p>' if message else "",
+            form=form if methods.password else "",
             providers="".join(links),
         )
-        return HTMLResponse(html, code, headers={**SAFE, **(more or {})})
+        return HTMLResponse(html, code, headers={**HEADERS, **(headers or {})})
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form; nothing of one that is too long, or does not come."""
+    """Read the fields of a form; empty if it is too long or does not arrive."""
     body = b""
     try:
-        async with asyncio.timeout(FORM_S):
-            async for piece in request.stream():
-                body += piece
-                if len(body) > MOST:
+        async with asyncio.timeout(FORM_TIMEOUT_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MAX_FORM_BYTES:
                     return {}
     except TimeoutError:
         return {}
-    found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
-    return {name: values[0] for name, values in found.items()}
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[0] for name, values in fields.items()}
 
 
-def within(wanted: str) -> str:
-    """A path of the app's own; the first page where it leads elsewhere."""
-    plain = wanted.startswith("/") and not wanted.startswith(("//", "/\\", "/sign-"))
-    return wanted if plain and wanted.isprintable() and len(wanted) < 2_000 else "/"
+def safe_redirect(wanted: str) -> str:
+    """Return a path of the app; the first page if it leads to another site."""
+    is_local = wanted.startswith("/") and not wanted.startswith(("//", "/\\", "/sign-"))
+    return wanted if is_local and wanted.isprintable() and len(wanted) < 2_000 else "/"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.prices import listed
+from models.prices import price_list
 
 CLIPS_HOUR, LINES_CLIP, KEYFRAMES_HOUR = 120, 8, 360
 
@@ -156,11 +156,11 @@ def main() -> int:
     """Print the table; 2 where a figure that is needed was not measured."""
     parser = argparse.ArgumentParser(description="What larger worlds would need.")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.json")
-    parser.add_argument("--model", default="openai:gpt-5.4-mini", choices=sorted(listed()))
+    parser.add_argument("--model", default="openai:gpt-5.4-mini", choices=sorted(price_list()))
     parser.add_argument("--clip-tokens", type=int, nargs=2, default=(3_000, 600))
     parser.add_argument("--question-tokens", type=int, nargs=2, default=(60_000, 4_000))
     told = parser.parse_args()
-    price = listed()[told.model]
+    price = price_list()[told.model]
     use = Use(told.clip_tokens, told.question_tokens, (price.input, price.output))
     lines = [line for run in told.runs for line in json.loads(run.read_text())["lines"]]
     try:

@@ -41,8 +41,15 @@ from sqlalchemy import delete, text
 
 from benchmarks.lines import RUNS, Line, Taken
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
-from memory.event_graph import Absorbed, Ends, Node, OpenEdge, OpenGraph, weave
-from memory.event_graph_update import Proposal, apply_patch, link_of, node_of
+from memory.event_graph import (
+    AbsorbedSegment,
+    EdgeKey,
+    OpenEdge,
+    OpenGraph,
+    OpenSegment,
+    change_from_patch,
+)
+from memory.event_graph_update import Proposal, apply_patch, to_open_edge, to_open_segment
 from memory.writers.port import EventWindow
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
@@ -88,16 +95,18 @@ def summary(number: int) -> str:
 def first_graph(segments: int) -> OpenGraph:
     """Segments of three clips each, in a row, each before the next."""
     nodes = {
-        n: Node(n, 0, f"Event {n}", summary(n), tuple(range(CLIPS_EACH * n, CLIPS_EACH * (n + 1))))
+        n: OpenSegment(
+            n, 0, f"Event {n}", summary(n), tuple(range(CLIPS_EACH * n, CLIPS_EACH * (n + 1)))
+        )
         for n in range(segments)
     }
     links = [OpenEdge(n, n + 1, "before", True, 0.9, "In a row.", (CLIPS_EACH * n,)) for n in nodes]
-    return OpenGraph(nodes, {link.ends: link for link in links[:-1]})
+    return OpenGraph(nodes, {link.key: link for link in links[:-1]})
 
 
 def fill(store: Store, graph: OpenGraph) -> None:
     """Store a video and its graph as it is."""
-    known_video(store, CLIPS_EACH * len(graph.nodes))
+    known_video(store, CLIPS_EACH * len(graph.segments))
     rewrite(store, graph)
 
 
@@ -105,8 +114,8 @@ def rewrite(store: Store, graph: OpenGraph) -> None:
     """Store a whole graph in place of what was there."""
     with store.begin() as session:
         session.execute(delete(SegmentRow).where(SegmentRow.video_id == VIDEO))
-        ids = stored.add_segments(session, VIDEO, list(graph.nodes))
-        vectors = FREE.embed([node.summary for node in graph.nodes.values()])
+        ids = stored.add_segments(session, VIDEO, list(graph.segments))
+        vectors = FREE.embed([node.summary for node in graph.segments.values()])
         rows = [
             {
                 "segment_id": ids[node.number],
@@ -118,7 +127,7 @@ def rewrite(store: Store, graph: OpenGraph) -> None:
                 "from_clip": 0,
                 "embedding": vector.tolist(),
             }
-            for node, vector in zip(graph.nodes.values(), vectors, strict=True)
+            for node, vector in zip(graph.segments.values(), vectors, strict=True)
         ]
         stored.add_revisions(session, rows)
         edges = [
@@ -131,7 +140,7 @@ def rewrite(store: Store, graph: OpenGraph) -> None:
                 "rationale": one.rationale,
                 "evidence": list(one.evidence),
             }
-            for one in graph.links.values()
+            for one in graph.edges.values()
         ]
         stored.add_edges(session, VIDEO, 0, edges)
 
@@ -211,12 +220,12 @@ def cpu_of(store: Store) -> Callable[[], float]:
 def alone(graph: OpenGraph, patch: EventPatch, segments: int) -> float:
     """Milliseconds of working out the last change to ``graph`` from the part that it touches."""
     clips = {clip for draft in patch.segments for clip in draft.clips}
-    near = {n for n, node in graph.nodes.items() if clips.intersection(node.clips)}
-    links = {ends: one for ends, one in graph.links.items() if near.intersection(ends[:2])}
+    near = {n for n, node in graph.segments.items() if clips.intersection(node.clips)}
+    links = {ends: one for ends, one in graph.edges.items() if near.intersection(ends[:2])}
     around = near | {end for ends in links for end in ends[:2]}
-    part = OpenGraph({n: graph.nodes[n] for n in sorted(around)}, links)
+    part = OpenGraph({n: graph.segments[n] for n in sorted(around)}, links)
     started = time.perf_counter()
-    weave(part, patch, at_clip(0, segments), segments)
+    change_from_patch(part, patch, at_clip(0, segments), segments)
     return (time.perf_counter() - started) * 1000
 
 
@@ -228,7 +237,7 @@ def plain(
     cpu: Callable[[], float] = time.process_time,
 ) -> tuple[OpenGraph, Cost]:
     """The graph after all patches, and what a patch costs; ``keep`` is given each graph."""
-    state = [(graph, len(graph.nodes))]
+    state = [(graph, len(graph.segments))]
 
     def run(at: int) -> None:
         now, number = state[-1]
@@ -241,12 +250,12 @@ def plain(
 
 def plainly(graph: OpenGraph, patch: EventPatch, clip: int, number: int) -> tuple[OpenGraph, int]:
     """One patch by copying, comparing every pair, and re-pointing every edge."""
-    nodes = dict(graph.nodes)
+    nodes = dict(graph.segments)
     labels = {node.label: n for n, node in nodes.items()}
     for draft in patch.segments:
         clips = tuple(sorted(draft.clips))
         if draft.extends is None:
-            nodes[number] = Node(number, 0, draft.label, draft.summary, clips)
+            nodes[number] = OpenSegment(number, 0, draft.label, draft.summary, clips)
             labels[draft.label] = number
             number += 1
         else:
@@ -254,7 +263,7 @@ def plainly(graph: OpenGraph, patch: EventPatch, clip: int, number: int) -> tupl
             new = replace(old, label=draft.label, summary=draft.summary, clips=clips)
             nodes[old.number] = replace(new, revision=old.revision + 1)
             labels[draft.label] = old.number
-    links = dict(graph.links)
+    links = dict(graph.edges)
     for edge in patch.edges:
         link = OpenEdge(
             labels[edge.source],
@@ -265,12 +274,12 @@ def plainly(graph: OpenGraph, patch: EventPatch, clip: int, number: int) -> tupl
             edge.rationale,
             edge.evidence,
         )
-        links[link.ends] = link
+        links[link.key] = link
     return absorb(graph, nodes, links, clip), number
 
 
 def absorb(
-    before: OpenGraph, nodes: dict[int, Node], links: dict[Ends, OpenEdge], clip: int
+    before: OpenGraph, nodes: dict[int, OpenSegment], links: dict[EdgeKey, OpenEdge], clip: int
 ) -> OpenGraph:
     """Merge every segment that is a strict subset of another."""
     sets = {n: frozenset(node.clips) for n, node in nodes.items()}
@@ -281,8 +290,8 @@ def absorb(
             into[loser] = min(wider, key=lambda n: (-len(sets[n]), n))
     for loser, winner in into.items():
         gone, kept = nodes.pop(loser), nodes[winner]
-        told = Absorbed(gone.number, gone.label, gone.summary, clip)
-        known = winner in before.nodes and kept.revision == before.nodes[winner].revision
+        told = AbsorbedSegment(gone.number, gone.label, gone.summary, clip)
+        known = winner in before.segments and kept.revision == before.segments[winner].revision
         revision = kept.revision + 1 if known else kept.revision
         history = (*kept.history, *gone.history, told)
         nodes[winner] = replace(kept, history=history, revision=revision)
@@ -292,7 +301,7 @@ def absorb(
         )
         for one in links.values()
     ]
-    return OpenGraph(nodes, {one.ends: one for one in moved if one.source != one.target})
+    return OpenGraph(nodes, {one.key: one for one in moved if one.source != one.target})
 
 
 def open_graph(store: Store) -> OpenGraph:
@@ -301,9 +310,9 @@ def open_graph(store: Store) -> OpenGraph:
         segments = stored.segments_at(session, VIDEO)
         edges = stored.edges_at(session, VIDEO)
     numbers = {one.id: one.number for one in segments}
-    links = [link_of(one, numbers) for one in edges]
+    links = [to_open_edge(one, numbers) for one in edges]
     return OpenGraph(
-        {one.number: node_of(one) for one in segments}, {one.ends: one for one in links}
+        {one.number: to_open_segment(one) for one in segments}, {one.key: one for one in links}
     )
 
 
@@ -358,8 +367,8 @@ def _sized(what: str, ours: Taken, plain: float, size: int, bar: float | None) -
 
 def same(found: OpenGraph, expected: OpenGraph) -> None:
     """Passes where both graphs are one."""
-    assert found.nodes == expected.nodes
-    assert found.links == expected.links
+    assert found.segments == expected.segments
+    assert found.edges == expected.edges
 
 
 def growth(sizes: Sequence[int], taken: Sequence[float]) -> float:

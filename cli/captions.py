@@ -177,7 +177,7 @@ def _remember(
         desk.settings,
         title=title,
         profile=desk.profile.name,
-        models={"text": desk.profile.text, "writer": desk.profile.writer},
+        model_names={"text": desk.profile.text, "writer": desk.profile.writer},
         progress=moved,
     )
     state = _state(desk, video.id)

@@ -158,7 +158,7 @@ def _delete_span(
         gone = delete_video_span(desk, cut.video, span)
     say(
         f"{cut.span} of {named} is deleted: {gone.clips} clips, {gone.images} images, "
-        f"{gone.people} people, {gone.answers} answers; {gone.retold} texts written anew"
+        f"{gone.people} people, {gone.answers} answers; {gone.rewritten} texts written anew"
     )
 
 

@@ -166,7 +166,7 @@ def apart(
       homer people apart talk 5 3
       homer people apart talk Ada face_4
     """
-    from people.corrections import apart as do
+    from people.corrections import keep_apart as do
     from store.database import open_store
     from store.home import Home
 
@@ -289,9 +289,9 @@ def undo(
 
 
 def _brought_back(store: Store, video: str, source: Path, json: bool) -> None:
-    from people.forget import recall
+    from people.forget import restore_forgotten
 
-    rows = recall(store, video, source)
+    rows = restore_forgotten(store, video, source)
     say_json({"rows": rows}) if json else say(f"all is as it was: {rows} rows came back")
 
 

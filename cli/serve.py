@@ -48,7 +48,7 @@ def serve(
       homer serve
       homer serve --videos ~/Videos --port 9000
     """
-    from api.server import Serving, Unfinished
+    from api.server import ServerOptions, UnfinishedQuestions
     from api.server import serve as run
     from auth.listen import is_loopback
     from store.home import Home
@@ -60,9 +60,9 @@ def serve(
 
     try:
         folders = tuple(videos or ())
-        serving = Serving(address, port, folders, questions, profile, body_seconds)
+        serving = ServerOptions(address, port, folders, questions, profile, body_seconds)
         run(Home.default(), serving, told)
-    except Unfinished:
+    except UnfinishedQuestions:
         note(STOPPED)
         os._exit(130)
     except KeyboardInterrupt as stop:

@@ -44,7 +44,7 @@ def up(
 
     home = Home.default().make()
     app = AppServer(home, port, address)
-    ways = app.ways()
+    ways = app.sign_in_methods()
     note("starting; the first time takes half a minute ...")
     with open_store(home) as store:
         database = repr(store)
@@ -59,7 +59,7 @@ def up(
     note(f"Prefect's pages ask for a password: the line in {login_file(home)}")
     if not is_loopback(address):
         note(f"the app listens on {address}, unencrypted: put a proxy with TLS before it")
-    if ways.closed:
+    if ways.required:
         note("one has to sign in to the app")
     if not json:
         say("homer down stops them")
@@ -75,20 +75,22 @@ def password(
 
     Only a salted hash of it is kept. Another password signs everybody out.
     """
-    from auth.password import keep, password_in
-    from auth.password import remove as forget
+    from auth.password import read_password_file, set_password
+    from auth.password import remove_password as forget
     from store.home import Home
 
     home = Home.default()
     if remove:
         told = "there is no password any more" if forget(home) else "there was no password"
         return say(f"{told}; `homer down` and `homer up` begin the app anew")
-    given = password_in(file) if file else typer.prompt("Password", hide_input=True, err=True)
+    given = (
+        read_password_file(file) if file else typer.prompt("Password", hide_input=True, err=True)
+    )
     if file is None:
         again = typer.prompt("The same again", hide_input=True, err=True)
         if again != given:
             raise typer.BadParameter("these are two different ones")
-    keep(home, given)
+    set_password(home, given)
     return say("the app asks for this password; one that runs open does after `homer down`, `up`")
 
 

@@ -15,7 +15,7 @@ from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_ques
 from evals.scores import Summary, WeekScore, by_type, judge, summary
 from flows.workspace import Workspace
 from memory.captions import read_captions
-from memory.import_captions import BATCH, Progress, import_track
+from memory.import_captions import BATCH_CLIPS, Progress, import_track
 from memory.writers import make_writers
 
 IMPORT_S, ASK_S = 15 * 60.0, 10 * 60.0
@@ -94,7 +94,7 @@ def import_week(workspace: Workspace, captions: Path, progress: Progress) -> Imp
         workspace.settings,
         title=TITLE,
         profile=workspace.profile.name,
-        models={"text": workspace.profile.text, "writer": workspace.profile.writer},
+        model_names={"text": workspace.profile.text, "writer": workspace.profile.writer},
         progress=fresh,
     )
     return Imported(video.id, time.monotonic() - started if fresh.whole else None)
@@ -109,7 +109,7 @@ class _FreshProgress:
     def __call__(self, done: int, total: int) -> None:
         self._steps += 1
         if self._steps == 1:
-            self.whole = done <= BATCH
+            self.whole = done <= BATCH_CLIPS
         self._progress(done, total)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,12 +24,12 @@ from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import Listener
 from flows.learning import question_type
-from flows.video_locks import is_locked
 from flows.workspace import Workspace
 from graphs.runner import DONE, Runner
-from memory.captions import CaptionTrack, one_track, read_captions, read_tracks
+from memory.captions import CaptionTrack, read_captions, read_tracks, select_track
 from memory.import_captions import import_track
 from memory.writers import make_writers
+from store.file_locks import is_locked, try_file_lock
 from store.home import Home
 from store.queries import evaluations as stored
 from store.queries import skills as skill_rows
@@ -191,7 +190,7 @@ class EvaluationSteps:
             workspace.settings,
             title=video.name,
             profile=profile.name,
-            models={"text": profile.text, "writer": profile.writer},
+            model_names={"text": profile.text, "writer": profile.writer},
             progress=lambda done, total: self._listener.importing(video.name, done, total),
         ).id
 
@@ -202,7 +201,7 @@ class EvaluationSteps:
         with self._lock:
             if path not in self._tracks:
                 self._tracks[path] = read_tracks(path)
-        return one_track(path, self._tracks[path], video.name)
+        return select_track(path, self._tracks[path], video.name)
 
     def batches(self) -> Sequence[int]:
         """Return the batches, in order, after reporting how many questions are left."""
@@ -394,11 +393,7 @@ def exclusive_run(home: Home, name: str) -> Iterator[None]:
     Raises:
         InputError: another process holds it.
     """
-    with _lock_of(home.make(), name).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(
-                f"the run {name!r} is being worked on: wait until it is done"
-            ) from error
+    with try_file_lock(_lock_of(home.make(), name)) as locked:
+        if not locked:
+            raise InputError(f"the run {name!r} is being worked on: wait until it is done")
         yield

@@ -12,7 +12,7 @@ from domain.media import ClipState, Video
 from flows.clip_drafts import ClipDrafts
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
-from memory.write_clip import ClipPercept, draft_ahead, remember, weave_due
+from memory.write_clip import ClipPercept, draft_ahead, remember, update_event_graph
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from perception.perceive_clip import Perceived
@@ -44,7 +44,7 @@ class Ingestion(Protocol):
     def remember(self, clip: int) -> None:
         """Store a perceived clip as memory."""
 
-    def weave(self, *, final: bool = False) -> None:
+    def update_event_graph(self, *, final: bool = False) -> None:
         """Update the event graph from the memories."""
 
     def give_up(self, clip: int, error: ModelError) -> None:
@@ -166,11 +166,11 @@ class ClipMemory:
             )
 
     @traced_step("weave")
-    def weave(self, *, final: bool = False) -> None:
+    def update_event_graph(self, *, final: bool = False) -> None:
         """Update the event graph from the memories."""
         workspace = self._workspace
         tools = (self.writers, workspace.toolbox, workspace.settings)
-        weave_due(workspace.store, self.video.id, *tools, final=final)
+        update_event_graph(workspace.store, self.video.id, *tools, is_final=final)
 
     def _close_draft(self, clip: int) -> None:
         if self._drafting is not None:

@@ -11,7 +11,7 @@ from domain.time import TimeSpan
 from flows.jobs import Jobs
 from flows.uploads import delete_uploads, uploaded_files
 from flows.workspace import Workspace
-from memory.delete_span import Cut, SpanDeletion, cut_of, delete_span
+from memory.delete_span import DeletionRange, SpanDeletion, delete_span, find_deletion_range
 from store.database import Store
 from store.queries.videos import clear_path, known_video
 from views.library import delete_video_rows, resolve_video
@@ -77,7 +77,7 @@ def delete_video(store: Store, name: str) -> DeletedVideo:
 class SpanDeletionPreview:
     """What the deletion of a span removes; ``uploads`` are uploaded files that show it."""
 
-    cut: Cut
+    cut: DeletionRange
     uploads: tuple[Path, ...]
 
     @property
@@ -98,7 +98,7 @@ def preview_span_deletion(store: Store, name: str, span: TimeSpan) -> SpanDeleti
         Ambiguous: there are several.
         InputError: the span is empty, or beyond the video's end.
     """
-    cut = cut_of(store, name, span)
+    cut = find_deletion_range(store, name, span)
     return SpanDeletionPreview(cut, tuple(uploaded_files(store.home, cut.video.id)))
 
 

@@ -68,15 +68,15 @@ def _remember(ingestion: Ingestion, clip: int) -> None:
     ingestion.remember(clip)
 
 
-def _weave(ingestion: Ingestion, final: bool) -> None:
+def _update_event_graph(ingestion: Ingestion, final: bool) -> None:
     """Update the event graph."""
-    ingestion.weave(final=final)
+    ingestion.update_event_graph(final=final)
 
 
 PERCEIVE = Step(name="perceive", run_name="perceive {clip}", call=_perceive)
 PERCEIVE_ORDER = Step(name="perceive", run_name="perceive {order.clip}", call=_perceive_order)
 REMEMBER = Step(name="remember", run_name="remember {clip}", call=_remember)
-WEAVE = Step(name="weave", call=_weave)
+UPDATE_EVENT_GRAPH = Step(name="weave", call=_update_event_graph)
 
 
 class IngestSteps:
@@ -103,9 +103,9 @@ class IngestSteps:
         """Store a perceived clip as memory."""
         self._executor.run(REMEMBER, ingestion=ingestion, clip=clip)
 
-    def weave(self, ingestion: Ingestion, final: bool) -> None:
+    def update_event_graph(self, ingestion: Ingestion, final: bool) -> None:
         """Update the event graph."""
-        self._executor.run(WEAVE, ingestion=ingestion, final=final)
+        self._executor.run(UPDATE_EVENT_GRAPH, ingestion=ingestion, final=final)
 
 
 class ClusterSteps(IngestSteps):
@@ -180,8 +180,8 @@ def _watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) ->
             spans.end(clip, error)
             _notify(ingestion.video, clip, error, listener)
             if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
-                steps.weave(ingestion, final=False)
-        steps.weave(ingestion, final=ingestion.seen_to_the_end())
+                steps.update_event_graph(ingestion, final=False)
+        steps.update_event_graph(ingestion, final=ingestion.seen_to_the_end())
         return ingestion.finish()
 
 

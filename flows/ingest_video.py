@@ -17,9 +17,14 @@ from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import Subtitles
 from flows.clip_memory import ClipMemory
-from flows.video_locks import exclusive_database_lock, exclusive_lock
+from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
-from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
+from memory.subtitles import (
+    SourceTexts,
+    choose_subtitles,
+    read_source_texts,
+    reject_changed_subtitles,
+)
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
@@ -56,7 +61,7 @@ class VideoIngestion:
         path: Path,
         info: SourceInfo,
         video: Video,
-        subtitle_track: Accompaniment,
+        subtitle_track: SourceTexts,
         *,
         again: bool = False,
         only: Collection[int] = (),
@@ -117,7 +122,7 @@ class VideoIngestion:
 
     def take(self, delivery: Delivery) -> None:
         """Hold what a worker perceived until it is remembered."""
-        percept = self._subtitles.added_to(delivery.perceived.percept)
+        percept = self._subtitles.add_to(delivery.perceived.percept)
         perceived = replace(delivery.perceived, percept=percept)
         self._memory.hold(percept.clip.index, perceived, delivery.seconds)
 
@@ -129,9 +134,9 @@ class VideoIngestion:
         """
         self._memory.remember(clip)
 
-    def weave(self, *, final: bool = False) -> None:
+    def update_event_graph(self, *, final: bool = False) -> None:
         """Update the event graph from the memories."""
-        self._memory.weave(final=final)
+        self._memory.update_event_graph(final=final)
 
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip that could not be perceived as failed; the next run retries it."""
@@ -193,18 +198,15 @@ def open_video(
     stamp = stat_digest(path.absolute())
     name = video_id(path)
     cache_original(workspace.home, name, stamp)
-    with (
-        exclusive_lock(workspace.home, name, path.stem),
-        exclusive_database_lock(workspace.store, name, path.stem),
-    ):
+    with exclusive_lock(workspace.store, name, path.stem):
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, name)
             unfinished = clip_rows.next_clips(session, name, again=again)
         subtitle_track = None
         if unfinished or known is None or subtitles is not None:
-            choice = chosen(known, subtitles, workspace.settings.watch.subtitles)
-            subtitle_track = accompaniment(path, probed) if choice == "use" else None
-            refuse_other_subtitles(known, subtitle_track)
+            choice = choose_subtitles(known, subtitles, workspace.settings.watch.subtitles)
+            subtitle_track = read_source_texts(path, probed) if choice == "use" else None
+            reject_changed_subtitles(known, subtitle_track)
         video = _video(workspace, name, path, info, subtitle_track)
         with workspace.store.begin() as session:
             clips = clips_of(info.duration_ms, workspace.settings.watch)
@@ -214,7 +216,7 @@ def open_video(
                 clip_rows.require_same_clips(session, video, clips)
             # A known video keeps its title even if the file was renamed.
             video = video_rows.find_video(session, video.id)
-        track = subtitle_track or Accompaniment()
+        track = subtitle_track or SourceTexts()
         yield VideoIngestion(workspace, path, info, video, track, again=again, only=only)
 
 
@@ -223,7 +225,7 @@ def _video(
     name: str,
     path: Path,
     info: SourceInfo,
-    subtitle_track: Accompaniment | None,
+    subtitle_track: SourceTexts | None,
 ) -> Video:
     return Video(
         id=name,

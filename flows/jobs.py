@@ -8,7 +8,6 @@ to be alive by the lock that it holds; nothing is known of one on another machin
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -29,6 +28,7 @@ from flows.retry import ClipsToRetry
 from perception.source import find_media
 from services.daemon import DaemonProcess, is_process_alive, log_file
 from services.job_status import ACTING, END, JobState, state_at_end, write_stop_request
+from store.file_locks import file_lock, lock_file, try_lock_file
 from store.home import Home
 from store.host_identity import HostIdentity
 
@@ -131,8 +131,7 @@ class Jobs:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock under which one process at a time inspects and starts jobs."""
-        with (self._home.make().run / "jobs.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with file_lock(self._home.make().run / "jobs.lock"):
             yield
 
     def every(self) -> list[Job]:
@@ -188,7 +187,7 @@ class Jobs:
         env = {"HOMER_HOME": str(self._home.root), END: str(self._end_path(job))}
         env |= {ACTING: make_storable(who)} if (who := acting_user.get()) else {}
         with log_file(self._log_path(job)) as log, self._lock_path(job).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock_file(lock)
             process = subprocess.Popen(
                 [*self.command, *arguments],
                 stdin=subprocess.DEVNULL,
@@ -233,11 +232,7 @@ class Jobs:
         if not here.boot or host.boot != here.boot:
             return None
         with suppress(FileNotFoundError), self._lock_path(job).open() as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            return False
+            return not try_lock_file(lock, shared=True)
         return None
 
     def _stage(self, job: str, is_alive: bool | None) -> JobState:

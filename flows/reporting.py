@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from queue import Empty
+from contextlib import contextmanager
 
 from domain.errors import SetupError
 from services.prefect import api_url, login_for, prefect_environment
+from services.prefect_internals import drain_events
 from store.home import Home
 
 SEND_TIMEOUT_S = 10.0
+"""Events that are not sent by then are dropped."""
 
 
 def connect_to_prefect(home: Home, said: Callable[[str], None]) -> str | None:
@@ -42,22 +43,4 @@ def report_to_prefect(home: Home, api: str) -> Iterator[None]:
         try:
             yield
         finally:
-            _drain_events()
-
-
-def _drain_events() -> None:
-    """Stop Prefect's event worker, which is bound to the first server that it connected to.
-
-    With its server gone, the worker would retry every event for seconds, and the process could
-    not exit. Events that are not sent within ``SEND_TIMEOUT_S`` are dropped.
-    """
-    from prefect._internal.concurrency.services import _active_services
-    from prefect.events.worker import EventsWorker
-
-    workers = [service for service in _active_services if isinstance(service, EventsWorker)]
-    EventsWorker.drain_all(timeout=SEND_TIMEOUT_S, at_exit=False)
-    for worker in workers:
-        with suppress(Empty):
-            while True:
-                worker._queue.get_nowait()
-        worker._queue.put_nowait(None)
+            drain_events(SEND_TIMEOUT_S)

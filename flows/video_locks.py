@@ -5,8 +5,6 @@ This module does not import the ingestion, so that listing the library loads no 
 
 from __future__ import annotations
 
-import fcntl
-import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,17 +12,12 @@ from pathlib import Path
 from domain.errors import Busy
 from store.advisory_locks import claim_video, claimed_videos
 from store.database import Store
+from store.file_locks import locked_paths, try_file_lock
 from store.home import Home
 from store.queries import videos as video_rows
 from views.library import LibraryEntry
 
-LOCKS = Path("/proc/locks")
-"""File in which Linux lists the held locks."""
-
 PAUSED = "paused"
-
-_FLOCK = re.compile(r"FLOCK .*:(\d+) ")
-"""A line of it: ``12: FLOCK  ADVISORY  WRITE 4711 08:02:1234 0 EOF``, with the inode 1234."""
 
 _BUSY = "{} is being watched by another homer: wait until it is done"
 
@@ -39,8 +32,7 @@ def is_watched(store: Store, video: str) -> bool:
 
 def watched_videos(store: Store) -> frozenset[str]:
     """Return the ids of the videos that some process watches, on this machine or another."""
-    locked = _locked_inodes()
-    paths = (path for path in store.home.run.glob("watch-*.lock") if _inode(path) in locked)
+    paths = locked_paths(store.home.run.glob("watch-*.lock"))
     local = frozenset(path.stem.removeprefix("watch-") for path in paths)
     with store.begin() as session:
         return local | claimed_videos(session)
@@ -56,53 +48,31 @@ def current_state(video: str, state: str, busy: Collection[str]) -> str:
     return PAUSED if state == video_rows.WATCHING and video not in busy else state
 
 
-def is_locked(path: Path) -> bool:
-    """Check whether some process holds the lock of a file, without taking it."""
-    return _inode(path) in _locked_inodes()
-
-
-def _inode(path: Path) -> int | None:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return None
-
-
-def _locked_inodes() -> frozenset[int | None]:
-    """Return the inodes of all locked files; empty where the system does not list them."""
-    try:
-        return frozenset(map(int, _FLOCK.findall(LOCKS.read_text())))
-    except OSError:
-        return frozenset()
-
-
 def _lock_path(home: Home, video: str) -> Path:
     return home.run / f"watch-{video}.lock"
 
 
 @contextmanager
-def exclusive_lock(home: Home, video: str, title: str) -> Iterator[None]:
-    """Hold the file lock of a video in this data directory, so that one process watches it.
+def exclusive_lock(
+    store: Store, video: str, title: str, grace_s: float | None = None
+) -> Iterator[None]:
+    """Hold the locks of a video, so that one process of all machines watches it.
+
+    The file lock is of this data directory, the database lock of all that use the database.
+
+    Args:
+        store: the store.
+        video: the video's id.
+        title: its name in the error.
+        grace_s: how long a killed process may still seem to hold it, in seconds; None: the default.
 
     Raises:
-        Busy: another process holds it.
+        Busy: another process holds one of them.
     """
-    with _lock_path(home.make(), video).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as exc:
-            raise Busy(_BUSY.format(title)) from exc
-        yield
-
-
-@contextmanager
-def exclusive_database_lock(store: Store, video: str, title: str) -> Iterator[None]:
-    """Hold the database lock of a video, for all machines that use the database.
-
-    Raises:
-        Busy: another process holds it.
-    """
-    with claim_video(store, video) as taken:
-        if not taken:
+    with try_file_lock(_lock_path(store.home.make(), video)) as locked:
+        if not locked:
             raise Busy(_BUSY.format(title))
-        yield
+        with claim_video(store, video, grace_s) as claimed:
+            if not claimed:
+                raise Busy(_BUSY.format(title))
+            yield

@@ -1,11 +1,14 @@
-"""The result of a question: the answer, its cost, and both as JSON."""
+"""The result of a question: the answer, its cost, and the JSON of both.
+
+The parts of that JSON are the API's too, whose answers have further fields.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from domain.asking import Answer, level_of_confidence
+from domain.asking import Answer, Citation, Evidence, level_of_confidence
 
 
 @dataclass(frozen=True)
@@ -38,31 +41,36 @@ def answer_json(result: AskResult, question_id: str | int | None = None) -> dict
     }
     if answer.option is not None:
         line["option"] = answer.option
-    return line | {
+    citations = [
+        span_json(one) | {"text": one.text, "support": one.support} for one in answer.citations
+    ]
+    retrieved = [span_json(one) | score_json(one) for one in answer.retrieved]
+    cost = cost_json(result.rounds, result.tokens, result.seconds)
+    found = {"citations": citations, "retrieved": retrieved}
+    return line | confidence_json(answer) | found | cost | {"trajectory": result.trajectory_id}
+
+
+def confidence_json(answer: Answer) -> dict[str, Any]:
+    """Return what says how sure an answer is."""
+    return {
         "confidence": round(answer.confidence, 4),
         "confidence_level": level_of_confidence(answer.confidence),
         "standing": answer.standing,
         "not_in_memory": answer.not_in_memory,
         "declined": answer.declined,
-        "citations": [
-            {
-                "start_s": c.span.start_ms / 1000,
-                "end_s": c.span.end_ms / 1000,
-                "text": c.text,
-                "support": c.support,
-            }
-            for c in answer.citations
-        ],
-        "retrieved": [
-            {
-                "start_s": e.span.start_ms / 1000,
-                "end_s": e.span.end_ms / 1000,
-                "score": round(e.score, 4),
-            }
-            for e in answer.retrieved
-        ],
-        "rounds": result.rounds,
-        "tokens": result.tokens,
-        "seconds": round(result.seconds, 3),
-        "trajectory": result.trajectory_id,
     }
+
+
+def cost_json(rounds: int, tokens: int, seconds: float) -> dict[str, Any]:
+    """Return what an answer took."""
+    return {"rounds": rounds, "tokens": tokens, "seconds": round(seconds, 3)}
+
+
+def span_json(moment: Citation | Evidence) -> dict[str, Any]:
+    """Return when a moment begins and ends, in seconds of video time."""
+    return {"start_s": moment.span.start_ms / 1000, "end_s": moment.span.end_ms / 1000}
+
+
+def score_json(evidence: Evidence) -> dict[str, Any]:
+    """Return how close a moment that was found is to what was searched."""
+    return {"score": round(evidence.score, 4)}

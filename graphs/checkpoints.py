@@ -14,16 +14,14 @@ from psycopg_pool import ConnectionPool
 
 from domain.trajectory import Event
 from graphs.checkpoint_saver import BoundarySaver
-from graphs.trajectory_locks import TrajectoryLocks
+from store.advisory_locks import CHECKPOINT_SCHEMA, TrajectoryLocks, try_lock, unlock
 from store.queries.trajectories import (
     CHECKPOINTS,
     Mark,
     add_checkpoint_schema,
     append_events,
     checkpoint_level,
-    claim_checkpoint_schema,
     own_schema,
-    release_checkpoint_schema,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ class Checkpoints:
         open, and polls instead.
         """
         with self._store.explaining_failures(), self._pool.connection() as connection:
-            while not claim_checkpoint_schema(connection):
+            while not try_lock(connection, CHECKPOINT_SCHEMA):
                 time.sleep(POLL_S)
             try:
                 if self._is_behind():
@@ -91,7 +89,7 @@ class Checkpoints:
                         add_checkpoint_schema(session)
                     self.saver.setup()
             finally:
-                release_checkpoint_schema(connection)
+                unlock(connection, CHECKPOINT_SCHEMA)
 
     def append(
         self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()

@@ -16,7 +16,7 @@ from domain.choices import AblationStage
 from domain.memories import MemoryView
 from domain.settings import AskSettings
 from models.chat import Replay, Sink, StructuredChat
-from people.corrected import people_in
+from people.corrected import people_as_of
 from retrieval.citations import cite
 from retrieval.result import ResolvedRefs
 from retrieval.retrievers import Retrievers
@@ -89,7 +89,7 @@ class ProfileContexts:
         if len(view.scopes) > 1:
             return ()
         with self._store.begin() as session:
-            people = people_in(session, view.scopes[0])
+            people = people_as_of(session, view.scopes[0])
         return tuple((tag, person.name) for person in people if person.name for tag in person.tags)
 
     def _reasoner(self, recorder: Recorder, budget: RunBudget, settings: AskSettings) -> Reasoner:

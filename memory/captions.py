@@ -27,29 +27,31 @@ from domain.settings import WatchSettings
 from domain.time import TimeSpan
 
 DAY_S = 86_400
-LONGEST_S = 366 * DAY_S
+MAX_S = 366 * DAY_S
 """Times beyond a year are taken for a mistake."""
 
-LONGEST_NAME = 500
+MAX_NAME = 500
 """Characters of a video's name in a file that names its videos."""
 
-SUBTITLES = (".srt", ".vtt")
+SUBTITLE_SUFFIXES = (".srt", ".vtt")
 """Endings of the files that are read as subtitles."""
 
-Kind = Literal["speech", "caption"]
+CaptionKind = Literal["speech", "caption"]
 
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
-_VOICE = re.compile(r"<v(?:\.[\w.]++)?\s++([^<>]++)>", re.IGNORECASE)
+_VOICE_TAG = re.compile(r"<v(?:\.[\w.]++)?\s++([^<>]++)>", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^<>]*+>|\{\\[^{}]*+\}")
-_LONG_HOURS = re.compile(
+_THREE_DIGIT_HOURS = re.compile(
     r"(?<!\d)\d{3,}+:\d\d:\d\d[.,]\d++(?=\s*+-->)|(?<=-->)\s*+\d{3,}+:\d\d:\d\d"
 )
 """Hours that readers of subtitles cut to their last two digits."""
 _BLANK_LINES = re.compile(r"\n{3,}")
-_LONG_NUMBER = re.compile(r"&#\d{20,}+;?")
+_LONG_CHARACTER_REFERENCE = re.compile(r"&#\d{20,}+;?")
 """A character reference beyond all characters, which Python may refuse to read as a number."""
-_PREFIX = re.compile(r"^(?:-\s*)?([A-Z][A-Z .'-]{1,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?):\s+(?=\S)")
+_SPEAKER_PREFIX = re.compile(
+    r"^(?:-\s*)?([A-Z][A-Z .'-]{1,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?):\s+(?=\S)"
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class CaptionLine:
 
     span: TimeSpan
     text: str
-    kind: Kind
+    kind: CaptionKind
     speaker: str | None = None
 
 
@@ -106,11 +108,11 @@ def read_captions(
         InputError: the file is empty, too large, or cannot be read as what it is called; says
             which line. It names several videos and not ``video``.
     """
-    data, named = _named_lines(path, limits)
+    data, named = _read_lines(path, limits)
     if len({one.video for one in named if one.video}) > 1:
-        return one_track(path, _tracks(path, named), video)
+        return select_track(path, _tracks(path, named), video)
     title = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    lines = _in_time(one.line for one in named)
+    lines = _by_time(one.caption for one in named)
     return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, lines)
 
 
@@ -124,10 +126,10 @@ def read_tracks(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> tuple[Capt
         NotFound: there is no such file.
         InputError: a line names no video, or the file cannot be read; says which line.
     """
-    return _tracks(path, _named_lines(path, limits)[1])
+    return _tracks(path, _read_lines(path, limits)[1])
 
 
-def one_track(path: Path, tracks: Iterable[CaptionTrack], video: str) -> CaptionTrack:
+def select_track(path: Path, tracks: Iterable[CaptionTrack], video: str) -> CaptionTrack:
     """The track of the video of that name.
 
     Raises:
@@ -135,20 +137,20 @@ def one_track(path: Path, tracks: Iterable[CaptionTrack], video: str) -> Caption
     """
     named = {track.title: track for track in tracks}
     if video not in named:
-        some = ", ".join(islice(named, 3)) + (" ..." if len(named) > 3 else "")
-        raise InputError(f"{path} names {len(named)} videos ({some}), none of them {video!r}")
+        examples = ", ".join(islice(named, 3)) + (" ..." if len(named) > 3 else "")
+        raise InputError(f"{path} names {len(named)} videos ({examples}), none of them {video!r}")
     return named[video]
 
 
-class _Named(NamedTuple):
+class _SourceLine(NamedTuple):
     """A line, the name of its video ("" where it has none), and its place in the file from 1."""
 
     video: str
-    line: CaptionLine
+    caption: CaptionLine
     number: int
 
 
-def _named_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_Named]]:
+def _read_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_SourceLine]]:
     """What a file holds, and its lines in their order.
 
     Raises:
@@ -157,48 +159,48 @@ def _named_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_Named]]
     """
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    data = _read(path, limits)
-    text = _decoded(path, data, limits)
-    subtitles = path.name.lower().removesuffix(".gz").endswith(SUBTITLES)
-    lines = list(_unnamed(path, text) if subtitles else _jsonl(path, text))
+    data = _read_file(path, limits)
+    text = _decode(path, data, limits)
+    is_subtitle_file = path.name.lower().removesuffix(".gz").endswith(SUBTITLE_SUFFIXES)
+    lines = list(_subtitle_lines(path, text) if is_subtitle_file else _parse_jsonl(path, text))
     if not lines:
         raise InputError(f"{path} holds no timed line: nothing to import")
     return data, lines
 
 
-def _in_time(lines: Iterable[CaptionLine]) -> tuple[CaptionLine, ...]:
+def _by_time(lines: Iterable[CaptionLine]) -> tuple[CaptionLine, ...]:
     return tuple(sorted(lines, key=lambda line: (line.span.start_ms, line.span.end_ms)))
 
 
-def _tracks(path: Path, named: Iterable[_Named]) -> tuple[CaptionTrack, ...]:
+def _tracks(path: Path, named: Iterable[_SourceLine]) -> tuple[CaptionTrack, ...]:
     videos: dict[str, list[CaptionLine]] = {}
-    for one in named:
-        if not one.video:
+    for source in named:
+        if not source.video:
             raise InputError(
-                f"{path}, line {one.number}: it names no video. Give every line a video, or import "
-                "the file as one: homer import VIDEO --captions FILE"
+                f"{path}, line {source.number}: it names no video. Give every line a video, "
+                "or import the file as one: homer import VIDEO --captions FILE"
             )
-        videos.setdefault(one.video, []).append(one.line)
-    return tuple(_track(name, _in_time(lines)) for name, lines in videos.items())
+        videos.setdefault(source.video, []).append(source.caption)
+    return tuple(_track(name, _by_time(lines)) for name, lines in videos.items())
 
 
 def _track(name: str, lines: tuple[CaptionLine, ...]) -> CaptionTrack:
-    made = hashlib.sha256(name.encode())
+    digest = hashlib.sha256(name.encode())
     for line in lines:
-        told = (line.span.start_ms, line.span.end_ms, line.kind, line.speaker, line.text)
-        made.update(b"\n" + json.dumps(told).encode())
-    return CaptionTrack(made.hexdigest()[:16], name, lines)
+        fields = (line.span.start_ms, line.span.end_ms, line.kind, line.speaker, line.text)
+        digest.update(b"\n" + json.dumps(fields).encode())
+    return CaptionTrack(digest.hexdigest()[:16], name, lines)
 
 
-def _read(path: Path, limits: ImportLimits) -> bytes:
+def _read_file(path: Path, limits: ImportLimits) -> bytes:
     try:
         with path.open("rb") as file:
-            return _within(path, file, limits)
+            return _read_limited(path, file, limits)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _within(path: Path, file: IO[bytes], limits: ImportLimits) -> bytes:
+def _read_limited(path: Path, file: IO[bytes], limits: ImportLimits) -> bytes:
     data = file.read(limits.captions_mb * MB + 1)
     if len(data) > limits.captions_mb * MB:
         raise InputError(
@@ -208,28 +210,30 @@ def _within(path: Path, file: IO[bytes], limits: ImportLimits) -> bytes:
     return data
 
 
-def _decoded(path: Path, data: bytes, limits: ImportLimits) -> str:
+def _decode(path: Path, data: bytes, limits: ImportLimits) -> str:
     try:
         plain = data
         if data[:2] == b"\x1f\x8b":
-            plain = _within(path, cast(IO[bytes], gzip.GzipFile(fileobj=io.BytesIO(data))), limits)
+            plain = _read_limited(
+                path, cast(IO[bytes], gzip.GzipFile(fileobj=io.BytesIO(data))), limits
+            )
         return plain.decode(_BOMS.get(plain[:2], "utf-8-sig"))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not text in UTF-8 or UTF-16: {error}") from error
 
 
-def _jsonl(path: Path, text: str) -> Iterator[_Named]:
+def _parse_jsonl(path: Path, text: str) -> Iterator[_SourceLine]:
     for number, raw in enumerate(text.split("\n"), 1):
         if raw.strip():
             try:
-                video, found = _json_line(json.loads(raw))
+                video, found = _parse_json_line(json.loads(raw))
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
             if found.text:
-                yield _Named(video, found, number)
+                yield _SourceLine(video, found, number)
 
 
-def _json_line(row: Any) -> tuple[str, CaptionLine]:
+def _parse_json_line(row: Any) -> tuple[str, CaptionLine]:
     """One JSONL object as a line, and the name of its video.
 
     Raises:
@@ -237,27 +241,27 @@ def _json_line(row: Any) -> tuple[str, CaptionLine]:
     """
     if not isinstance(row, dict):
         raise ValueError("not a JSON object with start, end and text")
-    day = _number(row.get("day", 1), "day")
+    day = _parse_seconds(row.get("day", 1), "day")
     if day < 1 or day != int(day):
         raise ValueError("day is not a whole number from 1")
-    start, end = _number(row.get("start"), "start"), _number(row.get("end"), "end")
+    start, end = _parse_seconds(row.get("start"), "start"), _parse_seconds(row.get("end"), "end")
     offset = (int(day) - 1) * DAY_S
-    speaker = escape_tags(_text(row.get("speaker") or "", "speaker"))
-    span, text = _span(offset + start, offset + end), _text(row.get("text"), "text")
-    kind = _kind(row.get("kind") or ("speech" if speaker else "caption"))
-    return _video(row.get("video")), CaptionLine(span, text, kind, speaker or None)
+    speaker = escape_tags(_parse_text(row.get("speaker") or "", "speaker"))
+    span, text = _parse_span(offset + start, offset + end), _parse_text(row.get("text"), "text")
+    kind = _parse_kind(row.get("kind") or ("speech" if speaker else "caption"))
+    return _parse_video_name(row.get("video")), CaptionLine(span, text, kind, speaker or None)
 
 
-def _video(value: Any) -> str:
+def _parse_video_name(value: Any) -> str:
     """The name of a line's video; other data sets number theirs."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    name = _text(str(value) if whole else value or "", "video")
-    if len(name) > LONGEST_NAME:
-        raise ValueError(f"video is a name of more than {LONGEST_NAME} characters")
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    name = _parse_text(str(value) if is_integer else value or "", "video")
+    if len(name) > MAX_NAME:
+        raise ValueError(f"video is a name of more than {MAX_NAME} characters")
     return name
 
 
-def _kind(value: Any) -> Kind:
+def _parse_kind(value: Any) -> CaptionKind:
     if value == "speech":
         return "speech"
     if value == "caption":
@@ -265,14 +269,14 @@ def _kind(value: Any) -> Kind:
     raise ValueError(f"kind is {value!r}: it must be speech or caption")
 
 
-def _number(value: Any, name: str) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not 0 <= value <= LONGEST_S:
+def _parse_seconds(value: Any, name: str) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= MAX_S:
         raise ValueError(f"{name} is not a number of seconds: {value!r}")
     return float(value)
 
 
-def _text(value: Any, name: str) -> str:
+def _parse_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} is not a text: {value!r}")
     # Postgres keeps no NUL and UTF-8 no lone surrogate.
@@ -280,19 +284,19 @@ def _text(value: Any, name: str) -> str:
     return " ".join(plain.split())
 
 
-def _span(start_s: float, end_s: float) -> TimeSpan:
+def _parse_span(start_s: float, end_s: float) -> TimeSpan:
     if end_s < start_s:
         raise ValueError(f"it ends ({end_s} s) before it starts ({start_s} s)")
     return TimeSpan.of(round(start_s * 1000), round(end_s * 1000))
 
 
-def _unnamed(path: Path, text: str) -> Iterator[_Named]:
-    return (_Named("", line, n) for n, line in enumerate(_subtitles(path, text), 1))
+def _subtitle_lines(path: Path, text: str) -> Iterator[_SourceLine]:
+    return (_SourceLine("", line, n) for n, line in enumerate(_parse_subtitles(path, text), 1))
 
 
-def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
-    for span, raw in _cues(path, text):
-        speaker, plain = spoken(raw)
+def _parse_subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
+    for span, raw in _parse_cues(path, text):
+        speaker, plain = split_speaker(raw)
         if plain:
             yield CaptionLine(span, plain, "speech", speaker)
 
@@ -308,18 +312,18 @@ def read_cues(
     Raises:
         InputError: the file cannot be read, or has no cue.
     """
-    data = _read(path, limits)
-    text = _decoded(path, data, limits)
-    cues = sorted(_cues(path, text), key=lambda c: (c[0].start_ms, c[0].end_ms))
+    data = _read_file(path, limits)
+    text = _decode(path, data, limits)
+    cues = sorted(_parse_cues(path, text), key=lambda c: (c[0].start_ms, c[0].end_ms))
     if not cues:
         raise InputError(f"{path} holds no timed line of subtitles")
     return hashlib.sha256(data).hexdigest(), cues
 
 
-def _cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
+def _parse_cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
     # pysubs2 takes time that grows with the square of the blank lines in a cue.
     text = _BLANK_LINES.sub("\n\n", text)
-    if long := _LONG_HOURS.search(text):
+    if long := _THREE_DIGIT_HOURS.search(text):
         raise InputError(
             f"{path}: {long[0].strip()[-40:]!r} is beyond the 99 hours of subtitles: use JSON lines"
         )
@@ -329,21 +333,21 @@ def _cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
     except (Pysubs2Error, ValueError, IndexError, OverflowError) as error:
         raise InputError(f"{path} cannot be read as subtitles: {error}") from error
     for event in found:
-        if not 0 <= event.start <= event.end <= LONGEST_S * 1000:
+        if not 0 <= event.start <= event.end <= MAX_S * 1000:
             raise InputError(f"{path}: a line ends before it starts, or its time is absurd")
         # A cue of WebVTT ends at a blank line; what follows is the next one's name, or a note.
         raw = event.text.split(r"\N\N")[0] if format_ == "vtt" else event.text
         yield TimeSpan.of(event.start, event.end), raw
 
 
-def spoken(raw: str) -> tuple[str | None, str]:
+def split_speaker(raw: str) -> tuple[str | None, str]:
     """Speaker and words of a subtitle: ``<v Omar>Hello`` or ``OMAR: Hello``."""
-    voice = _VOICE.search(raw)
-    bare = _MARKUP.sub("", raw.replace(r"\N", " ").replace(r"\n", " "))
-    plain = _text(html.unescape(_LONG_NUMBER.sub("\ufffd", bare)), "text")
-    prefix = _PREFIX.match(plain)
+    voice = _VOICE_TAG.search(raw)
+    unmarked = _MARKUP.sub("", raw.replace(r"\N", " ").replace(r"\n", " "))
+    plain = _parse_text(html.unescape(_LONG_CHARACTER_REFERENCE.sub("\ufffd", unmarked)), "text")
+    prefix = _SPEAKER_PREFIX.match(plain)
     if voice:
-        return _text(voice[1], "speaker") or None, plain
+        return _parse_text(voice[1], "speaker") or None, plain
     if prefix:
         name = prefix[1].title() if prefix[1].isupper() else prefix[1]
         return name, plain[prefix.end() :]
@@ -357,15 +361,15 @@ def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Perc
     numbers count the clips, and spans are exact. A line belongs to the clip it starts in.
     """
     length = settings.clip_ms
-    stretches = groupby(track.lines, key=lambda line: line.span.start_ms // length)
-    for index, (place, lines) in enumerate(stretches):
-        span = TimeSpan.of(place * length, (place + 1) * length)
+    groups = groupby(track.lines, key=lambda line: line.span.start_ms // length)
+    for index, (number, lines) in enumerate(groups):
+        span = TimeSpan.of(number * length, (number + 1) * length)
         yield _percept(Clip(index=index, span=span), list(lines))
 
 
 def _percept(clip: Clip, lines: Iterable[CaptionLine]) -> Percept:
-    kinds: dict[Kind, list[Utterance]] = {"speech": [], "caption": []}
+    kinds: dict[CaptionKind, list[Utterance]] = {"speech": [], "caption": []}
     for line in lines:
-        one = Utterance(span=line.span, text=line.text, speaker=line.speaker)
-        kinds[line.kind].append(one)
+        utterance = Utterance(span=line.span, text=line.text, speaker=line.speaker)
+        kinds[line.kind].append(utterance)
     return Percept(clip=clip, utterances=tuple(kinds["speech"]), captions=tuple(kinds["caption"]))

@@ -19,16 +19,16 @@ from domain.media import ClipState, Video
 from domain.people import CorrectedCharacter, Correction
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from memory.leak_terms import betrays, flat, only_there, quotes
-from memory.patch_window import lines_of, people_at
-from memory.writers.labels import Salience, summary
-from memory.writers.local_event import dated
+from memory.leak_terms import contains_any, exclusive_words, flatten_text, quotes_any
+from memory.patch_window import read_people, to_window_lines
+from memory.writers.labels import Salience, summarise
+from memory.writers.local_event import with_time
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
-from people.forget import OF_NOBODY
-from people.matching import direction
-from people.memory_lines import line, searchable
-from people.model_transactions import TransactionEmbedder, transact
+from people.forget import FORGOTTEN_SUMMARY
+from people.matching import mean_direction
+from people.memory_lines import format_line, search_text
+from people.model_transactions import TransactionEmbedder, run_with_models
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
@@ -48,7 +48,7 @@ from store.tables.schema import (
     SegmentRevisionRow,
 )
 
-INSTEAD: Mapping[type[Base], Mapping[str, Any]] = {
+REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
     EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
     IdentityStatementRow: {"reason": ""},
     KeyframeRow: {"description": None},
@@ -58,7 +58,7 @@ INSTEAD: Mapping[type[Base], Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Cut:
+class DeletionRange:
     """What a span takes: the stretch of whole clips, and those clips that were not deleted yet."""
 
     video: Video
@@ -68,16 +68,16 @@ class Cut:
 
 @dataclass(frozen=True)
 class SpanDeletion:
-    """What went with a span: counts. ``retold``: texts that were written anew without it."""
+    """What went with a span: counts. ``rewritten``: texts that were written anew without it."""
 
     clips: int
     images: int
     answers: int
     people: int
-    retold: int
+    rewritten: int
 
 
-def cut_of(store: Store, name: str, span: TimeSpan) -> Cut:
+def find_deletion_range(store: Store, name: str, span: TimeSpan) -> DeletionRange:
     """What deleting a span of a video takes.
 
     Raises:
@@ -86,10 +86,10 @@ def cut_of(store: Store, name: str, span: TimeSpan) -> Cut:
         InputError: the span is empty, or beyond the video's end.
     """
     with store.begin(snapshot=True) as session:
-        return _cut_of(session, find_video(session, name), span)
+        return _find_deletion_range(session, find_video(session, name), span)
 
 
-def _cut_of(session: Session, video: Video, span: TimeSpan) -> Cut:
+def _find_deletion_range(session: Session, video: Video, span: TimeSpan) -> DeletionRange:
     if not span.length_ms:
         raise InputError("the span is empty: it must end after it begins")
     touched = cut_clips.overlapping_clips(session, video.id, span)
@@ -97,11 +97,11 @@ def _cut_of(session: Session, video: Video, span: TimeSpan) -> Cut:
         raise InputError(
             f"{video.title} ends at {format_clock(video.duration_ms)}, before that span"
         )
-    left = tuple(one.clip for one in touched if one.state != ClipState.DELETED)
-    return Cut(video, touched[0].span.union(touched[-1].span), left)
+    remaining = tuple(one.clip for one in touched if one.state != ClipState.DELETED)
+    return DeletionRange(video, touched[0].span.union(touched[-1].span), remaining)
 
 
-def stretches(store: Store, video: str) -> list[TimeSpan]:
+def list_deleted_spans(store: Store, video: str) -> list[TimeSpan]:
     """What was deleted of a video, in order of time."""
     with store.begin() as session:
         return cut_clips.deleted_spans(session, video)
@@ -134,152 +134,171 @@ def delete_span(
     """
     vectors = TransactionEmbedder(embedder)
 
-    def run(session: Session) -> tuple[Cut, _Cutting, list[str]]:
+    def run(session: Session) -> tuple[DeletionRange, _Deletion, list[str]]:
         lock_video_for_delete(session, find_video(session, name).id)
-        cut = _cut_of(session, find_video(session, name), span)
-        work = _Cutting(session, cut, vectors, settings)
-        unused = work.run() if cut.clips else []
-        vectors.settle()
+        deleted = _find_deletion_range(session, find_video(session, name), span)
+        deletion = _Deletion(session, deleted, vectors, settings)
+        unused = deletion.run() if deleted.clips else []
+        vectors.require_deferred()
         record_deed(
-            session, Deed.DELETED, f"{cut.video.id} {cut.span.start_ms}-{cut.span.end_ms} ms"
+            session,
+            Deed.DELETED,
+            f"{deleted.video.id} {deleted.span.start_ms}-{deleted.span.end_ms} ms",
         )
         faults.fault_point(faults.FaultPoint.CUT_ROWS)
-        return cut, work, unused
+        return deleted, deletion, unused
 
-    cut, work, unused = transact(store, run)
+    deleted, deletion, unused = run_with_models(store, run)
     faults.fault_point(faults.FaultPoint.CUT)
     images = remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)
-    return SpanDeletion(len(cut.clips), images, work.answers, work.people, work.retold)
+    return SpanDeletion(
+        len(deleted.clips), images, deletion.answers, deletion.people, deletion.rewritten
+    )
 
 
-class _Cutting:
+class _Deletion:
     """Deletes clips of one video inside one transaction."""
 
     def __init__(
-        self, session: Session, cut: Cut, vectors: TransactionEmbedder, settings: MemorySettings
+        self,
+        session: Session,
+        deleted: DeletionRange,
+        vectors: TransactionEmbedder,
+        settings: MemorySettings,
     ) -> None:
-        self._session, self._video, self._clips = session, cut.video.id, frozenset(cut.clips)
+        self._session, self._video, self._clips = (
+            session,
+            deleted.video.id,
+            frozenset(deleted.clips),
+        )
         self._vectors, self._settings = vectors, settings
-        self.answers = self.people = self.retold = 0
+        self.answers = self.people = self.rewritten = 0
 
     def run(self) -> list[str]:
         """Delete; returns the files that nobody uses any more."""
         session, video, clips = self._session, self._video, self._clips
-        words = only_there(
+        words = exclusive_words(
             cut_clips.texts_in_clips(session, video, clips),
             cut_clips.texts_elsewhere(session, video, clips),
         )
         refs = cut_clips.refs_in(session, video, clips)
-        met = cut_clips.identities_in_clips(session, video, clips)
+        identities = cut_clips.identities_in_clips(session, video, clips)
         cut_clips.cut_clips(session, video, clips)
-        self._people(met)
-        refs |= {f"s{one}" for one in self._events(words)}
-        self._answers(words, refs)
+        self._delete_people(identities)
+        refs |= {f"s{one}" for one in self._delete_events(words)}
+        self._delete_answers(words, refs)
         cut_events.rewrite_patches(session, video, clips)
         return delete_unnamed_blob_rows(session, video)
 
-    def _people(self, met: set[int]) -> None:
+    def _delete_people(self, identities: set[int]) -> None:
         session, video = self._session, self._video
         cut_clips.remove_learned_names(session, video, self._clips)
-        first = cut_clips.first_appearances(session, video, met)
-        gone = met - first.keys()
-        tags = cut_clips.identity_tags(session, gone)
-        over = set(cut_clips.delete_identities(session, gone))
-        cut_clips.move_first_clips(session, first)
-        self.people = len(over)
-        for one in corrections_of(session, video) if gone else ():
-            change_correction(session, video, _without(one, over, tags))
+        first_clips = cut_clips.first_appearances(session, video, identities)
+        deleted = identities - first_clips.keys()
+        tags = cut_clips.identity_tags(session, deleted)
+        deleted_numbers = set(cut_clips.delete_identities(session, deleted))
+        cut_clips.move_first_clips(session, first_clips)
+        self.people = len(deleted_numbers)
+        for correction in corrections_of(session, video) if deleted else ():
+            change_correction(
+                session, video, _correction_without(correction, deleted_numbers, tags)
+            )
 
-    def _events(self, words: frozenset[str]) -> set[int]:
+    def _delete_events(self, words: frozenset[str]) -> set[int]:
         """Cut the graph, and what elsewhere has ``words``; returns the segments that change."""
         session, video = self._session, self._video
-        changed, anew = cut_events.cut_segments(session, video, self._clips)
+        changed, partial = cut_events.cut_segments(session, video, self._clips)
         changed |= cut_events.cut_edges(session, video, self._clips)
-        rows = {one.row for one in anew} | self._mend(words)
+        rows = {one.row for one in partial} | self._delete_texts(words)
         for row in sorted(rows):
-            found = cut_events.load_cut_revision(session, row)
-            changed.add(found.segment)
-            self._retell(found)
+            revision = cut_events.load_cut_revision(session, row)
+            changed.add(revision.segment)
+            self._rewrite_segment(revision)
         return changed
 
-    def _mend(self, words: frozenset[str]) -> set[int]:
+    def _delete_texts(self, words: frozenset[str]) -> set[int]:
         """Take texts with ``words`` away; returns the revisions that are to be told anew."""
         session, video = self._session, self._video
-        told = list(texts_with(session, video, sorted(words))) if words else []
-        found = [one for one in told if betrays(flat(one.texts), words)]
+        candidates = list(texts_with(session, video, sorted(words))) if words else []
+        found = [one for one in candidates if contains_any(flatten_text(one.texts), words)]
         for one in found:
-            if one.table in INSTEAD:
-                update_row(session, one, INSTEAD[one.table])
-                self.retold += 1
-        lines = [int(one.key["id"]) for one in found if one.table is MemoryRow]
-        thinned = cut_clips.delete_memories(session, lines)
-        thinned |= {int(one.key["clip"]) for one in found if one.table is ClipRow}
-        for clip in sorted(thinned):
-            self._sum_up(clip)
+            if one.table in REPLACEMENTS:
+                update_row(session, one, REPLACEMENTS[one.table])
+                self.rewritten += 1
+        memories = [int(one.key["id"]) for one in found if one.table is MemoryRow]
+        changed_clips = cut_clips.delete_memories(session, memories)
+        changed_clips |= {int(one.key["clip"]) for one in found if one.table is ClipRow}
+        for clip in sorted(changed_clips):
+            self._summarise_clip(clip)
         return {int(one.key["id"]) for one in found if one.table is SegmentRevisionRow}
 
-    def _sum_up(self, clip: int) -> None:
+    def _summarise_clip(self, clip: int) -> None:
         """A clip by the lines that it has, and by the names that were learned of it."""
         session, video = self._session, self._video
         known = characters.characters_at(session, video, clip)
         people = ClipPeople(characters=tuple(one.character for one in known))
         found = [one.memory for one in memories_of_clips(session, video, [clip], clip)]
-        told = [searchable(one, people) for one in found]
-        vectors = [one.tolist() for one in self._vectors.later(told)] if told else []
+        texts = [search_text(one, people) for one in found]
+        vectors = [one.tolist() for one in self._vectors.embed_deferred(texts)] if texts else []
         cut_clips.set_memory_vectors(
             session, dict(zip((one.id for one in found), vectors, strict=True))
         )
-        text = "\n".join(line(one, people) for one in found)
+        text = "\n".join(format_line(one, people) for one in found)
         cut_clips.set_clip_summary(
-            session, video, clip, text, direction(vectors) if vectors else None
+            session, video, clip, text, mean_direction(vectors) if vectors else None
         )
-        self.retold += 1
+        self.rewritten += 1
 
-    def _retell(self, one: CutRevision) -> None:
+    def _rewrite_segment(self, revision: CutRevision) -> None:
         """Tell a revision by the lines of its clips, as its own moment knew them."""
         session, video = self._session, self._video
-        found = memories_of_clips(session, video, one.clips, one.from_clip)
-        lines = lines_of(found, people_at(session, video, one.from_clip))
-        spans = clip_spans(session, video, one.clips)
-        span = spans[one.clips[0]].union(spans[one.clips[-1]])
-        most = self._settings.label_words
+        found = memories_of_clips(session, video, revision.clips, revision.from_clip)
+        lines = to_window_lines(found, read_people(session, video, revision.from_clip))
+        spans = clip_spans(session, video, revision.clips)
+        span = spans[revision.clips[0]].union(spans[revision.clips[-1]])
+        max_words = self._settings.label_words
         label = (
-            Salience(lines).label(lines, most) or f"Nothing said at {format_clock(span.start_ms)}"
+            Salience(lines).label(lines, max_words)
+            or f"Nothing said at {format_clock(span.start_ms)}"
         )
-        taken = cut_events.labels_of_others(session, video, one.segment)
+        taken = cut_events.labels_of_others(session, video, revision.segment)
         if label in taken:
-            label = dated(label, span, most)
+            label = with_time(label, span, max_words)
         if label in taken:
-            label = f"{label} ({one.number})"
-        told = summary(lines) or "Nothing was said or read, and nobody was recognised."
-        (vector,) = self._vectors.later([f"{label}. {told}"])
-        cut_events.rewrite_revision(session, one.row, label, told, vector.tolist())
-        self.retold += 1
+            label = f"{label} ({revision.number})"
+        text = summarise(lines) or "Nothing was said or read, and nobody was recognised."
+        (vector,) = self._vectors.embed_deferred([f"{label}. {text}"])
+        cut_events.rewrite_revision(session, revision.row, label, text, vector.tolist())
+        self.rewritten += 1
 
-    def _answers(self, words: frozenset[str], refs: set[str]) -> None:
+    def _delete_answers(self, words: frozenset[str], refs: set[str]) -> None:
         session, video = self._session, self._video
-        gone = cut_clips.running_trajectories(session, video)
-        for run, told in cut_clips.trajectory_texts(session, video, min(self._clips)):
-            if run not in gone and quotes(told, words, refs):
-                gone.add(run)
-        cut_clips.delete_trajectories_and_results(session, sorted(gone))
-        self.answers = len(gone)
-        for key, told in list(cut_clips.result_texts(session, video)):
-            if betrays(told, words):
+        deleted = cut_clips.running_trajectories(session, video)
+        for run, text in cut_clips.trajectory_texts(session, video, min(self._clips)):
+            if run not in deleted and quotes_any(text, words, refs):
+                deleted.add(run)
+        cut_clips.delete_trajectories_and_results(session, sorted(deleted))
+        self.answers = len(deleted)
+        for key, text in list(cut_clips.result_texts(session, video)):
+            if contains_any(text, words):
                 cut_clips.delete_result(session, key)
 
 
-def _without(one: Correction, over: set[int], tags: set[str]) -> Correction:
+def _correction_without(
+    correction: Correction, deleted_numbers: set[int], tags: set[str]
+) -> Correction:
     """What is left of a correction without those who are gone; ``tags`` are of their faces."""
-    kept = tuple(_left(o, tags) for o in one.outcomes if o.number not in over)
-    if not over.intersection(one.numbers):
-        return one.model_copy(update={"outcomes": kept})
-    numbers = tuple(sorted(set(one.numbers) - over))
-    update = {"told": OF_NOBODY, "numbers": numbers, "outcomes": kept}
-    return one.model_copy(update=update if kept else update | {"undone": True})
+    remaining = tuple(
+        _outcome_without(o, tags) for o in correction.outcomes if o.number not in deleted_numbers
+    )
+    if not deleted_numbers.intersection(correction.numbers):
+        return correction.model_copy(update={"outcomes": remaining})
+    numbers = tuple(sorted(set(correction.numbers) - deleted_numbers))
+    update = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": remaining}
+    return correction.model_copy(update=update if remaining else update | {"undone": True})
 
 
-def _left(outcome: CorrectedCharacter, tags: set[str]) -> CorrectedCharacter:
+def _outcome_without(outcome: CorrectedCharacter, tags: set[str]) -> CorrectedCharacter:
     names = ("members", "nameless", "others")
     update = {name: tuple(t for t in getattr(outcome, name) if t not in tags) for name in names}
     return outcome.model_copy(update=update)

@@ -4,7 +4,7 @@ What a clip's writer is shown is settled by the video and the settings, not by w
 
 - who is in the clip, recognised by all that was perceived up to it;
 - who they are, what they are called and what is known of them as it was *learned* up to
-  ``last_learned``: the writing of the clips right before it may still be under way.
+  ``last_known_clip``: the writing of the clips right before it may still be under way.
 
 So the model may write several clips at once, and their memory is what it would be had each been
 written after the other.
@@ -19,17 +19,17 @@ from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories, Memory, MemoryDraft
 from domain.people import TAG
-from memory.writer_calls import Recording
+from memory.writer_calls import CallRecording
 from memory.writers.port import ClipContext, ClipWriter
 from people.clip_people import ClipPeople
 
-LEAST_AT_ONCE = 2
+MIN_AT_ONCE = 2
 """One clip at a time sees as little as two at a time, so that both give the same memory."""
 
 
-def last_learned(clip: int, at_once: int) -> int:
+def last_known_clip(clip: int, at_once: int) -> int:
     """The last clip whose lines, names and joined characters a clip's writer is shown."""
-    return clip - max(at_once, LEAST_AT_ONCE)
+    return clip - max(at_once, MIN_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class WriterInput:
 class WrittenDraft:
     """What a writer made of what it was shown, or the error that it ended with."""
 
-    shown: WriterInput
-    written: ClipMemories | ModelError
+    given: WriterInput
+    output: ClipMemories | ModelError
 
     def result(self) -> ClipMemories:
         """What was written.
@@ -67,56 +67,56 @@ class WrittenDraft:
         Raises:
             ModelError: the memory could not be written.
         """
-        if isinstance(self.written, ModelError):
-            raise self.written
-        return self.written
+        if isinstance(self.output, ModelError):
+            raise self.output
+        return self.output
 
 
-def drafted(
+def write_draft(
     writer: ClipWriter,
     percept: Percept,
     blobs: Mapping[str, bytes],
-    shown: WriterInput,
+    given: WriterInput,
     video: str,
-    calls: Recording,
+    recording: CallRecording,
 ) -> WrittenDraft:
     """Have a clip written; to be called outside of transactions."""
-    recorded = (calls.keep, calls.served)
-    context = ClipContext(video, shown.title, shown.facts, blobs, *recorded)
+    recorder = (recording.record, recording.recorded_reply)
+    context = ClipContext(video, given.title, given.facts, blobs, *recorder)
     try:
-        return WrittenDraft(shown, writer.write(percept, shown.people, context))
+        return WrittenDraft(given, writer.write(percept, given.people, context))
     except ModelError as error:
-        return WrittenDraft(shown, error)
+        return WrittenDraft(given, error)
 
 
-def retagged(written: ClipMemories, shown: ClipPeople, now: ClipPeople) -> ClipMemories:
+def update_tags(written: ClipMemories, before: ClipPeople, now: ClipPeople) -> ClipMemories:
     """What was written, with the tags of those who joined another character since then.
 
     Args:
-        written: By the tags of ``shown``.
-        shown: The clip's people as the writer knew them.
+        written: By the tags of ``given``.
+        before: The clip's people as the writer knew them.
         now: The same people as they are known now.
     """
-    gone = {one.tag for one in shown.characters} - {one.tag for one in now.characters}
-    instead = {tag: _now(tag, shown, now) for tag in gone}
-    if not instead:
+    replaced = {one.tag for one in before.characters} - {one.tag for one in now.characters}
+    new_tags = {tag: _current_tag(tag, before, now) for tag in replaced}
+    if not new_tags:
         return written
-    names = tuple((instead.get(tag, tag), name) for tag, name in written.names)
-    drafts = tuple(_with(draft, instead) for draft in written.drafts)
+    names = tuple((new_tags.get(tag, tag), name) for tag, name in written.names)
+    drafts = tuple(_draft_with_tags(draft, new_tags) for draft in written.drafts)
     return written.model_copy(update={"drafts": drafts, "names": names})
 
 
-def _now(tag: str, shown: ClipPeople, now: ClipPeople) -> str:
+def _current_tag(tag: str, before: ClipPeople, now: ClipPeople) -> str:
     """The tag of the character that those behind ``tag`` belong to now, else of the first."""
-    members = shown.members(tag)
+    members = before.members(tag)
     owners = {owner.tag for one in members if (owner := now.character(one.tag)) is not None}
     if len(owners) == 1:
         return owners.pop()
     return members[0].tag if members else tag
 
 
-def _with(draft: MemoryDraft, instead: Mapping[str, str]) -> MemoryDraft:
-    text = TAG.sub(lambda found: instead.get(found[0], found[0]), draft.text)
-    tags = tuple(dict.fromkeys(instead.get(tag, tag) for tag in draft.tags))
-    speaker = instead.get(draft.speaker, draft.speaker) if draft.speaker else None
+def _draft_with_tags(draft: MemoryDraft, new_tags: Mapping[str, str]) -> MemoryDraft:
+    text = TAG.sub(lambda found: new_tags.get(found[0], found[0]), draft.text)
+    tags = tuple(dict.fromkeys(new_tags.get(tag, tag) for tag in draft.tags))
+    speaker = new_tags.get(draft.speaker, draft.speaker) if draft.speaker else None
     return draft.model_copy(update={"text": text, "tags": tags, "speaker": speaker})

@@ -13,7 +13,7 @@ from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 
 
 @dataclass(frozen=True)
-class Absorbed:
+class AbsorbedSegment:
     """The words of a segment that was merged into another."""
 
     number: int
@@ -23,7 +23,7 @@ class Absorbed:
 
 
 @dataclass(frozen=True)
-class Node:
+class OpenSegment:
     """An open segment. ``history``: those it absorbed, the first first."""
 
     number: int
@@ -31,10 +31,10 @@ class Node:
     label: str
     summary: str
     clips: tuple[int, ...]
-    history: tuple[Absorbed, ...] = ()
+    history: tuple[AbsorbedSegment, ...] = ()
 
 
-Ends = tuple[int, int, str]
+EdgeKey = tuple[int, int, str]
 """Source number, target number, relation: what makes an edge that edge."""
 
 
@@ -51,7 +51,7 @@ class OpenEdge:
     evidence: tuple[int, ...]
 
     @property
-    def ends(self) -> Ends:
+    def key(self) -> EdgeKey:
         """What makes it this edge and no other."""
         return (self.source, self.target, self.relation)
 
@@ -60,12 +60,14 @@ class OpenEdge:
 class OpenGraph:
     """Open segments by number, and open edges by their ends."""
 
-    nodes: Mapping[int, Node] = field(default_factory=dict)
-    links: Mapping[Ends, OpenEdge] = field(default_factory=dict)
+    segments: Mapping[int, OpenSegment] = field(default_factory=dict)
+    edges: Mapping[EdgeKey, OpenEdge] = field(default_factory=dict)
 
-    def numbered(self, label: str) -> int | None:
+    def number_of(self, label: str) -> int | None:
         """The number of the segment with that label."""
-        return next((node.number for node in self.nodes.values() if node.label == label), None)
+        return next(
+            (segment.number for segment in self.segments.values() if segment.label == label), None
+        )
 
 
 @dataclass(frozen=True)
@@ -73,19 +75,21 @@ class GraphChange:
     """What a patch does to the graph: ``after`` holds every touched segment and edge.
 
     Attributes:
-        nodes: Segments that are new or read otherwise than before, by number.
+        segments: Segments that are new or read otherwise than before, by number.
         absorbed: Number of each segment that is no more, and of its survivor.
-        opened: Edges that are new or changed.
-        closed: Edges that are no more, or were changed.
+        opened_edges: Edges that are new or changed.
+        closed_edges: Edges that are no more, or were changed.
     """
 
-    nodes: Mapping[int, Node] = field(default_factory=dict)
+    segments: Mapping[int, OpenSegment] = field(default_factory=dict)
     absorbed: Mapping[int, int] = field(default_factory=dict)
-    opened: Mapping[Ends, OpenEdge] = field(default_factory=dict)
-    closed: frozenset[Ends] = frozenset()
+    opened_edges: Mapping[EdgeKey, OpenEdge] = field(default_factory=dict)
+    closed_edges: frozenset[EdgeKey] = frozenset()
 
 
-def weave(graph: OpenGraph, patch: EventPatch, at_clip: int, next_number: int) -> GraphChange:
+def change_from_patch(
+    graph: OpenGraph, patch: EventPatch, at_clip: int, next_number: int
+) -> GraphChange:
     """The change that a checked patch makes.
 
     Args:
@@ -97,42 +101,44 @@ def weave(graph: OpenGraph, patch: EventPatch, at_clip: int, next_number: int) -
     Returns:
         The change, subset absorption included.
     """
-    nodes, labels = _draw(graph, patch.segments, next_number)
-    links = dict(graph.links)
+    segments, labels = _add_segments(graph, patch.segments, next_number)
+    edges = dict(graph.edges)
     for draft in patch.edges:
-        _link(links, draft, labels)
-    absorbed = _subsets(nodes, {labels[draft.label] for draft in patch.segments})
-    _absorb(nodes, absorbed, at_clip)
-    links = _repoint(links, absorbed)
-    return _difference(graph, OpenGraph(nodes, links), absorbed)
+        _apply_edge(edges, draft, labels)
+    absorbed = _find_subsets(segments, {labels[draft.label] for draft in patch.segments})
+    _absorb_subsets(segments, absorbed, at_clip)
+    edges = _redirect_edges(edges, absorbed)
+    return _change_between(graph, OpenGraph(segments, edges), absorbed)
 
 
-def _draw(
+def _add_segments(
     graph: OpenGraph, drafts: Sequence[SegmentDraft], next_number: int
-) -> tuple[dict[int, Node], dict[str, int]]:
-    nodes = dict(graph.nodes)
-    labels = {node.label: node.number for node in nodes.values()}
+) -> tuple[dict[int, OpenSegment], dict[str, int]]:
+    segments = dict(graph.segments)
+    labels = {segment.label: segment.number for segment in segments.values()}
     before = dict(labels)
     for draft in drafts:
         clips = tuple(sorted(draft.clips))
         if draft.extends is None:
-            node = Node(next_number, 0, draft.label, draft.summary, clips)
+            segment = OpenSegment(next_number, 0, draft.label, draft.summary, clips)
             next_number += 1
         else:
-            old = nodes[before[draft.extends]]
-            node = replace(old, label=draft.label, summary=draft.summary, clips=clips)
-        nodes[node.number] = node
-        labels[draft.label] = node.number
-    return nodes, labels
+            extended = segments[before[draft.extends]]
+            segment = replace(extended, label=draft.label, summary=draft.summary, clips=clips)
+        segments[segment.number] = segment
+        labels[draft.label] = segment.number
+    return segments, labels
 
 
-def _link(links: dict[Ends, OpenEdge], draft: EdgeDraft, labels: Mapping[str, int]) -> None:
-    ends = (labels[draft.source], labels[draft.target], str(draft.relation))
+def _apply_edge(
+    edges: dict[EdgeKey, OpenEdge], draft: EdgeDraft, labels: Mapping[str, int]
+) -> None:
+    key = (labels[draft.source], labels[draft.target], str(draft.relation))
     if draft.removed:
-        links.pop(ends, None)
+        edges.pop(key, None)
         return
-    links[ends] = OpenEdge(
-        *ends,
+    edges[key] = OpenEdge(
+        *key,
         explicit=draft.explicit,
         confidence=draft.confidence,
         rationale=draft.rationale.strip(),
@@ -140,67 +146,78 @@ def _link(links: dict[Ends, OpenEdge], draft: EdgeDraft, labels: Mapping[str, in
     )
 
 
-def _subsets(nodes: Mapping[int, Node], touched: set[int]) -> dict[int, int]:
+def _find_subsets(segments: Mapping[int, OpenSegment], touched: set[int]) -> dict[int, int]:
     """Each segment whose clips are a strict subset of another's, and its largest superset."""
     absorbed = {}
-    for node in nodes.values():
-        wider = [
+    for segment in segments.values():
+        supersets = [
             other
-            for other in nodes.values()
-            if set(node.clips) < set(other.clips) and touched & {node.number, other.number}
+            for other in segments.values()
+            if set(segment.clips) < set(other.clips) and touched & {segment.number, other.number}
         ]
-        if wider:
-            best = min(wider, key=lambda other: (-len(other.clips), other.number))
-            absorbed[node.number] = best.number
-    return {loser: _end(winner, absorbed) for loser, winner in sorted(absorbed.items())}
+        if supersets:
+            best = min(supersets, key=lambda other: (-len(other.clips), other.number))
+            absorbed[segment.number] = best.number
+    return {
+        absorbed_number: _final_survivor(survivor, absorbed)
+        for absorbed_number, survivor in sorted(absorbed.items())
+    }
 
 
-def _end(number: int, absorbed: Mapping[int, int]) -> int:
+def _final_survivor(number: int, absorbed: Mapping[int, int]) -> int:
     while number in absorbed:
         number = absorbed[number]
     return number
 
 
-def _absorb(nodes: dict[int, Node], absorbed: Mapping[int, int], at_clip: int) -> None:
-    for loser, winner in absorbed.items():
-        gone, kept = nodes.pop(loser), nodes[winner]
-        told = Absorbed(gone.number, gone.label, gone.summary, at_clip)
-        nodes[winner] = replace(kept, history=(*kept.history, *gone.history, told))
+def _absorb_subsets(
+    segments: dict[int, OpenSegment], absorbed: Mapping[int, int], at_clip: int
+) -> None:
+    for number, survivor in absorbed.items():
+        removed, remaining = segments.pop(number), segments[survivor]
+        record = AbsorbedSegment(removed.number, removed.label, removed.summary, at_clip)
+        segments[survivor] = replace(
+            remaining, history=(*remaining.history, *removed.history, record)
+        )
 
 
-def _repoint(links: Mapping[Ends, OpenEdge], absorbed: Mapping[int, int]) -> dict[Ends, OpenEdge]:
+def _redirect_edges(
+    edges: Mapping[EdgeKey, OpenEdge], absorbed: Mapping[int, int]
+) -> dict[EdgeKey, OpenEdge]:
     """Edges of absorbed segments go to the survivor, unless it has that edge or both ends meet."""
-    moved: dict[Ends, OpenEdge] = {}
-    of_survivors = [link for link in links.values() if not absorbed.keys() & set(link.ends[:2])]
-    others = [link for link in links.values() if absorbed.keys() & set(link.ends[:2])]
-    for link in [*of_survivors, *others]:
-        source = absorbed.get(link.source, link.source)
-        target = absorbed.get(link.target, link.target)
+    redirected: dict[EdgeKey, OpenEdge] = {}
+    of_survivors = [edge for edge in edges.values() if not absorbed.keys() & set(edge.key[:2])]
+    others = [edge for edge in edges.values() if absorbed.keys() & set(edge.key[:2])]
+    for edge in [*of_survivors, *others]:
+        source = absorbed.get(edge.source, edge.source)
+        target = absorbed.get(edge.target, edge.target)
         if source != target:
-            turned = replace(link, source=source, target=target)
-            moved.setdefault(turned.ends, turned)
-    return moved
+            new_edge = replace(edge, source=source, target=target)
+            redirected.setdefault(new_edge.key, new_edge)
+    return redirected
 
 
-def _difference(before: OpenGraph, after: OpenGraph, absorbed: Mapping[int, int]) -> GraphChange:
-    nodes = {
-        number: replace(node, revision=before.nodes[number].revision + 1)
-        if number in before.nodes
-        else node
-        for number, node in after.nodes.items()
-        if before.nodes.get(number) != node
+def _change_between(
+    before: OpenGraph, after: OpenGraph, absorbed: Mapping[int, int]
+) -> GraphChange:
+    segments = {
+        number: replace(segment, revision=before.segments[number].revision + 1)
+        if number in before.segments
+        else segment
+        for number, segment in after.segments.items()
+        if before.segments.get(number) != segment
     }
-    kept = {ends for ends, link in after.links.items() if before.links.get(ends) == link}
+    unchanged = {key for key, edge in after.edges.items() if before.edges.get(key) == edge}
     return GraphChange(
-        nodes=nodes,
+        segments=segments,
         absorbed=dict(absorbed),
-        opened={ends: link for ends, link in after.links.items() if ends not in kept},
-        closed=frozenset(before.links.keys() - kept),
+        opened_edges={key: edge for key, edge in after.edges.items() if key not in unchanged},
+        closed_edges=frozenset(before.edges.keys() - unchanged),
     )
 
 
-def applied(graph: OpenGraph, change: GraphChange) -> OpenGraph:
+def apply_change(graph: OpenGraph, change: GraphChange) -> OpenGraph:
     """The open graph after a change."""
-    nodes = {n: node for n, node in graph.nodes.items() if n not in change.absorbed}
-    links = {ends: link for ends, link in graph.links.items() if ends not in change.closed}
-    return OpenGraph(nodes | dict(change.nodes), links | dict(change.opened))
+    segments = {n: segment for n, segment in graph.segments.items() if n not in change.absorbed}
+    edges = {key: edge for key, edge in graph.edges.items() if key not in change.closed_edges}
+    return OpenGraph(segments | dict(change.segments), edges | dict(change.opened_edges))

@@ -17,26 +17,40 @@ from domain import faults
 from domain.errors import ModelError
 from domain.memories import EventPatch
 from domain.settings import MemorySettings, Settings
-from memory.event_graph import Absorbed, GraphChange, Node, OpenEdge, OpenGraph, applied, weave
-from memory.patch_window import Due, due_window, window_of
-from memory.patches import Dropped, Ground, check, drop, uncovered
+from memory.event_graph import (
+    AbsorbedSegment,
+    GraphChange,
+    OpenEdge,
+    OpenGraph,
+    OpenSegment,
+    apply_change,
+    change_from_patch,
+)
+from memory.patch_window import DueWindow, due_window, read_window
+from memory.patches import (
+    DroppedItem,
+    PatchContext,
+    check_patch,
+    drop_invalid_items,
+    uncovered_clips,
+)
 from memory.ports import MemoryModels
-from memory.writer_calls import Recording
+from memory.writer_calls import CallRecording
 from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine, Writers
-from people.model_transactions import Lacking, TransactionEmbedder, transact
+from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.database import Store
 from store.queries import events as stored
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.percepts import lock_video
 
 
-def weave_due(
+def update_event_graph(
     store: Store,
     video_id: str,
     writers: Writers,
-    toolbox: MemoryModels,
+    models: MemoryModels,
     settings: Settings,
-    final: bool = False,
+    is_final: bool = False,
 ) -> int:
     """Apply every patch that is due: after each ten settled clips, and a last one at the end.
 
@@ -46,9 +60,9 @@ def weave_due(
         store: The store.
         video_id: The video.
         writers: Who proposes patches.
-        toolbox: For the segments' vectors.
+        models: For the segments' vectors.
         settings: The window's length and the limits of a patch.
-        final: Whether no clip will come any more; the rest is then a window of its own.
+        is_final: Whether no clip will come any more; the rest is then a window of its own.
 
     Returns:
         How many patches were applied.
@@ -57,24 +71,24 @@ def weave_due(
         ModelError: no patch could be written; calling again tries again.
     """
     count = 0
-    while _weave_next(store, video_id, writers.event, toolbox, settings.memory, final):
+    while _apply_next_patch(store, video_id, writers.event, models, settings.memory, is_final):
         count += 1
     return count
 
 
-def _weave_next(
+def _apply_next_patch(
     store: Store,
     video_id: str,
     writer: EventWriter,
-    toolbox: MemoryModels,
+    models: MemoryModels,
     settings: MemorySettings,
-    final: bool,
+    is_final: bool,
 ) -> bool:
-    job = _GraphUpdate(store, video_id, writer, toolbox, settings, final)
-    applied_one = transact(store, job.run)
-    if applied_one:
+    update = _GraphUpdate(store, video_id, writer, models, settings, is_final)
+    applied = run_with_models(store, update.run)
+    if applied:
         faults.fault_point(faults.FaultPoint.PATCH_COMMITTED)
-    return applied_one
+    return applied
 
 
 @dataclass(frozen=True)
@@ -82,7 +96,7 @@ class Proposal:
     """A patch that may be applied, what was dropped from it, and what it leaves uncovered."""
 
     patch: EventPatch
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedItem, ...]
     pending: tuple[int, ...]
     repairs: int
 
@@ -95,74 +109,74 @@ class _GraphUpdate:
         store: Store,
         video_id: str,
         writer: EventWriter,
-        toolbox: MemoryModels,
+        models: MemoryModels,
         settings: MemorySettings,
-        final: bool,
+        is_final: bool,
     ) -> None:
-        self._store, self._video, self._final = store, video_id, final
+        self._store, self._video, self._is_final = store, video_id, is_final
         self._writer, self._settings = writer, settings
-        self._vectors = TransactionEmbedder(toolbox.text)
-        self._asked: object = None
+        self._vectors = TransactionEmbedder(models.text)
+        self._written_for: object = None
         self._written: tuple[EventPatch, int] = (EventPatch(), 0)
 
     def run(self, session: Session) -> bool:
         """Apply the next patch; False where none is due.
 
         Raises:
-            Lacking: It is yet to be written, or its window is another than it was written for.
+            ModelCallNeeded: no patch is written yet for this window as it is now.
         """
         lock_video(session, self._video)
-        due = due_window(session, self._video, self._settings.patch_every, self._final)
+        due = due_window(session, self._video, self._settings.patch_every, self._is_final)
         if due is None:
             return False
-        window = window_of(session, self._video, due)
-        proposal = self._proposed(session, due, window)
+        window = read_window(session, self._video, due)
+        proposal = self._propose(session, due, window)
         apply_patch(session, window, proposal, self._vectors)
-        _record(session, due, window, proposal)
+        _save_patch(session, due, window, proposal)
         faults.fault_point(faults.FaultPoint.PATCH_ROWS)
         return True
 
-    def _proposed(self, session: Session, due: Due, window: EventWindow) -> Proposal:
+    def _propose(self, session: Session, due: DueWindow, window: EventWindow) -> Proposal:
         """What was written, without what the memory as it is now does not bear out."""
         if not window.new:
             return Proposal(EventPatch(), (), (), 0)
-        if self._asked != (due, _shown(window)):
-            raise Lacking(lambda: self._write(due, window))
+        if self._written_for != (due, _window_key(window)):
+            raise ModelCallNeeded(lambda: self._write(due, window))
         patch, repairs = self._written
-        ground = ground_of(session, window, patch)
-        patch, dropped = drop(patch, ground, self._settings)
-        return Proposal(patch, tuple(dropped), uncovered(patch, ground), repairs)
+        context = read_patch_context(session, window, patch)
+        patch, dropped = drop_invalid_items(patch, context, self._settings)
+        return Proposal(patch, tuple(dropped), uncovered_clips(patch, context), repairs)
 
-    def _write(self, due: Due, window: EventWindow) -> None:
-        calls = Recording(self._store, self._video, due.at_clip, window=True)
-        asked = replace(window, sink=calls.keep, replay=calls.served)
-        self._written = _written(self._store, asked, self._writer, self._settings)
-        self._asked = (due, _shown(window))
+    def _write(self, due: DueWindow, window: EventWindow) -> None:
+        recording = CallRecording(self._store, self._video, due.at_clip, window=True)
+        recorded = replace(window, sink=recording.record, replay=recording.recorded_reply)
+        self._written = _write_patch(self._store, recorded, self._writer, self._settings)
+        self._written_for = (due, _window_key(window))
 
 
-def _shown(window: EventWindow) -> object:
+def _window_key(window: EventWindow) -> object:
     """What the writer of a patch is shown; equal where it would be shown the same."""
-    lines = [[_told(line) for line in of] for of in (window.lines, window.before)]
-    segments = [[_known(one) for one in of] for of in (window.previous, window.related)]
+    lines = [[_line_key(line) for line in of] for of in (window.lines, window.before)]
+    segments = [[_segment_key(one) for one in of] for of in (window.previous, window.related)]
     return window.new, window.clips, lines, segments, window.edges
 
 
-def _told(line: WindowLine) -> object:
+def _line_key(line: WindowLine) -> object:
     return line.clip, line.span, line.text, line.source, line.speaker, line.tags
 
 
-def _known(one: KnownSegment) -> object:
-    return one.number, one.label, one.summary, one.clips, one.span
+def _segment_key(segment: KnownSegment) -> object:
+    return segment.number, segment.label, segment.summary, segment.clips, segment.span
 
 
-def _written(
+def _write_patch(
     store: Store, window: EventWindow, writer: EventWriter, settings: MemorySettings
 ) -> tuple[EventPatch, int]:
     """A patch, and how often it was repaired; what is wrong with it is looked up in between."""
     patch, repairs = writer.patch(window), 0
     while repairs < settings.patch_repairs:
         with store.begin() as session:
-            complaints = check(patch, ground_of(session, window, patch), settings)
+            complaints = check_patch(patch, read_patch_context(session, window, patch), settings)
         if not complaints:
             break
         repairs += 1
@@ -173,7 +187,7 @@ def _written(
     return patch, repairs
 
 
-def _mentioned(patch: EventPatch) -> tuple[set[str], set[int]]:
+def _labels_and_clips(patch: EventPatch) -> tuple[set[str], set[int]]:
     """Labels and clips that a patch speaks of."""
     labels = {draft.label for draft in patch.segments}
     labels |= {draft.extends for draft in patch.segments if draft.extends}
@@ -182,19 +196,19 @@ def _mentioned(patch: EventPatch) -> tuple[set[str], set[int]]:
     return labels, clips | {clip for edge in patch.edges for clip in edge.evidence}
 
 
-def ground_of(session: Session, window: EventWindow, patch: EventPatch) -> Ground:
+def read_patch_context(session: Session, window: EventWindow, patch: EventPatch) -> PatchContext:
     """What ``patch`` is checked against, read for the labels and clips it mentions."""
-    labels, clips = _mentioned(patch)
-    found = stored.open_segments_near(session, window.video, labels=labels)
-    names = {one.id: one.label for one in found}
+    labels, clips = _labels_and_clips(patch)
+    segments = stored.open_segments_near(session, window.video, labels=labels)
+    names = {one.id: one.label for one in segments}
     edges = stored.open_edges_of(session, names)
-    inner = [one for one in edges if one.source_id in names and one.target_id in names]
-    return Ground(
+    between = [one for one in edges if one.source_id in names and one.target_id in names]
+    return PatchContext(
         at_clip=window.at_clip,
         new=window.new,
         watched=stored.done_spans(session, window.video, {*clips, *window.new}, window.at_clip),
-        open={one.label: one.clips for one in found},
-        edges=frozenset((names[e.source_id], names[e.target_id], e.relation) for e in inner),
+        open_segments={one.label: one.clips for one in segments},
+        edges=frozenset((names[e.source_id], names[e.target_id], e.relation) for e in between),
     )
 
 
@@ -204,19 +218,19 @@ def apply_patch(
     """Store what a checked patch changes; costs as much as what it touches.
 
     Raises:
-        Lacking: Vectors of its texts are yet to be made.
+        ModelCallNeeded: Vectors of its texts are yet to be made.
     """
-    labels, clips = _mentioned(proposal.patch)
+    labels, clips = _labels_and_clips(proposal.patch)
     near = stored.open_segments_near(session, window.video, labels=labels, clips=clips)
     edges = stored.open_edges_of(session, [one.id for one in near])
     ends = {end for one in edges for end in (one.source_id, one.target_id)}
     around = stored.open_segments_near(session, window.video, ids=ends - {n.id for n in near})
-    place = _Place(session, window.video, window.at_clip, [*near, *around], edges)
+    place = _GraphRows(session, window.video, window.at_clip, [*near, *around], edges)
     number = stored.next_segment_number(session, window.video)
-    place.store(weave(place.graph, proposal.patch, window.at_clip, number), vectors)
+    place.store(change_from_patch(place.graph, proposal.patch, window.at_clip, number), vectors)
 
 
-class _Place:
+class _GraphRows:
     """The part of the stored graph that a patch touches."""
 
     def __init__(
@@ -230,99 +244,103 @@ class _Place:
         self.session, self.video_id, self.at_clip = session, video_id, at_clip
         self.ids = {one.number: one.id for one in segments}
         numbers = {one.id: one.number for one in segments}
-        links = {one.id: link_of(one, numbers) for one in edges}
-        self.edge_ids = {link.ends: edge_id for edge_id, link in links.items()}
-        nodes = {one.number: node_of(one) for one in segments}
-        self.graph = OpenGraph(nodes, {link.ends: link for link in links.values()})
+        open_edges = {one.id: to_open_edge(one, numbers) for one in edges}
+        self.edge_ids = {edge.key: edge_id for edge_id, edge in open_edges.items()}
+        open_segments = {one.number: to_open_segment(one) for one in segments}
+        self.graph = OpenGraph(open_segments, {edge.key: edge for edge in open_edges.values()})
 
     def store(self, change: GraphChange, vectors: TransactionEmbedder) -> None:
         """Close what no longer holds, then open what holds now."""
-        new = [number for number in change.nodes if number not in self.ids]
-        changed = [self.ids[number] for number in change.nodes if number in self.ids]
+        new = [number for number in change.segments if number not in self.ids]
+        changed = [self.ids[number] for number in change.segments if number in self.ids]
         self.ids |= stored.add_segments(self.session, self.video_id, new)
         absorbed = {
-            self.ids[loser]: self.ids[winner]
-            for loser, winner in change.absorbed.items()
-            if loser in self.graph.nodes
+            self.ids[number]: self.ids[survivor]
+            for number, survivor in change.absorbed.items()
+            if number in self.graph.segments
         }
         stored.close_revisions(self.session, changed, self.at_clip, absorbed)
-        self._open(list(change.nodes.values()), vectors)
-        closed = [self.edge_ids[ends] for ends in sorted(change.closed)]
+        self._add_revisions(list(change.segments.values()), vectors)
+        closed = [self.edge_ids[ends] for ends in sorted(change.closed_edges)]
         stored.close_edges(self.session, closed, self.at_clip)
-        opened = [self._edge_row(link) for link in change.opened.values()]
+        opened = [self._edge_row(link) for link in change.opened_edges.values()]
         stored.add_edges(self.session, self.video_id, self.at_clip, opened)
 
-    def _open(self, nodes: Sequence[Node], embedder: TransactionEmbedder) -> None:
-        texts = [f"{node.label}. {node.summary}" for node in nodes]
+    def _add_revisions(
+        self, segments: Sequence[OpenSegment], embedder: TransactionEmbedder
+    ) -> None:
+        texts = [f"{segment.label}. {segment.summary}" for segment in segments]
         vectors = list(embedder.embed(texts)) if texts else []
         rows = [
             {
-                "segment_id": self.ids[node.number],
-                "revision": node.revision,
-                "label": node.label,
-                "summary": node.summary,
-                "clips": list(node.clips),
-                "history": [asdict(one) for one in node.history],
+                "segment_id": self.ids[segment.number],
+                "revision": segment.revision,
+                "label": segment.label,
+                "summary": segment.summary,
+                "clips": list(segment.clips),
+                "history": [asdict(one) for one in segment.history],
                 "from_clip": self.at_clip,
                 "embedding": vector.tolist(),
             }
-            for node, vector in zip(nodes, vectors, strict=True)
+            for segment, vector in zip(segments, vectors, strict=True)
         ]
         stored.add_revisions(self.session, rows)
 
-    def _edge_row(self, link: OpenEdge) -> dict[str, object]:
-        row = asdict(link)
+    def _edge_row(self, edge: OpenEdge) -> dict[str, object]:
+        row = asdict(edge)
         source, target = self.ids[row.pop("source")], self.ids[row.pop("target")]
-        return row | {"source_id": source, "target_id": target, "evidence": list(link.evidence)}
+        return row | {"source_id": source, "target_id": target, "evidence": list(edge.evidence)}
 
 
-def node_of(found: SegmentAt) -> Node:
+def to_open_segment(row: SegmentAt) -> OpenSegment:
     """A stored revision as a node of the graph."""
-    history = tuple(Absorbed(**one) for one in found.history)
-    return Node(found.number, found.revision, found.label, found.summary, found.clips, history)
+    history = tuple(AbsorbedSegment(**one) for one in row.history)
+    return OpenSegment(row.number, row.revision, row.label, row.summary, row.clips, history)
 
 
-def link_of(found: EdgeAt, numbers: Mapping[int, int]) -> OpenEdge:
+def to_open_edge(row: EdgeAt, numbers: Mapping[int, int]) -> OpenEdge:
     """A stored edge as a link of the graph."""
     return OpenEdge(
-        source=numbers[found.source_id],
-        target=numbers[found.target_id],
-        relation=found.relation,
-        explicit=found.explicit,
-        confidence=found.confidence,
-        rationale=found.rationale,
-        evidence=found.evidence,
+        source=numbers[row.source_id],
+        target=numbers[row.target_id],
+        relation=row.relation,
+        explicit=row.explicit,
+        confidence=row.confidence,
+        rationale=row.rationale,
+        evidence=row.evidence,
     )
 
 
-def _record(session: Session, due: Due, window: EventWindow, proposal: Proposal) -> None:
+def _save_patch(session: Session, due: DueWindow, window: EventWindow, proposal: Proposal) -> None:
     step = proposal.patch.model_dump(mode="json")
-    steps = [*(due.before.applied["steps"] if due.before else []), step]
-    dropped = [*(due.before.dropped if due.before else [])]
+    steps = [*(due.earlier_patch.applied["steps"] if due.earlier_patch else []), step]
+    dropped = [*(due.earlier_patch.dropped if due.earlier_patch else [])]
     patch = PatchAt(
         id=0,
         at_clip=due.at_clip,
         first_clip=due.first_clip,
         repairs=proposal.repairs,
         applied={"steps": steps, "unsettled": list(due.unsettled)},
-        dropped=dropped + [_dropped(one) for one in proposal.dropped],
+        dropped=dropped + [_dropped_row(one) for one in proposal.dropped],
         pending=tuple(sorted({*due.unsettled, *proposal.pending})),
     )
     stored.save_patch(session, window.video, patch)
 
 
-def _dropped(one: Dropped) -> dict[str, object]:
+def _dropped_row(item: DroppedItem) -> dict[str, object]:
     # As JSON knows it: a model may have said NaN, which Postgres does not take.
-    draft = json.loads(one.draft.model_dump_json())
-    return {"item": one.item, "draft": draft, "reasons": list(one.reasons)}
+    draft = json.loads(item.draft.model_dump_json())
+    return {"item": item.item, "draft": draft, "reasons": list(item.reasons)}
 
 
-def replay(patches: Sequence[PatchAt]) -> OpenGraph:
+def rebuild_graph(patches: Sequence[PatchAt]) -> OpenGraph:
     """The open graph built anew from what its patches applied, in order."""
     graph, number = OpenGraph(), 0
     for patch in patches:
         for step in patch.applied["steps"]:
-            change = weave(graph, EventPatch.model_validate(step), patch.at_clip, number)
-            graph = applied(graph, change)
-            number = max([number - 1, *change.nodes]) + 1
+            change = change_from_patch(
+                graph, EventPatch.model_validate(step), patch.at_clip, number
+            )
+            graph = apply_change(graph, change)
+            number = max([number - 1, *change.segments]) + 1
     return graph

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from domain.memories import MemoryDraft, MemoryKind
 from domain.settings import Settings
-from people.characters import tag_ids
+from people.characters import identities_of_tags
 from people.clip_people import ClipPeople
 from store.queries.memories import (
     Vector,
@@ -38,8 +38,15 @@ def store_memories(
     contradicted = sorted({old for draft in drafts for old in draft.contradicts})
     if contradicted:
         supersede(session, video_id, contradicted, clip)
-    plain = [place for place, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
-    _add(session, video_id, clip, [drafts[n] for n in plain], [vectors[n] for n in plain], people)
+    episodic = [place for place, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
+    _add(
+        session,
+        video_id,
+        clip,
+        [drafts[n] for n in episodic],
+        [vectors[n] for n in episodic],
+        people,
+    )
     for draft, vector in zip(drafts, vectors, strict=True):
         if draft.kind != MemoryKind.EPISODIC:
             _add_fact(session, video_id, clip, draft, vector, people, settings.memory.same_fact)
@@ -57,7 +64,7 @@ def _add(
     links = [
         (memory_id, identity.id)
         for memory_id, draft in zip(ids, drafts, strict=True)
-        for identity in tag_ids(people, draft.tags)
+        for identity in identities_of_tags(people, draft.tags)
     ]
     link_memories(session, links)
 
@@ -71,8 +78,8 @@ def _add_fact(
     people: ClipPeople,
     same_fact: float,
 ) -> None:
-    about = [identity.id for identity in tag_ids(people, draft.tags)]
-    known = closest_fact(session, video_id, about, vector)
+    identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
+    known = closest_fact(session, video_id, identities, vector)
     if known is not None and known[1] > same_fact:
         strengthen(session, [known[0]], clip)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -16,14 +16,14 @@ from domain.errors import ModelError
 from domain.media import Percept, Video
 from domain.settings import Settings
 from memory.captions import CaptionTrack, caption_clips
-from memory.event_graph_update import weave_due
+from memory.event_graph_update import update_event_graph
 from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
-from memory.write_clip import remember, remember_many
+from memory.write_clip import PerceptWithoutBlobs, remember, remember_many
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
-from people.memory_lines import searchable
+from people.memory_lines import search_text
 from store.database import Store
 from store.queries.audit import record_deed
 from store.queries.clips import next_clips, require_same_clips
@@ -37,10 +37,10 @@ from store.queries.videos import (
     video_state,
 )
 
-BATCH = 20
+BATCH_CLIPS = 20
 """Clips a transaction; each clip's rows and its mark still commit together."""
 
-REMEMBERED = 20_000
+MAX_CACHED_VECTORS = 20_000
 """Vectors kept of texts met before: captions repeat themselves."""
 
 Progress = Callable[[int, int], None]
@@ -51,12 +51,12 @@ def import_track(
     store: Store,
     track: CaptionTrack,
     writers: Writers,
-    toolbox: MemoryModels,
+    models: MemoryModels,
     settings: Settings,
     *,
     title: str | None = None,
     profile: str = "local",
-    models: Mapping[str, str] | None = None,
+    model_names: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Video:
     """Remember a caption track as a video; goes on where it stopped, and is then a no-op.
@@ -65,11 +65,11 @@ def import_track(
         store: The store.
         track: The captions.
         writers: Who writes the memory.
-        toolbox: For text vectors.
+        models: Make the text vectors.
         settings: How long clips and windows are.
         title: What to call the video; the file's stem by default.
         profile: The profile's name, for the record.
-        models: Port to model name, for the record.
+        model_names: Port to model name, for the record.
         progress: Is called after every batch of clips.
 
     Returns:
@@ -81,27 +81,31 @@ def import_track(
     """
     percepts = list(caption_clips(track, settings.watch))
     video = track.video(title, profile)
-    todo = _begin(store, video, percepts, models or {})
-    with _Ahead(toolbox.text) as ahead:
-        job = _CaptionImport(store, video, writers, _WithText(toolbox, ahead), settings)
-        job.run([one for one in percepts if one.clip.index in todo], len(percepts), progress)
+    pending = _begin(store, video, percepts, model_names or {})
+    with _PrefetchingEmbedder(models.text) as embedder:
+        caption_import = _CaptionImport(
+            store, video, writers, _ModelsWithText(models, embedder), settings
+        )
+        caption_import.run(
+            [one for one in percepts if one.clip.index in pending], len(percepts), progress
+        )
     return _finish(store, video.id)
 
 
 def _begin(
-    store: Store, video: Video, percepts: Sequence[Percept], models: Mapping[str, str]
+    store: Store, video: Video, percepts: Sequence[Percept], model_names: Mapping[str, str]
 ) -> set[int]:
     """Clips that are still to be remembered."""
     with store.begin() as session:
         clips = [one.clip for one in percepts]
-        if add_video(session, video, clips, models):
+        if add_video(session, video, clips, model_names):
             record_deed(session, Deed.ADDED, video.id)
         else:
             require_same_clips(session, video, clips)
-        todo = {one.index for one in next_clips(session, video.id, again=True)}
-        if todo:
+        pending = {one.index for one in next_clips(session, video.id, again=True)}
+        if pending:
             set_video_state(session, video.id, WATCHING)
-    return todo
+    return pending
 
 
 def _finish(store: Store, video_id: str) -> Video:
@@ -121,77 +125,71 @@ class _CaptionImport:
     store: Store
     video: Video
     writers: Writers
-    tools: _WithText
+    models: _ModelsWithText
     settings: Settings
 
-    def run(self, todo: Sequence[Percept], total: int, progress: Progress | None) -> None:
+    def run(self, pending: Sequence[Percept], total: int, progress: Progress | None) -> None:
         """Remember clips batch by batch; vectors of the next one are made meanwhile."""
-        batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
-        done = total - len(todo)
-        for place, batch in enumerate(batches):
-            texts = _texts(batch)
-            self.tools.text.expect(texts)
-            if place + 1 < len(batches):
-                self.tools.text.expect(_texts(batches[place + 1]))
+        batches = [pending[n : n + BATCH_CLIPS] for n in range(0, len(pending), BATCH_CLIPS)]
+        done = total - len(pending)
+        for index, batch in enumerate(batches):
+            texts = _expected_texts(batch)
+            self.models.text.prefetch(texts)
+            if index + 1 < len(batches):
+                self.models.text.prefetch(_expected_texts(batches[index + 1]))
             self._remember(batch, texts)
-            self._weave(final=False)
+            self._update_event_graph(is_final=False)
             done += len(batch)
             if progress:
                 progress(done, total)
-        self._weave(final=True)
+        self._update_event_graph(is_final=True)
 
     def _remember(self, batch: Sequence[Percept], texts: Sequence[str]) -> None:
-        args = (self.writers, self.tools, self.settings)
+        args = (self.writers, self.models, self.settings)
         if self.writers.clip.wants_context:  # A model writes each, and no transaction waits for it.
             for percept in batch:
-                remember(self.store, self.video.id, _Plain(percept), *args)
+                remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
             return
         try:
             remember_many(self.store, self.video.id, batch, *args, texts)
         except ModelError:  # One by one, so that only what cannot be written is left out.
             for percept in batch:
-                remember(self.store, self.video.id, _Plain(percept), *args)
+                remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
 
-    def _weave(self, final: bool) -> None:
-        weave_due(self.store, self.video.id, self.writers, self.tools, self.settings, final=final)
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """A percept without blobs."""
-
-    percept: Percept
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    def _update_event_graph(self, is_final: bool) -> None:
+        update_event_graph(
+            self.store, self.video.id, self.writers, self.models, self.settings, is_final=is_final
+        )
 
 
-def _texts(batch: Sequence[Percept]) -> list[str]:
+def _expected_texts(batch: Sequence[Percept]) -> list[str]:
     """What the local writer will want vectors of; a wrong guess only costs time."""
     texts: list[str] = []
     for percept in batch:
         drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts
-        texts += [searchable(draft, ClipPeople()) for draft in drafts]
+        texts += [search_text(draft, ClipPeople()) for draft in drafts]
     return texts
 
 
 @dataclass(frozen=True)
-class _WithText:
+class _ModelsWithText:
     """The tools with another text embedder."""
 
-    tools: MemoryModels
-    text: _Ahead
+    models: MemoryModels
+    text: _PrefetchingEmbedder
 
     @property
     def faces(self) -> FaceThreshold:
         """The threshold of faces."""
-        return self.tools.faces
+        return self.models.faces
 
     @property
     def speaker(self) -> VoiceThreshold:
         """The threshold of voices."""
-        return self.tools.speaker
+        return self.models.speaker
 
 
-class _Ahead:
+class _PrefetchingEmbedder:
     """A text embedder that works ahead in a thread and remembers what it has seen."""
 
     def __init__(self, embedder: TextEmbedder) -> None:
@@ -199,34 +197,34 @@ class _Ahead:
         self.languages = embedder.languages
         self._embedder = embedder
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="embed")
-        self._known: dict[str, NDArray[np.float32]] = {}
-        self._coming: dict[str, Future[dict[str, NDArray[np.float32]]]] = {}
+        self._cached: dict[str, NDArray[np.float32]] = {}
+        self._pending: dict[str, Future[dict[str, NDArray[np.float32]]]] = {}
 
-    def expect(self, texts: Sequence[str]) -> None:
+    def prefetch(self, texts: Sequence[str]) -> None:
         """Begin to embed texts that will be asked for."""
-        new = [t for t in dict.fromkeys(texts) if t not in self._known and t not in self._coming]
+        new = [t for t in dict.fromkeys(texts) if t not in self._cached and t not in self._pending]
         if new:
             future = self._pool.submit(self._embed, new)
-            self._coming |= dict.fromkeys(new, future)
+            self._pending |= dict.fromkeys(new, future)
 
     def _embed(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         return dict(zip(texts, self._embedder.embed(texts), strict=True))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As of the embedder itself: a text's row depends on that text only."""
-        self.expect(texts)
+        self.prefetch(texts)
         for text in texts:
-            if text not in self._known:
-                self._take(self._coming[text].result())
-        rows = np.stack([self._known[text] for text in texts])
-        while len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+            if text not in self._cached:
+                self._store(self._pending[text].result())
+        rows = np.stack([self._cached[text] for text in texts])
+        while len(self._cached) > MAX_CACHED_VECTORS:
+            del self._cached[next(iter(self._cached))]
         return rows
 
-    def _take(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
-        self._known.update(vectors)
+    def _store(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        self._cached.update(vectors)
         for text in vectors:
-            del self._coming[text]
+            del self._pending[text]
 
     def __enter__(self) -> Self:
         return self

@@ -15,31 +15,31 @@ from memory.writers.labels import content_words
 _REF = re.compile(r"(?<!\w)(?:[msk][1-9]\d*|[0-9a-f]{64})(?!\w)")
 
 
-def only_there(gone: Iterable[str], elsewhere: Iterable[str]) -> frozenset[str]:
-    """The telling words of ``gone`` that none of ``elsewhere`` has, in lower case."""
-    left = {word for text in gone for word in content_words(text)}
-    for text in elsewhere:
-        if left:
-            left.difference_update(content_words(text))
-    return frozenset(left)
+def exclusive_words(deleted: Iterable[str], remaining: Iterable[str]) -> frozenset[str]:
+    """The telling words of ``deleted`` that none of ``remaining`` has, in lower case."""
+    words = {word for text in deleted for word in content_words(text)}
+    for text in remaining:
+        if words:
+            words.difference_update(content_words(text))
+    return frozenset(words)
 
 
-def flat(value: Any) -> str:
+def flatten_text(value: Any) -> str:
     """All texts of a JSON value, one a line."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return "\n".join(flat(one) for one in value.values())
+        return "\n".join(flatten_text(one) for one in value.values())
     if isinstance(value, Sequence):
-        return "\n".join(flat(one) for one in value)
+        return "\n".join(flatten_text(one) for one in value)
     return ""
 
 
-def betrays(text: str, words: Collection[str]) -> bool:
+def contains_any(text: str, words: Collection[str]) -> bool:
     """Whether a text has one of these words."""
     return bool(words) and not set(words).isdisjoint(content_words(text))
 
 
-def quotes(text: str, words: Collection[str], refs: Collection[str]) -> bool:
+def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool:
     """Whether a text has one of these words, or cites one of ``refs`` (``m12``, a SHA-256)."""
-    return not set(refs).isdisjoint(_REF.findall(text)) or betrays(text, words)
+    return not set(refs).isdisjoint(_REF.findall(text)) or contains_any(text, words)

@@ -17,12 +17,12 @@ from store.queries.clips import ClipStates, clip_states
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.memories import MemoryAt, memories_of_clips
 
-RELATED = 5
+RELATED_SEGMENTS = 5
 """How many earlier segments are offered for long-range edges."""
 
 
 @dataclass(frozen=True)
-class Due:
+class DueWindow:
     """A window whose patch is due.
 
     Attributes:
@@ -30,51 +30,51 @@ class Due:
         first_clip: Its first clip.
         new: Its done clips, and those earlier windows left uncovered, in order.
         unsettled: Its clips that are not done, for a later window if they are ever.
-        before: The patch of this same window, where clips came late after the last one.
+        earlier_patch: The patch of this same window, where clips came late after the last one.
     """
 
     at_clip: int
     first_clip: int
     new: tuple[int, ...]
     unsettled: tuple[int, ...]
-    before: PatchAt | None = None
+    earlier_patch: PatchAt | None = None
 
 
-def due_window(session: Session, video_id: str, every: int, final: bool) -> Due | None:
+def due_window(session: Session, video_id: str, every: int, is_final: bool) -> DueWindow | None:
     """The next window that has no patch yet and whose clips are all done or failed."""
     last = stored.last_patch(session, video_id)
     start = last.at_clip + 1 if last else 0
     state = clip_states(session, video_id, start, start + every, last.pending if last else ())
-    at_clip = _end(state, start, every, final)
+    at_clip = _window_end(state, start, every, is_final)
     if at_clip is not None:
         window = [clip for clip in state.done if clip <= at_clip]
         failed = tuple(clip for clip in state.failed if clip <= at_clip)
-        return Due(at_clip, start, tuple(window), failed)
+        return DueWindow(at_clip, start, tuple(window), failed)
     # The last window has its patch; clips that failed then may have been done since.
-    late = last and final and state.highest == last.at_clip
-    if last and late and set(last.applied["unsettled"]) & set(state.done):
-        return Due(last.at_clip, last.first_clip, state.done, state.failed, last)
+    may_have_late_clips = last and is_final and state.highest == last.at_clip
+    if last and may_have_late_clips and set(last.applied["unsettled"]) & set(state.done):
+        return DueWindow(last.at_clip, last.first_clip, state.done, state.failed, last)
     return None
 
 
-def _end(state: ClipStates, start: int, every: int, final: bool) -> int | None:
+def _window_end(state: ClipStates, start: int, every: int, is_final: bool) -> int | None:
     """The last clip of the window, where all of it is settled."""
     full = start + every - 1
     if state.highest >= full and (state.first_pending is None or state.first_pending > full):
         return full
-    rest = final and start <= state.highest < full and state.first_pending is None
-    return state.highest if rest else None
+    is_rest = is_final and start <= state.highest < full and state.first_pending is None
+    return state.highest if is_rest else None
 
 
-def window_of(session: Session, video_id: str, due: Due) -> EventWindow:
+def read_window(session: Session, video_id: str, due: DueWindow) -> EventWindow:
     """All that the writer of the patch is given; reads the window, not the video."""
-    people = people_at(session, video_id, due.at_clip)
-    lines = lines_of(memories_of_clips(session, video_id, due.new, due.at_clip), people)
-    previous = _previous(session, video_id)
+    people = read_people(session, video_id, due.at_clip)
+    lines = to_window_lines(memories_of_clips(session, video_id, due.new, due.at_clip), people)
+    previous = _previous_segments(session, video_id)
     last = previous[-1].clips if previous else ()
     before = memories_of_clips(session, video_id, last, due.at_clip)
     edges = stored.open_edges_of(session, [one.id for one in previous])
-    related = _related(session, video_id, lines, previous)
+    related = _related_segments(session, video_id, lines, previous)
     clips = {*due.new, *(clip for one in [*previous, *related] for clip in one.clips)}
     spans = stored.clip_spans(session, video_id, clips)
     return EventWindow(
@@ -83,36 +83,36 @@ def window_of(session: Session, video_id: str, due: Due) -> EventWindow:
         clips=spans,
         new=due.new,
         lines=lines,
-        before=lines_of(before, people),
-        previous=tuple(_known(one, spans) for one in previous),
-        edges=tuple(_known_edges(edges, previous)),
-        related=tuple(_known(one, spans) for one in related),
+        before=to_window_lines(before, people),
+        previous=tuple(_to_known_segment(one, spans) for one in previous),
+        edges=tuple(_to_known_edges(edges, previous)),
+        related=tuple(_to_known_segment(one, spans) for one in related),
     )
 
 
-def people_at(session: Session, video_id: str, clip: int) -> ClipPeople:
+def read_people(session: Session, video_id: str, clip: int) -> ClipPeople:
     """The people of a video as they were known after ``clip``."""
-    found = characters_at(session, video_id, clip)
-    return ClipPeople(characters=tuple(one.character for one in found))
+    rows = characters_at(session, video_id, clip)
+    return ClipPeople(characters=tuple(one.character for one in rows))
 
 
-def lines_of(found: Sequence[MemoryAt], people: ClipPeople) -> tuple[WindowLine, ...]:
+def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[WindowLine, ...]:
     """Stored lines as an event writer reads them."""
     return tuple(
         WindowLine(
             clip=one.memory.clip,
             span=one.memory.span,
-            text=people.named(one.memory.text),
+            text=people.replace_tags(one.memory.text),
             source=one.memory.source,
             vector=one.vector,
             speaker=people.label(one.memory.speaker) if one.memory.speaker else None,
             tags=one.memory.tags,
         )
-        for one in found
+        for one in rows
     )
 
 
-def _previous(session: Session, video_id: str) -> list[SegmentAt]:
+def _previous_segments(session: Session, video_id: str) -> list[SegmentAt]:
     """The open segments of the last patch, the latest clips last."""
     last = stored.last_patch(session, video_id)
     steps = last.applied["steps"] if last else []
@@ -121,24 +121,24 @@ def _previous(session: Session, video_id: str) -> list[SegmentAt]:
     return sorted(found, key=lambda one: (max(one.clips), one.number))
 
 
-def _related(
+def _related_segments(
     session: Session, video_id: str, lines: Sequence[WindowLine], previous: Sequence[SegmentAt]
 ) -> list[SegmentAt]:
     if not lines:
         return []
     mean = np.asarray([one.vector for one in lines]).mean(axis=0).tolist()
     known = {one.id for one in previous}
-    found = stored.closest_segments(session, video_id, mean, RELATED + len(known))
-    return [one for one in found if one.id not in known][:RELATED]
+    found = stored.closest_segments(session, video_id, mean, RELATED_SEGMENTS + len(known))
+    return [one for one in found if one.id not in known][:RELATED_SEGMENTS]
 
 
-def _known(found: SegmentAt, spans: Mapping[int, TimeSpan]) -> KnownSegment:
-    whole = [spans[clip] for clip in found.clips]
-    span = TimeSpan.of(min(s.start_ms for s in whole), max(s.end_ms for s in whole))
-    return KnownSegment(found.number, found.label, found.summary, found.clips, span, found.vector)
+def _to_known_segment(row: SegmentAt, spans: Mapping[int, TimeSpan]) -> KnownSegment:
+    clip_spans = [spans[clip] for clip in row.clips]
+    span = TimeSpan.of(min(s.start_ms for s in clip_spans), max(s.end_ms for s in clip_spans))
+    return KnownSegment(row.number, row.label, row.summary, row.clips, span, row.vector)
 
 
-def _known_edges(edges: Sequence[EdgeAt], segments: Sequence[SegmentAt]) -> list[KnownEdge]:
+def _to_known_edges(edges: Sequence[EdgeAt], segments: Sequence[SegmentAt]) -> list[KnownEdge]:
     labels = {one.id: one.label for one in segments}
     return [
         KnownEdge(

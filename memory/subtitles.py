@@ -17,7 +17,7 @@ from domain.media import Clip, Percept, Utterance, Video
 from domain.settings import Subtitles
 from domain.time import TimeSpan
 from domain.wording import LINE_WORDS, ends_sentence
-from memory.captions import SUBTITLES, read_cues, spoken
+from memory.captions import SUBTITLE_SUFFIXES, read_cues, split_speaker
 from perception.source import SUFFIXES, SourceProbe
 from perception.subtitle_tracks import text_tracks
 
@@ -25,18 +25,18 @@ _MARK = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|sdh|cc|forced|default"
 _SIDECAR = re.compile(rf"(?:\.(?:{_MARK})){{0,3}}\.(?:srt|vtt)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^\.([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)(?=\.)")
 _NO_LANGUAGE = frozenset({"sdh", "cc"})
-_BREAK = re.compile(r"\\[Nn]|\n")
+_LINE_BREAK = re.compile(r"\\[Nn]|\n")
 
-PAUSE_MS = 1_500
+MAX_PAUSE_MS = 1_500
 """A longer pause ends a line."""
-ROLLING_MS = 200
+ROLLING_GAP_MS = 200
 """A cue that follows another so soon may repeat its lines, as rolling captions do."""
 
 Cues = Sequence[tuple[TimeSpan, str]]
 
 
 @dataclass(frozen=True)
-class Accompaniment:
+class SourceTexts:
     """What comes with a video in words.
 
     Attributes:
@@ -51,46 +51,56 @@ class Accompaniment:
     chapters: tuple[Utterance, ...] = ()
     unread: tuple[str, ...] = ()
 
-    def added_to(self, percept: Percept) -> Percept:
+    def add_to(self, percept: Percept) -> Percept:
         """The percept with the lines and chapters that begin in its clip."""
         clip = percept.clip
-        lines = [line for track in self.tracks for line in _joined(_within(clip, track))]
+        lines = [
+            line for track in self.tracks for line in _join_sentences(_starting_in(clip, track))
+        ]
         # The same words at the same time in two places are one line.
-        once = {(one.span.start_ms, one.text): one for one in reversed(lines)}
-        told = sorted(once.values(), key=lambda one: (one.span.start_ms, one.span.end_ms, one.text))
-        begun = tuple(_cut(one, clip) for one in _within(clip, self.chapters))
-        return percept.model_copy(update={"subtitles": tuple(told), "chapters": begun})
+        unique = {(one.span.start_ms, one.text): one for one in reversed(lines)}
+        subtitles = sorted(
+            unique.values(), key=lambda one: (one.span.start_ms, one.span.end_ms, one.text)
+        )
+        starting_chapters = tuple(
+            _clip_chapter(one, clip) for one in _starting_in(clip, self.chapters)
+        )
+        return percept.model_copy(
+            update={"subtitles": tuple(subtitles), "chapters": starting_chapters}
+        )
 
 
-def _within(clip: Clip, told: Sequence[Utterance]) -> Sequence[Utterance]:
+def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Utterance]:
     """What begins in a clip, of what is in order of time."""
-    first, last = (bisect_left(told, ms, key=_start) for ms in _ends(clip))
-    return told[first:last]
+    first, last = (bisect_left(utterances, ms, key=_start_ms) for ms in _clip_bounds(clip))
+    return utterances[first:last]
 
 
-def _start(one: Utterance) -> int:
+def _start_ms(one: Utterance) -> int:
     return one.span.start_ms
 
 
-def _ends(clip: Clip) -> tuple[int, int]:
+def _clip_bounds(clip: Clip) -> tuple[int, int]:
     return clip.span.start_ms, clip.span.end_ms
 
 
-def _cut(chapter: Utterance, clip: Clip) -> Utterance:
+def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
     """A chapter lasts beyond its clip, but nothing may point beyond what was watched."""
     span = chapter.span
     end = max(span.start_ms, min(span.end_ms, clip.span.end_ms))
     return chapter.model_copy(update={"span": TimeSpan.of(span.start_ms, end)})
 
 
-def chosen(known: Video | None, asked: Subtitles | None, settings: Subtitles) -> Subtitles:
+def choose_subtitles(
+    known: Video | None, asked: Subtitles | None, settings: Subtitles
+) -> Subtitles:
     """Whether subtitles are used: as asked, else as the video was begun, else by the settings."""
     if asked is not None or known is None:
         return asked or settings
     return "ignore" if known.subtitles is None else "use"
 
 
-def refuse_other_subtitles(known: Video | None, found: Accompaniment | None) -> None:
+def reject_changed_subtitles(known: Video | None, found: SourceTexts | None) -> None:
     """Passes where a video is new, or was begun with just these subtitles and chapters.
 
     Args:
@@ -100,54 +110,56 @@ def refuse_other_subtitles(known: Video | None, found: Accompaniment | None) -> 
     Raises:
         InputError: it was begun otherwise; says how to watch it anew.
     """
-    if known is None or _same(known.subtitles, found.names if found else None):
+    if known is None or _are_same(known.subtitles, found.names if found else None):
         return
-    had = ", ".join(known.subtitles) if known.subtitles else "no subtitles"
-    have = ", ".join(found.names) if found and found.names else "none"
+    before = ", ".join(known.subtitles) if known.subtitles else "no subtitles"
+    now = ", ".join(found.names) if found and found.names else "none"
     choice = "use" if found else "ignore"
     raise InputError(
-        f"{known.title} was watched with {had}, and {have} would be used now: to have that, "
+        f"{known.title} was watched with {before}, and {now} would be used now: to have that, "
         f"homer delete {known.id} and ingest it again with --subtitles {choice}"
     )
 
 
-def _same(before: Sequence[str] | None, now: Sequence[str] | None) -> bool:
+def _are_same(before: Sequence[str] | None, now: Sequence[str] | None) -> bool:
     """To use none where there are none is the same as to ignore them."""
     return list(before or ()) == list(now or ())
 
 
-def accompaniment(path: Path, probed: SourceProbe) -> Accompaniment:
+def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:
     """All subtitles and chapters that come with the video at ``path``.
 
     Raises:
         InputError: a file of subtitles cannot be read; says which and what to do.
         MediaError: the video went away.
     """
-    found = [*_beside(path), *_inside(path, probed)]
-    begun = tuple(Utterance(span=one.span, text=one.text) for one in probed.chapters)
-    names = [name for name, _ in found] + ([f"{len(begun)} chapters"] if begun else [])
+    found = [*_read_sidecars(path), *_read_embedded(path, probed)]
+    chapter_titles = tuple(Utterance(span=one.span, text=one.text) for one in probed.chapters)
+    names = [name for name, _ in found] + (
+        [f"{len(chapter_titles)} chapters"] if chapter_titles else []
+    )
     unread = tuple(
         f"track {one.number} of {path.name} is no text ({one.codec}): its subtitles are not read"
         for one in probed.subtitles
         if not one.is_text
     )
-    return Accompaniment(tuple(names), tuple(cues for _, cues in found), begun, unread)
+    return SourceTexts(tuple(names), tuple(cues for _, cues in found), chapter_titles, unread)
 
 
-def _beside(path: Path) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
-    for file in sidecars(path):
-        digest, cues = _read(file)
+def _read_sidecars(path: Path) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
+    for file in find_sidecars(path):
+        digest, cues = _read_sidecar(file)
         ending = file.name[len(path.stem) :]
-        yield f"{ending} {digest[:12]}", cues_of(cues, _language_of(ending))
+        yield f"{ending} {digest[:12]}", cues_to_utterances(cues, _language_of(ending))
 
 
-def _inside(path: Path, probed: SourceProbe) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
+def _read_embedded(path: Path, probed: SourceProbe) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
     for track in text_tracks(path, probed):
         cues = [(cue.span, cue.text) for cue in track.cues]
-        yield f"track {track.number}", cues_of(cues, track.language)
+        yield f"track {track.number}", cues_to_utterances(cues, track.language)
 
 
-def _read(file: Path) -> tuple[str, Cues]:
+def _read_sidecar(file: Path) -> tuple[str, Cues]:
     try:
         return read_cues(file)
     except InputError as error:
@@ -156,7 +168,7 @@ def _read(file: Path) -> tuple[str, Cues]:
         ) from error
 
 
-def sidecars(path: Path) -> list[Path]:
+def find_sidecars(path: Path) -> list[Path]:
     """Files of subtitles beside a video that are called like it, by name.
 
     Between the name and its ending may stand a language and what kind of subtitles they are:
@@ -173,7 +185,7 @@ def sidecars(path: Path) -> list[Path]:
         if file.name.startswith(path.stem)
         and _SIDECAR.fullmatch(file.name[len(path.stem) :])
         and not any(file.name.startswith(f"{o}.") and len(o) > len(path.stem) for o in others)
-        and file.name.lower().endswith(SUBTITLES)
+        and file.name.lower().endswith(SUBTITLE_SUFFIXES)
         and file.is_file()
     )
 
@@ -183,52 +195,54 @@ def _language_of(ending: str) -> str:
     return found[1] if found and found[1].lower() not in _NO_LANGUAGE else ""
 
 
-def cues_of(cues: Cues, language: str = "") -> tuple[Utterance, ...]:
+def cues_to_utterances(cues: Cues, language: str = "") -> tuple[Utterance, ...]:
     """Cues without mark-up and without what they repeat, in order of time."""
     return tuple(
         Utterance(span=span, text=text, language=language, speaker=speaker)
-        for span, speaker, text in _clean(_rolled(cues))
+        for span, speaker, text in _strip_markup(_drop_repeated_lines(cues))
         if text
     )
 
 
-def _rolled(cues: Cues) -> Iterator[tuple[TimeSpan, str]]:
+def _drop_repeated_lines(cues: Cues) -> Iterator[tuple[TimeSpan, str]]:
     """Each line of text once, where captions roll up and show the last line again."""
-    before: frozenset[str] = frozenset()
-    end = -ROLLING_MS - 1
+    previous: frozenset[str] = frozenset()
+    end = -ROLLING_GAP_MS - 1
     for span, raw in cues:
-        lines = tuple(line.strip() for line in _BREAK.split(raw) if line.strip())
-        follows = span.start_ms - end <= ROLLING_MS
-        new = tuple(line for line in lines if not (follows and line in before))
-        before, end = frozenset(lines), span.end_ms
+        lines = tuple(line.strip() for line in _LINE_BREAK.split(raw) if line.strip())
+        is_rolling = span.start_ms - end <= ROLLING_GAP_MS
+        new = tuple(line for line in lines if not (is_rolling and line in previous))
+        previous, end = frozenset(lines), span.end_ms
         if new:
             yield span, "\n".join(new)
 
 
-def _clean(cues: Iterable[tuple[TimeSpan, str]]) -> Iterator[tuple[TimeSpan, str | None, str]]:
+def _strip_markup(
+    cues: Iterable[tuple[TimeSpan, str]],
+) -> Iterator[tuple[TimeSpan, str | None, str]]:
     for span, text in cues:
-        speaker, plain = spoken(text)
+        speaker, plain = split_speaker(text)
         yield span, speaker, plain
 
 
-def _joined(said: Sequence[Utterance]) -> list[Utterance]:
+def _join_sentences(utterances: Sequence[Utterance]) -> list[Utterance]:
     """Cues that one sentence runs over, as one line."""
-    joined: list[Utterance] = []
-    for one in said:
-        if joined and _runs_on(joined[-1], one):
-            last = joined.pop()
-            text, span = f"{last.text} {one.text}", last.span.union(one.span)
-            one = last.model_copy(update={"text": text, "span": span})
-        joined.append(one)
-    return joined
+    sentences: list[Utterance] = []
+    for utterance in utterances:
+        if sentences and _continues(sentences[-1], utterance):
+            last = sentences.pop()
+            text, span = f"{last.text} {utterance.text}", last.span.union(utterance.span)
+            utterance = last.model_copy(update={"text": text, "span": span})
+        sentences.append(utterance)
+    return sentences
 
 
-def _runs_on(last: Utterance, one: Utterance) -> bool:
-    words = len(last.text.split()) + len(one.text.split())
+def _continues(last: Utterance, utterance: Utterance) -> bool:
+    words = len(last.text.split()) + len(utterance.text.split())
     return (
         not ends_sentence(last.text)
-        and one.speaker in (None, last.speaker)
-        and one.span.start_ms - last.span.start_ms >= 0
-        and one.span.start_ms - last.span.end_ms <= PAUSE_MS
+        and utterance.speaker in (None, last.speaker)
+        and utterance.span.start_ms - last.span.start_ms >= 0
+        and utterance.span.start_ms - last.span.end_ms <= MAX_PAUSE_MS
         and words <= LINE_WORDS
     )

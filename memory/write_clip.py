@@ -13,20 +13,26 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, IdentityKind, Percept
 from domain.memories import ClipMemories
 from domain.settings import Settings
-from memory.drafts import WriterInput, WrittenDraft, drafted, last_learned, retagged
-from memory.event_graph_update import weave_due
+from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
+from memory.event_graph_update import update_event_graph
 from memory.facts import store_memories
 from memory.ports import MemoryModels
-from memory.writer_calls import Recording
+from memory.writer_calls import CallRecording
 from memory.writers.port import ClipContext, Writers
-from people.characters import NameClaim, call, introduce, join_voices, source_of_name
+from people.characters import (
+    NameClaim,
+    add_characters,
+    join_voices,
+    name_characters,
+    source_of_name,
+)
 from people.clip_people import ClipPeople
-from people.corrected import learned_people, people_ahead, people_of
-from people.face_voice import by_company, by_names
-from people.identities import Engine, Recognised, keep_exemplars, recognise
-from people.matching import direction
-from people.memory_lines import clip_text, searchable
-from people.model_transactions import Lacking, TransactionEmbedder, transact
+from people.corrected import learned_people, people_for_writer, people_of_clip
+from people.face_voice import statements_by_co_occurrence, statements_by_name
+from people.identities import MatchingSettings, Recognised, recognise, update_exemplars
+from people.matching import mean_direction
+from people.memory_lines import format_clip, search_text
+from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
@@ -35,9 +41,9 @@ from store.queries.memories import facts_about
 from store.queries.percepts import add_blobs, add_percept, clip_state, lock_video, title_of
 from store.queries.videos import FINISHED_STATES
 
-__all__ = ["draft_ahead", "remember", "remember_many", "weave_due"]
+__all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many", "update_event_graph"]
 
-FACTS = 30
+MAX_FACTS = 30
 """How many known facts about a clip's people a writer is shown."""
 
 
@@ -58,7 +64,7 @@ def remember(
     video_id: str,
     perceived: ClipPercept,
     writers: Writers,
-    toolbox: MemoryModels,
+    models: MemoryModels,
     settings: Settings,
     draft: WrittenDraft | None = None,
 ) -> ClipState:
@@ -73,7 +79,7 @@ def remember(
         video_id: The video.
         perceived: The clip's percept and blobs.
         writers: Who writes the memory.
-        toolbox: For text vectors, and the thresholds of the face and speaker models.
+        models: For text vectors, and the thresholds of the face and speaker models.
         settings: How many exemplars are kept, and when facts are the same.
         draft: What the writer wrote already (``draft_ahead``).
 
@@ -85,15 +91,15 @@ def remember(
         NotFound: the video has no such clip.
     """
     percept = perceived.percept
-    hollow = percept.error if _is_empty(percept) else None
+    failure = percept.error if _is_empty(percept) else None
     try:
-        if hollow is None:
-            job = _ClipWriting(store, video_id, writers, toolbox, settings)
-            job.store([perceived], {} if draft is None else {percept.clip.index: draft})
+        if failure is None:
+            writing = _ClipWriting(store, video_id, writers, models, settings)
+            writing.store([perceived], {} if draft is None else {percept.clip.index: draft})
             return ClipState.DONE
     except ModelError as error:
-        hollow = str(error)
-    return _fail(store, video_id, percept.clip.index, hollow)
+        failure = str(error)
+    return _fail(store, video_id, percept.clip.index, failure)
 
 
 def remember_many(
@@ -101,7 +107,7 @@ def remember_many(
     video_id: str,
     percepts: Sequence[Percept],
     writers: Writers,
-    toolbox: MemoryModels,
+    models: MemoryModels,
     settings: Settings,
     texts: Sequence[str] = (),
 ) -> None:
@@ -112,23 +118,23 @@ def remember_many(
         video_id: As of ``remember``.
         percepts: What was perceived, in order.
         writers: As of ``remember``.
-        toolbox: As of ``remember``.
+        models: As of ``remember``.
         settings: As of ``remember``.
         texts: Whose vectors will be needed: asked for at once, before anything is stored.
 
     Raises:
         ModelError: a memory could not be written; none of these clips is stored.
     """
-    job = _ClipWriting(store, video_id, writers, toolbox, settings, texts)
-    job.store([_Bare(percept) for percept in percepts], {})
+    writing = _ClipWriting(store, video_id, writers, models, settings, texts)
+    writing.store([PerceptWithoutBlobs(percept) for percept in percepts], {})
 
 
 def draft_ahead(
     store: Store,
     video_id: str,
-    coming: Sequence[ClipPercept],
+    clips: Sequence[ClipPercept],
     writers: Writers,
-    toolbox: MemoryModels,
+    models: MemoryModels,
     settings: Settings,
 ) -> WrittenDraft | None:
     """Have the last of these clips written while those before it are yet to be stored.
@@ -136,22 +142,22 @@ def draft_ahead(
     Args:
         store: As of ``remember``.
         video_id: As of ``remember``.
-        coming: The clip, after those that will be stored before it, in order.
+        clips: The clip, after those that will be stored before it, in order.
         writers: As of ``remember``.
-        toolbox: As of ``remember``.
+        models: As of ``remember``.
         settings: As of ``remember``.
 
     Returns:
         What ``remember`` takes for that clip; None where it needs no draft.
     """
-    last = coming[-1]
+    last = clips[-1]
     if not writers.clip.wants_context or _is_empty(last.percept):
         return None
-    return _ClipWriting(store, video_id, writers, toolbox, settings).draft(coming)
+    return _ClipWriting(store, video_id, writers, models, settings).draft(clips)
 
 
 @dataclass(frozen=True)
-class _Bare:
+class PerceptWithoutBlobs:
     """A percept without blobs."""
 
     percept: Percept
@@ -159,10 +165,10 @@ class _Bare:
 
 
 def _is_empty(percept: Percept) -> bool:
-    heard = (percept.utterances, percept.captions, percept.voices)
-    beside = (percept.subtitles, percept.chapters)
+    audio = (percept.utterances, percept.captions, percept.voices)
+    texts = (percept.subtitles, percept.chapters)
     return not any(
-        (*heard, *beside, percept.keyframes, percept.faces, percept.screen_texts, percept.objects)
+        (*audio, *texts, percept.keyframes, percept.faces, percept.screen_texts, percept.objects)
     )
 
 
@@ -183,15 +189,15 @@ class _ClipWriting:
         store: Store,
         video_id: str,
         writers: Writers,
-        toolbox: MemoryModels,
+        models: MemoryModels,
         settings: Settings,
         texts: Sequence[str] = (),
     ) -> None:
         self._store, self.video_id, self.settings = store, video_id, settings
-        self.writers, self._toolbox = writers, toolbox
-        self.vectors = TransactionEmbedder(toolbox.text, texts)
+        self.writers, self._models = writers, models
+        self.vectors = TransactionEmbedder(models.text, texts)
         self._drafts: dict[int, WrittenDraft] = {}
-        self._calls: dict[int, Recording] = {}
+        self._recordings: dict[int, CallRecording] = {}
 
     def store(self, clips: Sequence[ClipPercept], drafts: Mapping[int, WrittenDraft]) -> None:
         """Store clips, all in one transaction.
@@ -200,77 +206,81 @@ class _ClipWriting:
             ModelError: a memory could not be written; none of these clips is stored.
         """
         self._drafts |= drafts
-        engines = [_engines(one.percept, self._toolbox, self.settings) for one in clips]
+        engines = [_needed_engines(one.percept, self._models, self.settings) for one in clips]
 
         def run(session: Session) -> None:
             lock_video(session, self.video_id)
-            for one, known in zip(clips, engines, strict=True):
-                _Maker(session, self, one, known).remember(self._store.blobs)
+            for one, clip_engines in zip(clips, engines, strict=True):
+                _ClipTransaction(session, self, one, clip_engines).remember(self._store.blobs)
             faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
 
-        transact(self._store, run)
+        run_with_models(self._store, run)
         faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
 
-    def draft(self, coming: Sequence[ClipPercept]) -> WrittenDraft | None:
+    def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
         """What the writer makes of the last of these clips, as the memory will be then."""
-        engines = [_engines(one.percept, self._toolbox, self.settings) for one in coming]
+        engines = [_needed_engines(one.percept, self._models, self.settings) for one in clips]
 
         def run(session: Session) -> WrittenDraft | None:
             lock_video(session, self.video_id)
-            for one, known in zip(coming, engines, strict=True):
-                maker = _Maker(session, self, one, known)
-                if not maker.is_due():
+            for one, clip_engines in zip(clips, engines, strict=True):
+                transaction = _ClipTransaction(session, self, one, clip_engines)
+                if not transaction.is_due():
                     continue
-                recognised = maker.perceived()
-                if one is coming[-1]:
-                    maker.written(recognised)
+                recognised = transaction.store_percept()
+                if one is clips[-1]:
+                    transaction.written_draft(recognised)
             session.rollback()  # What was recognised ahead of time is stored in its turn.
-            return self._drafts.get(coming[-1].percept.clip.index)
+            return self._drafts.get(clips[-1].percept.clip.index)
 
-        return transact(self._store, run)
+        return run_with_models(self._store, run)
 
-    def drafted(self, one: ClipPercept, shown: WriterInput) -> WrittenDraft:
+    def require_draft(self, one: ClipPercept, given: WriterInput) -> WrittenDraft:
         """What the writer made of a clip when it was shown this.
 
         Raises:
-            Lacking: It was not asked yet, or was shown something else.
+            ModelCallNeeded: It was not asked yet, or was shown something else.
         """
         clip = one.percept.clip.index
-        made = self._drafts.get(clip)
-        if made is None or made.shown.key != shown.key:
-            raise Lacking(lambda: self._draft(one, shown))
-        return made
+        draft = self._drafts.get(clip)
+        if draft is None or draft.given.key != given.key:
+            raise ModelCallNeeded(lambda: self._write_draft(one, given))
+        return draft
 
-    def _draft(self, one: ClipPercept, shown: WriterInput) -> None:
+    def _write_draft(self, one: ClipPercept, given: WriterInput) -> None:
         clip = one.percept.clip.index
-        calls = self._calls.setdefault(clip, Recording(self._store, self.video_id, clip))
+        recording = self._recordings.setdefault(
+            clip, CallRecording(self._store, self.video_id, clip)
+        )
         writer, blobs = self.writers.clip, one.blobs
-        self._drafts[clip] = drafted(writer, one.percept, blobs, shown, self.video_id, calls)
+        self._drafts[clip] = write_draft(
+            writer, one.percept, blobs, given, self.video_id, recording
+        )
 
 
-class _Maker:
+class _ClipTransaction:
     """Writes one clip of a video inside a transaction, during which nobody else does."""
 
     def __init__(
         self,
         session: Session,
-        job: _ClipWriting,
-        one: ClipPercept,
-        engines: Mapping[IdentityKind, Engine],
+        writing: _ClipWriting,
+        clip_percept: ClipPercept,
+        engines: Mapping[IdentityKind, MatchingSettings],
     ) -> None:
-        self.session, self.job, self.video_id = session, job, job.video_id
-        self.one, self.percept, self.engines = one, one.percept, engines
-        self.clip = one.percept.clip.index
+        self.session, self.writing, self.video_id = session, writing, writing.video_id
+        self.one, self.percept, self.engines = clip_percept, clip_percept.percept, engines
+        self.clip = clip_percept.percept.clip.index
 
-    def remember(self, keep: BlobStore) -> None:
+    def remember(self, blob_store: BlobStore) -> None:
         """Store the clip, unless it is done or deleted."""
         if self.is_due():
-            recognised = self.perceived()
-            people, written = self._write(recognised)
+            recognised = self.store_percept()
+            people, written = self._write_memories(recognised)
             learned = learned_people(self.session, recognised, self.clip)
-            self._finish(people, learned, written)
+            self._store_memories(people, learned, written)
             faults.fault_point(faults.FaultPoint.CLIP_ROWS)
-            self._keep_blobs(keep)
+            self._store_blobs(blob_store)
 
     def is_due(self) -> bool:
         """Whether the clip is neither done nor deleted.
@@ -285,91 +295,95 @@ class _Maker:
             )
         return state not in FINISHED_STATES
 
-    def perceived(self) -> Recognised:
+    def store_percept(self) -> Recognised:
         """Store what was perceived, and who was recognised."""
         percept = self.percept
         recognised = recognise(self.session, self.video_id, percept, self.engines)
-        introduce(self.session, self.video_id, recognised, self.clip)
+        add_characters(self.session, self.video_id, recognised, self.clip)
         speakers = {name: one.id for name, one in recognised.speakers.items()}
         rows = recognised.rows()
         sightings = add_percept(self.session, self.video_id, percept, rows, speakers)
-        keep_exemplars(self.session, percept, recognised, sightings, self.engines)
+        update_exemplars(self.session, percept, recognised, sightings, self.engines)
         return recognised
 
-    def _write(self, recognised: Recognised) -> tuple[ClipPeople, ClipMemories]:
+    def _write_memories(self, recognised: Recognised) -> tuple[ClipPeople, ClipMemories]:
         clip = self.clip
-        people = people_of(self.session, self.video_id, recognised, clip)
-        shown, written = self._written_of(recognised, people)
-        written = retagged(written, shown, people)
-        source = self.job.writers.clip.source
-        calls = [NameClaim(tag, name, source_of_name(tag, source)) for tag, name in written.names]
-        call(self.session, calls, people, clip)
+        people = people_of_clip(self.session, self.video_id, recognised, clip)
+        people_given, written = self._memories_and_people(recognised, people)
+        written = update_tags(written, people_given, people)
+        source = self.writing.writers.clip.source
+        name_claims = [
+            NameClaim(tag, name, source_of_name(tag, source)) for tag, name in written.names
+        ]
+        name_characters(self.session, name_claims, people, clip)
         statements = (
             *written.statements,
-            *by_names(self.session, self.video_id, calls, clip),
-            *by_company(self.session, self.video_id, people, self.percept.clip),
+            *statements_by_name(self.session, self.video_id, name_claims, clip),
+            *statements_by_co_occurrence(self.session, self.video_id, people, self.percept.clip),
         )
         join_voices(self.session, self.video_id, statements, people, clip)
-        if calls or statements:
-            before, people = people, people_of(self.session, self.video_id, recognised, clip)
-            written = retagged(written, before, people)
+        if name_claims or statements:
+            before, people = people, people_of_clip(self.session, self.video_id, recognised, clip)
+            written = update_tags(written, before, people)
         return people, written
 
-    def _written_of(
+    def _memories_and_people(
         self, recognised: Recognised, people: ClipPeople
     ) -> tuple[ClipPeople, ClipMemories]:
         """What the writer wrote, and the people as it knew them."""
-        writer = self.job.writers.clip
+        writer = self.writing.writers.clip
         if writer.wants_context:
-            draft = self.written(recognised)
-            return draft.shown.people, draft.result()
+            draft = self.written_draft(recognised)
+            return draft.given.people, draft.result()
         # It goes by rules and calls no model: there is nothing to wait for.
         return people, writer.write(self.percept, people, ClipContext(self.video_id))
 
-    def written(self, recognised: Recognised) -> WrittenDraft:
+    def written_draft(self, recognised: Recognised) -> WrittenDraft:
         """What a language model wrote of the clip.
 
         Raises:
-            Lacking: It is yet to be asked.
+            ModelCallNeeded: It is yet to be asked.
         """
-        return self.job.drafted(self.one, self._shown(recognised))
+        return self.writing.require_draft(self.one, self._writer_input(recognised))
 
-    def _shown(self, recognised: Recognised) -> WriterInput:
-        learned = last_learned(self.clip, self.job.settings.memory.clips_at_once)
-        people = people_ahead(self.session, self.video_id, recognised, self.clip, learned)
-        ids = [one.id for one in people.identities().values()]
-        facts = facts_about(self.session, self.video_id, ids, learned, FACTS)
+    def _writer_input(self, recognised: Recognised) -> WriterInput:
+        last_known = last_known_clip(self.clip, self.writing.settings.memory.clips_at_once)
+        people = people_for_writer(self.session, self.video_id, recognised, self.clip, last_known)
+        ids = [clip_percept.id for clip_percept in people.identities().values()]
+        facts = facts_about(self.session, self.video_id, ids, last_known, MAX_FACTS)
         return WriterInput(people, title_of(self.session, self.video_id), tuple(facts))
 
-    def _finish(self, people: ClipPeople, learned: ClipPeople, written: ClipMemories) -> None:
+    def _store_memories(
+        self, people: ClipPeople, learned: ClipPeople, written: ClipMemories
+    ) -> None:
         # By the names that were learned, so that taking a correction back leaves nothing behind.
         session, video, clip, drafts = self.session, self.video_id, self.clip, written.drafts
-        lines = [searchable(draft, learned) for draft in drafts]
-        vectors = list(self.job.vectors.embed(lines)) if lines else []
-        store_memories(session, video, clip, drafts, vectors, people, self.job.settings)
+        lines = [search_text(draft, learned) for draft in drafts]
+        vectors = list(self.writing.vectors.embed(lines)) if lines else []
+        store_memories(session, video, clip, drafts, vectors, people, self.writing.settings)
         # The lines' common direction: embedding the whole text would cost as much as all of them.
-        embedding = direction(vectors) if vectors else None
-        text = clip_text(drafts, learned)
+        embedding = mean_direction(vectors) if vectors else None
+        text = format_clip(drafts, learned)
         mark_clip(session, video, clip, ClipState.DONE, self.percept.error, text, embedding)
         if written.budget is not None:
             record_budget(session, video, clip, written.budget, written.left_out)
 
-    def _keep_blobs(self, keep: BlobStore) -> None:
+    def _store_blobs(self, blob_store: BlobStore) -> None:
         if self.one.blobs:
             lock_blobs_shared(self.session)
-            sizes = {keep.put(data): len(data) for _, data in sorted(self.one.blobs.items())}
+            sizes = {blob_store.put(data): len(data) for _, data in sorted(self.one.blobs.items())}
             add_blobs(self.session, self.video_id, sizes)
 
 
-def _engines(
-    percept: Percept, toolbox: MemoryModels, settings: Settings
-) -> dict[IdentityKind, Engine]:
+def _needed_engines(
+    percept: Percept, models: MemoryModels, settings: Settings
+) -> dict[IdentityKind, MatchingSettings]:
     """Thresholds of the models that are needed for this clip; loads no other."""
     engines = {}
     if percept.faces:
         keep = settings.watch.face_exemplars
-        engines[IdentityKind.FACE] = Engine(toolbox.faces.same_person, keep)
+        engines[IdentityKind.FACE] = MatchingSettings(models.faces.same_person, keep)
     if percept.voices:
         keep = settings.watch.voice_exemplars
-        engines[IdentityKind.VOICE] = Engine(toolbox.speaker.same_speaker, keep)
+        engines[IdentityKind.VOICE] = MatchingSettings(models.speaker.same_speaker, keep)
     return engines

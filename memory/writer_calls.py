@@ -12,7 +12,7 @@ from store.queries.clips import last_attempt_at
 from store.queries.videos import protect_video
 
 
-class Recording:
+class CallRecording:
     """The calls for one clip, or for a window of the event graph.
 
     Each is stored at once, in a transaction of its own, whatever becomes of the clip. Where an
@@ -29,23 +29,23 @@ class Recording:
     def __init__(self, store: Store, video_id: str, clip: int, *, window: bool = False) -> None:
         self._store, self._video, self._clip = store, video_id, clip
         self._window = window
-        self._met: Counter[str] = Counter()
+        self._call_counts: Counter[str] = Counter()
 
-    def keep(self, call: CallRecord) -> None:
+    def record(self, call: CallRecord) -> None:
         """Store a call that was made; not of a video that was deleted meanwhile."""
-        self._met[call.request_hash] += call.reply is not None
+        self._call_counts[call.request_hash] += call.reply is not None
         new = NewCall(**asdict(call), video_id=self._video, clip=self._clip)
         with self._store.begin() as session:
             if protect_video(session, self._video):
                 add_call(session, new)
 
-    def served(self, request: str) -> Recorded | None:
+    def recorded_reply(self, request: str) -> Recorded | None:
         """What the model said to this request in a run that was broken off, if it did."""
         with self._store.begin() as session:
             since = None if self._window else last_attempt_at(session, self._video, self._clip)
-            skip = self._met[request]
+            skip = self._call_counts[request]
             row = call_of_video(session, self._video, request, skip, since, sound=self._window)
         if row is None:
             return None
-        self._met[request] += 1
+        self._call_counts[request] += 1
         return Recorded(row.reply, row.error, row.tokens_in, row.tokens_out, row.cost_usd, row.ms)

@@ -1,7 +1,7 @@
-"""Asking a language model for a value of a given type, with every call recorded.
+"""Structured calls of language models: each is validated, recorded, and can be replayed.
 
 One call of :meth:`StructuredChat.ask` is one record, whatever it took: retries of a busy server,
-or a weaker way of asking (``models.structured``) where the server refuses a stronger one.
+or another method of holding the model to a schema (``models.structured``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHOWN = 160
 
 @dataclass(frozen=True)
 class ChatReply(Generic[T]):
-    """A model's answer. ``cost_usd`` is 0 where the model's price is not known."""
+    """A model's reply. ``cost_usd`` is 0 if the model's price is not known."""
 
     value: T
     tokens_in: int
@@ -48,10 +48,10 @@ class ChatReply(Generic[T]):
 
 @dataclass(frozen=True)
 class CallRecord:
-    """A call as it was made; ``messages`` and ``reply`` are plain JSON.
+    """A call that was made; ``messages`` and ``reply`` are plain JSON.
 
-    ``reply`` is ``{"text": what the model said}``, None where it said nothing. ``error`` is set
-    where the call failed, or where what was said does not fit.
+    ``reply`` is ``{"text": ...}``, None if there was none. ``error`` is set if the call failed, or
+    if the reply does not fit.
     """
 
     request_hash: str
@@ -69,7 +69,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the record holds for a request: what came of it and what it took."""
+    """What the record holds for a request: the reply or error, and what it took."""
 
     reply: Mapping[str, Any] | None
     error: str | None = None
@@ -80,23 +80,23 @@ class Recorded:
 
 
 Sink = Callable[[CallRecord], None]
-"""Is given every call that was made, once it is over."""
+"""Called with every call that was made, once it is over."""
 
-Told = Callable[[CallRecord], None]
+OnRecord = Callable[[CallRecord], None]
 
 Replay = Callable[[str], Recorded | None]
-"""Looks a request hash up in the record; None where it is not there."""
+"""Looks a request hash up in the record; None if it is not there."""
 
 
 class StructuredChat:
-    """A language model that answers with values.
+    """A language model that replies with typed values.
 
     Args:
-        endpoint: the model.
-        profile: the profile's name, for the record.
-        sink: is given every call.
-        replay: serves recorded calls; with it, no call is made at all.
-        live: with ``replay``, calls that the record lacks are made.
+        endpoint: The model.
+        profile: The profile's name, for the record.
+        sink: Called with every call.
+        replay: Serves recorded calls; with it, no call is made at all.
+        live: With ``replay``, calls that the record lacks are made.
     """
 
     def __init__(
@@ -114,28 +114,28 @@ class StructuredChat:
         self._replay = replay
         self._live = live or replay is None
         spec = endpoint.spec
-        self._places = Slots(f"{spec.model} {spec.base_url}", spec.at_once)
+        self._slots = Slots(f"{spec.model} {spec.base_url}", spec.at_once)
 
     @property
     def model(self) -> str:
-        """The model's name as the profile has it."""
+        """The model's name in the profile."""
         return self._endpoint.spec.model
 
     @property
     def sees(self) -> bool:
-        """Whether the model can look at images."""
+        """Whether the model accepts images."""
         return self._endpoint.spec.images
 
     @property
     def in_process(self) -> bool:
-        """Whether the model runs in this process, held to any form by grammar."""
+        """Whether the model runs in this process, held to any schema by a grammar."""
         return self._endpoint.spec.provider == IN_PROCESS
 
     def check(self) -> None:
-        """See that the model could be asked, before any work that needs it. Makes no call.
+        """Check that the model could be called, before any work that needs it; makes no call.
 
         Raises:
-            SetupError: a package, a key or a model file is missing.
+            SetupError: A package, a key or a model file is missing.
         """
         if self._live:
             self._endpoint.check()
@@ -155,27 +155,27 @@ class StructuredChat:
         """Ask for a value of type ``schema``.
 
         Args:
-            messages: the turns so far; the last user turn takes the images.
-            schema: a pydantic model; its docstring and field descriptions reach the model.
-            purpose: what the call is for (``plan``, ``act``, ...), for the record.
-            temperature: None: the profile's, else the provider's own.
-            timeout_s: seconds for all of it, retries included; None: the profile's.
+            messages: The turns so far; the images go with the last user turn.
+            schema: A pydantic model; its docstring and field descriptions reach the model.
+            purpose: What the call is for (``plan``, ``act``, ...), for the record.
+            temperature: None: the profile's, else the provider's default.
+            timeout_s: For all of it, retries included; None: the profile's.
             images: JPEG or PNG files.
-            max_tokens: ends the answer sooner than the profile does.
-            on_text: is told the answer as it grows, from another thread; no recorded one.
+            max_tokens: A limit below the profile's.
+            on_text: Called with the reply as it grows, from another thread; not for a replayed one.
 
         Raises:
-            ModelError: no answer in time, an error for one, or an answer that does not fit.
-            ReplayMiss: the request is not in the record that is replayed.
-            SetupError: a package or a key is missing.
+            ModelError: No reply in time, an error, or a reply that does not fit.
+            ReplayMiss: The request is not in the record that is replayed.
+            SetupError: A package or a key is missing.
         """
         spec = self._endpoint.spec
         if images and not spec.images:
             raise ModelError(f"{spec.model} cannot look at images: describe them in words")
-        heat = spec.temperature if temperature is None else temperature
+        used_temperature = spec.temperature if temperature is None else temperature
         plain = to_record(messages, images)
-        form = schema.model_json_schema()
-        digest = request_hash(spec.model, plain, form, heat)
+        json_schema = schema.model_json_schema()
+        digest = request_hash(spec.model, plain, json_schema, used_temperature)
         found = self._replay(digest) if self._replay is not None else None
         if found is not None or not self._live:
             return self._replayed(found, digest, purpose, schema)
@@ -186,15 +186,15 @@ class StructuredChat:
         send = partial(
             self._endpoint.send,
             to_langchain(messages, images),
-            form,
-            heat,
+            json_schema,
+            used_temperature,
             limit,
             plain_text_protocol(schema),
             max_tokens,
             on_text,
         )
-        with traced_call(blank, spec, heat, max_tokens) as told:
-            return self._asked(blank, schema, send, limit, told)
+        with traced_call(blank, spec, used_temperature, max_tokens) as on_record:
+            return self._asked(blank, schema, send, limit, on_record)
 
     def _asked(
         self,
@@ -202,13 +202,13 @@ class StructuredChat:
         schema: type[T],
         send: Callable[[], StructuredReply],
         limit_s: float,
-        told: Told,
+        on_record: OnRecord,
     ) -> ChatReply[T]:
         started = time.monotonic()
         try:
-            answer = self._in_turn(send, limit_s)
+            answer = self._send_in_slot(send, limit_s)
         except ModelError as error:
-            self._record(replace(blank, error=str(error), ms=_ms_since(started)), told)
+            self._record(replace(blank, error=str(error), ms=_ms_since(started)), on_record)
             raise
         record = replace(
             blank,
@@ -221,15 +221,15 @@ class StructuredChat:
         try:
             value = self._value(answer, schema)
         except ModelError as error:
-            self._record(replace(record, error=str(error)), told)
+            self._record(replace(record, error=str(error)), on_record)
             raise
-        self._record(record, told)
+        self._record(record, on_record)
         return _reply(value, record, record.model)
 
-    def _in_turn(self, send: Callable[[], StructuredReply], limit_s: float) -> StructuredReply:
+    def _send_in_slot(self, send: Callable[[], StructuredReply], limit_s: float) -> StructuredReply:
         spec = self._endpoint.spec
         try:
-            with self._places.acquire(limit_s):
+            with self._slots.acquire(limit_s):
                 faults.fault_point(faults.FaultPoint.CALL_SENDING)
                 answer = send()
         except NoFreeSlot as error:
@@ -241,7 +241,7 @@ class StructuredChat:
         return answer
 
     def _value(self, answer: StructuredReply, schema: type[T]) -> T:
-        """The value in an answer; where it was cut off, only what is whole is trusted."""
+        """Read the value of a reply; one that was cut off must hold a complete object."""
         if answer.too_long:
             most = self._endpoint.spec.max_characters
             raise ModelError(
@@ -267,8 +267,8 @@ class StructuredChat:
             raise ModelError(found.error or "the recorded call has no reply")
         return _reply(read_value(str(found.reply["text"]), schema), found, self.model)
 
-    def _record(self, record: CallRecord, told: Told) -> None:
-        told(record)
+    def _record(self, record: CallRecord, on_record: OnRecord) -> None:
+        on_record(record)
         if self._sink is not None:
             self._sink(record)
             faults.fault_point(faults.FaultPoint.CALL_RECORDED)
@@ -277,43 +277,43 @@ class StructuredChat:
 @contextmanager
 def traced_call(
     blank: CallRecord, spec: ChatSpec, temperature: float | None, max_tokens: int | None
-) -> Iterator[Told]:
-    """Observes a call; is given its record once it is over, to tell what it took."""
-    asked: dict[str, Value] = {
+) -> Iterator[OnRecord]:
+    """Surround a call with a span; the function given takes the call's record once it is over."""
+    fields: dict[str, Value] = {
         "model": spec.model_name,
         "provider": spec.provider,
         "purpose": blank.purpose,
         "max_tokens": min(max_tokens or spec.max_tokens, spec.max_tokens),
     }
     if temperature is not None:
-        asked["temperature"] = temperature
-    with tracing.span(tracing.Work.CALL, "model call", **asked) as span:
+        fields["temperature"] = temperature
+    with tracing.span(tracing.Work.CALL, "model call", **fields) as span:
 
-        def tell(call: CallRecord) -> None:
+        def add_to_span(call: CallRecord) -> None:
             span.fields |= {"tokens_in": call.tokens_in, "tokens_out": call.tokens_out}
-            span.content = lambda: _words(call)
+            span.content = lambda: _message_contents(call)
 
-        yield tell
+        yield add_to_span
 
 
-def _words(call: CallRecord) -> dict[str, str]:
-    """What was said in a call, each way as the conventions for generative AI have it in JSON."""
-    asked = [_turn(str(one["role"]), one["content"]) for one in call.messages]
-    said = [_turn("assistant", call.reply["text"])] if call.reply is not None else []
-    return {"input": json.dumps(asked), "output": json.dumps(said)}
+def _message_contents(call: CallRecord) -> dict[str, str]:
+    """Return the messages of a call in JSON, as the conventions for generative AI have them."""
+    sent = [_turn(str(one["role"]), one["content"]) for one in call.messages]
+    received = [_turn("assistant", call.reply["text"])] if call.reply is not None else []
+    return {"input": json.dumps(sent), "output": json.dumps(received)}
 
 
 def _turn(role: str, content: Any) -> dict[str, Any]:
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    told = ({"type": p["type"], "content": p.get("text", p.get("sha256"))} for p in parts)
-    return {"role": role, "parts": list(told)}
+    typed = ({"type": p["type"], "content": p.get("text", p.get("sha256"))} for p in parts)
+    return {"role": role, "parts": list(typed)}
 
 
 def read_value(text: str, schema: type[T]) -> T:
-    """The value in a model's answer, mended where its JSON is broken, or given in plain lines.
+    """Read a value from a model's reply, whose JSON may be broken, or which may be plain text.
 
     Raises:
-        ModelError: there is none, or it does not fit; says which field is wrong and how.
+        ModelError: There is none, or it does not fit; says which field is wrong and how.
     """
     try:
         return _read(text, read_object, schema)

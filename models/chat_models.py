@@ -1,4 +1,4 @@
-"""Making LangChain chat models from a profile: keys from the environment, extras where missing."""
+"""Making LangChain chat models from a profile, with keys from the environment or the keyring."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ NO_KEY = "none"
 
 
 def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
-    """The chat model of ``spec``.
+    """Make the chat model of ``spec``.
 
     Raises:
-        SetupError: a package or a key is missing; names the extra or the variable.
+        SetupError: A package or a key is missing; names the extra or the variable.
     """
     from langchain.chat_models import init_chat_model
 
@@ -61,10 +61,10 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
 
 
 def api_key(spec: ChatSpec) -> str | None:
-    """The key from the environment or the keyring; a made-up one for a server that wants none.
+    """Return the key from the environment or the keyring; a dummy for a server that wants none.
 
     Raises:
-        SetupError: the variable is not set.
+        SetupError: The variable is not set.
     """
     variable = key_variable(spec)
     if variable is None:
@@ -79,14 +79,14 @@ def api_key(spec: ChatSpec) -> str | None:
 
 
 def key_variable(spec: ChatSpec) -> str | None:
-    """The environment variable with the key, if the server wants one."""
+    """Return the environment variable with the key; None if the server wants none."""
     if spec.key is not None:
         return spec.key or None
     return None if spec.base_url is not None else KEYS.get(spec.provider)
 
 
 def redact_key(text: str, spec: ChatSpec) -> str:
-    """``text`` without the key and what is secret in the address, should either be in it."""
+    """Replace the key, and secrets of the address, in ``text``."""
     variable = key_variable(spec)
     return redact(text, [read_key(variable) if variable else None, *secrets_of_url(spec.base_url)])
 

@@ -1,4 +1,4 @@
-"""A language model of a profile, and the way in which it lets itself be asked."""
+"""A language model of a profile, called by the strongest method that its server supports."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from models.structured import OnText, StructuredReply, request, structures_from
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-REFUSALS = frozenset({400, 422, 501})
-"""Statuses with which servers refuse a way of asking that they do not know."""
-STEP = 256
-NO_ENTRY = frozenset({401, 403})
+UNSUPPORTED = frozenset({400, 422, 501})
+"""Statuses with which servers refuse a method that they do not know."""
+TOKEN_STEP = 256
+KEY_REFUSED = frozenset({401, 403})
 
 
 class Endpoint:
     """The clients of one model, by temperature.
 
     Args:
-        spec: the model.
-        factory: makes the LangChain chat model.
+        spec: The model.
+        factory: Makes the LangChain chat model.
     """
 
     def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
@@ -42,10 +42,10 @@ class Endpoint:
         self._models: dict[tuple[float | None, int], BaseChatModel] = {}
 
     def check(self) -> None:
-        """Make the client without asking anything.
+        """Make the client without calling the server.
 
         Raises:
-            SetupError: a package, a key or a model file is missing.
+            SetupError: A package, a key or a model file is missing.
         """
         self._model(self.spec.temperature)
 
@@ -59,59 +59,63 @@ class Endpoint:
         max_tokens: int | None = None,
         on_text: OnText | None = None,
     ) -> StructuredReply:
-        """Send a request in the strongest way that the server takes, and remember which that is.
+        """Send a request by the strongest method that the server supports, and remember which.
 
         ``protocol`` is how to answer where the server takes text only, if not as a JSON object;
-        ``max_tokens`` ends the answer sooner than the profile does. ``on_text`` is called with the
-        reply as it grows, from another thread, and no more once this returns.
+        ``max_tokens`` is a limit below the profile's. ``on_text`` is called with the reply as it
+        grows, from another thread, and no more once this returns.
 
         Raises:
-            ModelError: no answer, or an error for one.
-            SetupError: a package or key is missing, or the key is refused.
+            ModelError: No reply, or an error.
+            SetupError: A package or key is missing, or the key is refused.
         """
         model = self._model(temperature, max_tokens)
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
-        for structure, told in self._ways(on_text):
-            with _heard(told) as ear:
-                most = self.spec.max_characters
-                call = partial(request, model, structure, messages, schema, protocol, ear, most)
+        for structure, listener in self._attempts(on_text):
+            with _until_returned(listener) as guarded:
+                max_characters = self.spec.max_characters
+                call = partial(
+                    request, model, structure, messages, schema, protocol, guarded, max_characters
+                )
                 try:
                     answer = call_with_retries(call, deadline, self.spec.retries)
                 except CallFailed as failure:
-                    if not _refuses(failure):
+                    if not _method_unsupported(failure):
                         raise self._error(failure) from None  # It has the key, maybe.
                     refusal = refusal or failure
                     continue
-            self.structure, self.streams = structure, self.streams and told is on_text
+            self.structure, self.streams = structure, self.streams and listener is on_text
             # A server may say in its reply what it was sent.
             return replace(answer, text=redact_key(answer.text, self.spec))
-        # Whatever was wrong, it was not the way of asking: the first complaint says it best.
+        # Whatever was wrong, it was not the method: the first refusal says it best.
         raise self._error(refusal or CallFailed("the server takes no request")) from None
 
-    def _ways(self, on_text: OnText | None) -> Iterator[tuple[Structure, OnText | None]]:
-        """The ways of asking, strongest first; of two that differ in nothing else, the live one."""
+    def _attempts(self, on_text: OnText | None) -> Iterator[tuple[Structure, OnText | None]]:
+        """Yield the methods to try, strongest first, each streamed first if that is asked for."""
         for structure in structures_from(self.structure):
             if on_text is not None and self.streams:
                 yield structure, on_text
             yield structure, None
 
     def _model(self, temperature: float | None, max_tokens: int | None = None) -> BaseChatModel:
-        key = temperature, self._most(max_tokens)
+        key = temperature, self._token_limit(max_tokens)
         if key not in self._models:
             spec = self.spec.model_copy(update={"max_tokens": key[1]})
             self._models[key] = self._factory(spec, temperature)
         return self._models[key]
 
-    def _most(self, max_tokens: int | None) -> int:
-        """The limit of an answer, in coarse steps below the profile's, so that clients are few."""
+    def _token_limit(self, max_tokens: int | None) -> int:
+        """Round a limit down to coarse steps below the profile's, so that clients are few."""
         if max_tokens is None or max_tokens >= self.spec.max_tokens:
             return self.spec.max_tokens
-        return max(1, max_tokens - max_tokens % STEP if max_tokens > STEP else max_tokens)
+        return max(
+            1, max_tokens - max_tokens % TOKEN_STEP if max_tokens > TOKEN_STEP else max_tokens
+        )
 
     def _error(self, failure: CallFailed) -> ModelError | SetupError:
         name = self.spec.model
-        if failure.status in NO_ENTRY:
+        if failure.status in KEY_REFUSED:
             variable = key_variable(self.spec) or "the key"
             return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
         where = f" at {redacted_url(self.spec.base_url)}" if self.spec.base_url else ""
@@ -119,26 +123,26 @@ class Endpoint:
 
 
 @contextmanager
-def _heard(on_text: OnText | None) -> Iterator[OnText | None]:
-    """``on_text``, until the call is over: one that was given up may still go on by itself."""
+def _until_returned(on_text: OnText | None) -> Iterator[OnText | None]:
+    """Yield ``on_text`` muted after the call returns: an abandoned request may still go on."""
     if on_text is None:
         yield None
         return
     lock, over = threading.Lock(), threading.Event()
 
-    def tell(text: str) -> None:
+    def call_until_over(text: str) -> None:
         with lock:
             if not over.is_set():
                 on_text(text)
 
     try:
-        yield tell
+        yield call_until_over
     finally:
         with lock:
             over.set()
 
 
-def _refuses(failure: CallFailed) -> bool:
-    """Whether another way of asking might be taken."""
+def _method_unsupported(failure: CallFailed) -> bool:
+    """Check whether another method might be accepted."""
     unknown_way = isinstance(failure.__cause__, NotImplementedError)
-    return unknown_way or failure.status in REFUSALS
+    return unknown_way or failure.status in UNSUPPORTED

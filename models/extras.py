@@ -16,7 +16,7 @@ class Extra:
 
     @property
     def installed(self) -> bool:
-        """Whether all of it is there; no more than parent packages is imported."""
+        """Whether it is installed; no more than parent packages are imported."""
         try:
             return all(find_spec(module) is not None for module in self.modules)
         except ModuleNotFoundError:
@@ -24,7 +24,7 @@ class Extra:
 
     @property
     def hint(self) -> str:
-        """How to install it beside what ``make setup`` installed, and nothing else with it."""
+        """The command that installs it beside what ``make setup`` installed."""
         extra = f'extra "{self.name}": ' if self.name else ""
         packages = " ".join(self.packages)
         return f"{extra}.venv/bin/pip install -c requirements-dev.lock {packages}"
@@ -40,7 +40,7 @@ _OPENAI = ("langchain_openai",), ("langchain-openai",)
 _KNOWN = {
     "openai": Extra(*_OPENAI, "openai"),
     "google_genai": Extra(("langchain_google_genai",), ("langchain-google-genai",), "gemini"),
-    # A model in this process is asked over OpenAI's protocol too.
+    # A model in this process is called by OpenAI's protocol too.
     "llama": Extra(
         ("xllamacpp", "langchain_openai"), ("xllamacpp", "langchain-openai"), name="llama"
     ),
@@ -58,6 +58,6 @@ EVALUATION = Extra(("jiwer", "pyannote.metrics"), ("jiwer", "pyannote-metrics"),
 
 
 def extra_of(provider: str) -> Extra:
-    """What a provider of language models needs; LangChain's naming where it is not one of ours."""
+    """Return what a provider of language models needs; others go by LangChain's names."""
     package = f"langchain-{provider.replace('_', '-')}"
     return _KNOWN.get(provider) or Extra((package.replace("-", "_"),), (package,))

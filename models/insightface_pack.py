@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from domain.errors import SetupError, WeightsMissing
-from models.faces import align, make_face, usable
+from models.faces import align, is_large_enough, make_face
 from models.onnx import open_session
 from models.ports import Face, Image
 from models.thresholds import FACES
 
-LOOK_AT = (640, 640)
+INPUT_SIZE = (640, 640)
 PACKS = "insightface_packs"
 _PACK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -46,11 +46,11 @@ class InsightFaceEngine:
         self._encoder = ArcFaceONNX(str(encoder), session=open_session(encoder, arena=False))
 
     def faces(self, image: Image) -> list[Face]:
-        """Faces of an RGB image, best score first; boxes clipped to the image."""
-        if not usable(image):
+        """Detect faces of an RGB image, best score first; boxes are clipped to the image."""
+        if not is_large_enough(image):
             return []
         bgr = np.ascontiguousarray(image[:, :, ::-1])
-        boxes, points = self._detector.detect(bgr, input_size=LOOK_AT, det_thresh=self.min_score)
+        boxes, points = self._detector.detect(bgr, input_size=INPUT_SIZE, det_thresh=self.min_score)
         found = [
             make_face(image, box[:4], box[4], self._encoder.get_feat(align(bgr, five))[0])
             for box, five in zip(boxes, points, strict=True)
@@ -84,8 +84,8 @@ class NamedPackEngine:
         self._app = _prepared(_pack_folder(pack, weights), self.min_score)
 
     def faces(self, image: Image) -> list[Face]:
-        """Faces of an RGB image, best score first; boxes clipped to the image."""
-        if not usable(image):
+        """Detect faces of an RGB image, best score first; boxes are clipped to the image."""
+        if not is_large_enough(image):
             return []
         found = self._app.get(np.ascontiguousarray(image[:, :, ::-1]))
         ranked = sorted(found, key=lambda face: -float(face.det_score))
@@ -94,7 +94,7 @@ class NamedPackEngine:
 
 
 def _pack_folder(pack: str, weights: Path) -> Path:
-    """The folder of a pack: the one named, the one below the weights, or that of a fetched one."""
+    """Return a pack's folder: the one named, the one below the weights, or a fetched one."""
     named, root = Path(pack).expanduser(), weights / PACKS
     folder = named if named.is_absolute() or "/" in pack else root / "models" / pack
     if not list(folder.glob("*.onnx")) and folder != named:
@@ -107,13 +107,13 @@ def _pack_folder(pack: str, weights: Path) -> Path:
 
 
 def _fetch(pack: str, root: Path, folder: Path) -> None:
-    """Let InsightFace fetch a pack to ``folder``; leaves nothing behind where it cannot."""
+    """Have InsightFace fetch a pack into ``folder``; leave nothing behind if it cannot."""
     from insightface.utils.storage import download
 
     if not _PACK_NAME.fullmatch(pack):
         raise WeightsMissing(f"{pack!r} is no name of an InsightFace pack: name it, or its folder")
     try:
-        # It tells where from on standard output, which is a command's result.
+        # It prints the source on standard output, which is a command's result.
         with contextlib.redirect_stdout(sys.stderr):
             download("models", pack, force=True, root=str(root))
     except (OSError, RuntimeError, zipfile.BadZipFile) as error:
@@ -141,5 +141,5 @@ def _prepared(folder: Path, min_score: float) -> Any:
         raise SetupError(f"{folder} is no pack that InsightFace can load: {error}") from error
     if not ready:
         raise SetupError(f"{folder} has no detector, or no recogniser, of InsightFace")
-    app.prepare(ctx_id=-1, det_thresh=min_score, det_size=LOOK_AT)
+    app.prepare(ctx_id=-1, det_thresh=min_score, det_size=INPUT_SIZE)
     return app

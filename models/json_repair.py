@@ -1,4 +1,4 @@
-"""Reading the JSON object in a language model's answer, also where it is not quite JSON.
+"""Reading the JSON object in a language model's reply, also where it is not quite JSON.
 
 Models wrap objects in prose or code fences, leave trailing commas, quote with single quotes, forget
 to escape, write Python's ``True`` and ``None``, or stop in the middle. What can be read without
@@ -33,13 +33,13 @@ _NOTHING: Any = object()
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """The JSON object in ``text``.
+    """Return the JSON object in ``text``, repaired if need be.
 
     Args:
-        text: a model's answer. Thoughts up to a ``</think>`` are skipped.
+        text: A model's reply. Thoughts up to a ``</think>`` are skipped.
 
     Raises:
-        ValueError: there is no object in it, or one nested beyond all reason.
+        ValueError: There is no object in it, or one nested more than ``DEEPEST`` levels.
     """
     answer = _after_thoughts(text)
     start = answer.find("{")
@@ -63,7 +63,7 @@ def _after_thoughts(text: str) -> str:
 
 
 def is_complete_object(text: str) -> bool:
-    """Whether there is an object in ``text`` that needs no repair."""
+    """Check whether there is an object in ``text`` that needs no repair."""
     try:
         json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
     except (ValueError, RecursionError):
@@ -83,7 +83,7 @@ def _storable(value: Any) -> Any:
 
 
 def latest_text(text: str) -> str:
-    """Return what is being written at the end of a reply that still comes, for people to read.
+    """Return the text that a streamed reply is writing at the moment, for people to read.
 
     That is the last text of its JSON object, else its last line.
     """
@@ -108,13 +108,13 @@ def _last(value: Any) -> str:
 
 @dataclass
 class _JsonReader:
-    """A forgiving reader of one value, from ``at`` on."""
+    """A tolerant recursive-descent parser of one value, from ``at`` on."""
 
     text: str
     at: int
 
     def value(self, depth: int) -> Any:
-        """The next value; ``_NOTHING`` where the text ends or a bracket closes instead."""
+        """Parse the next value; ``_NOTHING`` where the text ends or a bracket closes instead."""
         if depth > DEEPEST:
             raise ValueError("the answer's JSON is nested too deeply")
         self._skip(" \t\r\n")
@@ -154,7 +154,7 @@ class _JsonReader:
         return found
 
     def _closed(self, bracket: str) -> bool:
-        """Step over separators; true at the end of the value, its bracket consumed if there."""
+        """Skip separators; return True at the end of the value, its bracket consumed if there."""
         self._skip(" \t\r\n,")
         char = self._peek()
         if char == bracket:
@@ -170,7 +170,7 @@ class _JsonReader:
         return self._until(end.start() if end else len(self.text)) or self._step()
 
     def _string(self, close: str) -> str:
-        """A quoted string. A quote that no separator follows is one that was not escaped."""
+        """Parse a quoted string. A quote that no separator follows is one that was not escaped."""
         self.at += 1
         parts = []
         while char := self._peek():
@@ -191,7 +191,7 @@ class _JsonReader:
         return ESCAPES.get(char, char)
 
     def _bare(self) -> Any:
-        """A number, ``true`` and the like, or words that were not quoted."""
+        """Parse a number, ``true`` and the like, or words that were not quoted."""
         end = BARE_END.search(self.text, self.at)
         stop = end.start() if end else len(self.text)
         word = self._until(stop)

@@ -1,10 +1,10 @@
-"""Packages of which one module is wanted: the rest of them is imported when somebody turns to it.
+"""Deferred imports of packages of which other libraries need one module only.
 
 LangGraph wants one protocol of its server's SDK, and LangChain's tracers one type of the REST API
 of LangSmith. Python runs a package's ``__init__`` before any of its modules, and these two import
 several hundred, with a pydantic model for every answer a server may give: a third of the time
-until ``homer ask`` begins. Put off, they are imported as ever at the first name that is asked of
-the package itself, as when traces are sent to LangSmith.
+until ``homer ask`` begins. Deferred, they are imported in full when a name of the package itself is
+used, as when traces are sent to LangSmith.
 
 ``importlib.util.LazyLoader`` does this for modules. A package it would import at once, since the
 import of a module in it asks the package for its path.
@@ -21,11 +21,11 @@ from typing import Any
 
 PACKAGES = frozenset({"langgraph_sdk", "langsmith.types"})
 
-_reading = threading.RLock()
+_lock = threading.RLock()
 
 
 def defer_packages() -> None:
-    """From here on ``PACKAGES`` are imported as late as can be; those that are already stay.
+    """Import ``PACKAGES`` as late as possible from here on; imported ones stay.
 
     One that is not there any more, or is no package of source files, is left to Python.
     """
@@ -43,36 +43,36 @@ class _LazyFinder:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _Later(spec.loader.name, spec.loader.path)
+            spec.loader = _DeferredLoader(spec.loader.name, spec.loader.path)
         return spec
 
 
-class _Later(SourceFileLoader):
-    """Leaves a package empty until something in it is wanted."""
+class _DeferredLoader(SourceFileLoader):
+    """Leaves a package empty until a name in it is used."""
 
     wanted = False
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run ``__init__``, where it is wanted."""
+        """Run ``__init__`` if a name of it is needed."""
         if self.wanted or not self.is_package(module.__name__):
             super().exec_module(module)
         else:
-            module.__class__ = _Unread
+            module.__class__ = _DeferredPackage
 
 
-class _Unread(ModuleType):
-    """A package whose ``__init__`` runs when a name is wanted that no import has set."""
+class _DeferredPackage(ModuleType):
+    """A package whose ``__init__`` runs when a name is used that no import has set."""
 
     def __getattr__(self, name: str) -> Any:
-        with _reading:
+        with _lock:
             loader = self.__loader__
             # It may ask for names of the package itself: those it has not set yet are missing.
-            if isinstance(loader, _Later) and not loader.wanted:
-                _read(self, loader)
+            if isinstance(loader, _DeferredLoader) and not loader.wanted:
+                _import_now(self, loader)
         return ModuleType.__getattribute__(self, name)
 
 
-def _read(package: ModuleType, loader: _Later) -> None:
+def _import_now(package: ModuleType, loader: _DeferredLoader) -> None:
     loader.wanted = True
     try:
         loader.exec_module(package)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def as_llama_index(embedder: TextEmbedder) -> BaseEmbedding:
-    """``embedder`` behind llama-index's interface; queries and texts are embedded alike."""
+    """Wrap ``embedder`` as a llama-index embedding; queries and texts are embedded alike."""
     from llama_index.core.embeddings import BaseEmbedding
 
     class _Embedding(BaseEmbedding):

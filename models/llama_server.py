@@ -13,20 +13,20 @@ from models.onnx import THREADS
 
 CONTEXT_TOKENS = 16_384
 CACHE_MB = 1_024
-"""Memory for what was read of earlier prompts; llama.cpp would take eight times as much."""
-MOST_THREADS = 8
+"""Memory for the cache of earlier prompts; llama.cpp would take eight times as much."""
+MAX_THREADS = 8
 ERRORS_ONLY = 1
 ANY_PORT = 0
 
 _running: list[Any] = []
-"""Servers stop when they are forgotten, so they are kept until the process ends."""
+"""Servers stop when they are garbage-collected, so they are kept until the process ends."""
 
 
 @cache
 def llama_url(model: Path) -> str:
-    """Serve the GGUF file ``model`` on this machine only; the address to ask it at.
+    """Serve the GGUF file ``model`` on this machine only; return its address.
 
-    One server a model and process, started on first use.
+    There is one server a model and process, started on first use.
 
     Raises:
         SetupError: the extra is not installed, or the model does not start.
@@ -54,7 +54,7 @@ def _settings(xllamacpp: Any, model: Path) -> Any:
     params.cache_ram_mib = CACHE_MB
     # A reply comes token by token, with every thread waiting for every other many times in each:
     # where something else wants a core, the whole waits. Reading a prompt does not suffer so.
-    params.cpuparams.n_threads = max(1, min(MOST_THREADS, (os.cpu_count() or 1) // 2))
+    params.cpuparams.n_threads = max(1, min(MAX_THREADS, (os.cpu_count() or 1) // 2))
     params.cpuparams_batch.n_threads = max(THREADS, params.cpuparams.n_threads)
     # Waiting threads sleep instead of spinning.
     params.cpuparams.poll = params.cpuparams_batch.poll = 0

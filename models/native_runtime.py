@@ -49,6 +49,7 @@ def trim_heap() -> None:
 def make_idle_threads_sleep() -> None:
     """Make OpenMP's waiting threads sleep: on a busy machine they spin longer than they compute.
 
-    To be called before what brings OpenMP along is imported; who set it otherwise keeps that.
+    To be called before what brings OpenMP along is imported. An environment that sets it otherwise
+    is respected.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -26,19 +26,19 @@ _allowed = threading.local()
 
 
 def allow_threads(threads: int) -> None:
-    """Models that this thread makes from now on run in at most as many threads."""
+    """Limit the threads of models that this thread makes from now on."""
     _allowed.threads = threads
 
 
 def threads_allowed() -> int:
-    """How many threads a model that is made now may run in."""
+    """Return how many threads a model made now may run in."""
     return min(THREADS, getattr(_allowed, "threads", THREADS))
 
 
 def open_session(
     path: Path | bytes, threads: int = THREADS, *, repair: bool = False, arena: bool = True
 ) -> InferenceSession:
-    """A session on the model at ``path``; may be used from several threads at once.
+    """Open a session on a model; it may be used from several threads at once.
 
     Args:
         path: a checked ``.onnx`` file (see ``models.weights.verified_folder``), or a model itself.
@@ -106,7 +106,7 @@ def _drop_idle_block_sizes(graph: GraphProto) -> None:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What ONNX Runtime raises for a file that is no model, which have no base of their own."""
+    """Return what ONNX Runtime raises for a file that is no model; they share no base class."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return (
@@ -118,8 +118,8 @@ def _refusals() -> tuple[type[Exception], ...]:
     )
 
 
-def in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """``run`` of every item, in order, on a few threads; a single item costs no thread.
+def map_in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Map ``run`` over the items, in order, on a few threads; a single item costs no thread.
 
     For many small runs this uses the cores better than threads inside of each run do.
     """
@@ -130,10 +130,10 @@ def in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:
         return list(pool.map(run, items))
 
 
-def both(one: Callable[[], T], other: Callable[[], R]) -> tuple[T, R]:
-    """What two pieces of work give: the first is done in a thread beside, where there may be two.
+def run_both(one: Callable[[], T], other: Callable[[], R]) -> tuple[T, R]:
+    """Run two functions and return both results; the first in a thread of its own if allowed.
 
-    It belongs to whatever is under way here, and makes models as this thread may.
+    That thread has this one's context variables and limit of threads.
     """
     threads = threads_allowed()
     if threads < 2:
@@ -145,5 +145,5 @@ def both(one: Callable[[], T], other: Callable[[], R]) -> tuple[T, R]:
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Threads in which models run in as many threads as in this one."""
+    """Return a pool whose threads have this one's limit of threads."""
     return ThreadPoolExecutor(threads, "onnx", allow_threads, (threads,))

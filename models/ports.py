@@ -1,4 +1,4 @@
-"""What the rest of Homer asks of models. Adapters live beside, one a file.
+"""The interfaces of models. Adapters live beside, one a file.
 
 Language models are LangChain chat models (``models.chat``); the rest are the protocols below. A
 text embedder becomes a llama-index ``BaseEmbedding`` by ``models.llama_index``.
@@ -34,7 +34,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Speech:
-    """A stretch of recognised speech; ``confidence`` is in [0, 1]."""
+    """A segment of recognised speech; ``confidence`` is in [0, 1]."""
 
     start_ms: int
     end_ms: int
@@ -79,14 +79,14 @@ class SpeechRecognizer(Protocol):
     languages: tuple[str, ...]
 
     def transcribe(self, samples: Samples) -> list[Speech]:
-        """Recognise ``samples`` deterministically; an empty list where nobody speaks."""
+        """Transcribe ``samples`` deterministically; return an empty list if nobody speaks."""
 
 
 class VoiceActivity(Protocol):
-    """Where somebody speaks."""
+    """Voice activity detection."""
 
     def spans(self, samples: Samples) -> list[tuple[int, int]]:
-        """Spans of speech in milliseconds, in order, disjoint."""
+        """Return spans of speech in milliseconds, in order, disjoint."""
 
 
 class FaceEngine(Protocol):
@@ -102,7 +102,7 @@ class FaceEngine(Protocol):
     min_quality: float
 
     def faces(self, image: Image) -> list[Face]:
-        """Faces of an image, best score first; boxes clipped to the image."""
+        """Detect faces, best score first; boxes are clipped to the image."""
 
 
 class SpeakerEncoder(Protocol):
@@ -115,7 +115,7 @@ class SpeakerEncoder(Protocol):
     same_speaker: float
 
     def embed(self, samples: Samples) -> Vector:
-        """The voice of at least 0.4 s of speech."""
+        """Embed the voice of at least 0.4 s of speech."""
 
 
 class ScreenReader(Protocol):
@@ -124,7 +124,7 @@ class ScreenReader(Protocol):
     name: str
 
     def read(self, image: Image) -> list[TextLine]:
-        """Lines of text, in reading order."""
+        """Return lines of text, in reading order."""
 
 
 class ObjectDetector(Protocol):
@@ -135,7 +135,7 @@ class ObjectDetector(Protocol):
     labels: tuple[str, ...]
 
     def objects(self, image: Image) -> list[Thing]:
-        """Things on an image, best score first; boxes clipped to the image."""
+        """Detect objects, best score first; boxes are clipped to the image."""
 
 
 class TextEmbedder(Protocol):
@@ -149,7 +149,7 @@ class TextEmbedder(Protocol):
     languages: tuple[str, ...]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One L2-normalised row a text, shape (N, dimensions)."""
+        """Embed texts: one L2-normalised row a text, shape (N, dimensions)."""
 
 
 class Reranker(Protocol):
@@ -158,7 +158,7 @@ class Reranker(Protocol):
     name: str
 
     def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
-        """One score in (0, 1) a passage, shape (N,); higher is more relevant."""
+        """Score passages in (0, 1), shape (N,); higher is more relevant."""
 
 
 class ImageEncoder(Protocol):
@@ -171,7 +171,7 @@ class ImageEncoder(Protocol):
     close: float
 
     def images(self, images: list[Image]) -> NDArray[np.float32]:
-        """One L2-normalised row an image, shape (N, D)."""
+        """Embed images: one L2-normalised row an image, shape (N, D)."""
 
     def text(self, text: str) -> Vector:
-        """The text's embedding in the same space."""
+        """Embed a text in the same space."""

@@ -1,4 +1,4 @@
-"""Models that will be needed in a moment are loaded while something else is done."""
+"""Loading models in the background before they are needed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Name = Literal["text", "reranker"]
 
 @contextmanager
 def preloading(toolbox: Toolbox, names: Sequence[Name]) -> Iterator[None]:
-    """In here the toolbox loads these models, in this order, beside what is done.
+    """Load these models of the toolbox in a thread, in this order, while the body runs.
 
-    Who wants one of them meanwhile waits for it, and for none that comes after it.
+    Using one of them meanwhile waits for it, and for none that comes after it.
     """
     thread = threading.Thread(target=_load, args=(toolbox, names), name="models-ahead")
     thread.start()
@@ -34,7 +34,7 @@ def preloading(toolbox: Toolbox, names: Sequence[Name]) -> Iterator[None]:
 
 
 def _load(toolbox: Toolbox, names: Sequence[Name]) -> None:
-    """A model that cannot be loaded says so when it is wanted, if ever."""
+    """Load models; one that cannot be loaded raises when it is used, if ever."""
     with suppress(HomerError, OSError):
         for name in names:
             getattr(toolbox, name)

@@ -1,4 +1,4 @@
-"""What a call costs."""
+"""Prices of calls."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ MILLION = 1_000_000
 
 
 def cost_usd(spec: ChatSpec, tokens_in: int, tokens_out: int) -> float:
-    """US dollars for the tokens; 0 where no price is known, and where the server is one's own."""
+    """Return US dollars for the tokens; 0 if no price is known, or the server is one's own."""
     price = spec.price
     if price is None and spec.base_url is None:
-        price = listed().get(spec.model)
+        price = price_list().get(spec.model)
     if price is None:
         return 0.0
     return (tokens_in * price.input + tokens_out * price.output) / MILLION
 
 
 def known_models() -> frozenset[str]:
-    """The models of providers that everybody may use, as profiles name them."""
-    return frozenset(listed())
+    """Return the models of public providers, as profiles name them."""
+    return frozenset(price_list())
 
 
 @cache
-def listed() -> dict[str, Price]:
-    """The price of each model that is listed, by ``provider:model``."""
+def price_list() -> dict[str, Price]:
+    """Return the price of each listed model, by ``provider:model``."""
     table = tomllib.loads(PRICES.read_text(encoding="utf-8"))
     return {
         f"{provider}:{model}": Price(**price)

@@ -119,7 +119,7 @@ class Profile(Frozen):
 
     @property
     def images_folder(self) -> Path | None:
-        """Where the image-text model lies, where the profile has one."""
+        """The folder of the image-text model, if the profile has one."""
         return Path(self.images.partition(":")[2]).expanduser() if self.images else None
 
     @property
@@ -142,7 +142,7 @@ class Profile(Frozen):
         return any(spec.provider == IN_PROCESS for spec in self.chat.values())
 
     def chat_for(self, role: str) -> ChatSpec:
-        """The language model of a role, else the one called ``default``.
+        """Return the language model of a role, else the one called ``default``.
 
         Raises:
             SetupError: the profile has neither.
@@ -157,7 +157,7 @@ class Profile(Frozen):
 
 
 def load_profile(name_or_path: str | None = None, home_config: Path | None = None) -> Profile:
-    """The profile asked for, else ``$HOMER_PROFILE``'s, else ``homer.toml``'s, else ``local``.
+    """Load a profile, else ``$HOMER_PROFILE``'s, else ``homer.toml``'s, else ``local``.
 
     A name is one of the profiles that come with Homer or of ``[profiles.NAME]`` in ``homer.toml``,
     which may also change a bundled profile of that name. A path (``*.toml``) is read as it is. Both
@@ -175,17 +175,17 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     config = _config(home_config)
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
-    found = _priced(_validated(name, _resolved(wanted, config.profiles, ())), config.prices)
-    return found if home_config is None else _calibrated(found, home_config)
+    found = _with_prices(_validate(name, _resolve(wanted, config.profiles, ())), config.prices)
+    return found if home_config is None else _with_calibration(found, home_config)
 
 
 def calibration_file(home_config: Path, profile: str) -> Path:
-    """Where a home keeps the calibration that was fitted for a profile."""
+    """Return the file with the calibration that was fitted for a profile in this home."""
     return home_config.parent / "calibration" / f"{profile}.json"
 
 
-def _calibrated(profile: Profile, home_config: Path) -> Profile:
-    """The profile with the calibration that was fitted in this home, where there is one."""
+def _with_calibration(profile: Profile, home_config: Path) -> Profile:
+    """Return the profile with the calibration that was fitted in this home, if any."""
     path = calibration_file(home_config, profile.name)
     if not path.is_file():
         return profile
@@ -211,16 +211,16 @@ def _config(path: Path | None) -> _Config:
     try:
         return _Config.model_validate(table)
     except ValidationError as error:
-        raise SetupError(f"homer.toml is wrong at {_told(error)}") from error
+        raise SetupError(f"homer.toml is wrong at {_first_error(error)}") from error
 
 
 def bundled_profiles() -> tuple[str, ...]:
-    """Names of the profiles that come with Homer."""
+    """Return the names of the profiles that come with Homer."""
     return tuple(sorted(path.stem for path in BUNDLED.glob("*.toml")))
 
 
 def profile_names(home_config: Path | None = None) -> tuple[str, ...]:
-    """Names of all profiles: those that come with Homer, and those of ``homer.toml``.
+    """Return the names of all profiles: Homer's own and those of ``homer.toml``.
 
     Raises:
         SetupError: ``homer.toml`` cannot be read; says where it is wrong.
@@ -228,15 +228,15 @@ def profile_names(home_config: Path | None = None) -> tuple[str, ...]:
     return tuple(sorted({*bundled_profiles(), *_config(home_config).profiles}))
 
 
-def _resolved(wanted: str, extra: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
-    """The table of a profile with those it is based on merged in below."""
+def _resolve(wanted: str, extra: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
+    """Return the table of a profile merged over those it is based on."""
     if wanted in seen:
         raise SetupError(f"profiles based on each other: {' -> '.join([*seen, wanted])}")
     table = _table(wanted, extra)
     base = table.pop("base", None)
     if not isinstance(base, str | None):
         raise SetupError(f"the profile {wanted!r} is wrong at base: it names another profile")
-    return table if base is None else _merged(_resolved(base, extra, (*seen, wanted)), table)
+    return table if base is None else _merge(_resolve(base, extra, (*seen, wanted)), table)
 
 
 def _table(wanted: str, extra: dict[str, Any]) -> dict[str, Any]:
@@ -247,34 +247,34 @@ def _table(wanted: str, extra: dict[str, Any]) -> dict[str, Any]:
         names = ", ".join(sorted({*known, *extra}))
         raise NotFound(f"there is no profile {wanted!r}; known profiles: {names}")
     bundled = _read(BUNDLED / f"{wanted}.toml") if wanted in known else {}
-    return _merged(bundled, extra.get(wanted, {}))
+    return _merge(bundled, extra.get(wanted, {}))
 
 
-def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """``below`` with the values of ``above`` over it, table by table."""
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Merge ``above`` over ``below``, table by table."""
     both = dict(below)
     for key, value in above.items():
         old = both.get(key)
         tables = isinstance(old, dict) and isinstance(value, dict)
-        both[key] = _merged(old, value) if tables and isinstance(old, dict) else value
+        both[key] = _merge(old, value) if tables and isinstance(old, dict) else value
     return both
 
 
-def _validated(name: str, table: dict[str, Any]) -> Profile:
+def _validate(name: str, table: dict[str, Any]) -> Profile:
     try:
         return Profile.model_validate({**table, "name": name})
     except ValidationError as error:
-        raise SetupError(f"the profile {name!r} is wrong at {_told(error)}") from error
+        raise SetupError(f"the profile {name!r} is wrong at {_first_error(error)}") from error
 
 
-def _told(error: ValidationError) -> str:
-    """Where a table is wrong first, and how."""
+def _first_error(error: ValidationError) -> str:
+    """Return where a table is wrong first, and how."""
     first = error.errors()[0]
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
-def _priced(profile: Profile, prices: Mapping[str, Price]) -> Profile:
-    """The profile with what the home's table says a model costs."""
+def _with_prices(profile: Profile, prices: Mapping[str, Price]) -> Profile:
+    """Return the profile with prices of the home's table, where it has none itself."""
     chat = {
         role: spec.model_copy(update={"price": spec.price or prices.get(spec.model)})
         for role, spec in profile.chat.items()

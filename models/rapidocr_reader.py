@@ -28,13 +28,13 @@ class RapidOcrReader:
     def __init__(self) -> None:
         # What it returns depends on its arguments, which its types cannot say.
         self._engine: Any = RapidOCR(params=_SETTINGS)
-        # Sessions of its own would have threads that spin, to the harm of all other stages.
+        # Sessions of its own would have threads that spin, which slows all other steps down.
         with flag_override(self._engine.cfg, "allow_objects", True):
             for part, file in _bundled().items():
                 self._engine.cfg[part].session = open_session(file, arena=False)
 
     def read(self, image: Image) -> list[TextLine]:
-        """Lines of text of an RGB image, in reading order; boxes clipped to the image."""
+        """Read lines of an RGB image, in reading order; boxes are clipped to the image."""
         result = self._engine(np.ascontiguousarray(image[:, :, ::-1]))
         if result.boxes is None or result.txts is None:
             return []
@@ -55,7 +55,7 @@ def _box(corners: Any, width: int, height: int) -> tuple[int, int, int, int] | N
 
 
 def _bundled() -> dict[str, Path]:
-    """The model files of the rapidocr package, by the part that they play."""
+    """Return the model files of the rapidocr package, by their role."""
     spec = find_spec("rapidocr")
     if spec is None or spec.origin is None:
         raise SetupError("reading screen text needs the package rapidocr: pip install rapidocr")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.onnx import in_threads, open_session
+from models.onnx import map_in_threads, open_session
 
 MAX_TOKENS = 256
 
@@ -29,8 +29,8 @@ class CrossEncoderReranker:
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
-        """One score in (0, 1) a passage, shape (N,): the sigmoid of the model's logit."""
-        found = in_threads(lambda passage: self._logit(query, passage), passages)
+        """Score passages in (0, 1), shape (N,): the sigmoid of the model's logit."""
+        found = map_in_threads(lambda passage: self._logit(query, passage), passages)
         logits = np.array(found, np.float32)
         return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
 

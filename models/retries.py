@@ -22,7 +22,6 @@ T = TypeVar("T")
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 20.0
 BUSY = 429
-_BACKOFF = wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
 
 
 class CallFailed(Exception):
@@ -105,7 +104,7 @@ def _wait_s(state: RetryCallState) -> float:
     failure = state.outcome.exception() if state.outcome else None
     if isinstance(failure, CallFailed) and failure.retry_after_s is not None:
         return min(LONGEST_WAIT_S, failure.retry_after_s)
-    return _BACKOFF(state)
+    return wait_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)(state)
 
 
 def _failure(error: Exception) -> CallFailed:

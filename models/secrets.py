@@ -1,4 +1,4 @@
-"""Keys of models: from the environment or the system's keyring, and out of all that is kept."""
+"""Keys of models: read from the environment or the keyring, and redacted from texts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from urllib.parse import quote, unquote, urlsplit
 
-HIDDEN = "[key]"
+REDACTED = "[key]"
 SERVICE = "homer"
 """Under which the keyring has keys: ``keyring set homer OPENAI_API_KEY``."""
-LEAST = 4
+MIN_LENGTH = 4
 """A secret with fewer letters would be found in any text."""
 
 
 def read_key(variable: str) -> str | None:
-    """The key of that name: the environment's, else the keyring's where that is installed."""
+    """Return the key of that name from the environment, else from the keyring if installed."""
     return os.environ.get(variable) or _from_keyring(variable)
 
 
@@ -34,14 +34,14 @@ def _from_keyring(variable: str) -> str | None:
 
 
 def redacted_url(url: str) -> str:
-    """An address for messages: neither who asks, nor the password, nor what follows the path."""
+    """Return an address for messages, without user, password and query."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
 
 def secrets_of_url(url: str | None) -> Iterator[str]:
-    """What is secret in an address: the password, both as HTTP sends them, and parameters."""
+    """Yield what is secret in an address: user and password, also in HTTP's form, and the query."""
     if url is None:
         return
     parts = urlsplit(url)
@@ -53,8 +53,8 @@ def secrets_of_url(url: str | None) -> Iterator[str]:
 
 
 def redact(text: str, secrets: Iterable[str | None]) -> str:
-    """``text`` without these secrets, as they are and as addresses write them."""
-    known = {one for one in secrets if one and len(one) >= LEAST}
+    """Replace these secrets in ``text``, as they are and percent-encoded."""
+    known = {one for one in secrets if one and len(one) >= MIN_LENGTH}
     for one in sorted(known | {quote(one, safe="") for one in known}, key=len, reverse=True):
-        text = text.replace(one, HIDDEN)
+        text = text.replace(one, REDACTED)
     return text

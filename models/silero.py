@@ -18,12 +18,12 @@ PAD_MS = 200
 
 
 class SileroActivity:
-    """Where somebody speaks, as Silero hears it."""
+    """Voice activity detection by Silero."""
 
     name = "silero"
 
     def spans(self, samples: Samples) -> list[tuple[int, int]]:
-        """Spans of speech in milliseconds of 16 kHz ``samples``, in order, disjoint."""
+        """Return spans of speech in 16 kHz ``samples``, in milliseconds, in order, disjoint."""
         make_idle_threads_sleep()
         # After that: OpenMP reads the environment when it is loaded.
         from faster_whisper.vad import VadOptions, get_speech_timestamps

@@ -1,4 +1,4 @@
-"""The three ways to hold a model to a schema, and reading what it answered in each of them."""
+"""The three methods of holding a model to a schema, and reading its reply in each of them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ METHODS = {"json_schema": "json_schema", "tools": "function_calling"}
 CHARACTERS_A_TOKEN = 4
 CUT_OFF = "LengthFinishReasonError"
 ENDED_BY_LIMIT = frozenset({"length", "max_tokens"})
-"""What providers call the end of a reply that the limit on tokens cut off."""
+"""Finish reasons of providers for a reply that the limit on tokens cut off."""
 
-TOLD_PARTS = 32
-"""A reply is told again once it has grown by one in so many of its characters."""
-_NO_CALL: Any = object()
+GROWTH_PARTS = 32
+"""A streamed reply is reported again once it is longer by one part in so many."""
+_NO_TOOL_CALL: Any = object()
 
 OnText = Callable[[str], None]
-"""Is given all that a reply says so far, now and then while it comes, and all of it at the end."""
+"""Called with all of a reply so far, now and then while it is streamed, and at the end."""
 
 
 @dataclass(frozen=True)
 class StructuredReply:
-    """A model's answer: the text of the object it gave, and the tokens it took.
+    """A model's reply: the text of the object it gave, and the tokens it took.
 
-    ``cut`` says that it was ended by the limit on tokens, ``too_long`` that it was ended here, by
-    the limit on characters.
+    ``cut``: the provider's limit on tokens ended it. ``too_long``: our limit on characters did.
     """
 
     text: str
@@ -50,7 +49,7 @@ class StructuredReply:
 
 
 def structures_from(structure: Structure) -> tuple[Structure, ...]:
-    """``structure`` and those to fall back to, strongest first."""
+    """Return ``structure`` and those to fall back to, strongest first."""
     return STRUCTURES[STRUCTURES.index(structure) :]
 
 
@@ -61,126 +60,140 @@ def request(
     schema: dict[str, Any],
     protocol: str = "",
     on_text: OnText | None = None,
-    most: int | None = None,
+    max_characters: int | None = None,
 ) -> StructuredReply:
-    """Send one request, holding the model to ``schema`` in the given way.
+    """Send one request, holding the model to ``schema`` by the method ``structure``.
 
-    ``protocol`` says how to answer as text, where that is not a JSON object. With ``on_text`` the
-    reply is asked for, and told, piece by piece. Of one longer than ``most`` characters no more
-    is taken.
+    Args:
+        model: The client.
+        structure: How the model is held to the schema.
+        messages: The turns, as LangChain takes them.
+        schema: The JSON schema.
+        protocol: How to answer as text, where that is not a JSON object.
+        on_text: With it the reply is streamed.
+        max_characters: A longer reply is read no further; None: no limit.
 
-    Raises whatever the model's client raises; ``NotImplementedError`` where it knows no such way.
+    Raises:
+        NotImplementedError: The client knows no such method.
+        Exception: Whatever else the client raises.
     """
     sent = list(messages)
     if structure == "text":
         sent = [*sent, {"role": "user", "content": protocol or _protocol(schema)}]
         if on_text:
-            return _heard(model, sent, on_text, most)
-        return _limited(_answer(model.invoke(sent), sent), most)
-    way = METHODS[structure]
+            return _stream_reply(model, sent, on_text, max_characters)
+        return _truncate(_reply_of_message(model.invoke(sent), sent), max_characters)
+    method = METHODS[structure]
     try:
         if on_text:
-            return _heard(_bound(model, schema, way), sent, on_text, most)
-        chain = model.with_structured_output(schema, method=way, include_raw=True)
+            return _stream_reply(
+                _held_to_schema(model, schema, method), sent, on_text, max_characters
+            )
+        chain = model.with_structured_output(schema, method=method, include_raw=True)
         outcome: Any = chain.invoke(sent)
     except Exception as error:
         # Some clients raise where the limit on tokens cut a reply off: what was said is in there.
         partial = getattr(error, "completion", None)
         if type(error).__name__ != CUT_OFF or partial is None:
             raise
-        return _limited(_cut_off(partial, sent), most)
-    return _limited(_answer(outcome["raw"], sent), most)
+        return _truncate(_reply_of_completion(partial, sent), max_characters)
+    return _truncate(_reply_of_message(outcome["raw"], sent), max_characters)
 
 
-def _bound(model: BaseChatModel, schema: dict[str, Any], way: str) -> Runnable[Any, Any]:
-    """The model held to ``schema``, without the parser behind it.
+def _held_to_schema(
+    model: BaseChatModel, schema: dict[str, Any], method: str
+) -> Runnable[Any, Any]:
+    """Return the model held to ``schema``, without LangChain's parser behind it.
 
-    LangChain's parsers read all that came so far anew with each piece; reading it is ours.
+    LangChain's parsers parse the whole text again with each chunk; ours parses it once.
 
     Raises:
-        NotImplementedError: the model's client does it in a way that cannot be taken apart.
+        NotImplementedError: The client's chain cannot be taken apart.
     """
     from langchain_core.runnables import RunnableSequence
 
-    chain = model.with_structured_output(schema, method=way)
+    chain = model.with_structured_output(schema, method=method)
     if not isinstance(chain, RunnableSequence):
-        raise NotImplementedError(f"{type(model).__name__} cannot be heard while it answers")
+        raise NotImplementedError(f"{type(model).__name__} cannot stream structured replies")
     return chain.first
 
 
-def _heard(
-    model: Runnable[Any, Any], sent: Sequence[dict[str, Any]], on_text: OnText, most: int | None
+def _stream_reply(
+    model: Runnable[Any, Any],
+    sent: Sequence[dict[str, Any]],
+    on_text: OnText,
+    max_characters: int | None,
 ) -> StructuredReply:
-    """The whole reply, told as it grows; no more of it is taken than ``most`` characters.
+    """Return the whole reply, reported as it grows, read up to ``max_characters``.
 
     Raises:
-        ConnectionError: nothing came.
+        ConnectionError: The server sent nothing.
     """
-    growing = StreamedReply(on_text, most)
-    # LangChain streams by generators: closing it hangs up on who goes on and on.
+    reply = StreamedReply(on_text, max_characters)
+    # LangChain streams by generators: closing one ends the connection.
     stream = cast("Generator[Any, None, None]", model.stream(list(sent)))
-    with closing(stream) as pieces:
-        for piece in pieces:
-            growing.add(piece)
-            if growing.too_long:
+    with closing(stream) as chunks:
+        for chunk in chunks:
+            reply.add(chunk)
+            if reply.too_long:
                 break
-    if not growing.begun:
+    if not reply.started:
         raise ConnectionError("the server ended the reply before it began")
-    return growing.answer(sent)
+    return reply.answer(sent)
 
 
 class StreamedReply:
-    """A reply that comes piece by piece, put together once; time and space grow with its length.
+    """A streamed reply, joined once, so that time and space are linear in its length.
 
     Args:
-        on_text: called with the text so far whenever it has grown by a part of its length, and at
+        on_text: Called with the text so far whenever it has grown by a part of its length, and at
             the end, so that all it is called with grows with the length of the reply too.
-        most: characters after which no more is wanted; None: no limit.
+        max_characters: Limit on its length; None: no limit.
     """
 
-    def __init__(self, on_text: OnText, most: int | None = None) -> None:
-        self._hear, self._most = on_text, most
-        self._said: list[str] = []
+    def __init__(self, on_text: OnText, max_characters: int | None = None) -> None:
+        self._on_text, self._max_characters = on_text, max_characters
+        self._content: list[str] = []
         self._arguments: list[str] = []
-        self._call: Any = _NO_CALL
-        self._length = self._told = 0
+        self._call: Any = _NO_TOOL_CALL
+        self._length = self._reported = 0
         self._usage: Any = {}
         self._ended = ""
-        self.begun = False
+        self.started = False
 
     @property
     def too_long(self) -> bool:
-        """Whether it is longer than it may be."""
-        return self._most is not None and self._length > self._most
+        """Whether it is longer than ``max_characters``."""
+        return self._max_characters is not None and self._length > self._max_characters
 
-    def add(self, piece: AIMessageChunk) -> None:
-        """Take the next piece."""
-        self.begun = True
-        self._add_text(str(piece.text), self._said)
-        for call in getattr(piece, "tool_call_chunks", ()):
+    def add(self, chunk: AIMessageChunk) -> None:
+        """Append the next chunk."""
+        self.started = True
+        self._add_text(str(chunk.text), self._content)
+        for call in getattr(chunk, "tool_call_chunks", ()):
             self._add_call(call)
-        self._usage = _added(self._usage, getattr(piece, "usage_metadata", None))
-        self._ended = str(piece.response_metadata.get("finish_reason") or self._ended)
-        if (self._length - self._told) * TOLD_PARTS > self._told:
-            self._tell()
+        self._usage = _add_usage(self._usage, getattr(chunk, "usage_metadata", None))
+        self._ended = str(chunk.response_metadata.get("finish_reason") or self._ended)
+        if (self._length - self._reported) * GROWTH_PARTS > self._reported:
+            self._report()
 
     def answer(self, sent: Sequence[dict[str, Any]]) -> StructuredReply:
-        """All that came, once nothing more comes."""
-        if self._told < self._length:
-            self._tell()
+        """Return the reply once the stream has ended."""
+        if self._reported < self._length:
+            self._report()
         text = make_storable(self._text())
         return StructuredReply(
-            text=text[: self._most] if self.too_long else text,
-            tokens_in=self._usage.get("input_tokens") or _estimate(json.dumps(_texts(sent))),
-            tokens_out=self._usage.get("output_tokens") or _estimate(text),
+            text=text[: self._max_characters] if self.too_long else text,
+            tokens_in=self._usage.get("input_tokens") or _estimate_tokens(json.dumps(_texts(sent))),
+            tokens_out=self._usage.get("output_tokens") or _estimate_tokens(text),
             cut=self._ended.lower() in ENDED_BY_LIMIT,
             too_long=self.too_long,
         )
 
     def _add_call(self, call: Any) -> None:
-        """Only the first tool that is called counts; one without an index comes in one piece."""
+        """Append arguments of the first tool call; one without an index comes in one chunk."""
         index = call["index"]
-        if self._call is _NO_CALL:
+        if self._call is _NO_TOOL_CALL:
             self._call = index
         elif index is None or index != self._call:
             return
@@ -192,15 +205,15 @@ class StreamedReply:
             self._length += len(text)
 
     def _text(self) -> str:
-        return "".join(self._said if self._call is _NO_CALL else self._arguments)
+        return "".join(self._content if self._call is _NO_TOOL_CALL else self._arguments)
 
-    def _tell(self) -> None:
-        self._told = self._length
-        self._hear(make_storable(self._text()))
+    def _report(self) -> None:
+        self._reported = self._length
+        self._on_text(make_storable(self._text()))
 
 
-def _added(usage: Any, more: Any) -> Any:
-    """Tokens counted so far: clients tell them of each piece, or of all with the last."""
+def _add_usage(usage: Any, more: Any) -> Any:
+    """Add up tokens: clients report them with each chunk, or all with the last."""
     if not more:
         return usage
     return {
@@ -209,19 +222,19 @@ def _added(usage: Any, more: Any) -> Any:
     }
 
 
-def _limited(answer: StructuredReply, most: int | None) -> StructuredReply:
-    if most is None or len(answer.text) <= most:
+def _truncate(answer: StructuredReply, max_characters: int | None) -> StructuredReply:
+    if max_characters is None or len(answer.text) <= max_characters:
         return answer
-    return replace(answer, text=answer.text[:most], too_long=True)
+    return replace(answer, text=answer.text[:max_characters], too_long=True)
 
 
-def _cut_off(completion: Any, sent: Sequence[dict[str, Any]]) -> StructuredReply:
+def _reply_of_completion(completion: Any, sent: Sequence[dict[str, Any]]) -> StructuredReply:
     text = make_storable(completion.choices[0].message.content or "")
     usage = completion.usage
     return StructuredReply(
         text=text,
-        tokens_in=usage.prompt_tokens if usage else _estimate(json.dumps(_texts(sent))),
-        tokens_out=usage.completion_tokens if usage else _estimate(text),
+        tokens_in=usage.prompt_tokens if usage else _estimate_tokens(json.dumps(_texts(sent))),
+        tokens_out=usage.completion_tokens if usage else _estimate_tokens(text),
         cut=True,
     )
 
@@ -231,20 +244,20 @@ def _protocol(schema: dict[str, Any]) -> str:
     return template.substitute(schema=json.dumps(schema, ensure_ascii=False))
 
 
-def _answer(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> StructuredReply:
+def _reply_of_message(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> StructuredReply:
     text = make_storable(_object_text(raw))
     usage: Any = raw.usage_metadata or {}
     ended = str(raw.response_metadata.get("finish_reason", "")).lower()
     return StructuredReply(
         text=text,
-        tokens_in=usage.get("input_tokens") or _estimate(json.dumps(_texts(sent))),
-        tokens_out=usage.get("output_tokens") or _estimate(text),
+        tokens_in=usage.get("input_tokens") or _estimate_tokens(json.dumps(_texts(sent))),
+        tokens_out=usage.get("output_tokens") or _estimate_tokens(text),
         cut=ended in ENDED_BY_LIMIT,
     )
 
 
 def _object_text(raw: AIMessage) -> str:
-    """The object as text: a tool call's arguments, or else what was said."""
+    """Return the object as text: a tool call's arguments, or else the content."""
     if raw.tool_calls:
         return json.dumps(raw.tool_calls[0]["args"], ensure_ascii=False)
     if raw.invalid_tool_calls:
@@ -253,7 +266,7 @@ def _object_text(raw: AIMessage) -> str:
 
 
 def _texts(sent: Sequence[dict[str, Any]]) -> list[Any]:
-    """What was sent without images, whose size in tokens has nothing to do with their bytes."""
+    """Return the texts of messages; tokens of images do not depend on their bytes."""
     contents = [message["content"] for message in sent]
     return [
         content if isinstance(content, str) else [part.get("text", "") for part in content]
@@ -261,6 +274,6 @@ def _texts(sent: Sequence[dict[str, Any]]) -> list[Any]:
     ]
 
 
-def _estimate(text: str) -> int:
-    """Tokens of a text, roughly, for servers that do not count them."""
+def _estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text, for servers that do not count them."""
     return max(1, len(text) // CHARACTERS_A_TOKEN)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.onnx import in_threads, open_session
+from models.onnx import map_in_threads, open_session
 
 MAX_TOKENS = 256
 TOKENS_A_RUN = 512
@@ -56,7 +56,7 @@ class OnnxTextEmbedder:
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One L2-normalised row a text, shape (N, 384); texts beyond 256 tokens are cut.
+        """Embed texts: one L2-normalised row a text, shape (N, 384); cut after 256 tokens.
 
         A row depends on its own text only, bit for bit. Equal texts are computed once.
         """
@@ -66,7 +66,7 @@ class OnnxTextEmbedder:
         ids = [encoding.ids for encoding in encodings]
         groups = list(_equal_lengths(ids, self._batch))
         batches = [np.array([ids[index] for index in group], np.int64) for group in groups]
-        for group, found in zip(groups, in_threads(self._run, batches), strict=True):
+        for group, found in zip(groups, map_in_threads(self._run, batches), strict=True):
             rows[group] = found
         place = {text: index for index, text in enumerate(distinct)}
         return rows[[place[text] for text in texts]]
@@ -84,7 +84,7 @@ class OnnxTextEmbedder:
 
 
 def _equal_lengths(ids: Sequence[Sequence[int]], most: int) -> Iterator[list[int]]:
-    """Indices of token lists of equal length, shortest first, as many as one run should take."""
+    """Yield indices of token lists of equal length, shortest first, in batches of one run."""
     groups: dict[int, list[int]] = defaultdict(list)
     for index, tokens in enumerate(ids):
         groups[len(tokens)].append(index)

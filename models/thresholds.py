@@ -1,6 +1,6 @@
-"""The cosines from which each model takes two for one, by the model's name in a profile.
+"""Cosine thresholds of identity: from which two vectors are one person, by model of a profile.
 
-They stand apart from the models so that they are known without loading one.
+They are kept apart from the adapters so that they can be read without loading a model.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ VOICES = {
 
 
 def same_face(model: str) -> float:
-    """The cosine of a face engine, also of a named pack (``insightface:buffalo_l``)."""
+    """Return the cosine of a face engine, also of a named pack (``insightface:buffalo_l``)."""
     return FACES.get(model.partition(":")[0], FACES["insightface"])
 
 
 def same_voice(model: str) -> float:
-    """The cosine of a speaker encoder."""
+    """Return the cosine of a speaker encoder."""
     return VOICES.get(model, VOICES["wespeaker"])

@@ -1,4 +1,4 @@
-"""The models of a profile, each made when it is first asked for."""
+"""The models of a profile, each loaded on first use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Toolbox:
-    """All models of one profile, made on first use and kept.
+    """All models of one profile, loaded on first use and cached.
 
     Args:
         profile: names the models.
@@ -48,12 +48,12 @@ class Toolbox:
         self._endpoints: dict[ChatSpec, Endpoint] = {}
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
-        """A copy is made as this one was, and makes models of its own, as in another process."""
+        """Pickle what it is made of: the copy loads models of its own, as in another process."""
         return type(self), (self.profile, self.weights, self._chat_factory)
 
     @property
     def recipe(self) -> object:
-        """What the models are made by: two toolboxes of one recipe have the same models."""
+        """What the models are made of: toolboxes with equal recipes have the same models."""
         return type(self), self.profile, self.weights
 
     @cached_property
@@ -67,7 +67,7 @@ class Toolbox:
 
     @cached_property
     def activity(self) -> VoiceActivity:
-        """Where somebody speaks."""
+        """Voice activity detection."""
         from models.silero import SileroActivity
 
         return SileroActivity()
@@ -147,7 +147,7 @@ class Toolbox:
         *,
         live: bool = False,
     ) -> StructuredChat:
-        """The language model of a role (``writer``, ``reasoner``, ...).
+        """Return the language model of a role (``writer``, ``reasoner``, ...).
 
         Args:
             role: as in the profile's ``[chat.ROLE]``; ``[chat.default]`` stands for others.

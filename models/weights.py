@@ -1,4 +1,4 @@
-"""The model files on disk: what is there, fetching what is not, and refusing what is not checked.
+"""The model files on disk: their state, fetching missing ones, and checking digests.
 
 A model's files lie in ``WEIGHTS/NAME/``. Nothing is loaded whose SHA-256 is not the manifest's, and
 no format that can carry code (pickle) is used at all. A folder of their own that users name in a
@@ -55,7 +55,7 @@ class Pulled:
 
 
 def status(weights: Path, names: Iterable[str]) -> list[FileStatus]:
-    """The state of every file of the named models in the folder ``weights``.
+    """Return the state of every file of the named models in the folder ``weights``.
 
     Raises:
         NotFound: the manifest has no model of that name.
@@ -73,7 +73,7 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
     Args:
         weights: the weights folder, made if need be.
         names: models of the manifest.
-        report: told of every megabyte, by file and source.
+        report: Called for every megabyte, with file and source.
 
     Raises:
         NotFound: the manifest has no model of that name.
@@ -92,7 +92,7 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
 
 
 def verified_folder(weights: Path, name: str) -> Path:
-    """The folder of a model whose files are all there and are what the manifest says.
+    """Return a model's folder once all its files are checked against the manifest.
 
     Raises:
         NotFound: the manifest has no model of that name.
@@ -140,7 +140,7 @@ def _pull_file(found: FileStatus, fetcher: FileFetcher) -> Pulled:
 
 
 def _sweep(weights: Path) -> None:
-    """Remove what a killed pull left behind; a younger one may be at work in another process."""
+    """Remove what killed pulls left behind; a recent one may still run in another process."""
     for scratch in weights.glob(f"{SCRATCH}*"):
         if time.time() - scratch.stat().st_mtime > SCRATCH_KEPT_S:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -159,4 +159,4 @@ def _made(folder: Path) -> None:
 
 
 def _silent(_progress: FetchProgress) -> None:
-    """Nobody is watching."""
+    """Report no progress."""

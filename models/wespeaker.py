@@ -20,7 +20,7 @@ INT16 = 32_768.0
 
 
 class WeSpeakerEncoder:
-    """The voice of a stretch of speech as 256 numbers.
+    """Embeddings of 256 dimensions of a speaker's voice.
 
     Args:
         folder: holds ``model.onnx``.
@@ -30,14 +30,14 @@ class WeSpeakerEncoder:
     same_speaker = VOICES["wespeaker"]
 
     def __init__(self, folder: Path) -> None:
-        # Stretches are short and many: they go beside each other, each in one thread.
+        # Samples are short and many: they run in parallel, each in one thread.
         self._session = open_session(folder / "model.onnx", threads=1, arena=False)
 
     def embed(self, samples: Samples) -> Vector:
-        """The voice of at least 0.4 s of 16 kHz speech, shape (256,), L2-normalised.
+        """Embed the voice of at least 0.4 s of 16 kHz speech; shape (256,), L2-normalised.
 
         Raises:
-            ModelError: the stretch is too short to tell a voice by.
+            ModelError: The samples are too few to embed a voice.
         """
         if len(samples) < SHORTEST_S * SAMPLE_HZ:
             raise ModelError(
@@ -50,7 +50,7 @@ class WeSpeakerEncoder:
 
 
 def filterbanks(samples: Samples) -> NDArray[np.float32]:
-    """80 log mel energies a 10 ms frame, mean over time removed; shape (frames, 80)."""
+    """Return 80 log mel energies a 10 ms frame, mean over time removed; shape (frames, 80)."""
     options = knf.FbankOptions()
     options.frame_opts.samp_freq = SAMPLE_HZ
     options.frame_opts.dither = 0.0

@@ -31,7 +31,7 @@ SHORTEST_S = 0.2
 
 
 class WhisperRecognizer:
-    """Whisper with word times. Only stretches in which Silero hears a voice are transcribed.
+    """Whisper with word times. Only spans in which Silero detects speech are transcribed.
 
     Args:
         name: how the model is called in the store.
@@ -62,7 +62,7 @@ class WhisperRecognizer:
         self._lock = Lock()
 
     def transcribe(self, samples: Samples) -> list[Speech]:
-        """Recognise 16 kHz mono ``samples``; an empty list where nobody speaks."""
+        """Transcribe 16 kHz mono ``samples``; return an empty list if nobody speaks."""
         if len(samples) < SHORTEST_S * SAMPLE_HZ:
             return []
         audio = np.ascontiguousarray(samples, np.float32)
@@ -71,14 +71,14 @@ class WhisperRecognizer:
             return []
         end_ms = len(samples) * 1000 // SAMPLE_HZ
         with self._lock:
-            segments, language = self._heard(audio)
+            segments, language = self._transcribe(audio)
             speech = [_speech(segment, language, end_ms) for segment in segments]
         return [part for part in speech if part is not None]
 
-    def _heard(self, audio: Samples) -> tuple[Iterable[Any], str]:
-        """Segments, which are recognised as they are asked for, and their language."""
+    def _transcribe(self, audio: Samples) -> tuple[Iterable[Any], str]:
+        """Return segments, which are decoded lazily, and their language."""
         model, windows = self._model
-        windows.begin()
+        windows.reset()
         segments, info = model.transcribe(
             audio,
             language=self._language(audio),
@@ -108,7 +108,7 @@ class WhisperRecognizer:
         return model, Windows(model)
 
     def _language(self, audio: Samples) -> str | None:
-        """The likeliest of the languages allowed; None lets Whisper choose among all."""
+        """Return the likeliest allowed language; None lets Whisper choose among all."""
         if len(self._allowed) < 2:
             return self._allowed[0] if self._allowed else None
         _, _, likely = self._model[0].detect_language(audio=audio, vad_filter=True)
@@ -117,7 +117,7 @@ class WhisperRecognizer:
 
 
 def _speech(segment: Any, language: str, end_ms: int) -> Speech | None:
-    """The segment in our words; None for a repetition loop or for no words at all."""
+    """Convert a segment; None for a repetition loop or without words."""
     text = segment.text.strip()
     if not text or segment.compression_ratio > REPETITIVE:
         return None

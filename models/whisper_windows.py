@@ -1,7 +1,7 @@
-"""How Whisper looks at one window of sound after the other, besides what faster-whisper does.
+"""Changes to how faster-whisper decodes a recording window by window.
 
-Each window is encoded once, for its language and its words. A decoder that falls into a loop is
-asked again, and what nobody can have said in so short a time is not taken for speech.
+Each window is encoded once, for its language and its words. A decoder that loops is run again
+with one beam, and more tokens than can be spoken in the time are no speech.
 """
 
 from __future__ import annotations
@@ -15,55 +15,55 @@ import numpy as np
 
 REPETITIVE = 2.4
 """Text that gzip shrinks by more than this is a loop of the decoder, not speech (Whisper, 4.5)."""
-LEAST_S = 0.4
-"""Behind speech so much is added before Whisper hears it: a rest of less holds no word."""
+SHORTEST_S = 0.4
+"""So much silence is added after speech, so a shorter remainder has no word."""
 
 _COLUMNS_A_SECOND = 100
 _TOKENS_ANYWAY, _TOKENS_A_SECOND = 16, 15
-"""More tokens than that are not spoken: English takes a quarter of it."""
+"""The most tokens that can be spoken: English takes a quarter of it."""
 
 _NOTHING: Any = object()
-"""In place of what a window without a word would be encoded as."""
+"""The encoding of a window without a word."""
 _SILENCE = SimpleNamespace(no_speech_prob=1.0), -math.inf, 0.0, 0.0
-"""What is found in it, as faster-whisper tells silence."""
+"""The result for it, as faster-whisper reports silence."""
 
 
 class Windows:
-    """Stands between a model and its windows, of one recording at a time.
+    """Wraps a model's encoding and decoding of windows, one recording at a time.
 
     Args:
         model: one of faster-whisper's, three methods of which are replaced.
     """
 
     def __init__(self, model: Any) -> None:
-        self._encode, self._guess = model.encode, model.detect_language
+        self._encode, self._detect_language = model.encode, model.detect_language
         self._decode, self._longest = model.generate_with_fallback, int(model.max_length)
         self._last: tuple[Any, Any] | None = None
         self._sound_s, self._begun = 0.0, False
-        model.encode, model.detect_language = self.encode, self.guess
+        model.encode, model.detect_language = self.encode, self.detect_language
         model.generate_with_fallback = self.decode
 
-    def begin(self) -> None:
-        """What comes is of another recording."""
+    def reset(self) -> None:
+        """Start a new recording."""
         self._begun = False
 
     def encode(self, features: Any) -> Any:
-        """What was encoded last where it is the same again; features are (bins, columns)."""
+        """Encode a window, or reuse the last encoding if equal; features are (bins, columns)."""
         self._sound_s = _seconds(features)
-        if self._begun and self._sound_s < LEAST_S:
+        if self._begun and self._sound_s < SHORTEST_S:
             return _NOTHING
         if self._last is None or not np.array_equal(self._last[0], features):
             self._last = np.array(features), self._encode(features)
         return self._last[1]
 
-    def guess(self, *args: Any, features: Any = None, **more: Any) -> Any:
-        """The language of the window in which words are looked for: of all but the last 10 ms."""
+    def detect_language(self, *args: Any, features: Any = None, **more: Any) -> Any:
+        """Detect the language of the window that is decoded too: of all but the last 10 ms."""
         if features is not None:
             features = features[..., :-1]
-        return self._guess(*args, features=features, **more)
+        return self._detect_language(*args, features=features, **more)
 
     def decode(self, encoded: Any, prompt: Any, tokenizer: Any, options: Any) -> Any:
-        """The words of a window, read with one beam where several fall into a loop."""
+        """Decode a window; again with one beam if several fall into a loop."""
         self._begun = True
         if encoded is _NOTHING:
             return _SILENCE
@@ -82,6 +82,6 @@ class Windows:
 
 
 def _seconds(features: Any) -> float:
-    """How much of a window is sound: what is missing at its end is filled with zeros."""
+    """Return how much of a window is sound; its padding is zeros."""
     filled = np.flatnonzero(np.asarray(features).any(axis=0))
     return float(filled[-1] + 1) / _COLUMNS_A_SECOND if len(filled) else 0.0

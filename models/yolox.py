@@ -1,4 +1,4 @@
-"""Everyday things by YOLOX (Ge et al. 2021): boxes of the 80 kinds of COCO, on the CPU."""
+"""Object detection by YOLOX (Ge et al. 2021): the 80 labels of COCO, on the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from models.faces import non_overlapping, usable
+from models.faces import is_large_enough, suppress_overlaps
 from models.onnx import open_session
 from models.ports import Image, Thing
 
@@ -28,21 +28,21 @@ class YoloxDetector:
 
     Args:
         folder: holds ``yolox_nano.onnx``, whose input is 1 x 3 x 416 x 416.
-        min_score: what it takes for a thing; the model is small and below this often wrong.
+        min_score: The lowest score returned; the model is small and below this often wrong.
     """
 
     name = "yolox-nano"
 
     def __init__(self, folder: Path, min_score: float = 0.5) -> None:
         self.min_score = min_score
-        self.labels = kinds()
+        self.labels = coco_labels()
         self._session = open_session(folder / "yolox_nano.onnx", arena=False)
         self._input = self._session.get_inputs()[0].name
         self._corners, self._strides = grid(SIDE, STRIDES)
 
     def objects(self, image: Image) -> list[Thing]:
-        """Things on an RGB image, best score first; boxes clipped to the image."""
-        if not usable(image):
+        """Detect objects on an RGB image, best score first; boxes are clipped to the image."""
+        if not is_large_enough(image):
             return []
         square, scale = letterbox(image, SIDE)
         (rows,) = self._session.run(None, {self._input: square})
@@ -50,16 +50,16 @@ class YoloxDetector:
         kept = [
             np.flatnonzero(kind == one)[index]
             for one in np.unique(kind)
-            for index in non_overlapping(boxes[kind == one], scores[kind == one], OVERLAP)
+            for index in suppress_overlaps(boxes[kind == one], scores[kind == one], OVERLAP)
         ]
         kept.sort(key=lambda index: (-scores[index], index))
         things = [self._thing(image, boxes[i] / scale, kind[i], scores[i]) for i in kept]
         return [thing for thing in things if thing is not None]
 
     def _decoded(self, rows: Rows) -> tuple[Rows, NDArray[np.int64], Rows]:
-        """Scores (K,), kinds (K,) and corners (K, 4) on the square of what scores enough.
+        """Return scores (K,), labels (K,) and corners (K, 4) on the square of what scores enough.
 
-        A row (85,) is centre and log size in cells, how sure it is of a thing, and of each kind.
+        A row (85,) is centre and log size in cells, objectness, and a score of each label.
         """
         sure = rows[:, 4:5] * rows[:, 5:]
         kind, scores = sure.argmax(axis=1), sure.max(axis=1)
@@ -79,7 +79,7 @@ class YoloxDetector:
 
 
 def letterbox(image: Image, side: int) -> tuple[Rows, float]:
-    """An RGB image in the upper left of a grey square, as 1 x 3 x side x side BGR of 0-255.
+    """Put an RGB image in the upper left of a grey square: 1 x 3 x side x side, BGR, 0-255.
 
     Returns:
         The square, and by how much the image was scaled to fit in.
@@ -94,7 +94,7 @@ def letterbox(image: Image, side: int) -> tuple[Rows, float]:
 
 
 def grid(side: int, strides: tuple[int, ...]) -> tuple[Rows, Rows]:
-    """The corner (N, 2) in cells and the width (N, 1) in pixels of every cell, grid after grid."""
+    """Return each cell's corner (N, 2) in cells and width (N, 1) in pixels, grid after grid."""
     corners, widths = [], []
     for stride in strides:
         rows, columns = np.divmod(np.arange((side // stride) ** 2), side // stride)
@@ -107,7 +107,7 @@ def grid(side: int, strides: tuple[int, ...]) -> tuple[Rows, Rows]:
 
 
 @cache
-def kinds() -> tuple[str, ...]:
-    """The 80 kinds of COCO by number."""
+def coco_labels() -> tuple[str, ...]:
+    """Return the 80 labels of COCO by number."""
     text = resources.files(__package__ or "models").joinpath("coco.txt").read_text("utf-8")
     return tuple(text.split("\n")[:80])

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from models.faces import align, make_face, non_overlapping, usable
+from models.faces import align, is_large_enough, make_face, suppress_overlaps
 from models.onnx import open_session
 from models.ports import Face, Image
 from models.thresholds import FACES
@@ -39,19 +39,19 @@ class YunetSfaceEngine:
         self._outputs = [output.name for output in self._detector.get_outputs()]
 
     def faces(self, image: Image) -> list[Face]:
-        """Faces of an RGB image, best score first; boxes clipped to the image."""
-        if not usable(image):
+        """Detect faces of an RGB image, best score first; boxes are clipped to the image."""
+        if not is_large_enough(image):
             return []
         bgr = np.ascontiguousarray(image[:, :, ::-1])
         scores, boxes, points = self._detect(bgr)
         found = [
             make_face(image, boxes[index], scores[index], self._embed(bgr, points[index]))
-            for index in non_overlapping(boxes, scores, OVERLAP)
+            for index in suppress_overlaps(boxes, scores, OVERLAP)
         ]
         return [face for face in found if face is not None]
 
     def _detect(self, bgr: Image) -> tuple[Rows, Rows, Rows]:
-        """Scores (N,), corners (N, 4) and five points (N, 5, 2) in pixels of the image."""
+        """Return scores (N,), corners (N, 4) and five points (N, 5, 2) in pixels of the image."""
         height, width = bgr.shape[:2]
         scale = SIDE / max(height, width)
         size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -64,7 +64,7 @@ class YunetSfaceEngine:
         return scores, boxes / scale, points / scale
 
     def _level(self, named: dict[str, Rows], stride: int) -> tuple[Rows, Rows, Rows]:
-        """One grid's detections: centre offsets and log sizes in units of the stride."""
+        """Decode one grid, whose centre offsets and log sizes are in units of the stride."""
         cells = SIDE // stride
         rows, columns = np.divmod(np.arange(cells * cells), cells)
         grid = np.stack([columns, rows], axis=1).astype(np.float32)

@@ -28,14 +28,14 @@ from store.queries.identities import (
 ACCEPT_SUPPORT = 4.0
 """Support at which a statement is accepted; one second of speech with one face in view is 1."""
 
-STATED = 3.0
+MODEL_SUPPORT = 3.0
 """What a model's word for a clip counts: less than it takes, so that it needs the word for another
 clip, or a second of speech with that face alone in view."""
 
 ACCEPT_SHARE = 0.6
 """A voice's best character must have this much of all the support that the voice has."""
 
-SPOKEN = ("said", "caption")
+SPOKEN_SOURCES = ("said", "caption")
 """Sources of names that a voice brings along."""
 
 
@@ -48,28 +48,28 @@ class NameClaim:
     source: str
 
 
-def introduce(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
+def add_characters(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
     """A character for each new identity; speakers that the source names keep that name."""
     ids = [one.id for one in recognised.new] + [one.id for _, one in recognised.new_speakers]
     rows = stored.open_characters(session, video_id, ids, clip)
-    named = rows[len(recognised.new) :]
-    for row, (name, one) in zip(named, recognised.new_speakers, strict=True):
+    speaker_rows = rows[len(recognised.new) :]
+    for row, (name, one) in zip(speaker_rows, recognised.new_speakers, strict=True):
         stored.add_name(session, row, name, "caption", clip, one.id)
 
 
-def independent(statements: Iterable[IdentityStatement]) -> list[IdentityStatement]:
-    """The statements of one clip, of a model's one a voice, which counts ``STATED`` at most.
+def limit_model_statements(statements: Iterable[IdentityStatement]) -> list[IdentityStatement]:
+    """The statements of one clip, of a model's one a voice, which counts ``MODEL_SUPPORT`` at most.
 
     What a model says of one clip in several ways is one statement.
     """
     kept: list[IdentityStatement] = []
-    told: set[int] = set()
+    model_voices: set[int] = set()
     for one in statements:
         if not one.by_model:
             kept.append(one)
-        elif one.voice not in told:
-            told.add(one.voice)
-            kept.append(one.model_copy(update={"support": min(one.support, STATED)}))
+        elif one.voice not in model_voices:
+            model_voices.add(one.voice)
+            kept.append(one.model_copy(update={"support": min(one.support, MODEL_SUPPORT)}))
     return kept
 
 
@@ -107,11 +107,11 @@ def join_voices(
 
     A language model's statement never suffices by itself: it is kept until something bears it out.
     """
-    statements = independent(statements)
+    statements = limit_model_statements(statements)
     ids = {(one.kind, one.number): one.id for one in people.identities().values()}
-    said = {(IdentityKind.FACE, one.face) for one in statements}
-    said |= {(IdentityKind.VOICE, one.voice) for one in statements}
-    ids |= identity_rows(session, video_id, said - ids.keys())
+    stated = {(IdentityKind.FACE, one.face) for one in statements}
+    stated |= {(IdentityKind.VOICE, one.voice) for one in statements}
+    ids |= identity_rows(session, video_id, stated - ids.keys())
     add_statements(session, video_id, statements, ids)
     voices = sorted({ids[(IdentityKind.VOICE, one.voice)] for one in statements})
     supports = identity_support(session, voices) if voices else []
@@ -136,7 +136,7 @@ def _move(
     stored.end_member(session, source.id, voice, clip)
     stored.add_member(session, target.id, voice, clip)
     taken = {name.text.casefold() for name in target.names}
-    for name in _brought(source):
+    for name in _names_to_move(source):
         stored.end_name(session, source.id, name.text, clip)
         if name.text.casefold() not in taken:
             stored.add_name(session, target.id, name.text, name.source, clip, voice)
@@ -144,24 +144,26 @@ def _move(
         stored.end_character(session, source.id, clip)
 
 
-def _brought(source: CharacterAt) -> list[stored.Name]:
+def _names_to_move(source: CharacterAt) -> list[stored.Name]:
     """The names that a voice takes along: all of its own character's, else the spoken ones."""
     if len(source.members) == 1:
         return list(source.names)
     only_voice = len(source.character.voices) == 1
-    return [name for name in source.names if only_voice and name.source in SPOKEN]
+    return [name for name in source.names if only_voice and name.source in SPOKEN_SOURCES]
 
 
-def call(session: Session, calls: Iterable[NameClaim], people: ClipPeople, clip: int) -> None:
+def name_characters(
+    session: Session, claims: Iterable[NameClaim], people: ClipPeople, clip: int
+) -> None:
     """Give names to characters; a name that a character already has is not given again."""
-    for one in calls:
-        rows = [identity.id for identity in people.members(one.tag)]
+    for claim in claims:
+        rows = [identity.id for identity in people.members(claim.tag)]
         for found in stored.characters_with(session, rows, clip):
             taken = {name.text.casefold() for name in found.names}
-            name = escape_tags(one.name)
+            name = escape_tags(claim.name)
             if name.casefold() not in taken:
-                whose = next(row for row in rows if row in found.members)
-                stored.add_name(session, found.id, name, one.source, clip, whose)
+                row = next(row for row in rows if row in found.members)
+                stored.add_name(session, found.id, name, claim.source, clip, row)
 
 
 def source_of_name(tag: str, writer_source: str) -> str:
@@ -172,7 +174,7 @@ def source_of_name(tag: str, writer_source: str) -> str:
     return "read" if found and found[1] == IdentityKind.FACE else "said"
 
 
-def tag_ids(people: ClipPeople, tags: Iterable[str]) -> list[Identity]:
+def identities_of_tags(people: ClipPeople, tags: Iterable[str]) -> list[Identity]:
     """The identities of the clip that these tags stand for, without repeats."""
     every = [one for tag in tags for one in people.members(tag)]
     return list({one.id: one for one in every}.values())

@@ -10,7 +10,9 @@ from functools import cached_property
 from domain.media import IdentityKind
 from domain.people import TAG, Character, Identity
 
-_NOT_TOLD = "".join(f"(?<!{told} )" for told in ("name is", "name['’]s", "I['’]m", "I am", "named"))
+_NOT_IN_INTRODUCTION = "".join(
+    f"(?<!{told} )" for told in ("name is", "name['’]s", "I['’]m", "I am", "named")
+)
 """Whoever says "my name is Jeff" said so, whatever the name is found to be."""
 
 
@@ -57,12 +59,12 @@ class ClipPeople:
         found = TAG.fullmatch(tag)
         if found is None:
             return None
-        return self._owners.get((found[1], int(found[2])))
+        return self._character_by_tag.get((found[1], int(found[2])))
 
     @cached_property
-    def _owners(self) -> dict[tuple[str, int], Character]:
+    def _character_by_tag(self) -> dict[tuple[str, int], Character]:
         """The character of each kind of tag and number; the first where several have it."""
-        owned = ((key, one) for one in reversed(self.characters) for key in _keys(one))
+        owned = ((key, one) for one in reversed(self.characters) for key in _tag_keys(one))
         return dict(owned)
 
     def label(self, tag: str) -> str:
@@ -72,47 +74,47 @@ class ClipPeople:
         """
         person = self.character(tag)
         if person is None:
-            return self.renamed.get(tag, tag)
+            return self.replaced_names.get(tag, tag)
         return person.name or tag
 
     @cached_property
-    def renamed(self) -> dict[str, str]:
+    def replaced_names(self) -> dict[str, str]:
         """What replaces the names that a person set aside."""
         return {alias: one.label for one in self.characters for alias in one.aliases}
 
-    def retold(self, text: str) -> str:
+    def update_names(self, text: str) -> str:
         """``text`` of the machine's own making, with tags and replaced names as they are now."""
-        return self.shown(in_place_of(self.renamed, text))
+        return self.display(replace_names(self.replaced_names, text))
 
-    def shown(self, text: str) -> str:
+    def display(self, text: str) -> str:
         """``text`` as readers see it: each tag by name, or by the number of who has several.
 
-        What is remembered keeps the tags of faces and voices (``named``), since a merge may be
-        taken back.
+        Stored memories keep the tags of faces and voices (``replace_tags``), since a merge can be
+        undone.
         """
-        return TAG.sub(self._shown, text) if "<" in text else text
+        return TAG.sub(self._display_tag, text) if "<" in text else text
 
-    def _shown(self, found: re.Match[str]) -> str:
+    def _display_tag(self, found: re.Match[str]) -> str:
         person = self.character(found[0])
         return found[0] if person is None else person.shown(found[0])
 
-    def named(self, text: str) -> str:
+    def replace_tags(self, text: str) -> str:
         """``text`` with every tag replaced by the name known for it, if any."""
         return TAG.sub(lambda found: self.label(found[0]), text) if "<" in text else text
 
 
-def in_place_of(names: Mapping[str, str], text: str) -> str:
+def replace_names(names: Mapping[str, str], text: str) -> str:
     """``text`` with these whole names replaced, the longest first, but not where one is told."""
     if not names:
         return text
     # A name may be a part of what replaces it, which then stands there already.
-    every = {**{new: new for new in names.values()}, **names}
-    longest = sorted(every, key=len, reverse=True)
-    pattern = rf"{_NOT_TOLD}(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
-    return re.sub(pattern, lambda found: every[found[0]], text)
+    replacements = {**{new: new for new in names.values()}, **names}
+    longest = sorted(replacements, key=len, reverse=True)
+    pattern = rf"{_NOT_IN_INTRODUCTION}(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
+    return re.sub(pattern, lambda found: replacements[found[0]], text)
 
 
-def _keys(person: Character) -> Iterator[tuple[str, int]]:
+def _tag_keys(person: Character) -> Iterator[tuple[str, int]]:
     """What a character's tags are made of: kind and number."""
     yield from (("character", number) for number in (person.number, *person.joined))
     yield from ((IdentityKind.FACE, number) for number in person.faces)

@@ -17,7 +17,7 @@ from domain.memories import Scope
 from domain.people import Character, Identity
 from people.clip_people import ClipPeople
 from people.identities import Recognised
-from people.overlay import LearnedPeople, Truth, corrected, truth_of
+from people.overlay import LearnedPeople, Overlay, apply_overlay, overlay_of
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import (
@@ -31,38 +31,40 @@ from store.queries.corrections import (
 
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
     """The characters of a video after ``clip``, by number."""
-    truth = truth_of(corrections_of(session, video_id))
+    overlay = overlay_of(corrections_of(session, video_id))
     found = stored.characters_at(session, video_id, clip)
     origins = {one.identity: one for one in origins_of(session, video_id)}
-    if truth:
-        found = _laid_over(session, video_id, clip, found, origins, truth)
-    return [_with_joined(one, origins) for one in found]
+    if overlay:
+        found = _apply_overlay(session, video_id, clip, found, origins, overlay)
+    return [_with_joined_numbers(one, origins) for one in found]
 
 
-def people_in(session: Session, scope: Scope) -> list[Character]:
+def people_as_of(session: Session, scope: Scope) -> list[Character]:
     """The characters as they were known as of ``scope``, by number."""
     return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
 
 
-def people_of(session: Session, video_id: str, recognised: Recognised, clip: int) -> ClipPeople:
+def people_of_clip(
+    session: Session, video_id: str, recognised: Recognised, clip: int
+) -> ClipPeople:
     """The people of a clip with what is known of them so far, and with what people said."""
-    rows = {one.id for one in _everyone(recognised)}
-    truth = truth_of(corrections_of(session, video_id))
-    if truth is None:
+    rows = {one.id for one in _identities(recognised)}
+    overlay = overlay_of(corrections_of(session, video_id))
+    if overlay is None:
         return learned_people(session, recognised, clip)
     found = stored.characters_at(session, video_id, clip)
     origins = {one.identity: one for one in origins_of(session, video_id)}
-    every = _laid_over(session, video_id, clip, found, origins, truth)
-    return _people(recognised, [one for one in every if rows.intersection(one.members)])
+    every = _apply_overlay(session, video_id, clip, found, origins, overlay)
+    return _clip_people(recognised, [one for one in every if rows.intersection(one.members)])
 
 
 def learned_people(session: Session, recognised: Recognised, clip: int) -> ClipPeople:
     """The people of a clip as far as they were learned, without what people said."""
-    rows = [one.id for one in _everyone(recognised)]
-    return _people(recognised, stored.characters_with(session, rows, clip))
+    rows = [one.id for one in _identities(recognised)]
+    return _clip_people(recognised, stored.characters_with(session, rows, clip))
 
 
-def people_ahead(
+def people_for_writer(
     session: Session, video_id: str, recognised: Recognised, clip: int, learned: int
 ) -> ClipPeople:
     """The people of a clip with what is known of them as of an earlier clip, and by people.
@@ -70,15 +72,17 @@ def people_ahead(
     Who was met after clip ``learned`` is a character of their own, as they began: what was written
     of them since is not known.
     """
-    rows = [one.id for one in _everyone(recognised)]
+    rows = [one.id for one in _identities(recognised)]
     origins = {one.identity: one for one in origins_of(session, video_id)}
-    truth = truth_of(corrections_of(session, video_id))
-    if truth is None:
+    overlay = overlay_of(corrections_of(session, video_id))
+    if overlay is None:
         known = stored.characters_with(session, rows, learned)
-        return _people(recognised, _with_new(session, known, origins, rows, video_id, clip))
+        return _clip_people(
+            recognised, _with_new_characters(session, known, origins, rows, video_id, clip)
+        )
     known = stored.characters_at(session, video_id, learned)
-    met = [row for row, one in origins.items() if one.first_clip <= clip]
-    every = _with_new(session, known, origins, met, video_id, clip)
+    met_rows = [row for row, one in origins.items() if one.first_clip <= clip]
+    every = _with_new_characters(session, known, origins, met_rows, video_id, clip)
     # Names that the source itself gives are there from the beginning.
     names = [
         one
@@ -86,11 +90,11 @@ def people_ahead(
         if one.name.from_clip <= learned or one.name.source == "caption"
     ]
     stated = statements_until(session, video_id, learned)
-    found = corrected(LearnedPeople(every, origins, names, stated), truth)
-    return _people(recognised, [one for one in found if not set(rows).isdisjoint(one.members)])
+    found = apply_overlay(LearnedPeople(every, origins, names, stated), overlay)
+    return _clip_people(recognised, [one for one in found if not set(rows).isdisjoint(one.members)])
 
 
-def _with_new(
+def _with_new_characters(
     session: Session,
     known: list[CharacterAt],
     origins: Mapping[int, Origin],
@@ -103,13 +107,13 @@ def _with_new(
     new = [origins[row] for row in rows if row not in placed]
     if not new:
         return known
-    told = learned_names(session, video_id, clip)
-    named = {one.identity: one.name for one in told if one.name.source == "caption"}
-    begun = [_begun(one, named.get(one.identity)) for one in new]
-    return sorted([*known, *begun], key=lambda one: one.character.number)
+    learned = learned_names(session, video_id, clip)
+    named = {one.identity: one.name for one in learned if one.name.source == "caption"}
+    added = [_first_character(one, named.get(one.identity)) for one in new]
+    return sorted([*known, *added], key=lambda one: one.character.number)
 
 
-def _begun(one: Origin, name: Name | None) -> CharacterAt:
+def _first_character(one: Origin, name: Name | None) -> CharacterAt:
     """The character that an identity began as."""
     face = one.kind == IdentityKind.FACE
     character = Character(
@@ -123,11 +127,11 @@ def _begun(one: Origin, name: Name | None) -> CharacterAt:
     )
 
 
-def _everyone(recognised: Recognised) -> list[Identity]:
+def _identities(recognised: Recognised) -> list[Identity]:
     return [*recognised.groups.values(), *recognised.speakers.values()]
 
 
-def _people(recognised: Recognised, found: Iterable[CharacterAt]) -> ClipPeople:
+def _clip_people(recognised: Recognised, found: Iterable[CharacterAt]) -> ClipPeople:
     return ClipPeople(
         faces=recognised.of_kind(IdentityKind.FACE),
         voices=recognised.of_kind(IdentityKind.VOICE),
@@ -136,7 +140,7 @@ def _people(recognised: Recognised, found: Iterable[CharacterAt]) -> ClipPeople:
     )
 
 
-def _with_joined(one: CharacterAt, origins: Mapping[int, Origin]) -> CharacterAt:
+def _with_joined_numbers(one: CharacterAt, origins: Mapping[int, Origin]) -> CharacterAt:
     """The character with the numbers of those that became part of it: lines may have these."""
     began = {origins[row].began for row in one.members} - {one.character.number}
     if not began:
@@ -145,13 +149,13 @@ def _with_joined(one: CharacterAt, origins: Mapping[int, Origin]) -> CharacterAt
     return replace(one, character=character)
 
 
-def _laid_over(
+def _apply_overlay(
     session: Session,
     video_id: str,
     clip: int,
     found: list[CharacterAt],
     origins: Mapping[int, Origin],
-    truth: Truth,
+    overlay: Overlay,
 ) -> list[CharacterAt]:
     learned = LearnedPeople(
         characters=found,
@@ -159,4 +163,4 @@ def _laid_over(
         names=learned_names(session, video_id, clip),
         stated=statements_until(session, video_id, clip),
     )
-    return corrected(learned, truth)
+    return apply_overlay(learned, overlay)

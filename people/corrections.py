@@ -18,9 +18,9 @@ from domain.media import Video
 from domain.people import CorrectedCharacter, Correction, CorrectionKind, escape_tags
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.characters import STATED
+from people.characters import MODEL_SUPPORT
 from people.corrected import characters_at
-from people.overlay import PERSON, Truth, are_apart, truth_of
+from people.overlay import USER_SOURCE, Overlay, are_distinct, overlay_of
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.audit import record_deed
@@ -28,10 +28,10 @@ from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import Appearances, Origin
 from store.queries.videos import find_video
 
-NOW = 2**31 - 1
+LAST_CLIP = 2**31 - 1
 """After the last clip of any video."""
 
-LONGEST_NAME = 200
+MAX_NAME = 200
 
 _TAG = re.compile(r"<?(face|voice|character)[_ ](\d{1,9})>?")
 
@@ -73,14 +73,14 @@ class VideoPeople:
     """The people of a video as they are now."""
 
     video: Video
-    people: Sequence[CharacterAt]
+    characters: Sequence[CharacterAt]
     origins: dict[int, Origin]
 
     def tags(self, person: CharacterAt) -> tuple[str, ...]:
         """The tags of a person's faces and voices."""
         return tuple(self.origins[row].tag for row in person.members)
 
-    def began(self, person: CharacterAt) -> set[int]:
+    def original_numbers(self, person: CharacterAt) -> set[int]:
         """The numbers that went into a person."""
         return {self.origins[row].began for row in person.members} | {person.character.number}
 
@@ -93,32 +93,35 @@ def list_people(store: Store, video: str) -> list[KnownPerson]:
         Ambiguous: several do.
     """
     with store.begin(snapshot=True) as session:
-        cast = cast_of(session, video)
-        return known_people(session, cast, cast.people)
+        people = people_of_video(session, video)
+        return known_people(session, people, people.characters)
 
 
 def known_people(
-    session: Session, cast: VideoPeople, people: Sequence[CharacterAt]
+    session: Session, video_people: VideoPeople, people: Sequence[CharacterAt]
 ) -> list[KnownPerson]:
-    """Some people of ``cast`` as one may speak of them, in their order."""
+    """Some people of ``people`` as one may speak of them, in their order."""
     rows = [row for one in people for row in one.members]
-    times = stored.appearances_of(session, cast.video.id, rows)
-    maybe = _maybe(session, cast)
-    return [_known(cast, one, times, maybe.get(one.character.number, [])) for one in people]
+    times = stored.appearances_of(session, video_people.video.id, rows)
+    maybe = _possible_matches(session, video_people)
+    return [
+        _known_person(video_people, one, times, maybe.get(one.character.number, []))
+        for one in people
+    ]
 
 
-def _maybe(session: Session, cast: VideoPeople) -> dict[int, list[MaybeSame]]:
+def _possible_matches(session: Session, people: VideoPeople) -> dict[int, list[MaybeSame]]:
     """Statements that a face is a voice of which both are still two people, by either number."""
-    owners = {row: one for one in cast.people for row in one.members}
-    truth = truth_of(stored.corrections_of(session, cast.video.id)) or Truth()
+    owners = {row: one for one in people.characters for row in one.members}
+    overlay = overlay_of(stored.corrections_of(session, people.video.id)) or Overlay()
     found: dict[int, list[MaybeSame]] = {}
-    for claim in stored.claims_of(session, cast.video.id):
+    for claim in stored.claims_of(session, people.video.id):
         face, voice = owners.get(claim.face), owners.get(claim.voice)
-        if claim.support < STATED or face is None or voice is None or face.id == voice.id:
+        if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
             continue
-        if are_apart(truth, cast.tags(face), cast.tags(voice)):
+        if are_distinct(overlay, people.tags(face), people.tags(voice)):
             continue
-        tags = (cast.origins[claim.face].tag, cast.origins[claim.voice].tag)
+        tags = (people.origins[claim.face].tag, people.origins[claim.voice].tag)
         for one, other in ((face, voice), (voice, face)):
             same = MaybeSame(number=other.character.number, tags=tags, reason=claim.reason)
             found.setdefault(one.character.number, []).append(same)
@@ -142,20 +145,24 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
         Ambiguous: several go by that name.
         InputError: the name is none, or the person goes by it already.
     """
-    wanted = _name(name)
+    new_name = _clean_name(name)
     with store.begin() as session:
-        cast = cast_to_correct(session, video)
-        one = find_person(cast, person)
-        given = [n.text for n in one.names if n.source == PERSON]
-        if wanted in given[:1] or not (wanted or one.names):
-            raise InputError(f"{person!r} goes by {one.character.label!r} already")
+        people = lock_people(session, video)
+        character = find_person(people, person)
+        given = [n.text for n in character.names if n.source == USER_SOURCE]
+        if new_name in given[:1] or not (new_name or character.names):
+            raise InputError(f"{person!r} goes by {character.character.label!r} already")
         outcome = CorrectedCharacter(
-            number=one.character.number,
-            names=(wanted,) if wanted else (),
-            nameless=() if wanted else cast.tags(one),
+            number=character.character.number,
+            names=(new_name,) if new_name else (),
+            nameless=() if new_name else people.tags(character),
         )
-        told = f"{_called(one)} is {wanted}" if wanted else f"{_called(one)} has no name"
-        return _record(session, cast, CorrectionKind.RENAME, told, [one], [outcome])
+        summary = (
+            f"{_describe(character)} is {new_name}"
+            if new_name
+            else f"{_describe(character)} has no name"
+        )
+        return _record(session, people, CorrectionKind.RENAME, summary, [character], [outcome])
 
 
 def merge(store: Store, video: str, person: str, into: str) -> Correction:
@@ -167,17 +174,17 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
         InputError: they are one already.
     """
     with store.begin() as session:
-        cast = cast_to_correct(session, video)
-        one, other = find_person(cast, person), find_person(cast, into)
+        people = lock_people(session, video)
+        one, other = find_person(people, person), find_person(people, into)
         if one.id == other.id:
-            raise InputError(f"{person!r} and {into!r} are one already: {_called(one)}")
+            raise InputError(f"{person!r} and {into!r} are one already: {_describe(one)}")
         outcome = CorrectedCharacter(
             number=other.character.number,
-            members=(*cast.tags(other), *cast.tags(one)),
-            names=tuple(dict.fromkeys(n.text for n in _given(other, one))),
+            members=(*people.tags(other), *people.tags(one)),
+            names=tuple(dict.fromkeys(n.text for n in _names_from_users(other, one))),
         )
-        told = f"{_called(one)} is {_called(other)}"
-        return _record(session, cast, CorrectionKind.MERGE, told, [one, other], [outcome])
+        summary = f"{_describe(one)} is {_describe(other)}"
+        return _record(session, people, CorrectionKind.MERGE, summary, [one, other], [outcome])
 
 
 def split(store: Store, video: str, person: str, tags: Sequence[str], name: str = "") -> Correction:
@@ -202,23 +209,23 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
         Ambiguous: several go by that name.
         InputError: a tag is not of this person, or nobody would be left.
     """
-    wanted = _name(name)
+    new_name = _clean_name(name)
     with store.begin() as session:
-        cast = cast_to_correct(session, video)
-        one = find_person(cast, person)
-        gone = _those(cast, one, person, tags)
-        rest = [row for row in one.members if row not in gone]
-        numbers = _numbers(cast, one, gone, rest)
+        people = lock_people(session, video)
+        one = find_person(people, person)
+        removed = _members_of_tags(people, one, person, tags)
+        rest = [row for row in one.members if row not in removed]
+        numbers = _numbers_of_parts(people, one, removed, rest)
         outcomes = [
-            _part(cast, numbers[0], gone, (wanted,) if wanted else ()),
-            _part(cast, numbers[1], rest, tuple(n.text for n in _given(one))),
+            _outcome_of(people, numbers[0], removed, (new_name,) if new_name else ()),
+            _outcome_of(people, numbers[1], rest, tuple(n.text for n in _names_from_users(one))),
         ]
-        what = " and ".join(cast.origins[row].tag for row in gone)
-        told = f"{what} of {_called(one)} is {wanted or 'somebody else'}"
-        return _record(session, cast, CorrectionKind.SPLIT, told, [one], outcomes)
+        tags_text = " and ".join(people.origins[row].tag for row in removed)
+        summary = f"{tags_text} of {_describe(one)} is {new_name or 'somebody else'}"
+        return _record(session, people, CorrectionKind.SPLIT, summary, [one], outcomes)
 
 
-def apart(store: Store, video: str, person: str, other: str) -> Correction:
+def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
     """Two are two people, however alike: they are suggested as one no more.
 
     Of the faces and voices that they have now, none is joined to the other by the machine. A later
@@ -230,24 +237,30 @@ def apart(store: Store, video: str, person: str, other: str) -> Correction:
         InputError: they are one, or were said to be two already.
     """
     with store.begin() as session:
-        cast = cast_to_correct(session, video)
-        one, two = find_person(cast, person), find_person(cast, other)
+        people = lock_people(session, video)
+        one, two = find_person(people, person), find_person(people, other)
         if one.id == two.id:
-            raise InputError(f"{person!r} and {other!r} are one: {_called(one)}; split them first")
-        if kept_apart(session, cast, one, two):
-            raise InputError(f"{_called(one)} and {_called(two)} are two people already")
-        told = f"{_called(one)} and {_called(two)} are two people"
+            raise InputError(
+                f"{person!r} and {other!r} are one: {_describe(one)}; split them first"
+            )
+        if are_kept_apart(session, people, one, two):
+            raise InputError(f"{_describe(one)} and {_describe(two)} are two people already")
+        summary = f"{_describe(one)} and {_describe(two)} are two people"
         outcomes = [
-            CorrectedCharacter(number=a.character.number, members=cast.tags(a), others=cast.tags(b))
+            CorrectedCharacter(
+                number=a.character.number, members=people.tags(a), others=people.tags(b)
+            )
             for a, b in ((one, two), (two, one))
         ]
-        return _record(session, cast, CorrectionKind.APART, told, [one, two], outcomes)
+        return _record(session, people, CorrectionKind.APART, summary, [one, two], outcomes)
 
 
-def kept_apart(session: Session, cast: VideoPeople, one: CharacterAt, other: CharacterAt) -> bool:
+def are_kept_apart(
+    session: Session, people: VideoPeople, one: CharacterAt, other: CharacterAt
+) -> bool:
     """Whether people said that these are two."""
-    truth = truth_of(stored.corrections_of(session, cast.video.id))
-    return truth is not None and are_apart(truth, cast.tags(one), cast.tags(other))
+    overlay = overlay_of(stored.corrections_of(session, people.video.id))
+    return overlay is not None and are_distinct(overlay, people.tags(one), people.tags(other))
 
 
 def undo(store: Store, video: str, number: int | None = None) -> Correction:
@@ -268,18 +281,22 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
     with store.begin() as session:
         stored.lock_corrections(session)
         found = find_video(session, video)
-        every = stored.corrections_of(session, found.id)
-        one = _correction(every, found, number)
-        later = [c for c in every if c.number > one.number and not c.undone and _overlap(c, one)]
+        corrections = stored.corrections_of(session, found.id)
+        correction = _find_correction(corrections, found, number)
+        later = [
+            c
+            for c in corrections
+            if c.number > correction.number and not c.undone and _depends_on(c, correction)
+        ]
         if later:
             last = later[-1]
             raise InputError(
-                f"correction {last.number} ({last.told}) builds on correction {one.number}: "
+                f"correction {last.number} ({last.told}) builds on correction {correction.number}: "
                 f"take that back first: homer people undo {found.id} {last.number}"
             )
-        taken_back = one.model_copy(update={"undone": True})
+        taken_back = correction.model_copy(update={"undone": True})
         stored.change_correction(session, found.id, taken_back)
-        record_deed(session, Deed.CHANGED_PEOPLE, f"{found.id} correction {one.number}")
+        record_deed(session, Deed.CHANGED_PEOPLE, f"{found.id} correction {correction.number}")
         return taken_back
 
 
@@ -294,13 +311,13 @@ def history(store: Store, video: str) -> list[Correction]:
         return stored.corrections_of(session, find_video(session, video).id)
 
 
-def cast_to_correct(session: Session, video: str) -> VideoPeople:
+def lock_people(session: Session, video: str) -> VideoPeople:
     """The people of a video, whom nobody else corrects until this transaction ends."""
     stored.lock_corrections(session)
-    return cast_of(session, video)
+    return people_of_video(session, video)
 
 
-def cast_of(session: Session, name: str) -> VideoPeople:
+def people_of_video(session: Session, name: str) -> VideoPeople:
     """The people of a video as they are now.
 
     Raises:
@@ -309,35 +326,37 @@ def cast_of(session: Session, name: str) -> VideoPeople:
     """
     video = find_video(session, name)
     origins = {one.identity: one for one in stored.origins_of(session, video.id)}
-    return VideoPeople(video, characters_at(session, video.id, NOW), origins)
+    return VideoPeople(video, characters_at(session, video.id, LAST_CLIP), origins)
 
 
 def _record(
     session: Session,
-    cast: VideoPeople,
+    people: VideoPeople,
     kind: CorrectionKind,
-    told: str,
+    summary: str,
     about: Sequence[CharacterAt],
     outcomes: Sequence[CorrectedCharacter],
 ) -> Correction:
-    numbers = set().union(*(cast.began(one) for one in about))
-    made = stored.add_correction(session, cast.video.id, kind, told, sorted(numbers), outcomes)
-    record_deed(session, Deed.CHANGED_PEOPLE, f"{cast.video.id} correction {made.number}")
-    return made
+    numbers = set().union(*(people.original_numbers(one) for one in about))
+    correction = stored.add_correction(
+        session, people.video.id, kind, summary, sorted(numbers), outcomes
+    )
+    record_deed(session, Deed.CHANGED_PEOPLE, f"{people.video.id} correction {correction.number}")
+    return correction
 
 
-def _known(
-    cast: VideoPeople, one: CharacterAt, times: dict[int, Appearances], maybe: Sequence[MaybeSame]
+def _known_person(
+    people: VideoPeople, one: CharacterAt, times: dict[int, Appearances], maybe: Sequence[MaybeSame]
 ) -> KnownPerson:
     of = {row: times[row] for row in one.members if row in times}
-    faces = [row for row in of if cast.origins[row].kind == "face"]
+    faces = [row for row in of if people.origins[row].kind == "face"]
     seen = sum(of[row].times for row in faces)
     spans = of.values()
     return KnownPerson(
         number=one.character.number,
         label=one.character.label,
         names=tuple(KnownName(name=n.text, source=n.source) for n in one.names),
-        tags=cast.tags(one),
+        tags=people.tags(one),
         seen=seen,
         heard=sum(a.times for a in spans) - seen,
         span=TimeSpan.of(min(a.start_ms for a in spans), max(a.end_ms for a in spans))
@@ -347,75 +366,75 @@ def _known(
     )
 
 
-def _name(text: str) -> str:
+def _clean_name(text: str) -> str:
     """A name fit to be kept: one line without what passes for a tag."""
     plain = "".join(c if c.isprintable() else " " for c in escape_tags(make_storable(text)))
     name = " ".join(plain.split())
-    if len(name) > LONGEST_NAME:
-        raise InputError(f"a name of {len(name)} characters: at most {LONGEST_NAME} are kept")
+    if len(name) > MAX_NAME:
+        raise InputError(f"a name of {len(name)} characters: at most {MAX_NAME} are kept")
     return name
 
 
-def _called(one: CharacterAt) -> str:
+def _describe(one: CharacterAt) -> str:
     """A person in a sentence: with number, and name where there is one."""
     number = one.character.number
     return f"{number} ({one.character.name})" if one.character.name else str(number)
 
 
-def _given(*people: CharacterAt) -> list[Name]:
+def _names_from_users(*people: CharacterAt) -> list[Name]:
     """The names that people gave, in order."""
-    return [name for one in people for name in one.names if name.source == PERSON]
+    return [name for one in people for name in one.names if name.source == USER_SOURCE]
 
 
-def find_person(cast: VideoPeople, wanted: str) -> CharacterAt:
+def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
     """The person of that number, tag or name.
 
     Raises:
         NotFound: nobody goes by it.
         Ambiguous: several do.
     """
-    ways = (_by_number(cast, wanted), _by_tag(cast, wanted), _by_name(cast, wanted))
-    found = next((way for way in ways if way), [])
+    matches = (_by_number(people, wanted), _by_tag(people, wanted), _by_name(people, wanted))
+    found = next((way for way in matches if way), [])
     if len(found) > 1:
-        named = ", ".join(_called(one) for one in found)
+        named = ", ".join(_describe(one) for one in found)
         raise Ambiguous(f"several people go by {wanted!r}: {named}; give the number")
     if not found:
         raise NotFound(
-            f"nobody goes by {wanted!r} in {cast.video.title}: "
-            f"`homer people {cast.video.id}` lists numbers, tags and names"
+            f"nobody goes by {wanted!r} in {people.video.title}: "
+            f"`homer people {people.video.id}` lists numbers, tags and names"
         )
     return found[0]
 
 
-def _by_number(cast: VideoPeople, wanted: str) -> list[CharacterAt]:
+def _by_number(people: VideoPeople, wanted: str) -> list[CharacterAt]:
     """A number that went into somebody else stands for that one."""
-    if not wanted.strip().isdecimal() or len(wanted) > LONGEST_NAME:
+    if not wanted.strip().isdecimal() or len(wanted) > MAX_NAME:
         return []
     number = int(wanted)
-    exact = [one for one in cast.people if one.character.number == number]
-    return exact or [one for one in cast.people if number in cast.began(one)]
+    exact = [one for one in people.characters if one.character.number == number]
+    return exact or [one for one in people.characters if number in people.original_numbers(one)]
 
 
-def _by_tag(cast: VideoPeople, wanted: str) -> list[CharacterAt]:
+def _by_tag(people: VideoPeople, wanted: str) -> list[CharacterAt]:
     found = _TAG.fullmatch(wanted.strip().lower())
     if found is None:
         return []
     if found[1] == "character":
-        return _by_number(cast, found[2])
+        return _by_number(people, found[2])
     tag = f"<{found[1]}_{int(found[2])}>"
-    return [one for one in cast.people if tag in cast.tags(one)]
+    return [one for one in people.characters if tag in people.tags(one)]
 
 
-def _by_name(cast: VideoPeople, wanted: str) -> list[CharacterAt]:
+def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
     name = " ".join(wanted.split()).casefold()
-    return [one for one in cast.people if name in {n.text.casefold() for n in one.names}]
+    return [one for one in people.characters if name in {n.text.casefold() for n in one.names}]
 
 
-def _those(
-    cast: VideoPeople, one: CharacterAt, person: str, tags: Sequence[str]
+def _members_of_tags(
+    people: VideoPeople, one: CharacterAt, person: str, tags: Sequence[str]
 ) -> tuple[int, ...]:
     """The members that tags name."""
-    known = {cast.origins[row].tag: row for row in one.members}
+    known = {people.origins[row].tag: row for row in one.members}
     have = ", ".join(tag.strip("<>") for tag in known)
     rows = []
     for tag in tags:
@@ -429,29 +448,31 @@ def _those(
     return tuple(dict.fromkeys(rows))
 
 
-def _numbers(
-    cast: VideoPeople, one: CharacterAt, gone: Sequence[int], rest: Sequence[int]
+def _numbers_of_parts(
+    people: VideoPeople, one: CharacterAt, removed: Sequence[int], rest: Sequence[int]
 ) -> tuple[int, int]:
     """The numbers of both parts."""
-    began = [{cast.origins[row].began for row in part} for part in (gone, rest)]
+    began = [{people.origins[row].began for row in part} for part in (removed, rest)]
     number = one.character.number
     return (number, min(began[1])) if number in began[0] else (min(began[0]), number)
 
 
-def _part(
-    cast: VideoPeople, number: int, rows: Sequence[int], names: tuple[str, ...]
+def _outcome_of(
+    people: VideoPeople, number: int, rows: Sequence[int], names: tuple[str, ...]
 ) -> CorrectedCharacter:
-    members = tuple(cast.origins[row].tag for row in rows)
+    members = tuple(people.origins[row].tag for row in rows)
     return CorrectedCharacter(number=number, members=members, names=names)
 
 
-def _correction(every: Sequence[Correction], video: Video, number: int | None) -> Correction:
-    held = [one for one in every if not one.undone]
+def _find_correction(
+    corrections: Sequence[Correction], video: Video, number: int | None
+) -> Correction:
+    active = [one for one in corrections if not one.undone]
     if number is None:
-        if not held:
+        if not active:
             raise NotFound(f"no correction of {video.title} is in force: nothing to undo")
-        return held[-1]
-    found = next((one for one in every if one.number == number), None)
+        return active[-1]
+    found = next((one for one in corrections if one.number == number), None)
     if found is None:
         raise NotFound(f"there is no correction {number}: `homer people history {video.id}`")
     if found.undone:
@@ -459,8 +480,8 @@ def _correction(every: Sequence[Correction], video: Video, number: int | None) -
     return found
 
 
-def _overlap(later: Correction, one: Correction) -> bool:
-    """Whether ``later`` builds on ``one``.
+def _depends_on(later: Correction, one: Correction) -> bool:
+    """Whether ``later`` builds on ``character``.
 
     What was said to be apart is told by tags and stands on its own, but for whom a split made two.
     """

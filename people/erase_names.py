@@ -10,7 +10,7 @@ from typing import Any
 SOMEBODY = "somebody"
 """What stands for whoever is forgotten."""
 
-LEAST = 3
+MIN_LETTERS = 3
 """A part of a name with fewer letters is no name."""
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -20,7 +20,7 @@ _TITLES = frozenset(
 )
 
 
-class Eraser:
+class NameEraser:
     """Replaces tags, whole names in any case, and the parts of names as names are written.
 
     Args:
@@ -30,21 +30,23 @@ class Eraser:
     """
 
     def __init__(self, tags: Iterable[str], names: Iterable[str], others: Iterable[str]) -> None:
-        theirs = {name.casefold() for name in others}
-        words = {word for name in theirs for word in _WORD.findall(name)}
+        other_names = {name.casefold() for name in others}
+        words = {word for name in other_names for word in _WORD.findall(name)}
         self.tags = sorted(tag.strip("<>") for tag in tags)
-        self.names = sorted({n for n in names if n.casefold() not in theirs}, key=len, reverse=True)
+        self.names = sorted(
+            {n for n in names if n.casefold() not in other_names}, key=len, reverse=True
+        )
         self.parts = sorted(
             {
                 part
                 for name in self.names
                 for part in _WORD.findall(name)
-                if len(part) >= LEAST and part.casefold() not in words | _TITLES
+                if len(part) >= MIN_LETTERS and part.casefold() not in words | _TITLES
             }
         )
 
     @property
-    def needles(self) -> list[str]:
+    def search_terms(self) -> list[str]:
         """A text in which none of these occurs, in whatever case, stays as it is."""
         return [*self.tags, *self.names, *self.parts]
 
@@ -54,19 +56,19 @@ class Eraser:
         names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in self.names)
         forms = sorted({f for part in self.parts for f in (part, part.upper(), part.title())})
         parts = "|".join(rf"(?<!\w){form}(?!\w)" for form in forms if form != form.lower())
-        ways = [tags, f"(?i:{names})" if names else "", parts]
-        return re.compile("|".join(way for way in ways if way) or r"(?!)")
+        patterns = [tags, f"(?i:{names})" if names else "", parts]
+        return re.compile("|".join(way for way in patterns if way) or r"(?!)")
 
-    def text(self, text: str) -> str:
-        """``text`` with a neutral word in the place of the person."""
+    def erase(self, text: str) -> str:
+        """``erase`` with a neutral word in the place of the person."""
         return self._pattern.sub(SOMEBODY, text)
 
-    def deep(self, value: Any) -> Any:
+    def erase_json(self, value: Any) -> Any:
         """A JSON value with every text in it erased."""
         if isinstance(value, str):
-            return self.text(value)
+            return self.erase(value)
         if isinstance(value, Mapping):
-            return {key: self.deep(one) for key, one in value.items()}
+            return {key: self.erase_json(one) for key, one in value.items()}
         if isinstance(value, Sequence):
-            return [self.deep(one) for one in value]
+            return [self.erase_json(one) for one in value]
         return value

@@ -10,11 +10,11 @@ from domain.time import TimeSpan
 VISIBLE_GAP_MS = 1_000
 """A face seen twice within this time was there in between."""
 
-LEAST_MS = 1_000
+MIN_SPEECH_MS = 1_000
 """Less speech than this with one face in view says nothing."""
 
 
-def stretches(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
+def merge_close_spans(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
     """Merge spans that are at most ``gap_ms`` apart; in order."""
     merged: list[TimeSpan] = []
     for span in sorted(spans, key=lambda one: (one.start_ms, one.end_ms)):
@@ -25,28 +25,30 @@ def stretches(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
     return merged
 
 
-def visible(group: Group) -> list[TimeSpan]:
+def visible_spans(group: Group) -> list[TimeSpan]:
     """When a group is to be seen (or heard), in order."""
-    return stretches((one.span for one in group.sightings), VISIBLE_GAP_MS)
+    return merge_close_spans((one.span for one in group.sightings), VISIBLE_GAP_MS)
 
 
-def alone(groups: Sequence[Group]) -> dict[int, list[TimeSpan]]:
+def spans_alone(groups: Sequence[Group]) -> dict[int, list[TimeSpan]]:
     """When each group is the only one to be seen, by the group's number."""
-    shown = {group.number: visible(group) for group in groups}
+    visible_by_group = {group.number: visible_spans(group) for group in groups}
     return {
-        number: _without(spans, [s for n, other in shown.items() if n != number for s in other])
-        for number, spans in shown.items()
+        number: _subtract(
+            spans, [s for n, other in visible_by_group.items() if n != number for s in other]
+        )
+        for number, spans in visible_by_group.items()
     }
 
 
-def _without(spans: Sequence[TimeSpan], taken: Sequence[TimeSpan]) -> list[TimeSpan]:
-    left = list(spans)
-    for cut in taken:
-        left = [piece for span in left for piece in _cut(span, cut)]
-    return left
+def _subtract(spans: Sequence[TimeSpan], removed: Sequence[TimeSpan]) -> list[TimeSpan]:
+    remaining = list(spans)
+    for cut in removed:
+        remaining = [piece for span in remaining for piece in _subtract_one(span, cut)]
+    return remaining
 
 
-def _cut(span: TimeSpan, cut: TimeSpan) -> list[TimeSpan]:
+def _subtract_one(span: TimeSpan, cut: TimeSpan) -> list[TimeSpan]:
     if cut.end_ms < span.start_ms or cut.start_ms > span.end_ms:
         return [span]
     edges = [(span.start_ms, cut.start_ms), (cut.end_ms, span.end_ms)]
@@ -58,11 +60,11 @@ def speaking_alone(percept: Percept) -> list[tuple[int, int, float]]:
 
     One voice speaking over another at the same time counts for neither.
     """
-    faces, voices = alone(percept.faces), alone(percept.voices)
+    faces, voices = spans_alone(percept.faces), spans_alone(percept.voices)
     found = []
     for face, seen in sorted(faces.items()):
         for voice, heard in sorted(voices.items()):
             shared = sum(a.overlap_ms(b) for a in seen for b in heard)
-            if shared >= LEAST_MS:
+            if shared >= MIN_SPEECH_MS:
                 found.append((face, voice, shared / 1000))
     return found

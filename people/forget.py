@@ -21,11 +21,11 @@ from domain.people import CorrectedCharacter, Correction, CorrectionKind
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
-from people.corrections import VideoPeople, cast_to_correct, find_person
-from people.erase_names import Eraser
-from people.matching import direction
-from people.memory_lines import searchable
-from people.model_transactions import TransactionEmbedder, transact
+from people.corrections import VideoPeople, find_person, lock_people
+from people.erase_names import NameEraser
+from people.matching import mean_direction
+from people.memory_lines import search_text
+from people.model_transactions import TransactionEmbedder, run_with_models
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.queries import forget as stored
@@ -38,7 +38,7 @@ from store.queries.percepts import lock_video
 from store.queries.videos import find_video, lock_video_for_delete
 from store.tables.schema import ClipRow, MemoryRow, SegmentRevisionRow
 
-OF_NOBODY = "of somebody who was forgotten"
+FORGOTTEN_SUMMARY = "of somebody who was forgotten"
 """What a correction says that was only about a forgotten person."""
 
 
@@ -57,7 +57,7 @@ class Forgotten:
 
 
 def forget(
-    store: Store, video: str, person: str, embedder: TextEmbedder, keep: Path | None = None
+    store: Store, video: str, person: str, embedder: TextEmbedder, undo_file: Path | None = None
 ) -> Forgotten:
     """Forget a person of a video.
 
@@ -74,7 +74,7 @@ def forget(
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
         embedder: Makes the vectors of texts that change.
-        keep: A new file that can undo it; without one nothing can.
+        undo_file: A new file that can undo it; without one nothing can.
 
     Returns:
         What was forgotten.
@@ -82,46 +82,50 @@ def forget(
     Raises:
         NotFound: no such video or person.
         Ambiguous: several go by that name.
-        InputError: ``keep`` is there already, in Homer's data, or cannot be written.
+        InputError: ``undo_file`` is there already, in Homer's data, or cannot be written.
     """
-    if keep is not None and keep.resolve().is_relative_to(store.home.root.resolve()):
-        raise InputError(f"{keep} is in Homer's own data, where nothing of them is to be left")
+    if undo_file is not None and undo_file.resolve().is_relative_to(store.home.root.resolve()):
+        raise InputError(f"{undo_file} is in Homer's own data, where nothing of them is to be left")
     written = False
     vectors = TransactionEmbedder(embedder)
 
     def run(session: Session) -> tuple[_Forgetting, VideoPeople, CharacterAt, list[str], list[str]]:
         nonlocal written
         lock_video_for_delete(session, find_video(session, video).id)
-        cast = cast_to_correct(session, video)
-        one = find_person(cast, person)
-        work = _Forgetting(session, cast, one, vectors)
-        blobs = stored.blobs_of_traces(session, work.traces)
-        gone = work.run()
-        vectors.settle()
-        record_deed(session, Deed.FORGOT, f"{cast.video.id} person {one.character.number}")
-        if keep is not None:
+        people = lock_people(session, video)
+        character = find_person(people, person)
+        forgetting = _Forgetting(session, people, character, vectors)
+        blobs = stored.blobs_of_traces(session, forgetting.traces)
+        unused_blobs = forgetting.run()
+        vectors.require_deferred()
+        record_deed(session, Deed.FORGOT, f"{people.video.id} person {character.character.number}")
+        if undo_file is not None:
             images = {sha: store.blobs.get(sha) for sha in blobs}
             library = own_library_id(session)
-            kept = ForgottenFile(
-                cast.video.id, library, transaction_time(session), tuple(work.kept), images
+            undo = ForgottenFile(
+                people.video.id,
+                library,
+                transaction_time(session),
+                tuple(forgetting.undo_rows),
+                images,
             )
-            write_forgotten_file(keep, kept)
+            write_forgotten_file(undo_file, undo)
             written = True
-        return work, cast, one, blobs, gone
+        return forgetting, people, character, blobs, unused_blobs
 
     try:
-        work, cast, one, blobs, gone = transact(store, run)
+        forgetting, people, character, blobs, unused_blobs = run_with_models(store, run)
     except BaseException:
-        if keep is not None and written:
-            keep.unlink(missing_ok=True)
+        if undo_file is not None and written:
+            undo_file.unlink(missing_ok=True)
         raise
-    remove_unused_blobs(store, gone)
-    runs = len(work.traces.trajectories)
-    path = cast.video.path if work.names(cast.video.path or "") else None
-    return Forgotten(one.character.number, work.rewritten, len(blobs), runs, path)
+    remove_unused_blobs(store, unused_blobs)
+    runs = len(forgetting.traces.trajectories)
+    path = people.video.path if forgetting.is_named_in(people.video.path or "") else None
+    return Forgotten(character.character.number, forgetting.rewritten, len(blobs), runs, path)
 
 
-def recall(store: Store, video: str, path: Path) -> int:
+def restore_forgotten(store: Store, video: str, path: Path) -> int:
     """Undo a `forget` with the file that was kept; returns how many rows came back.
 
     Raises:
@@ -129,53 +133,62 @@ def recall(store: Store, video: str, path: Path) -> int:
         InputError: the file is damaged, of another video or database, what was watched since
             stands in its place, or more was deleted or forgotten since that it would bring back.
     """
-    kept = read_forgotten_file(path)
+    undo = read_forgotten_file(path)
     try:
         with store.begin() as session:
             found = find_video(session, video)
-            if (kept.video, kept.library) != (found.id, own_library_id(session)):
+            if (undo.video, undo.library) != (found.id, own_library_id(session)):
                 raise InputError(f"{path} is not of {found.title} in this database")
             lock_video(session, found.id)
-            if erased_since(session, found.id, kept.at):
+            if erased_since(session, found.id, undo.at):
                 raise InputError(
                     f"{path} cannot be brought back: more of {found.title} was deleted or "
                     "forgotten since, and would come back with it"
                 )
             lock_blobs_shared(session)
-            for data in kept.blobs.values():
+            for data in undo.blobs.values():
                 store.blobs.put(data)
-            stored.restore_rows(session, kept.rows)
+            stored.restore_rows(session, undo.rows)
             record_deed(session, Deed.BROUGHT_BACK, found.id)
     except IntegrityError as exc:
-        remove_unused_blobs(store, kept.blobs)
+        remove_unused_blobs(store, undo.blobs)
         raise InputError(
             f"{path} cannot be brought back: faces and voices that were met since have the numbers "
             "of those in it"
         ) from exc
-    return len(kept.rows)
+    return len(undo.rows)
 
 
 class _Forgetting:
-    """Forgets one person inside one transaction; ``kept`` is how all was before."""
+    """Forgets one person inside one transaction; ``undo`` is how all was before."""
 
     def __init__(
-        self, session: Session, cast: VideoPeople, one: CharacterAt, vectors: TransactionEmbedder
+        self,
+        session: Session,
+        people: VideoPeople,
+        character: CharacterAt,
+        vectors: TransactionEmbedder,
     ) -> None:
-        self._session, self._vectors, self._video = session, vectors, cast.video.id
-        self._tags, self._numbers = set(cast.tags(one)), cast.began(one)
+        self._session, self._vectors, self._video = session, vectors, people.video.id
+        self._tags, self._numbers = set(people.tags(character)), people.original_numbers(character)
         self._corrections = corrections_of(session, self._video)
-        self._eraser = Eraser(
+        self._eraser = NameEraser(
             {*self._tags, *(f"<character_{number}>" for number in self._numbers)},
-            [*_names(one), *self._given()],
-            [name for other in cast.people if other.id != one.id for name in _names(other)],
+            [*_names_of(character), *self._names_from_users()],
+            [
+                name
+                for other in people.characters
+                if other.id != character.id
+                for name in _names_of(other)
+            ],
         )
-        rows = [cast.origins[row].character for row in one.members]
-        self.traces: Traces = stored.traces_of(session, self._video, one.members, rows)
-        self.kept: list[Copy] = []
+        rows = [people.origins[row].character for row in character.members]
+        self.traces: Traces = stored.traces_of(session, self._video, character.members, rows)
+        self.undo_rows: list[Copy] = []
         self.rewritten = 0
-        self._named: dict[int, ClipPeople] = {}
+        self._people_by_clip: dict[int, ClipPeople] = {}
 
-    def _given(self) -> Iterator[str]:
+    def _names_from_users(self) -> Iterator[str]:
         """All that people ever called the person."""
         for one in self._corrections:
             for outcome in one.outcomes:
@@ -184,32 +197,40 @@ class _Forgetting:
 
     def run(self) -> list[str]:
         """Forget; returns the files that nobody uses any more."""
-        self.kept += stored.copy_traces(self._session, self.traces)
-        gone = stored.erase_traces(self._session, self.traces)
-        self._correct()
-        told = list(stored.texts_with(self._session, self._video, self._eraser.needles))
-        changed = [(one, self._eraser.deep(one.texts)) for one in told]
+        self.undo_rows += stored.copy_traces(self._session, self.traces)
+        unused_blobs = stored.erase_traces(self._session, self.traces)
+        self._rewrite_corrections()
+        rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
+        changed = [(one, self._eraser.erase_json(one.texts)) for one in rows]
         clips: set[int] = set()
         for one, values in changed:
             if values != dict(one.texts):
-                clips |= self._rewrite(one, values)
+                clips |= self._rewrite_row(one, values)
         for clip in sorted(clips):
-            self._sum_up(clip)
-        return gone
+            self._update_clip_vector(clip)
+        return unused_blobs
 
-    def names(self, text: str) -> bool:
+    def is_named_in(self, text: str) -> bool:
         """Whether a text names the person."""
-        return self._eraser.text(text) != text
+        return self._eraser.erase(text) != text
 
-    def _correct(self) -> None:
+    def _rewrite_corrections(self) -> None:
         """What people said of others stays."""
-        for one in self._corrections:
-            kept = [self._left(o) for o in one.outcomes if o.number not in self._numbers]
+        for correction in self._corrections:
+            outcomes = [
+                self._outcome_without(o)
+                for o in correction.outcomes
+                if o.number not in self._numbers
+            ]
             # Who was kept apart from nobody but the forgotten one is kept apart from nobody.
-            said = [o for o in kept if o.others or one.kind is not CorrectionKind.APART]
-            change_correction(self._session, self._video, self._without(one, said))
+            remaining = [
+                o for o in outcomes if o.others or correction.kind is not CorrectionKind.APART
+            ]
+            change_correction(
+                self._session, self._video, self._correction_without(correction, remaining)
+            )
 
-    def _left(self, outcome: CorrectedCharacter) -> CorrectedCharacter:
+    def _outcome_without(self, outcome: CorrectedCharacter) -> CorrectedCharacter:
         """An outcome without the tags of the forgotten one."""
         update = {
             name: tuple(tag for tag in getattr(outcome, name) if tag not in self._tags)
@@ -217,40 +238,44 @@ class _Forgetting:
         }
         return outcome.model_copy(update=update)
 
-    def _without(self, one: Correction, outcomes: list[Any]) -> Correction:
+    def _correction_without(self, correction: Correction, outcomes: list[Any]) -> Correction:
         """What is left of a correction; where that is nothing, its number is not given again."""
-        numbers = tuple(sorted(set(one.numbers) - self._numbers))
+        numbers = tuple(sorted(set(correction.numbers) - self._numbers))
         if not outcomes:
-            left = {"told": OF_NOBODY, "numbers": numbers, "outcomes": (), "undone": True}
-            return one.model_copy(update=left)
-        told = self._eraser.text(one.told)
+            left = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": (), "undone": True}
+            return correction.model_copy(update=left)
+        told = self._eraser.erase(correction.told)
         update = {"told": told, "numbers": numbers, "outcomes": tuple(outcomes)}
-        return one.model_copy(update=update)
+        return correction.model_copy(update=update)
 
-    def _rewrite(self, one: NamedRow, values: Mapping[str, Any]) -> set[int]:
+    def _rewrite_row(self, row: NamedRow, values: Mapping[str, Any]) -> set[int]:
         """Write a row anew, with its vector; returns the clips whose vectors depend on it."""
-        self.kept += stored.copy_table_rows(self._session, one.table, stored.row_condition(one))
-        stored.update_row(self._session, one, values)
+        self.undo_rows += stored.copy_table_rows(
+            self._session, row.table, stored.row_condition(row)
+        )
+        stored.update_row(self._session, row, values)
         self.rewritten += 1
-        if one.table is MemoryRow:
-            row = int(one.key["id"])
-            clip = stored.clip_of_memory(self._session, row)
-            self._embed(one, self._line(clip, values))
+        if row.table is MemoryRow:
+            number = int(row.key["id"])
+            clip = stored.clip_of_memory(self._session, number)
+            self._embed_row(row, self._search_text(clip, values))
             return {clip}
-        if one.table is SegmentRevisionRow:
-            label, summary = stored.summary_of(self._session, int(one.key["id"]))
-            self._embed(one, f"{label}. {summary}")
+        if row.table is SegmentRevisionRow:
+            label, summary = stored.summary_of(self._session, int(row.key["id"]))
+            self._embed_row(row, f"{label}. {summary}")
         return set()
 
-    def _embed(self, one: NamedRow, text: str) -> None:
-        (vector,) = self._vectors.later([text])
-        stored.update_row(self._session, one, {"embedding": vector.tolist()})
+    def _embed_row(self, row: NamedRow, text: str) -> None:
+        (vector,) = self._vectors.embed_deferred([text])
+        stored.update_row(self._session, row, {"embedding": vector.tolist()})
 
-    def _line(self, clip: int, values: Mapping[str, Any]) -> str:
+    def _search_text(self, clip: int, values: Mapping[str, Any]) -> str:
         """What the vector of a line is made of, by what was known after its clip."""
-        if clip not in self._named:
+        if clip not in self._people_by_clip:
             known = characters_at(self._session, self._video, clip)
-            self._named[clip] = ClipPeople(characters=tuple(one.character for one in known))
+            self._people_by_clip[clip] = ClipPeople(
+                characters=tuple(one.character for one in known)
+            )
         draft = MemoryDraft(
             kind=MemoryKind.EPISODIC,
             text=values["text"],
@@ -258,15 +283,15 @@ class _Forgetting:
             source=MemorySource.SAID,
             speaker=values["speaker"],
         )
-        return searchable(draft, self._named[clip])
+        return search_text(draft, self._people_by_clip[clip])
 
-    def _sum_up(self, clip: int) -> None:
+    def _update_clip_vector(self, clip: int) -> None:
         """The vector of a clip is that of its lines."""
         vectors = stored.memory_vectors(self._session, self._video, clip)
-        told = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
-        self.kept += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(told))
-        stored.update_row(self._session, told, {"embedding": direction(vectors)})
+        row = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
+        self.undo_rows += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(row))
+        stored.update_row(self._session, row, {"embedding": mean_direction(vectors)})
 
 
-def _names(one: CharacterAt) -> list[str]:
-    return [*(name.text for name in one.names), *one.character.aliases]
+def _names_of(character: CharacterAt) -> list[str]:
+    return [*(name.text for name in character.names), *character.character.aliases]

@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 
 from domain.media import Group, IdentityKind, Percept, Sighting
 from domain.people import Identity
-from people.matching import choose_exemplars, match
+from people.matching import choose_exemplars, match_identities
 from store.queries import identities as stored
 
-Key = tuple[IdentityKind, int]
+GroupKey = tuple[IdentityKind, int]
 
-CROWD = frozenset(
+GROUP_LABELS = frozenset(
     {"all", "crowd", "everyone", "lyrics", "(lyrics)", "music", "noise", "other", "others"}
     | {"other people", "other person", "people", "someone", "sound", "stranger", "unidentified"}
     | {"unknown", "voice", "其他人"}
@@ -23,18 +23,18 @@ CROWD = frozenset(
 
 
 @dataclass(frozen=True)
-class Engine:
+class MatchingSettings:
     """How one kind of identity is recognised: the model's threshold, and how many exemplars."""
 
     threshold: float
-    keep: int
+    max_exemplars: int
 
 
 @dataclass(frozen=True)
 class Recognised:
     """The identity of every group and named speaker of a clip."""
 
-    groups: Mapping[Key, Identity] = field(default_factory=dict)
+    groups: Mapping[GroupKey, Identity] = field(default_factory=dict)
     speakers: Mapping[str, Identity] = field(default_factory=dict)
     new: tuple[Identity, ...] = ()
     new_speakers: tuple[tuple[str, Identity], ...] = ()
@@ -43,13 +43,16 @@ class Recognised:
         """The identities of one kind, by group number."""
         return {number: one for (k, number), one in self.groups.items() if k == kind}
 
-    def rows(self) -> dict[Key, int]:
+    def rows(self) -> dict[GroupKey, int]:
         """Row ids by group."""
         return {key: one.id for key, one in self.groups.items()}
 
 
 def recognise(
-    session: Session, video_id: str, percept: Percept, engines: Mapping[IdentityKind, Engine]
+    session: Session,
+    video_id: str,
+    percept: Percept,
+    matching: Mapping[IdentityKind, MatchingSettings],
 ) -> Recognised:
     """Match every group of a clip to a known identity or make a new one.
 
@@ -57,22 +60,22 @@ def recognise(
         session: An open transaction.
         video_id: The video.
         percept: The clip's percept.
-        engines: How faces and voices are matched; needed for kinds the percept has.
+        matching: How faces and voices are matched; needed for kinds the percept has.
 
     Returns:
         Who is who, with the identities that are new.
     """
     clip = percept.clip.index
-    found: dict[Key, Identity] = {}
+    found: dict[GroupKey, Identity] = {}
     new: list[Identity] = []
     for groups in (percept.faces, percept.voices):
-        known, fresh = _recognise_kind(session, video_id, clip, groups, engines)
+        known, fresh = _recognise_kind(session, video_id, clip, groups, matching)
         found |= known
         new += fresh
     speakers, fresh_speakers = _recognise_speakers(session, video_id, percept)
-    met = [one.id for one in [*found.values(), *speakers.values()] if one.first_clip > clip]
-    if met:
-        stored.move_first_clips_back(session, met, clip)
+    earlier = [one.id for one in [*found.values(), *speakers.values()] if one.first_clip > clip]
+    if earlier:
+        stored.move_first_clips_back(session, earlier, clip)
     return Recognised(found, speakers, tuple(new), tuple(fresh_speakers))
 
 
@@ -81,18 +84,18 @@ def _recognise_kind(
     video_id: str,
     clip: int,
     groups: Sequence[Group],
-    engines: Mapping[IdentityKind, Engine],
-) -> tuple[dict[Key, Identity], list[Identity]]:
+    matching: Mapping[IdentityKind, MatchingSettings],
+) -> tuple[dict[GroupKey, Identity], list[Identity]]:
     if not groups:
         return {}, []
     kind = groups[0].kind
     known = stored.known_identities(session, video_id, kind)
-    picks = match(groups, [one.centre for one in known], engines[kind].threshold)
-    fresh = stored.add_identities(session, video_id, kind, picks.count(None), clip)
+    matches = match_identities(groups, [one.centre for one in known], matching[kind].threshold)
+    fresh = stored.add_identities(session, video_id, kind, matches.count(None), clip)
     unused = iter(fresh)
     found = {
         (kind, group.number): next(unused) if pick is None else known[pick].identity
-        for group, pick in zip(groups, picks, strict=True)
+        for group, pick in zip(groups, matches, strict=True)
     }
     return found, fresh
 
@@ -100,7 +103,7 @@ def _recognise_kind(
 def is_person(speaker: str) -> bool:
     """Whether a speaker's label stands for one person and not for a crowd or a noise."""
     plain = speaker.strip().rstrip(":：").strip().lower()
-    return any(letter.isalpha() for letter in plain) and plain not in CROWD
+    return any(letter.isalpha() for letter in plain) and plain not in GROUP_LABELS
 
 
 def _recognise_speakers(
@@ -118,12 +121,12 @@ def _recognise_speakers(
     return known | dict(fresh), fresh
 
 
-def keep_exemplars(
+def update_exemplars(
     session: Session,
     percept: Percept,
     recognised: Recognised,
-    sighting_ids: Mapping[Key, Sequence[int]],
-    engines: Mapping[IdentityKind, Engine],
+    sighting_ids: Mapping[GroupKey, Sequence[int]],
+    matching: Mapping[IdentityKind, MatchingSettings],
 ) -> None:
     """Choose anew the exemplars of every identity seen in the clip."""
     seen: dict[Identity, list[tuple[int, Sighting]]] = {}
@@ -133,19 +136,19 @@ def keep_exemplars(
         seen.setdefault(recognised.groups[key], []).extend(pairs)
     kept = stored.exemplars_of(session, [one.id for one in seen])
     for identity, sightings in seen.items():
-        _keep(session, identity, kept[identity.id], sightings, engines[identity.kind])
+        _update_exemplars(session, identity, kept[identity.id], sightings, matching[identity.kind])
 
 
-def _keep(
+def _update_exemplars(
     session: Session,
     identity: Identity,
     kept: Sequence[stored.StoredExemplar],
     seen: Sequence[tuple[int, Sighting]],
-    engine: Engine,
+    matching: MatchingSettings,
 ) -> None:
     qualities = [one.quality for one in kept] + [one.quality for _, one in seen]
     vectors = [one.vector for one in kept] + [one.vector for _, one in seen]
-    chosen = set(choose_exemplars(qualities, vectors, engine.keep, engine.threshold))
+    chosen = set(choose_exemplars(qualities, vectors, matching.max_exemplars, matching.threshold))
     remove = [one.id for place, one in enumerate(kept) if place not in chosen]
     fresh = [seen[place - len(kept)] for place in sorted(chosen) if place >= len(kept)]
     add = [

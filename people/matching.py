@@ -12,39 +12,39 @@ from domain.media import Group, Sighting
 
 Matrix = NDArray[np.float64]
 
-SAME_LOOK = 0.98
+NEAR_DUPLICATE = 0.98
 """Two vectors this close (cosine) show the same; keeping both teaches nothing."""
 
 
-def unit(vectors: Any) -> Matrix:
+def normalise_rows(vectors: Any) -> Matrix:
     """Rows of ``vectors`` (N, D) at length 1; rows of zeros stay zeros."""
     rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1.0))
 
 
-def direction(vectors: Any) -> list[float]:
+def mean_direction(vectors: Any) -> list[float]:
     """The common direction of rows (N, D) as a list of D numbers, length 1."""
-    return [float(one) for one in unit(np.mean(vectors, axis=0))[0]]
+    return [float(one) for one in normalise_rows(np.mean(vectors, axis=0))[0]]
 
 
 def group_vector(group: Group) -> Matrix:
     """The mean direction of a group's sightings, shape (D,), length 1."""
-    mean = unit([sighting.vector for sighting in group.sightings]).mean(axis=0)
-    return np.asarray(unit(mean)[0])
+    mean = normalise_rows([sighting.vector for sighting in group.sightings]).mean(axis=0)
+    return np.asarray(normalise_rows(mean)[0])
 
 
-def together(one: Group, other: Group) -> bool:
+def co_occur(one: Group, other: Group) -> bool:
     """Whether two groups are visible (or audible) at the same time."""
-    return any(_meet(a, b) for a in one.sightings for b in other.sightings)
+    return any(_overlaps(a, b) for a in one.sightings for b in other.sightings)
 
 
-def _meet(a: Sighting, b: Sighting) -> bool:
+def _overlaps(a: Sighting, b: Sighting) -> bool:
     same_instant = a.span.start_ms == b.span.start_ms
     return same_instant or a.span.overlap_ms(b.span) > 0
 
 
-def match(
+def match_identities(
     groups: Sequence[Group], centres: Sequence[Sequence[float]], threshold: float
 ) -> list[int | None]:
     """Assign groups to known identities, best cosine first.
@@ -60,14 +60,16 @@ def match(
         visible at the same time never share an identity.
     """
     found: list[int | None] = [None] * len(groups)
-    for _, group, identity in _pairs(groups, centres, threshold):
-        rivals = [other for other, known in enumerate(found) if known == identity]
-        if found[group] is None and not any(together(groups[group], groups[r]) for r in rivals):
+    for _, group, identity in _candidate_pairs(groups, centres, threshold):
+        same_identity = [other for other, known in enumerate(found) if known == identity]
+        if found[group] is None and not any(
+            co_occur(groups[group], groups[r]) for r in same_identity
+        ):
             found[group] = identity
     return found
 
 
-def _pairs(
+def _candidate_pairs(
     groups: Sequence[Group], centres: Sequence[Sequence[float]], threshold: float
 ) -> list[tuple[float, int, int]]:
     if not groups or not centres:
@@ -81,7 +83,10 @@ def _pairs(
 
 
 def choose_exemplars(
-    qualities: Sequence[float], vectors: Sequence[Sequence[float]], keep: int, threshold: float
+    qualities: Sequence[float],
+    vectors: Sequence[Sequence[float]],
+    max_exemplars: int,
+    threshold: float,
 ) -> list[int]:
     """Pick the vectors to recognise an identity by: good ones that differ from each other.
 
@@ -92,21 +97,21 @@ def choose_exemplars(
     Args:
         qualities: One a candidate, at least 0.
         vectors: (N, D); earlier ones win ties.
-        keep: How many at most.
+        max_exemplars: How many at most.
         threshold: The model's own cosine for the same person.
 
     Returns:
         Indices of the candidates to keep, in the order they were chosen; at least one.
     """
-    rows = unit(vectors)
-    fits = rows @ unit(rows.mean(axis=0))[0] >= threshold
-    worth = np.asarray(qualities, dtype=np.float64) + 1e-9
-    worth = np.where(fits, worth, -1.0) if fits.any() else worth
-    chosen = [int(np.argmax(worth))]
+    rows = normalise_rows(vectors)
+    is_inlier = rows @ normalise_rows(rows.mean(axis=0))[0] >= threshold
+    weights = np.asarray(qualities, dtype=np.float64) + 1e-9
+    weights = np.where(is_inlier, weights, -1.0) if is_inlier.any() else weights
+    chosen = [int(np.argmax(weights))]
     closest = rows @ rows[chosen[0]]
-    while len(chosen) < keep:
-        gain = np.round(worth * (1.0 - closest), 12)
-        gain[(closest >= SAME_LOOK) | (worth < 0)] = -1.0
+    while len(chosen) < max_exemplars:
+        gain = np.round(weights * (1.0 - closest), 12)
+        gain[(closest >= NEAR_DUPLICATE) | (weights < 0)] = -1.0
         best = int(np.argmax(gain))
         if gain[best] <= 0:
             break

@@ -9,38 +9,38 @@ from domain.people import TAG
 from people.clip_people import ClipPeople
 
 
-def line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
+def format_line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
     """``Omar: text`` for what was said, ``On screen: text`` for what was read, else the text.
 
     Known names stand in place of tags, but for the lines that say whose name it is.
     """
-    text = memory.text if _tells_name(memory) else people.named(memory.text)
+    text = memory.text if _is_name_statement(memory) else people.replace_tags(memory.text)
     if memory.source == MemorySource.READ and not memory.tags:
         return f"On screen: {text}"
     speaker = people.label(memory.speaker) if memory.speaker else None
     return with_attribution(text, memory.source, speaker)
 
 
-def shown(memory: Memory, people: ClipPeople) -> str:
+def display_line(memory: Memory, people: ClipPeople) -> str:
     """The memory's line as readers see it, with one name or number for each person."""
-    text = line(memory, people)
-    return text if _tells_name(memory) else people.shown(text)
+    text = format_line(memory, people)
+    return text if _is_name_statement(memory) else people.display(text)
 
 
-def _tells_name(memory: MemoryDraft | Memory) -> bool:
+def _is_name_statement(memory: MemoryDraft | Memory) -> bool:
     return memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
 
 
-def searchable(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
+def search_text(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
     """What a memory's vector is made of: its words, after the name of who said them if known.
 
     Questions name people; a tag would only be noise to an embedding.
     """
-    text = people.named(memory.text)
+    text = people.replace_tags(memory.text)
     speaker = people.label(memory.speaker) if memory.speaker else ""
     return text if not speaker or TAG.fullmatch(speaker) else f"{speaker}: {text}"
 
 
-def clip_text(drafts: Sequence[MemoryDraft], people: ClipPeople) -> str:
+def format_clip(drafts: Sequence[MemoryDraft], people: ClipPeople) -> str:
     """All lines of a clip, in order, one a line."""
-    return "\n".join(line(draft, people) for draft in drafts)
+    return "\n".join(format_line(draft, people) for draft in drafts)

@@ -21,39 +21,42 @@ from store.database import Store
 
 T = TypeVar("T")
 
-TRIES = 12
+MAX_TRIES = 12
 """How often a transaction is run; more than a few are needed only where others write meanwhile."""
 
 
-class Lacking(Exception):
+class ModelCallNeeded(Exception):
     """Rolls a transaction back that needs the work of a model first.
 
     Args:
-        work: Calls the model and keeps what it gives for the next try.
+        call: Calls the model and keeps what it gives for the next try.
     """
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(self, call: Callable[[], object]) -> None:
         super().__init__("a transaction needs the work of a model first")
-        self.work = work
+        self.call = call
 
 
-def transact(store: Store, run: Callable[[Session], T]) -> T:
-    """What ``run`` returns, once a transaction had all it needed from models.
+def run_with_models(store: Store, run: Callable[[Session], T]) -> T:
+    """Run a transaction again until it has every model result that it needs.
 
     Args:
         store: The store.
-        run: Reads and writes within a transaction, and raises ``Lacking`` where work of a model
-            is not on hand. All but the last run are rolled back.
+        run: Reads and writes within a transaction, and raises ``ModelCallNeeded`` where a model
+            result is missing. All runs but the last are rolled back.
+
+    Returns:
+        What ``run`` returned.
 
     Raises:
         ModelError: A model failed, or what it was given changed again and again meanwhile.
     """
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         try:
             with store.begin() as session:
                 return run(session)
-        except Lacking as lacking:
-            lacking.work()
+        except ModelCallNeeded as needed:
+            needed.call()
     raise ModelError("what a model was shown changed again and again meanwhile: try again later")
 
 
@@ -70,38 +73,39 @@ class TransactionEmbedder:
         self.languages = embedder.languages
         self._embedder = embedder
         self._known: dict[str, NDArray[np.float32]] = {}
-        self._wanted: dict[str, None] = {}
+        self._deferred: dict[str, None] = {}
         self._fetch(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As of the embedder itself.
 
         Raises:
-            Lacking: Some are not on hand; they will be.
+            ModelCallNeeded: Some are not on hand; they will be.
         """
-        lacking = [text for text in texts if text not in self._known]
-        if lacking:
-            raise Lacking(lambda: self._fetch(lacking))
+        missing = [text for text in texts if text not in self._known]
+        if missing:
+            raise ModelCallNeeded(lambda: self._fetch(missing))
         return np.stack([self._known[text] for text in texts])
 
-    def later(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Like ``embed``, with zeros for what is not on hand; ``settle`` then asks for all of it.
+    def embed_deferred(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts; rows of texts that have no vector yet are zeros until the next run.
 
-        For transactions that need vectors in many places: they are run twice, not once a place.
+        For transactions that need vectors in many places: ``require_deferred`` asks for all of
+        them at once, so that the transaction runs twice and not once a place.
         """
-        self._wanted |= dict.fromkeys(text for text in texts if text not in self._known)
+        self._deferred |= dict.fromkeys(text for text in texts if text not in self._known)
         none = np.zeros(self.dimensions, np.float32)
         return np.stack([self._known.get(text, none) for text in texts])
 
-    def settle(self) -> None:
-        """To be called before a transaction that used ``later`` ends.
+    def require_deferred(self) -> None:
+        """To be called before a transaction that used ``embed_deferred`` ends.
 
         Raises:
-            Lacking: It was given zeros in place of a vector.
+            ModelCallNeeded: It was given zeros in place of a vector.
         """
-        wanted, self._wanted = list(self._wanted), {}
-        if wanted:
-            raise Lacking(lambda: self._fetch(wanted))
+        deferred, self._deferred = list(self._deferred), {}
+        if deferred:
+            raise ModelCallNeeded(lambda: self._fetch(deferred))
 
     def _fetch(self, texts: Sequence[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]

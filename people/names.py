@@ -13,34 +13,34 @@ from dataclasses import dataclass
 from domain.media import Percept, ScreenText, Utterance
 from domain.word_lists import load_words
 from domain.wording import split_sentences
-from people.face_voice_evidence import visible
+from people.face_voice_evidence import visible_spans
 
 _WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"
 _NAME = rf"((?:Dr\. |Dr )?{_WORD}(?: [A-Z]\.)?(?: {_WORD}){{0,2}})"
 _AFTER = r"(?=\s*(?:[.,;!?]|$|and\b|from\b|here\b|speaking\b|with\b|the\b|your\b|I\b))"
-_HELLO = (
+_GREETING = (
     r"(?:(?:[Ww]ell|[Hh]i|[Hh]ello|[Hh]ey|[Ww]elcome|[Gg]ood \w+|[Yy]es|[Ss]o)\b[^.!?]{0,30}?)?"
 )
 _INTRODUCTIONS = (
     re.compile(rf"\b[Mm]y name(?:['’]s| is) {_NAME}{_AFTER}"),
-    re.compile(rf"^{_HELLO},? ?(?:I['’]m|I am) {_NAME}{_AFTER}"),
-    re.compile(rf"^{_HELLO},? ?[Tt]his is {_NAME} (?:speaking|here|reporting)\b"),
+    re.compile(rf"^{_GREETING},? ?(?:I['’]m|I am) {_NAME}{_AFTER}"),
+    re.compile(rf"^{_GREETING},? ?[Tt]his is {_NAME} (?:speaking|here|reporting)\b"),
 )
 _PLATE_WORD = r"(?:[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]+|[A-Z]\.)"
 _PLATE = re.compile(rf"{_PLATE_WORD}(?: {_PLATE_WORD}){{1,2}}")
-_FIRST = re.compile(r"[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]{2,}")
-_TITLE = re.compile(r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)")
-_APART = re.compile(r"(?<!\s)(?:\s*+[,|–—]|\s++[|–—-])\s+")
+_FIRST_NAME = re.compile(r"[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]{2,}")
+_OCCUPATION = re.compile(r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)")
+_SEPARATOR = re.compile(r"(?<!\s)(?:\s*+[,|–—]|\s++[|–—-])\s+")
 
-NEAR_MS = 200
+FACE_TOLERANCE_MS = 200
 """A face seen this close to a keyframe counts as in view on it; keyframes are always searched."""
 
-LEAST_SCORE = 0.8
+MIN_SCORE = 0.8
 """Name plates must be read at least this well."""
 
 
 @dataclass(frozen=True)
-class Plate:
+class NamePlate:
     """A name on screen with its occupation line, and the face group it belongs to."""
 
     face: int
@@ -49,9 +49,9 @@ class Plate:
     time_ms: int
 
 
-def introduced(said: Utterance) -> str | None:
+def introduced_name(utterance: Utterance) -> str | None:
     """The name by which a speaker introduces themself, or None."""
-    for sentence in split_sentences(said.text):
+    for sentence in split_sentences(utterance.text):
         for pattern in _INTRODUCTIONS:
             found = pattern.search(sentence)
             if found and _is_name(found[1]):
@@ -61,53 +61,56 @@ def introduced(said: Utterance) -> str | None:
 
 def _is_name(text: str) -> bool:
     parts = text.lower().split()
-    folk = len(parts) == 1 and re.search(r"(?:ese|ish|ican|ian)$", parts[0])
-    return not folk and not load_words("not_names").intersection(parts)
+    is_nationality = len(parts) == 1 and re.search(r"(?:ese|ish|ican|ian)$", parts[0])
+    return not is_nationality and not load_words("not_names").intersection(parts)
 
 
-def plates(percept: Percept) -> list[Plate]:
+def find_name_plates(percept: Percept) -> list[NamePlate]:
     """Name plates of a clip: one for each face and name, the first reading."""
-    found: dict[tuple[int, str], Plate] = {}
+    found: dict[tuple[int, str], NamePlate] = {}
     for time_ms in sorted({line.time_ms for line in percept.screen_texts}):
         face = _only_face(percept, time_ms)
         lines = [line for line in percept.screen_texts if line.time_ms == time_ms]
-        for name, title in _named(lines) if face is not None else []:
+        for name, title in _plate_on_frame(lines) if face is not None else []:
             assert face is not None  # noqa: S101 - narrows the type
-            found.setdefault((face, name.casefold()), Plate(face, name, title, time_ms))
-    return _one_a_face(list(found.values()))
+            found.setdefault((face, name.casefold()), NamePlate(face, name, title, time_ms))
+    return _unambiguous(list(found.values()))
 
 
-def _one_a_face(found: Sequence[Plate]) -> list[Plate]:
+def _unambiguous(found: Sequence[NamePlate]) -> list[NamePlate]:
     """A face under two names in one clip has none that is sure."""
     faces = [plate.face for plate in found]
     return [plate for plate in found if faces.count(plate.face) == 1]
 
 
 def _only_face(percept: Percept, time_ms: int) -> int | None:
-    near = [
+    visible = [
         group.number
         for group in percept.faces
-        if any(s.start_ms - NEAR_MS <= time_ms <= s.end_ms + NEAR_MS for s in visible(group))
+        if any(
+            s.start_ms - FACE_TOLERANCE_MS <= time_ms <= s.end_ms + FACE_TOLERANCE_MS
+            for s in visible_spans(group)
+        )
     ]
-    return near[0] if len(near) == 1 else None
+    return visible[0] if len(visible) == 1 else None
 
 
-def _named(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
+def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
     """Name and occupation of the plate on a frame: one below the other, or on one line."""
-    legible = [line for line in lines if line.score >= LEAST_SCORE]
+    legible = [line for line in lines if line.score >= MIN_SCORE]
     pairs = [(one, other) for one in legible for other in legible if _adjacent(one, other)]
     found = [
         (one.text.strip(), other.text.strip())
         for one, other in pairs
-        if is_plate(one.text, other.text)
+        if is_name_plate(one.text, other.text)
     ]
-    inline = [parts for line in legible for parts in _inline(line.text)]
+    inline = [parts for line in legible for parts in _split_inline(line.text)]
     every = list(dict.fromkeys([*found, *inline]))
     # Two plates on one frame with one face: nothing says whose is whose.
-    return [(_cased(name), title) for name, title in every] if len(every) == 1 else []
+    return [(_title_case(name), title) for name, title in every] if len(every) == 1 else []
 
 
-def is_plate(name: str, title: str) -> bool:
+def is_name_plate(name: str, title: str) -> bool:
     """Whether two lines read like a person's name and their occupation.
 
     A single name is taken only beside a line that is an occupation and nothing else.
@@ -116,17 +119,17 @@ def is_plate(name: str, title: str) -> bool:
     ordinary = (load_words("not_names") | load_words("occupations")).intersection(parts)
     if ordinary or not parts:
         return False
-    jobs = load_words("occupations")
+    occupations = load_words("occupations")
     if _PLATE.fullmatch(name.strip()):
-        return bool(jobs.intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
-    plain = _TITLE.fullmatch(title.strip())
-    return bool(_FIRST.fullmatch(name.strip()) and plain and plain[1].lower() in jobs)
+        return bool(occupations.intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
+    plain = _OCCUPATION.fullmatch(title.strip())
+    return bool(_FIRST_NAME.fullmatch(name.strip()) and plain and plain[1].lower() in occupations)
 
 
-def _inline(text: str) -> list[tuple[str, str]]:
+def _split_inline(text: str) -> list[tuple[str, str]]:
     """``Name, Title`` or ``Name | Title`` on one line."""
-    parts = _APART.split(text.strip(), maxsplit=1)
-    return [(parts[0], parts[1])] if len(parts) == 2 and is_plate(*parts) else []
+    parts = _SEPARATOR.split(text.strip(), maxsplit=1)
+    return [(parts[0], parts[1])] if len(parts) == 2 and is_name_plate(*parts) else []
 
 
 def _adjacent(one: ScreenText, other: ScreenText) -> bool:
@@ -138,5 +141,5 @@ def _adjacent(one: ScreenText, other: ScreenText) -> bool:
     return one is not other and -height / 2 <= gap <= 1.5 * height and shared > 0
 
 
-def _cased(name: str) -> str:
+def _title_case(name: str) -> str:
     return name.title() if name.isupper() else name

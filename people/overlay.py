@@ -27,55 +27,55 @@ from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport
 from store.queries.identities import IdentitySupport
 
-PERSON = "person"
+USER_SOURCE = "person"
 """Source of the names that people give."""
 
 
 @dataclass
-class Truth:
+class Overlay:
     """All that people said, the latest word on each.
 
     Attributes:
-        home: The number of the character that a tag was placed in.
+        placements: The number of the character that a tag was placed in.
         names: What a character is called, the preferred name first.
         nameless: Tags whose learned names are set aside.
-        apart: For each tag those that are somebody else.
+        distinct: For each tag those that are somebody else.
     """
 
-    home: dict[str, int] = field(default_factory=dict)
+    placements: dict[str, int] = field(default_factory=dict)
     names: dict[int, tuple[str, ...]] = field(default_factory=dict)
     nameless: set[str] = field(default_factory=set)
-    apart: dict[str, set[str]] = field(default_factory=dict)
+    distinct: dict[str, set[str]] = field(default_factory=dict)
 
 
-def truth_of(corrections: Iterable[Correction]) -> Truth | None:
+def overlay_of(corrections: Iterable[Correction]) -> Overlay | None:
     """The corrections in force, one after the other; None where there are none."""
-    held = [one for one in corrections if not one.undone]
-    truth = Truth()
-    for one in sorted(held, key=lambda each: each.number):
+    active = [one for one in corrections if not one.undone]
+    overlay = Overlay()
+    for one in sorted(active, key=lambda each: each.number):
         if one.kind is CorrectionKind.APART:
-            _keep_apart(truth, one)
+            _add_distinct(overlay, one)
             continue
         for number in one.numbers:
-            truth.names.pop(number, None)
+            overlay.names.pop(number, None)
         for outcome in one.outcomes:
-            truth.home |= dict.fromkeys(outcome.members, outcome.number)
-            truth.nameless |= set(outcome.nameless)
+            overlay.placements |= dict.fromkeys(outcome.members, outcome.number)
+            overlay.nameless |= set(outcome.nameless)
             if outcome.names:
-                truth.names[outcome.number] = outcome.names
-    return truth if held else None
+                overlay.names[outcome.number] = outcome.names
+    return overlay if active else None
 
 
-def _keep_apart(truth: Truth, one: Correction) -> None:
+def _add_distinct(overlay: Overlay, one: Correction) -> None:
     for outcome in one.outcomes:
         for tag in outcome.members:
-            truth.apart.setdefault(tag, set()).update(outcome.others)
+            overlay.distinct.setdefault(tag, set()).update(outcome.others)
 
 
-def are_apart(truth: Truth, some: Iterable[str], others: Iterable[str]) -> bool:
+def are_distinct(overlay: Overlay, tags: Iterable[str], other_tags: Iterable[str]) -> bool:
     """Whether people said that those with these tags are two: of any tag of theirs."""
-    theirs = set(others)
-    return any(not theirs.isdisjoint(truth.apart.get(tag, ())) for tag in some)
+    others = set(other_tags)
+    return any(not others.isdisjoint(overlay.distinct.get(tag, ())) for tag in tags)
 
 
 @dataclass(frozen=True)
@@ -101,28 +101,28 @@ class LearnedPeople:
         return self.origins[identity].tag
 
 
-def corrected(learned: LearnedPeople, truth: Truth) -> list[CharacterAt]:
+def apply_overlay(learned: LearnedPeople, overlay: Overlay) -> list[CharacterAt]:
     """The characters as people say they are, by number; those not spoken of as they were."""
-    view = _View(learned, truth)
+    view = _OverlaidPeople(learned, overlay)
     before = {one.character.number: one for one in learned.characters}
     after = [
-        _untouched(view, before.get(number), members) or view.character(number, members)
+        _unchanged(view, before.get(number), members) or view.character(number, members)
         for number, members in sorted(view.groups.items())
     ]
     taken = {one.character.name for one in after}
-    return [_without(one, taken) for one in after]
+    return [_without_taken_aliases(one, taken) for one in after]
 
 
-def _untouched(
-    view: _View, before: CharacterAt | None, members: Sequence[int]
+def _unchanged(
+    view: _OverlaidPeople, before: CharacterAt | None, members: Sequence[int]
 ) -> CharacterAt | None:
     if before is None or set(before.members) != set(members):
         return None
-    named = before.character.number in view.given or any(map(view.nameless, members))
+    named = before.character.number in view.given or any(map(view.has_no_name, members))
     return None if named else before
 
 
-def _without(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
+def _without_taken_aliases(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
     """The character without former names that others go by."""
     aliases = tuple(name for name in one.character.aliases if name not in taken)
     if aliases == one.character.aliases:
@@ -131,60 +131,64 @@ def _without(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
     return replace(one, character=character)
 
 
-class _View:
+class _OverlaidPeople:
     """What was learned, seen through what people said."""
 
-    def __init__(self, learned: LearnedPeople, truth: Truth) -> None:
-        self._learned, self._truth = learned, truth
+    def __init__(self, learned: LearnedPeople, overlay: Overlay) -> None:
+        self._learned, self._overlay = learned, overlay
         self.homes = self._homes()
         self.groups = self._groups()
-        self.given = self._given()
+        self.given = self._names_from_users()
 
     def _homes(self) -> dict[int, int]:
         """The number of the character that each identity is in."""
         homes = {}
         for one in self._learned.characters:
             for row in one.members:
-                anchor = self._placed(self._learned.anchors[row], one.character.number)
-                homes[row] = self._placed(row, anchor)
-        return homes | {voice: self._joined(voice, homes) for voice in self._doubtful()}
+                anchor = self._placement(self._learned.anchors[row], one.character.number)
+                homes[row] = self._placement(row, anchor)
+        return homes | {
+            voice: self._character_of_voice(voice, homes) for voice in self._voices_to_place()
+        }
 
-    def _placed(self, identity: int, otherwise: int) -> int:
-        return self._truth.home.get(self._learned.tag(identity), otherwise)
+    def _placement(self, identity: int, default: int) -> int:
+        return self._overlay.placements.get(self._learned.tag(identity), default)
 
-    def _doubtful(self) -> list[int]:
+    def _voices_to_place(self) -> list[int]:
         """Voices that nobody placed, of which people said something that counts for them."""
-        told = {
+        voices = {
             one.voice
             for one in self._learned.stated
-            if self._learned.tag(one.face) in self._truth.home
-            or self._learned.origins[one.voice].began in self._truth.names
-            or self._learned.tag(one.voice) in self._truth.apart
+            if self._learned.tag(one.face) in self._overlay.placements
+            or self._learned.origins[one.voice].began in self._overlay.names
+            or self._learned.tag(one.voice) in self._overlay.distinct
         }
-        return [row for row in sorted(told) if self._learned.tag(row) not in self._truth.home]
+        return [
+            row for row in sorted(voices) if self._learned.tag(row) not in self._overlay.placements
+        ]
 
-    def _joined(self, voice: int, homes: Mapping[int, int]) -> int:
+    def _character_of_voice(self, voice: int, homes: Mapping[int, int]) -> int:
         """Where a voice belongs by what was stated, as if the corrections had always been known."""
         home = own = self._learned.origins[voice].began
         totals: dict[int, IdentitySupport] = {}
-        mine = (one for one in self._learned.stated if one.voice == voice)
-        for _, stated in groupby(mine, key=lambda one: one.clip):
+        own_support = (one for one in self._learned.stated if one.voice == voice)
+        for _, stated in groupby(own_support, key=lambda one: one.clip):
             for one in stated:
                 before = totals[one.face].total if one.face in totals else 0.0
                 total = before + one.support
                 totals[one.face] = IdentitySupport(one.face, voice, one.face_number, total, 1)
             best = best_character(list(totals.values()), homes)
-            if best is not None and not self._clash(own, best, voice, homes):
+            if best is not None and not self._conflict(own, best, voice, homes):
                 home = best
         return home
 
-    def _clash(self, one: int, other: int, voice: int, homes: Mapping[int, int]) -> bool:
+    def _conflict(self, one: int, other: int, voice: int, homes: Mapping[int, int]) -> bool:
         """Whether people call these two by different names, or say that they are two."""
-        names = [{n.casefold() for n in self._truth.names.get(c, ())} for c in (one, other)]
+        names = [{n.casefold() for n in self._overlay.names.get(c, ())} for c in (one, other)]
         if all(names) and not names[0] & names[1]:
             return True
-        there = [self._learned.tag(row) for row, home in homes.items() if home == other]
-        return are_apart(self._truth, [self._learned.tag(voice)], there)
+        tags = [self._learned.tag(row) for row, home in homes.items() if home == other]
+        return are_distinct(self._overlay, [self._learned.tag(voice)], tags)
 
     def _groups(self) -> dict[int, list[int]]:
         groups: dict[int, list[int]] = {}
@@ -192,35 +196,41 @@ class _View:
             groups.setdefault(self.homes[row], []).append(row)
         return groups
 
-    def _given(self) -> dict[int, tuple[str, ...]]:
+    def _names_from_users(self) -> dict[int, tuple[str, ...]]:
         """What people call each character, also by the name of one that became part of it."""
-        began = {self._learned.origins[row].began: home for row, home in self.homes.items()}
-        given: dict[int, tuple[str, ...]] = {}
-        homes = {n: n if n in self.groups else began.get(n, n) for n in self._truth.names}
+        originals = {self._learned.origins[row].began: home for row, home in self.homes.items()}
+        user_names: dict[int, tuple[str, ...]] = {}
+        homes = {n: n if n in self.groups else originals.get(n, n) for n in self._overlay.names}
         for number, home in sorted(homes.items(), key=lambda one: (one[0] != one[1], one[0])):
-            given[home] = _once([*given.get(home, ()), *self._truth.names[number]])
-        return given
+            user_names[home] = _unique_texts(
+                [*user_names.get(home, ()), *self._overlay.names[number]]
+            )
+        return user_names
 
-    def nameless(self, identity: int) -> bool:
+    def has_no_name(self, identity: int) -> bool:
         """Whether the names learned of an identity, or of the face it follows, are set aside."""
         tag, anchor = self._learned.tag(identity), self._learned.anchors[identity]
-        follows = tag not in self._truth.home and self.homes[anchor] == self.homes[identity]
+        follows = tag not in self._overlay.placements and self.homes[anchor] == self.homes[identity]
         named = {tag, self._learned.tag(anchor)} if follows else {tag}
-        return not named.isdisjoint(self._truth.nameless)
+        return not named.isdisjoint(self._overlay.nameless)
 
     def character(self, number: int, members: Sequence[int]) -> CharacterAt:
         """The character of that number."""
         origins = [self._learned.origins[row] for row in members]
         first = min(one.first_clip for one in origins)
-        told = [Name(text, PERSON, first) for text in self.given.get(number, ())]
+        given = [Name(text, USER_SOURCE, first) for text in self.given.get(number, ())]
         every = self._learned_names(members)
-        names = _different([*told, *(name for row, name in every if not self.nameless(row))])
-        shown = preferred_name(names)
-        hidden = told or any(self.nameless(row) for row in members)
-        former = _once([name.text for _, name in every if name.text != shown]) if hidden else ()
+        names = _unique_names([*given, *(name for row, name in every if not self.has_no_name(row))])
+        preferred = preferred_name(names)
+        hidden = given or any(self.has_no_name(row) for row in members)
+        former = (
+            _unique_texts([name.text for _, name in every if name.text != preferred])
+            if hidden
+            else ()
+        )
         character = Character(
             number=number,
-            name=shown,
+            name=preferred,
             faces=tuple(o.number for o in origins if o.kind == IdentityKind.FACE),
             voices=tuple(o.number for o in origins if o.kind == IdentityKind.VOICE),
             aliases=former,
@@ -232,7 +242,7 @@ class _View:
         return {one.began: one.character for one in self._learned.origins.values()}
 
     @cached_property
-    def _began(self) -> dict[int, int]:
+    def _first_identity(self) -> dict[int, int]:
         """The identity that each character row began with."""
         return {one.character: one.identity for one in self._learned.origins.values()}
 
@@ -241,12 +251,12 @@ class _View:
         return [(row, name) for row, name in of if row is not None and row in members]
 
     def _owner(self, name: LearnedName) -> int | None:
-        return self._began.get(name.character) if name.identity is None else name.identity
+        return self._first_identity.get(name.character) if name.identity is None else name.identity
 
 
-def _different(names: Iterable[Name]) -> list[Name]:
+def _unique_names(names: Iterable[Name]) -> list[Name]:
     return list({name.text.casefold(): name for name in reversed([*names])}.values())[::-1]
 
 
-def _once(texts: Iterable[str]) -> tuple[str, ...]:
+def _unique_texts(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple({text.casefold(): text for text in reversed([*texts])}.values())[::-1]

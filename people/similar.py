@@ -8,12 +8,12 @@ import numpy as np
 
 from domain.base import Frozen
 from domain.media import IdentityKind
-from people.matching import direction
+from people.matching import mean_direction
 
-NEAR = 0.8
+MIN_COSINE_SHARE = 0.8
 """Of the cosine at which a model takes two for one: who is less alike is not asked about."""
 
-Looks = Mapping[IdentityKind, Sequence[Sequence[float]]]
+Exemplars = Mapping[IdentityKind, Sequence[Sequence[float]]]
 """The exemplar vectors of one person by kind, shape (D,) each."""
 
 
@@ -26,8 +26,8 @@ class SimilarPair(Frozen):
     cosine: float
 
 
-def alike(
-    people: Mapping[int, Looks], same: Mapping[IdentityKind, float], most: int | None = None
+def similar_people(
+    people: Mapping[int, Exemplars], same: Mapping[IdentityKind, float], most: int | None = None
 ) -> list[SimilarPair]:
     """Pairs that may be the same person, the ``most`` that are most alike, best first.
 
@@ -44,21 +44,23 @@ def alike(
         # Voices are alike at other cosines than faces: both are measured by their own model's.
         return one.cosine / same[one.kind]
 
-    ways = [one for kind in same for one in _of_kind(people, kind, NEAR * same[kind], most)]
+    pairs = [
+        one for kind in same for one in _of_kind(people, kind, MIN_COSINE_SHARE * same[kind], most)
+    ]
     best: dict[tuple[int, int], SimilarPair] = {}
-    for one in sorted(ways, key=rank, reverse=True):
+    for one in sorted(pairs, key=rank, reverse=True):
         best.setdefault((one.one, one.other), one)
     return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:most]
 
 
 def _of_kind(
-    people: Mapping[int, Looks], kind: IdentityKind, least: float, most: int | None
+    people: Mapping[int, Exemplars], kind: IdentityKind, least: float, most: int | None
 ) -> Iterator[SimilarPair]:
     known = {number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)}
     # Exemplars of another model have another length, and cannot be compared.
     for size in sorted({len(vectors[0]) for vectors in known.values()}):
         numbers = [n for n, vectors in known.items() if len(vectors[0]) == size]
-        rows = np.asarray([direction(known[n]) for n in numbers], dtype=np.float32)
+        rows = np.asarray([mean_direction(known[n]) for n in numbers], dtype=np.float32)
         cosines = np.clip(rows @ rows.T, -1.0, 1.0)
         close = np.argwhere(np.triu(cosines >= least, k=1))
         # Who is among the best of all is among the best of a kind.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from domain.media import Group, Keyframe, Percept, ScreenText, SeenObject, Utterance
 from models.native_runtime import trim_heap
-from models.onnx import both
+from models.onnx import run_both
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
@@ -89,7 +89,7 @@ def perceive(
         ModelError: a model failed.
     """
     blobs = Blobs()
-    (utterances, voices), seen = both(
+    (utterances, voices), seen = run_both(
         partial(_perceive_audio, raw, models, settings, skipped_stages),
         partial(_perceive_pictures, raw, models, settings, skipped_stages, blobs),
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from domain.media import Group, IdentityKind, Sighting
 from domain.time import TimeSpan
-from models.onnx import in_threads
+from models.onnx import map_in_threads
 from perception.clustering import cluster, renumber
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def find_turns(
     windows = [window for span in spans for window in cut_windows(*span)]
     if not windows:
         return []
-    vectors = np.stack(in_threads(lambda w: encoder.embed(_slice(samples, *w, hz)), windows))
+    vectors = np.stack(map_in_threads(lambda w: encoder.embed(_slice(samples, *w, hz)), windows))
     voices = absorb_small(vectors, cluster(vectors, _MERGE_COSINE), _MIN_WINDOWS)
     return _windows_to_turns(windows, voices, spans)
 
@@ -156,7 +156,7 @@ def group_voices(
 ) -> tuple[Group, ...]:
     """A group for each voice with a turn long enough to know it by; sightings are those turns."""
     known = [turn for turn in turns if turn.length_ms >= settings.voice_turn_ms]
-    vectors = in_threads(lambda turn: _embed(turn, samples, encoder, settings.audio_hz), known)
+    vectors = map_in_threads(lambda turn: _embed(turn, samples, encoder, settings.audio_hz), known)
     of_voice: dict[int, list[tuple[SpeakerTurn, Vector]]] = {}
     for turn, vector in zip(known, vectors, strict=True):
         of_voice.setdefault(turn.voice, []).append((turn, vector))

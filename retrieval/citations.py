@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.asking import Citation
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
-from people.corrected import people_in
+from people.corrected import people_as_of
 from retrieval.keyframe_mode import NEAR_MS, Album, describe
 from retrieval.people_in_query import line_text, renamed, view_people
 from retrieval.result import ResolvedRefs
@@ -47,7 +47,7 @@ def _key(ref: str) -> Key | None:
 
 def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> Iterator[Citation]:
     ids = {kind: [number for k, number in wanted if k == kind] for kind in "msk"}
-    names = view_people({scope.video: people_in(session, scope)}).names(scope.video)
+    names = view_people({scope.video: people_as_of(session, scope)}).names(scope.video)
     for line in cited_memories(session, scope, ids["m"]):
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
         yield _citation(f"m{line.id}", scope, span, line_text(line, names), line.clip)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from domain.memories import with_attribution
 from domain.people import TAG, Character
-from people.clip_people import in_place_of
+from people.clip_people import replace_names
 from retrieval.terms import STOP, plain_words, terms
 from store.queries.search import StoredLine
 
@@ -92,7 +92,7 @@ class ViewPeople:
 
     def as_written(self, text: str) -> str:
         """``text`` with the names that lines were written under, before a person gave others."""
-        return in_place_of(self._former, text)
+        return replace_names(self._former, text)
 
     @cached_property
     def _former(self) -> dict[str, str]:
@@ -172,7 +172,7 @@ def readable(line: StoredLine, names: Mapping[str, str]) -> str:
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """``text`` of the machine's own making, with tags and replaced names as they are now."""
     former = {name: known for name, known in names.items() if not TAG.fullmatch(name)}
-    return with_names(in_place_of(former, text), names)
+    return with_names(replace_names(former, text), names)
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from domain.memories import MemoryView, Scope
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.corrected import people_in
+from people.corrected import people_as_of
 from retrieval.candidates import Clip, SearchPlan, all_lines, find
 from retrieval.closeness import CosineScale, cosine_scale
 from retrieval.heuristics.captioned_options import SHORT, doings, is_described
@@ -134,7 +134,7 @@ class SearchPreparation:
 
 
 def _people_of(session: Session, scope: Scope) -> tuple[ViewPerson, ...]:
-    return tuple(ViewPerson(scope.video, one) for one in people_in(session, scope))
+    return tuple(ViewPerson(scope.video, one) for one in people_as_of(session, scope))
 
 
 def _numbered(scopes: Sequence[Scope], clips: frozenset[tuple[str, int]]) -> frozenset[Clip]:

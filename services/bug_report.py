@@ -102,7 +102,7 @@ def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tu
     yield from _store_parts(home)
     log = log_path(home)
     rotated = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
-    records = [record for path in (*rotated, log) for record in redaction.log_lines(_lines(path))]
+    records = [record for path in (*rotated, log) for record in redaction.redact_log(_lines(path))]
     yield "log.jsonl", "".join(json.dumps(record) + "\n" for record in records[-RECORDS:])
     yield "other-logs.json", _json(list(other_logs(home)))
 
@@ -145,7 +145,7 @@ def settings(profile: Profile) -> dict[str, Any]:
         "chat": {
             _role(role, n): _chat(spec) for n, (role, spec) in enumerate(profile.chat.items())
         },
-        "settings": redaction.numbers_in(profile.settings.model_dump(mode="json")),
+        "settings": redaction.numbers_of(profile.settings.model_dump(mode="json")),
     }
 
 
@@ -198,7 +198,7 @@ def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
         **outline.facts,
         "clips": outline.clips,
         "seconds": outline.seconds,
-        "failures": dict(Counter(map(redaction.kind_of, outline.errors))),
+        "failures": dict(Counter(map(redaction.error_kind, outline.errors))),
         "file": _codecs(file) if file else None,
     }
 
@@ -225,7 +225,7 @@ def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
             "kind": kind,
             "step": step,
             "at_ms": round((at - (start or at)).total_seconds() * 1000),
-            **redaction.of_event(payload),
+            **redaction.redact_event(payload),
         }
         for at, kind, step, payload in outline.events
     ]
@@ -237,4 +237,4 @@ def other_logs(home: Home) -> Iterator[Mapping[str, Any]]:
     for path in sorted(home.logs.glob("*.log")):
         if path != log_path(home):
             name = path.name if path.stem in ("postgres", "prefect", "app") else "of a job"
-            yield {"log": name, **redaction.of_other_log(_lines(path))}
+            yield {"log": name, **redaction.count_known_words(_lines(path))}

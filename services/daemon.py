@@ -7,7 +7,6 @@ it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -23,6 +22,7 @@ from pathlib import Path
 import psutil
 
 from domain.errors import SetupError
+from store.file_locks import file_lock
 from store.home import Home
 
 HOST = "127.0.0.1"
@@ -194,8 +194,7 @@ class Daemon:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        with (self.home.make().run / f"{self.name}.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with file_lock(self.home.make().run / f"{self.name}.lock"):
             yield
 
 

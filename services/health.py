@@ -14,7 +14,7 @@ import av
 from domain.errors import SetupError
 from models.chat_models import key_variable
 from models.extras import OTEL, extra_of
-from models.image_text import missing
+from models.image_text import missing_files
 from models.manifest import weights_named
 from models.secrets import read_key
 from models.weights import FileState, status
@@ -148,7 +148,7 @@ def _images(profile: ProfileModel) -> Check:
     folder = profile.images_folder
     if folder is None:
         return Check("images", True, "no image-text model: images are found by words of their time")
-    lacking = ", ".join(missing(folder))
+    lacking = ", ".join(missing_files(folder))
     fix = f"put {lacking} into {folder}" if lacking else ""
     return Check("images", not lacking, f"{folder} lacks files" if lacking else str(folder), fix)
 

@@ -2,11 +2,6 @@
 
 It refuses to start without one, and refuses requests for other host names and from pages of other
 sites: other users and web pages can reach every port of this machine.
-
-From 2.1 on SQLAlchemy refuses a bulk insert with a hybrid property that has no setter for it;
-before, it ignored the property. Prefect 3.8 inserts scheduled runs that way, so without
-``omit_state_in_bulk_inserts`` no scheduled run would ever start. Prefect 3.9.1 omits the
-property itself.
 """
 
 from __future__ import annotations
@@ -14,16 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from auth.origins import same_site
+from auth.headers import same_origin
 from services.lifetime import stop_when_unused
+from services.prefect_internals import omit_state_in_bulk_inserts
 from services.prefect_login import SERVER_VARIABLE
 from store.files import set_private_umask
 from store.home import Home
@@ -72,7 +67,7 @@ class OriginGuard:
         host = headers.get("host", "")
         if _name_in(host) not in self._names:
             return "this server does not answer to that host name"
-        if not same_site(headers.get("origin"), host):
+        if not same_origin(headers.get("origin"), host):
             return "asked by a page of another site"
         return ""
 
@@ -107,19 +102,6 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
 def _stop_when_idle() -> Callable[[], None]:
     home = Home.default()
     return stop_when_unused(home, idle_limit_s(home)).touch
-
-
-def omit_state_in_bulk_inserts() -> None:
-    """Omit the state of runs from bulk inserts, since it has a table of its own."""
-    from prefect.server.database.orm_models import FlowRun, TaskRun
-
-    for table in (FlowRun, TaskRun):
-        state: Any = vars(table)["state"]
-        state.bulk_dml_setter = state.bulk_dml_setter or _skip_value
-
-
-def _skip_value(_table: type[Any], _row: MutableMapping[str, Any], _value: object) -> None:
-    """Insert nothing for the state, which stays with its row."""
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, why: str) -> None:

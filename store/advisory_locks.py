@@ -1,21 +1,41 @@
-"""Advisory locks as Postgres lists them."""
+"""The advisory locks of the database: every key, and what takes, releases and inspects locks.
+
+A lock taken with `try_claim` or `try_lock` ends with its connection, so with its process.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, LiteralString
 
 import psycopg
+import sqlalchemy
 from psycopg.rows import scalar_row
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from domain.errors import DatabaseError
+
 if TYPE_CHECKING:
+    from psycopg_pool import ConnectionPool
+
     from store.database import Store
 
+MIGRATIONS, CHECKPOINT_SCHEMA, BLOBS = 0x484F4D4552, 0x434845434B, 0x424C4F42
+"""Locks with a single key. That of a video's writes has the key `video_key`."""
+
+TRAJECTORIES, VIDEOS = 7_201, 7_202
+"""Classes of the locks that claim a trajectory or a video by its id."""
+
+_PRIORITY, _USER = 0x484F5455, 1
+"""The class and the key of the priority lock."""
+
+GRACE_S = 3.0
+"""Seconds for which a process that was just killed may still hold its claim."""
+POLL_S = 0.05
 
 HELD_LOCKS = """
 pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
@@ -26,14 +46,80 @@ pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
 Locks with a single key have its halves in the same columns, and another ``objsubid``.
 """
 
-KEY_HASH = "(CAST(hashtext({}) AS bigint) & 4294967295)"
+_KEY_HASH = "(CAST(hashtext({}) AS bigint) & 4294967295)"
 """The ``objid`` of a lock whose second key is ``hashtext`` of the expression put in."""
 
+_CLAIM = HELD_LOCKS + " AND classid = {} AND objid = " + _KEY_HASH
+_TRY_CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
+_RELEASE_CLAIM = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
+_KEEPALIVE = (
+    ("tcp_keepalives_idle", 30),
+    ("tcp_keepalives_interval", 10),
+    ("tcp_keepalives_count", 3),
+)
+"""In seconds and tries: the claims of an unreachable machine end after a minute."""
 
-_KIND = 0x484F5455
-"""The class of these advisory locks."""
 
-_USER = 1
+def lock_until_commit(
+    session: Session | sqlalchemy.Connection, key: int, *, shared: bool = False
+) -> None:
+    """Wait for a lock, and hold it until the transaction ends."""
+    function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+    session.execute(text(f"SELECT {function}(:key)"), {"key": key})
+
+
+def video_key(video_id: str) -> int:
+    """Return the key of the lock on the writes of a video."""
+    return int.from_bytes(bytes.fromhex(video_id)[:8], "big", signed=True)
+
+
+def try_lock(connection: psycopg.Connection[Any], key: int) -> bool:
+    """Take a lock until the connection closes; return False if another one has it."""
+    return _call(connection, "SELECT pg_try_advisory_lock(%s)", key)
+
+
+def unlock(connection: psycopg.Connection[Any], key: int) -> bool:
+    """Release a lock; return False if there was none."""
+    return _call(connection, "SELECT pg_advisory_unlock(%s)", key)
+
+
+def try_claim(connection: psycopg.Connection[Any], kind: int, name: str) -> bool:
+    """Claim what has this id until the connection closes; return False if another one has it."""
+    return _call(connection, _TRY_CLAIM, kind, name)
+
+
+def release_claim(connection: psycopg.Connection[Any], kind: int, name: str) -> bool:
+    """Release a claim; return False if there was none."""
+    return _call(connection, _RELEASE_CLAIM, kind, name)
+
+
+def _call(connection: psycopg.Connection[Any], query: LiteralString, *key: object) -> bool:
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return bool(cursor.execute(query, key).fetchone())
+
+
+def claimed_condition(kind: int, name: str) -> str:
+    """Return the SQL condition that some connection claims what ``name``, an expression, names."""
+    return f"EXISTS (SELECT FROM {_CLAIM.format(kind, name)})"
+
+
+def is_claimed_by(
+    connection: psycopg.Connection[Any] | psycopg.Cursor[Any], kind: int, name: str, backend: int
+) -> bool:
+    """Check whether the connection with that backend's process id claims what has this id."""
+    query = f"SELECT pid FROM {_CLAIM.format(kind, '%s::text')} AND pid = %s"  # noqa: S608
+    return bool(connection.execute(query, (name, backend)).fetchall())
+
+
+def _poll(attempt: Callable[[], bool], grace_s: float) -> bool:
+    """Repeat an attempt until it succeeds; return False if it has not in ``grace_s`` seconds."""
+    deadline = time.monotonic() + grace_s
+    while not attempt():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
 
 _IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD_LOCKS} AND classid = %s AND objid = %s)"  # noqa: S608
 _TAKE_USER = "SELECT pg_advisory_lock_shared(%s, %s)"
@@ -98,7 +184,7 @@ class PriorityLock:
             self._count -= 1
             if self._count == 0 and self._held is not None:
                 with suppress(psycopg.Error):  # The lock ended with the connection.
-                    self._held.execute(_RELEASE_USER, [_KIND, _USER])
+                    self._held.execute(_RELEASE_USER, [_PRIORITY, _USER])
                 self._held = None
 
     def _ensure(self) -> None:
@@ -113,33 +199,17 @@ class PriorityLock:
     def _take(self) -> None:
         connection = self._connect()
         taken = connection is self._held
-        connection.execute(_PING if taken else _TAKE_USER, None if taken else [_KIND, _USER])
+        connection.execute(_PING if taken else _TAKE_USER, None if taken else [_PRIORITY, _USER])
         self._held = connection
 
     def _query(self) -> bool:
-        row = self._connect().execute(_IS_WAITING, [_KIND, _USER]).fetchone()
+        row = self._connect().execute(_IS_WAITING, [_PRIORITY, _USER]).fetchone()
         return bool(row and row[0])
 
     def _connect(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self._url, autocommit=True)
         return self._connection
-
-
-CLAIM_CLASS = 7_202
-"""The class of the advisory locks that claim videos."""
-GRACE_S = 3.0
-"""Seconds for which a process that was just killed may still hold its claim."""
-POLL_S = 0.05
-
-_RELEASE_CLAIM = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
-_TRY_CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
-_KEEPALIVE = (
-    ("tcp_keepalives_idle", 30),
-    ("tcp_keepalives_interval", 10),
-    ("tcp_keepalives_count", 3),
-)
-"""In seconds and tries: the claims of an unreachable machine end after a minute."""
 
 
 @contextmanager
@@ -153,30 +223,95 @@ def claim_video(store: Store, video: str, grace_s: float | None = None) -> Itera
         connection = psycopg.connect(store.psycopg_url, autocommit=True)
     try:
         with store.explaining_failures():
-            claimed = _try_claim(connection, video, GRACE_S if grace_s is None else grace_s)
+            grace_s = GRACE_S if grace_s is None else grace_s
+            claimed = _claim_kept_alive(connection, VIDEOS, video, grace_s)
         yield claimed
         if claimed:
             # The server handles a closed connection only a moment later.
             with suppress(psycopg.Error):
-                connection.execute(_RELEASE_CLAIM, (CLAIM_CLASS, video))
+                release_claim(connection, VIDEOS, video)
     finally:
         connection.close()
 
 
-def _try_claim(connection: psycopg.Connection[Any], video: str, grace_s: float) -> bool:
-    for name, value in _KEEPALIVE:
-        connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
-    deadline = time.monotonic() + grace_s
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        while not cursor.execute(_TRY_CLAIM, (CLAIM_CLASS, video)).fetchone():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(POLL_S)
-    return True
+def _claim_kept_alive(
+    connection: psycopg.Connection[Any], kind: int, name: str, grace_s: float
+) -> bool:
+    for setting, value in _KEEPALIVE:
+        connection.execute("SELECT set_config(%s, %s, false)", (setting, str(value)))
+    return _poll(lambda: try_claim(connection, kind, name), grace_s)
 
 
 def claimed_videos(session: Session) -> frozenset[str]:
     """Return the ids of the videos claimed by any process of any machine."""
     claimed = f"SELECT CAST(objid AS bigint) FROM {HELD_LOCKS} AND classid = :class"  # noqa: S608
-    query = f"SELECT id FROM videos WHERE {KEY_HASH.format('id')} IN ({claimed})"  # noqa: S608
-    return frozenset(session.execute(text(query), {"class": CLAIM_CLASS}).scalars())
+    query = f"SELECT id FROM videos WHERE {_KEY_HASH.format('id')} IN ({claimed})"  # noqa: S608
+    return frozenset(session.execute(text(query), {"class": VIDEOS}).scalars())
+
+
+class TrajectoryLocks:
+    """Locks on trajectories over one connection of ``pool``, released with it. Thread-safe.
+
+    ``check`` fails for a run whose lock has ended, before it writes: another process may have taken
+    the trajectory since, and a database that crashed may have lost the last writes.
+    """
+
+    def __init__(self, pool: ConnectionPool[Any]) -> None:
+        self._pool = pool
+        self._held_by: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def take(self, trajectory: str, grace_s: float = GRACE_S) -> bool:
+        """Lock a trajectory; False if another run holds it."""
+        return _poll(lambda: self._taken(trajectory), grace_s)
+
+    def give_back(self, trajectory: str) -> None:
+        """Release a lock if there is one; a lost connection has released it already."""
+        with self._lock, suppress(psycopg.OperationalError):
+            if trajectory in self._held_by:
+                backend, connection = self._held_by.pop(trajectory), self._opened()
+                if backend == connection.info.backend_pid:
+                    release_claim(connection, TRAJECTORIES, trajectory)
+
+    def check(
+        self, connection: psycopg.Connection[Any] | psycopg.Cursor[Any], trajectory: str
+    ) -> None:
+        """Check that a lock is still held; a trajectory never locked here passes.
+
+        Raises:
+            DatabaseError: the connection was lost, and the lock with it.
+        """
+        backend = self._held_by.get(trajectory)
+        if backend is not None and not is_claimed_by(connection, TRAJECTORIES, trajectory, backend):
+            raise DatabaseError(
+                f"the database broke off while {trajectory} was answered, and its last step may be "
+                f"lost; go on with: homer ask --resume {trajectory}"
+            )
+
+    def close(self) -> None:
+        """Return the connection, which releases the locks."""
+        with self._lock:
+            self._held_by.clear()
+            if self._connection is not None:
+                # The pool is closed after this, and all locks are released with its connections.
+                self._pool.putconn(self._connection)
+                self._connection = None
+
+    def _taken(self, trajectory: str) -> bool:
+        with self._lock:
+            if trajectory in self._held_by or not try_claim(
+                self._opened(), TRAJECTORIES, trajectory
+            ):
+                return False
+            self._held_by[trajectory] = self._opened().info.backend_pid
+            return True
+
+    def _opened(self) -> psycopg.Connection[Any]:
+        """Return the connection; a new one, without the old locks, if it was lost."""
+        if self._connection is not None and self._connection.closed:
+            self._pool.putconn(self._connection)
+            self._connection = None
+        if self._connection is None:
+            self._connection = self._pool.getconn()
+        return self._connection

@@ -7,7 +7,6 @@ or its directory is gone (``store.idle_stop``).
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -24,6 +23,7 @@ from psycopg import sql
 
 from domain.errors import DatabaseError
 from store import idle_stop, postmaster
+from store.file_locks import try_lock_file
 from store.home import Home
 from store.postmaster import clear_folder, socket_folder
 from store.privileges import UnprivilegedUser, find_runner
@@ -152,7 +152,7 @@ class EmbeddedPostgres:
     def _lock(self) -> Iterator[None]:
         """Hold the file lock of whoever creates, starts or stops the server."""
         with (self.home.make().run / "postgres.lock").open("w") as file:
-            if not postmaster.wait_until(lambda: _try_lock(file.fileno()), 2 * PATIENCE_S):
+            if not postmaster.wait_until(lambda: try_lock_file(file), 2 * PATIENCE_S):
                 raise DatabaseError(
                     f"another process holds {file.name}: wait for it, or end it, and try again"
                 )
@@ -278,14 +278,6 @@ def _program(name: str) -> str:
             "HOMER_DATABASE_URL to a Postgres of yours"
         )
     return str(Path(spec.submodule_search_locations[0]) / "pginstall" / "bin" / name)
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _has_database(connection: psycopg.Connection, name: str) -> bool:

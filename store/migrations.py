@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from domain.errors import DatabaseError, InputError
+from store.advisory_locks import MIGRATIONS, lock_until_commit
 from store.driver import describe_url, explain_failure, libpq_url, parse_url
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 HEAD = "0016"
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
-
-_LOCK = 0x484F4D4552
 
 
 def migrate(url: str) -> bool:
@@ -41,7 +40,7 @@ def migrate(url: str) -> bool:
     engine = create_engine(target, poolclass=NullPool, connect_args={"connect_timeout": PATIENCE_S})
     try:
         with engine.begin() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            lock_until_commit(connection, MIGRATIONS)
             return _upgrade(connection, target)
     except DBAPIError as exc:
         raise DatabaseError(_explain(exc, target)) from exc

@@ -7,7 +7,6 @@ exclusively for that time, so that a new process waits and then starts it again.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 import tomllib
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from domain.errors import SetupError
+from store.file_locks import lock_file, try_lock_file, unlock_file
 from store.home import Home
 
 NAME = "in_use.lock"
@@ -31,7 +31,7 @@ class UsageLock:
 
     def __init__(self, home: Home) -> None:
         self._file = _open_lock_file(home)
-        fcntl.flock(self._file, fcntl.LOCK_SH)
+        lock_file(self._file, shared=True)
         os.utime(self._file)
 
     def release(self) -> None:
@@ -81,9 +81,7 @@ class IdleClock:
 
     def _in_use(self) -> bool:
         """Check whether a process holds the lock; one that stops a server holds it exclusively."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock_file(self._file, shared=True):
             return False
         with self.unused() as free:
             return not free
@@ -91,16 +89,14 @@ class IdleClock:
     @contextmanager
     def unused(self) -> Iterator[bool]:
         """Hold the lock exclusively, so that no use begins; yield False if there is one."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        if not try_lock_file(self._file):
+            unlock_file(self._file)
             yield False
             return
         try:
             yield True
         finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            unlock_file(self._file)
 
 
 def idle_limit_s(home: Home) -> float | None:

@@ -8,7 +8,6 @@ what an error says, which may quote it, but at the level ``debug``. Modules log 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -22,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from domain.errors import InputError
+from store.file_locks import lock_file
 from store.files import make_private
 from store.home import Home
 from telemetry.ids import current_ids
@@ -186,7 +186,7 @@ class LogFile(logging.Handler):
 
     def _rotate(self, descriptor: int) -> None:
         """Set the full file aside, unless another process has done so already."""
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_file(descriptor)
         with suppress(FileNotFoundError):
             if self.path.stat().st_ino != os.fstat(descriptor).st_ino:
                 return

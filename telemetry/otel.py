@@ -58,7 +58,7 @@ def start_export() -> None:
     traces = tracer_provider() if wanted("TRACES") else None
     meters = meter_provider() if wanted("METRICS") else None
     tracing.export_to(traces, meters, content=content_wanted())
-    # A collector that is away is no matter for whoever watches a video.
+    # An unreachable collector must not disturb an ingestion.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     logging.getLogger("opentelemetry").propagate = False
     atexit.register(shut_down, [one for one in (traces, meters) if one is not None])

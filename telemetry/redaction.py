@@ -1,6 +1,6 @@
-"""What of a setting, an event, an error or a log may be shown to strangers.
+"""Redaction of settings, events, errors and logs, so that strangers may read them.
 
-Nothing is taken out of what is shown: only what is known to be without content is put in.
+Nothing is taken out: only what is known to have no content is put in.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _STEP = re.compile(r"((?:[\w.-]+/)+[\w.-]+\.py):\d+ [\w<>.]+")
 _FIELD = re.compile(r'(?<!\w)(\w++)=("(?:[^"\\]|\\.)*+"|\[[^\s\[\]]*+\](?= |$)|[^\s"]++)')
 _TEXT = re.compile(r"(\S{20,40}) (debug|info|warning|error) ([a-z ]+):")
 _STEPS = ("ingest", "clip", "perceive", "remember", "weave", "question", "round", "model call")
-_TOLD = frozenset(
+_EVENT_WORDS = frozenset(
     f"{step} {end}"
     for step in (*_STEPS, *(f"search {mode}" for mode in Mode))
     for end in ("done", "failed", "stopped")
@@ -60,24 +60,24 @@ _NAMES = frozenset(
 )
 
 
-def kind_of(message: str) -> str:
-    """The class of what an error says, where it is one that Homer says."""
+def error_kind(message: str) -> str:
+    """Classify an error's message, if it is one of Homer's."""
     known = (kind for words, kind in _KINDS.items() if words in message)
     return next(known, "something else")
 
 
-def class_in(message: str) -> str | None:
-    """The class that a message begins with: ``ModelError: ...``."""
+def error_class(message: str) -> str | None:
+    """Return the exception class that a message begins with: ``ModelError: ...``."""
     first = message.partition(":")[0]
     return first if first in _CLASSES else None
 
 
-def numbers_in(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table's numbers and yes or no, as deep as they lie; of words only single plain ones."""
+def numbers_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table's numbers and booleans, at any depth, and texts of one plain word."""
     shown: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            shown[key] = numbers_in(value)
+            shown[key] = numbers_of(value)
         elif isinstance(value, str):
             shown |= {key: value} if _WORD.fullmatch(value) else {}
         elif value is None or isinstance(value, int | float):
@@ -85,8 +85,8 @@ def numbers_in(table: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def of_event(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """An event's structure: its numbers, how long its lists are, and the words of the code."""
+def redact_event(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event's numbers, lengths of lists, and words of the code."""
     shown: dict[str, Any] = {}
     for key, value in payload.items():
         if isinstance(value, bool | int | float):
@@ -94,14 +94,14 @@ def of_event(payload: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, list):
             shown[f"{key}_count"] = len(value)
         elif isinstance(value, str) and key in ("message", "error"):
-            shown["class"] = class_in(value) or kind_of(value)
+            shown["class"] = error_class(value) or error_kind(value)
         elif isinstance(value, str) and key in _WORDS_OF_EVENTS and _WORD.fullmatch(value):
             shown[key] = value
     return shown
 
 
-def log_lines(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The records of Homer's log, in either form, with what is known to have no content."""
+def redact_log(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the records of Homer's log, in either form, with what is known to have no content."""
     for line in lines:
         record = _record(line)
         if record is not None:
@@ -113,7 +113,7 @@ def _record(line: str) -> dict[str, Any] | None:
     at, level, event = (str(found.get(key, "")) for key in ("at", "level", "event"))
     if not _AT.fullmatch(at):
         return None
-    level, event = (one if one in _TOLD else "another" for one in (level, event))
+    level, event = (one if one in _EVENT_WORDS else "another" for one in (level, event))
     kept = {key: _plain(key, found[key]) for key in found if key in _NAMES}
     shown = {"at": at, "level": level, "event": event} | kept
     for key in ("error", "cause"):
@@ -134,9 +134,9 @@ def _read(line: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _value(told: str) -> Any:
+def _value(text: str) -> Any:
     try:
-        return json.loads(told)
+        return json.loads(text)
     except ValueError:
         return None
 
@@ -153,8 +153,8 @@ def _step(step: str) -> str:
     return step if _STEP.fullmatch(step) or step in _CLASSES else "elsewhere"
 
 
-def of_other_log(lines: Iterable[str]) -> dict[str, Any]:
-    """What can be counted of a log that other programs write into: phrases and classes."""
+def count_known_words(lines: Iterable[str]) -> dict[str, Any]:
+    """Count known phrases and exception classes in the log of another program."""
     count, phrases, classes = 0, Counter[str](), Counter[str]()
     for line in lines:
         count += 1

@@ -30,6 +30,7 @@ from store.postmaster import PORT
 from store.usage import UsageLock
 from telemetry import tracing
 from tests.support import compiled
+from tests.support.filled import FilledLibraries
 from tests.support.full import FULL, SHORT
 from tests.support.scratch import MEMORY, has_room, scratch
 
@@ -152,6 +153,21 @@ def database(postgres: EmbeddedPostgres, make_database: Callable[[], str]) -> It
     url = make_database()
     yield url
     _admin(postgres, "DROP DATABASE {} WITH (FORCE)", str(parse_url(url).database))
+
+
+@pytest.fixture(scope="session")
+def libraries(
+    postgres: EmbeddedPostgres,
+    make_database: Callable[[], str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> FilledLibraries:
+    """Libraries that are filled once and then copied."""
+
+    def replace(name: str, template: str) -> None:
+        _admin(postgres, "DROP DATABASE {} WITH (FORCE)", name)
+        _admin(postgres, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, template)
+
+    return FilledLibraries(tmp_path_factory.mktemp("libraries"), make_database, replace)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""``python -m ui``: serves the app until it is stopped; ``homer up`` runs it in the background."""
+"""``python -m ui``: serve the app in the foreground; ``homer up`` runs it in the background."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ui.server import PORT
 
 
 def main() -> None:
-    """Reads host and port, and serves."""
+    """Read host and port from the command line, and serve."""
     parser = argparse.ArgumentParser(prog="python -m ui", description="Homer's app.")
     parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
     parser.add_argument("--port", type=int, default=PORT)
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     set_private_umask()
     try:
         set_up_telemetry(Home.default())
-        run(chosen.host, chosen.port)
+        run(options.host, options.port)
     except HomerError as error:
         log_error(error)
         parser.exit(error.exit_code, f"homer: {error}\n")

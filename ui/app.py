@@ -1,25 +1,24 @@
-"""The script that Streamlit runs: the pages and the way between them."""
+"""The script that Streamlit runs: the pages and their navigation."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from ui.faults import guarded
-from ui.pages import NAMES, page_of
-from ui.signed_in import act_as_signed_in
-from ui.signout import show_sign_out
+from ui.errors import show_errors
+from ui.navigation import PAGE_NAMES, streamlit_page
+from ui.sign_in import set_acting_user, show_sign_out_button
 
-# On a link to the page that one is on, Streamlit does not show the keyboard at all.
+# Streamlit shows no keyboard focus on the link to the current page.
 FOCUS = """<style>
 a:focus-visible, button:focus-visible, summary:focus-visible {
   outline: 3px solid light-dark(#1d4ed8, #7cb0ff) !important; outline-offset: 2px;
 }
 </style>"""
 
-# Without icons: Streamlit would fetch each from elsewhere for the browser's tab.
+# Without icons: Streamlit would fetch each from another server for the browser's tab.
 st.set_page_config(page_title="Homer", layout="wide")
 st.html(FOCUS)
-page = st.navigation([page_of(name) for name in NAMES])
-show_sign_out()
-act_as_signed_in()
-guarded(page.run)
+page = st.navigation([streamlit_page(name) for name in PAGE_NAMES])
+show_sign_out_button()
+set_acting_user()
+show_errors(page.run)

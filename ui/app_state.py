@@ -1,4 +1,4 @@
-"""What the pages work with, opened once for all of them."""
+"""Application state: opened once, shared by all pages."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import streamlit as st
 from graphs.agent_pool import AgentPool
 from graphs.background import BackgroundRuns
 from models.profile import load_profile
-from ui.files import shared_store
+from ui.media import shared_store
 
 
 @dataclass(frozen=True)
 class PageState(AgentPool):
-    """The store, the machines that answer by profile, and the runs that go on beside the pages."""
+    """The store, the agents by profile, and the runs in the background."""
 
     runs: BackgroundRuns = field(default_factory=BackgroundRuns)
 
 
 @st.cache_resource(show_spinner="Opening the library ...")
-def page_desk() -> PageState:
-    """The desk of this process."""
+def page_state() -> PageState:
+    """Return the application state of this process."""
     store = shared_store()
     return PageState(store, load_profile(None, store.home.config).name)

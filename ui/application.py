@@ -1,4 +1,4 @@
-"""The app as one ASGI application: Streamlit's pages, and the videos and images they show."""
+"""The app as one ASGI application: Streamlit's pages, and routes for videos and images."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from streamlit.web.bootstrap import load_config_options
 
 from auth.connections import LimitedConnection
-from auth.gate import Gate, SameOrigin, SessionStore
 from auth.headers import SafeHeaders
-from auth.listen import SignInMethods, ways_in
-from auth.oidc import secrets_of
-from auth.password import take_given
+from auth.listen import SignInMethods, sign_in_methods
+from auth.middleware import RequireSignIn, SameOrigin, SessionStore
+from auth.oidc import secrets_file
+from auth.password import set_password_from_environment
 from auth.signin_page import SignInPage
 from domain.errors import SetupError
 from services.lifetime import stop_when_unused
 from store.home import Home
 from store.usage import UsageLock
-from ui.files import routes
-from ui.signed_in import signed_in
-from ui.signout import HERE
+from ui.media import media_routes
+from ui.sign_in import SIGN_IN, record_sign_in
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -38,50 +37,54 @@ THEME = {
     "theme.dark.textColor": "#ffffff",
     "theme.dark.primaryColor": "#1d6ff2",
 }
-"""Streamlit's own small print and buttons are too faint to read for some; these are not."""
+"""Streamlit's own colours of captions and buttons have too little contrast for some readers."""
 
 PING_S = 30
-MOST_MESSAGE_BYTES = 16 * 1024 * 1024
-"""Of one message of a browser's; files come another way."""
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""Of one WebSocket message from a browser; files are uploaded over HTTP."""
 
 
-def make_app(home: Home, ways: SignInMethods) -> st.App:
-    """Pages and files, behind a sign-in page where there is one.
+def make_app(home: Home, methods: SignInMethods) -> st.App:
+    """Build the application: pages and media, behind a sign-in page where one is configured.
 
-    Names of other hosts are refused where the names of this one are known; what a page of another
-    site asks for is refused always.
+    Requests with an unknown ``Host`` are refused where host names are configured. Requests from
+    pages of other sites are always refused.
+
+    Args:
+        home: the data directory.
+        methods: how people sign in, and the host names to answer to.
     """
-    middleware: list[Any] = [Middleware(SameOrigin, admits=not ways.closed)]
-    if ways.names:
-        middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[*ways.names]))
-    every = routes()
-    if ways.closed:
-        HERE.closed = True
-        keeper = SessionStore(home, ways)
-        middleware.append(Middleware(Gate, keeper=keeper))
-        every += SignInPage(keeper, entered=signed_in).routes()
-    return st.App(SCRIPT, routes=every, middleware=middleware)
+    middleware: list[Any] = [Middleware(SameOrigin, admits=not methods.required)]
+    if methods.names:
+        middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[*methods.names]))
+    all_routes = media_routes()
+    if methods.required:
+        SIGN_IN.required = True
+        session_store = SessionStore(home, methods)
+        middleware.append(Middleware(RequireSignIn, session_store=session_store))
+        all_routes += SignInPage(session_store, on_sign_in=record_sign_in).routes()
+    return st.App(SCRIPT, routes=all_routes, middleware=middleware)
 
 
 def run(host: str, port: int) -> None:
-    """Serves until the process is stopped. Nothing is sent out.
+    """Serve until the process is stopped.
 
     Raises:
-        SetupError: it can be reached from elsewhere, and nothing says who may come in, or it cannot
-            listen there.
+        SetupError: other machines could reach the app and no sign-in is configured, or it cannot
+            listen on this address.
     """
     home = Home.default()
-    take_given(home)
-    app = make_app(home, ways_in(home, host))
-    _configure(home, host, port)
+    set_password_from_environment(home)
+    app = make_app(home, sign_in_methods(home, host))
+    _configure_streamlit(home, host, port)
     stop_when_unused(home)
-    # Servers of the data directory do not stop as idle while the app runs.
-    with UsageLock(home), _listening(host, port) as listener:
-        uvicorn.Server(_served(app)).run([listener])
+    # The lock keeps servers of the data directory from stopping as idle while the app runs.
+    with UsageLock(home), _listening_socket(host, port) as listener:
+        uvicorn.Server(_server_config(app)).run([listener])
 
 
-def _configure(home: Home, host: str, port: int) -> None:
-    """Sets Streamlit's options, as its command line does."""
+def _configure_streamlit(home: Home, host: str, port: int) -> None:
+    """Set Streamlit's options, as its command line does."""
     options = {
         "server.address": host,
         "server.port": port,
@@ -89,27 +92,27 @@ def _configure(home: Home, host: str, port: int) -> None:
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": False,
         "client.toolbarMode": "minimal",
-        # Whoever may see the pages of an app need not drive it by program, or read files beside it.
+        # Neither a remote control of the pages nor static files are needed.
         "server.enableAgentApi": False,
         "server.enableStaticServing": False,
-        # It would ask a server elsewhere for this machine's address.
+        # The welcome message would ask an external server for this machine's address.
         "logger.hideWelcomeMessage": True,
-        "secrets.files": [str(secrets_of(home))],
+        "secrets.files": [str(secrets_file(home))],
         **THEME,
     }
     load_config_options(options)
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; on ``::`` to both kinds of addresses.
+def _listening_socket(host: str, port: int) -> socket.socket:
+    """Return a listening socket; on ``::`` it accepts IPv4 and IPv6.
 
     Raises:
-        SetupError: the address is not this machine's, or the port is taken.
+        SetupError: the address does not belong to this machine, or the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = host == "::" and socket.has_dualstack_ipv6()
+    dual_stack = host == "::" and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
+        return socket.create_server((host, port), family=family, dualstack_ipv6=dual_stack)
     except (OSError, OverflowError) as error:
         raise SetupError(
             f"the app cannot listen on {host}, port {port} ({error}): choose another with --port "
@@ -117,15 +120,15 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _served(app: ASGIApp) -> uvicorn.Config:
-    """As Streamlit's own runner has it, with limits for connections, and headers on everything."""
+def _server_config(app: ASGIApp) -> uvicorn.Config:
+    """Return Streamlit's own settings of uvicorn, with limited connections and safe headers."""
     return uvicorn.Config(
         SafeHeaders(app),
         http=LimitedConnection,
         ws="websockets-sansio",
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,
-        ws_max_size=MOST_MESSAGE_BYTES,
+        ws_max_size=MAX_MESSAGE_BYTES,
         ws_per_message_deflate=False,
         use_colors=False,
         access_log=False,

@@ -1,4 +1,4 @@
-"""The page for asking: the question, the rounds as they go, the answer with its moments."""
+"""The page Ask: the question, the rounds of the run, the answer with its citations."""
 
 from __future__ import annotations
 
@@ -11,61 +11,61 @@ from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import parse_clock
 from models.profile import profile_names
-from ui import address
-from ui.app_state import PageState, page_desk
-from ui.evidence import show_moment, titles
-from ui.faults import complain, guarded
-from ui.judging import show_judgement
-from ui.marks import show_remarks
-from ui.pages import link
-from ui.player import player
-from ui.times import hms, lasting
-from ui.words import plain
+from ui.app_state import PageState, page_state
+from ui.errors import show_error, show_errors
+from ui.evidence import show_moment, video_title
+from ui.formatting import escape_markdown, format_duration, format_time
+from ui.harness_remarks import show_remarks
+from ui.judgement import show_judgement
+from ui.navigation import page_link, set_params, text_param, text_params
+from ui.player import played_video, show_player
 from views.answer_lines import answer_line, one_line, reply_tail
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 
-WORDS = 120
-"""Characters shown of what the model writes at the moment."""
+MAX_REPLY_CHARS = 120
+"""Characters shown of the reply that a model is writing."""
 
-LOOK_S = 1.0
-"""Seconds between looks at a run that goes on."""
+POLL_S = 1.0
+"""Seconds between polls of a run."""
 
 
 def ask_page() -> None:
-    """Asks about chosen videos, and shows the question that the address names."""
+    """Draw the form for a question, and the run that the address names."""
     st.title("Ask")
-    guarded(_body)
+    show_errors(_body)
 
 
 def _body() -> None:
-    desk = page_desk()
-    known = all_titles(desk.store)
+    state = page_state()
+    known = all_titles(state.store)
     if not known:
         st.info(
             "Nothing has been watched yet. Add a video on the page Library, or in a terminal: "
             "`homer ingest FILE`"
         )
         return
-    name = address.told("trajectory")
-    shown = _opened(desk, name) if name else None
-    _form(desk, known, shown)
-    if shown is not None:
-        _one(desk, shown)
+    name = text_param("trajectory")
+    run = _load(state, name) if name else None
+    _question_form(state, known, run)
+    if run is not None:
+        _show_run(state, run)
 
 
-def _opened(desk: PageState, name: str) -> InspectedTrajectory | None:
+def _load(state: PageState, name: str) -> InspectedTrajectory | None:
     try:
-        return inspect_trajectory(desk.store, name)
+        return inspect_trajectory(state.store, name)
     except InputError as error:
-        complain(error)
+        show_error(error)
         return None
 
 
-def _form(desk: PageState, known: Mapping[str, str], shown: InspectedTrajectory | None) -> None:
-    """The question; once it is complete and sent, its search is begun beside the page."""
+def _question_form(
+    state: PageState, known: Mapping[str, str], run: InspectedTrajectory | None
+) -> None:
+    """Draw the form; when a valid question is sent, start its run in the background."""
     with st.form("question", border=False):
-        default = _before(known, shown)
+        default = _default_videos(known, run)
         chosen = st.multiselect(
             "Videos",
             list(known),
@@ -74,153 +74,160 @@ def _form(desk: PageState, known: Mapping[str, str], shown: InspectedTrajectory 
             key=f"videos_{'_'.join(default)[:80]}",
         )
         text = st.text_input("Question", placeholder="Who opens the talk?")
-        with st.expander("Options, as of when, and with which models"):
-            options = st.text_area("Options, one a line", height=110)
-            as_of = st.text_input("As of", placeholder="H:MM:SS; empty: all that was watched")
-            names = profile_names(desk.store.home.config)
-            profile = st.selectbox("Models", names, index=_place(names, desk.profile))
+        with st.expander("Options, time and models"):
+            options = st.text_area("Options, one per line", height=110)
+            as_of = st.text_input("As of", placeholder="H:MM:SS; empty: the whole video")
+            names = profile_names(state.store.home.config)
+            profile = st.selectbox("Models", names, index=_index_of(names, state.profile))
         sent = st.form_submit_button("Ask", type="primary")
-    # A place of its own, so that what follows stays where it is.
-    place = st.container()
+    # A container of its own keeps what follows in place.
+    message_box = st.container()
     if sent:
         try:
-            _begin(desk, _question(chosen, text, options, as_of), profile)
+            _start_run(state, _build_question(chosen, text, options, as_of), profile)
         except (HomerError, ValueError) as error:
-            told = str(error)
-            place.warning(plain(told[:1].upper() + told[1:]))
+            message = str(error)
+            message_box.warning(escape_markdown(message[:1].upper() + message[1:]))
 
 
-def _before(known: Mapping[str, str], shown: InspectedTrajectory | None) -> list[str]:
-    """The videos that are chosen at first: a follow-up keeps those of the question before."""
-    asked = shown.row.question.videos if shown else address.all_told("video")
-    found = [name for name in asked if name in known]
+def _default_videos(known: Mapping[str, str], run: InspectedTrajectory | None) -> list[str]:
+    """Return the videos selected at first; a follow-up question keeps those of the last one."""
+    wanted = run.row.question.videos if run else text_params("video")
+    found = [name for name in wanted if name in known]
     return found or list(known)[:1]
 
 
-def _place(names: Sequence[str], name: str) -> int:
+def _index_of(names: Sequence[str], name: str) -> int:
     return list(names).index(name) if name in names else 0
 
 
-def _question(videos: Sequence[str], text: str, options: str, as_of: str) -> Question:
+def _build_question(videos: Sequence[str], text: str, options: str, as_of: str) -> Question:
     if not text.strip():
         raise InputError("Write a question first.")
     if not videos:
         raise InputError("Choose at least one video.")
     lines = [line.strip() for line in options.splitlines() if line.strip()]
-    moment = parse_clock(as_of) if as_of.strip() else None
+    as_of_ms = parse_clock(as_of) if as_of.strip() else None
     choices = check_options(lines)
-    return Question(text=text.strip(), videos=tuple(videos), options=choices, as_of_ms=moment)
+    return Question(text=text.strip(), videos=tuple(videos), options=choices, as_of_ms=as_of_ms)
 
 
-def _begin(desk: PageState, question: Question, profile: str) -> None:
-    with st.spinner("Beginning the search ..."):
-        name = desk.runs.ask(desk.runner(profile), question)
-    address.say(trajectory=name, video=None)
+def _start_run(state: PageState, question: Question, profile: str) -> None:
+    with st.spinner("Starting the search ..."):
+        name = state.runs.ask(state.runner(profile), question)
+    set_params(trajectory=name, video=None)
     st.rerun()
 
 
-def _one(desk: PageState, shown: InspectedTrajectory) -> None:
+def _show_run(state: PageState, run: InspectedTrajectory) -> None:
     st.divider()
-    st.markdown(f"**{plain(shown.row.question.text)}**")
-    if shown.row.state == RUNNING and (shown.at_work or desk.runs.running(shown.row.id)):
-        _live(shown.row.id)
+    st.markdown(f"**{escape_markdown(run.row.question.text)}**")
+    if run.row.state == RUNNING and (run.at_work or state.runs.running(run.row.id)):
+        _poll_run(run.row.id)
         return
-    if shown.row.answer is None:
-        _broken(desk, shown)
+    if run.row.answer is None:
+        _show_interrupted(state, run)
         return
-    _answer(desk, shown, shown.row.answer)
+    _show_answer(state, run, run.row.answer)
 
 
-def _broken(desk: PageState, shown: InspectedTrajectory) -> None:
-    reasons = [error.message for error in shown.history.errors]
-    told = f"The search was broken off: {reasons[-1]}" if reasons else "The search was broken off."
-    st.error(plain(told))
-    if st.button("Go on searching", type="primary"):
-        desk.runs.resume(desk.runner(shown.row.profile), shown.row.id)
+def _show_interrupted(state: PageState, run: InspectedTrajectory) -> None:
+    reasons = [error.message for error in run.history.errors]
+    message = (
+        f"The search was interrupted: {reasons[-1]}" if reasons else "The search was interrupted."
+    )
+    st.error(escape_markdown(message))
+    if st.button("Resume the search", type="primary"):
+        state.runs.resume(state.runner(run.row.profile), run.row.id)
         st.rerun()
-    link("trajectory", "See every step", trajectory=shown.row.id)
+    page_link("trajectory", "See every step", trajectory=run.row.id)
 
 
-@st.fragment(run_every=LOOK_S)
-def _live(name: str) -> None:
-    """The rounds as they come. The search goes on whether or not anybody looks."""
-    guarded(lambda: _progress(name))
+@st.fragment(run_every=POLL_S)
+def _poll_run(name: str) -> None:
+    """Show the rounds as they come. The run does not depend on an open page."""
+    show_errors(lambda: _show_progress(name))
 
 
-def _progress(name: str) -> None:
-    desk = page_desk()
-    shown = inspect_trajectory(desk.store, name)
-    if shown.row.state != RUNNING:
+def _show_progress(name: str) -> None:
+    state = page_state()
+    run = inspect_trajectory(state.store, name)
+    if run.row.state != RUNNING:
         st.rerun()
-    rounds = [one.number for one in shown.history.rounds]
+    rounds = [round_.number for round_ in run.history.rounds]
     with st.status("Searching the memory ...", expanded=True):
         for number in rounds[:-1]:
-            st.write(plain(round_headline(shown.history, number)))
+            st.write(escape_markdown(round_headline(run.history, number)))
         if rounds:
-            st.markdown(f"**{plain(round_headline(shown.history, rounds[-1]))}**")
-            show_remarks(shown.remarks(rounds[-1]))
-        said = desk.runs.said(name)
-        if said is not None:
-            st.caption(plain(reply_tail(said, WORDS)))
-    if desk.runs.running(name):
-        st.button("Stop and keep the best answer so far", on_click=desk.runs.stop, args=(name,))
+            st.markdown(f"**{escape_markdown(round_headline(run.history, rounds[-1]))}**")
+            show_remarks(run.remarks(rounds[-1]))
+        partial_reply = state.runs.said(name)
+        if partial_reply is not None:
+            st.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
+    if state.runs.running(name):
+        st.button("Stop and keep the best answer so far", on_click=state.runs.stop, args=(name,))
     else:
-        st.caption("It is searched by another homer process: Ctrl-C there stops it.")
-    link("trajectory", "See every step", trajectory=name)
+        st.caption("Another homer process runs this search: stop it there with Ctrl-C.")
+    page_link("trajectory", "See every step", trajectory=name)
 
 
-def _answer(desk: PageState, shown: InspectedTrajectory, answer: Answer) -> None:
-    row = shown.row
-    videos = videos_named(desk.store, row.question.videos)
+def _show_answer(state: PageState, run: InspectedTrajectory, answer: Answer) -> None:
+    row = run.row
+    videos = videos_named(state.store, row.question.videos)
     left, right = st.columns([3, 2])
     with left:
-        _said(row.question, answer)
-        took = f"{len(shown.history.rounds)} rounds, {lasting(row.seconds)}"
-        st.caption(plain(f"{_sureness(answer)} {took}. {answer.note}"))
-        show_judgement(desk.store, row)
-        _lines(shown)
+        _show_answer_text(row.question, answer)
+        took = f"{len(run.history.rounds)} rounds, {format_duration(row.seconds)}"
+        st.caption(escape_markdown(f"{_confidence_line(answer)} {took}. {answer.note}"))
+        show_judgement(state.store, row)
+        _show_round_links(run)
         for number, citation in enumerate(answer.citations):
-            show_moment(desk.store, citation, videos, f"cited_{row.id}_{number}")
-        link("trajectory", "See every step", trajectory=row.id)
+            show_moment(state.store, citation, videos, f"cited_{row.id}_{number}")
+        page_link("trajectory", "See every step", trajectory=row.id)
     with right:
-        _player(answer, videos)
+        _show_player(answer, videos)
 
 
-def _sureness(answer: Answer) -> str:
-    """How sure an answer is and how well it is supported, in sentences."""
-    told = f"Confidence {level_of_confidence(answer.confidence)} ({answer.confidence:.2f})."
-    return f"{told} {answer.standing.capitalize()}." if answer.standing else told
+def _confidence_line(answer: Answer) -> str:
+    """Return the confidence and standing of an answer in sentences."""
+    line = f"Confidence {level_of_confidence(answer.confidence)} ({answer.confidence:.2f})."
+    return f"{line} {answer.standing.capitalize()}." if answer.standing else line
 
 
-def _said(question: Question, answer: Answer) -> None:
-    """An answer, or that memory does not hold one or cannot tell: they look different."""
-    as_of = "" if question.as_of_ms is None else f"(as of {hms(question.as_of_ms)})"
+def _show_answer_text(question: Question, answer: Answer) -> None:
+    """Show an answer, "Can't tell" or "Not in memory", each in its own style."""
+    as_of = "" if question.as_of_ms is None else f"(as of {format_time(question.as_of_ms)})"
     if not answer.not_in_memory and not answer.declined:
-        st.subheader(plain(f"{answer_line(answer, question)} {as_of}"), anchor=False)
+        st.subheader(escape_markdown(f"{answer_line(answer, question)} {as_of}"), anchor=False)
         return
     if answer.declined:
-        st.info(f"**Can't tell** {plain(as_of)}  \n{plain(one_line(answer.text))}")
+        st.info(
+            f"**Can't tell** {escape_markdown(as_of)}  \n{escape_markdown(one_line(answer.text))}"
+        )
         return
-    st.warning(f"**Not in memory** {plain(as_of)}  \n{plain(answer.text)}")
+    st.warning(f"**Not in memory** {escape_markdown(as_of)}  \n{escape_markdown(answer.text)}")
     if answer.searched:
-        st.markdown("What was searched:")
-        st.markdown("\n".join(f"- {plain(one)}" for one in answer.searched))
+        st.markdown("Searched:")
+        st.markdown("\n".join(f"- {escape_markdown(query)}" for query in answer.searched))
 
 
-def _lines(shown: InspectedTrajectory) -> None:
-    """The rounds, a line each."""
-    rounds = shown.history.rounds
+def _show_round_links(run: InspectedTrajectory) -> None:
+    """Link each round, on a line of its own."""
+    rounds = run.history.rounds
     with st.expander(f"{len(rounds)} rounds of searching"):
-        for one in rounds:
-            label = round_headline(shown.history, one.number)
-            link("trajectory", plain(label), trajectory=shown.row.id, round=one.number)
+        for round_ in rounds:
+            label = round_headline(run.history, round_.number)
+            page_link(
+                "trajectory", escape_markdown(label), trajectory=run.row.id, round=round_.number
+            )
 
 
-def _player(answer: Answer, videos: Mapping[str, Video]) -> None:
+def _show_player(answer: Answer, videos: Mapping[str, Video]) -> None:
     first = answer.citations[0] if answer.citations else None
-    sought = st.session_state.get("sought by player", ("", 0, 0))[0]
-    video = sought if sought in videos else (first.video if first else next(iter(videos), ""))
+    video = played_video()
+    if video not in videos:
+        video = first.video if first else next(iter(videos), "")
     if video in videos:
-        st.caption(plain(titles(videos, video)))
+        st.caption(escape_markdown(video_title(videos, video)))
         start = first.span.start_ms if first and first.video == video else 0
-        player(videos[video], start)
+        show_player(videos[video], start)

@@ -1,4 +1,4 @@
-"""The evaluations page: runs over data sets, one of them in full, and two beside each other."""
+"""The evaluations page: the list of runs, the report of one, and the comparison of two."""
 
 from __future__ import annotations
 
@@ -14,182 +14,191 @@ from evals.paired import Comparison, Flip
 from evals.records import compare_runs, find_run, list_runs, page_of_runs, run_report, run_rows
 from evals.tables import AnsweredQuestion, RunLine, RunReport
 from store.database import Store
-from ui import address, chart
-from ui.app_state import page_desk
-from ui.asked import show_questions
-from ui.curves import show_curves
-from ui.faults import complain, guarded
-from ui.pages import link
-from ui.paging import SIZE, offset_of, wanted_offset
-from ui.times import moment
-from ui.words import plain
+from ui import charts
+from ui.app_state import page_state
+from ui.errors import show_error, show_errors
+from ui.evaluation_report import show_curves, show_questions
+from ui.formatting import escape_markdown, format_date
+from ui.navigation import (
+    PAGE_SIZE,
+    page_link,
+    paginate,
+    requested_offset,
+    set_params,
+    text_param,
+    update_address_bar,
+)
 
-LOOK_S = 5.0
-"""Seconds between looks at a run that goes on."""
+POLL_S = 5.0
+"""Seconds between polls of a run."""
 RUNNING = "running"
-CHANGES = 25
-"""Changed questions a page."""
-BY_URL: dict[str | type[Any], Callable[[Any], Any]] = {Store: lambda store: store.url}
-"""What is kept of one library is not shown of another."""
+CHANGES_PER_PAGE = 25
+"""Changed questions per page."""
+HASH_BY_URL: dict[str | type[Any], Callable[[Any], Any]] = {Store: lambda store: store.url}
+"""How the cache hashes its arguments: each library has its own entries."""
 
 
 def evaluations_page() -> None:
-    """One run where the address names it, else the list of them."""
+    """Draw the run that the address names, else the list of runs."""
     st.title("Evaluations")
-    address.hold()
-    guarded(_one if address.told("run") else _list)
+    update_address_bar()
+    show_errors(_show_run if text_param("run") else _show_runs)
 
 
-def _list() -> None:
-    store = page_desk().store
-    start = wanted_offset()
-    found, total = page_of_runs(store, start, SIZE)
+def _show_runs() -> None:
+    store = page_state().store
+    start = requested_offset()
+    runs, total = page_of_runs(store, start, PAGE_SIZE)
     if not total:
         st.info(
             "No run is on record yet. In a terminal: `homer eval run DATASET FOLDER`; "
             "`homer eval data` lists the data sets."
         )
         return
-    offset = offset_of(total)
+    offset = paginate(total)
     if offset != start:
-        found, _ = page_of_runs(store, offset, SIZE)
-    for one in found:
-        with st.container(border=True, key=f"run_{one.name}"):
-            link("evaluations", plain(one.name), run=one.name)
-            st.caption(plain(_facts(one)))
+        runs, _ = page_of_runs(store, offset, PAGE_SIZE)
+    for run in runs:
+        with st.container(border=True, key=f"run_{run.name}"):
+            page_link("evaluations", escape_markdown(run.name), run=run.name)
+            st.caption(escape_markdown(_facts(run)))
 
 
-def _facts(one: RunLine) -> str:
-    counts = f"{one.judged} of {max(one.planned, one.questions)} answers judged"
-    how = f"data set {one.dataset}, profile {one.profile}, protocol {one.protocol}"
-    return f"{one.state}, {counts}, {how}, begun {moment(one.began_at)}"
+def _facts(run: RunLine) -> str:
+    counts = f"{run.judged} of {max(run.planned, run.questions)} answers judged"
+    settings = f"data set {run.dataset}, profile {run.profile}, protocol {run.protocol}"
+    return f"{run.state}, {counts}, {settings}, begun {format_date(run.began_at)}"
 
 
-def _one() -> None:
-    store, name = page_desk().store, address.told("run")
-    link("evaluations", "← All runs")
+def _show_run() -> None:
+    store, name = page_state().store, text_param("run")
+    page_link("evaluations", "← All runs")
     with st.spinner("Reading the run ..."):
-        report, rows = read(store, name)
-    st.subheader(plain(report.run.name), anchor=False)
-    st.caption(plain(f"{_facts(report.run)}, {report.cost_usd:.2f} US dollars"))
+        report, rows = load_run(store, name)
+    st.subheader(escape_markdown(report.run.name), anchor=False)
+    st.caption(escape_markdown(f"{_facts(report.run)}, {report.cost_usd:.2f} US dollars"))
     if report.run.state == RUNNING:
-        _follow(name, report.run.judged)
-    st.markdown(f"**{plain(headline(report))}**")
+        _poll_run(name, report.run.judged)
+    st.markdown(f"**{escape_markdown(headline(report))}**")
     for remark in report.remarks:
-        st.warning(plain(remark))
+        st.warning(escape_markdown(remark))
     show_curves(report)
     for table in tables(report):
-        chart.table(table)
-    _skills(report)
+        charts.report_table(table)
+    _show_skills(report)
     show_questions(rows)
-    _compare(store, report.run)
-    _export(report, rows)
+    _show_comparison_form(store, report.run)
+    _show_export(report, rows)
 
 
-Read = tuple[RunReport, list[AnsweredQuestion]]
-"""A run's report, and its questions."""
+LoadedRun = tuple[RunReport, list[AnsweredQuestion]]
+"""The report of a run, and its questions."""
 
 
-def read(store: Store, name: str) -> Read:
-    """A run; read anew when more of its answers are judged, and once a minute."""
-    return _read(store, name, _stand(store, name))
+def load_run(store: Store, name: str) -> LoadedRun:
+    """Load a run; the cache expires after a minute, and when more answers are judged."""
+    return _load_run(store, name, _progress_key(store, name))
 
 
-def _stand(store: Store, name: str) -> str:
+def _progress_key(store: Store, name: str) -> str:
     return find_run(store, name).model_dump_json()
 
 
-@st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=BY_URL)
-def _read(store: Store, name: str, stand: str) -> Read:
-    """A run; ``stand`` is how far it is."""
-    del stand
+@st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=HASH_BY_URL)
+def _load_run(store: Store, name: str, progress: str) -> LoadedRun:
+    """Load a run; ``progress`` is part of the cache key."""
+    del progress
     return run_report(store, name), run_rows(store, name)
 
 
-@st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=BY_URL)
-def _beside(store: Store, first: str, second: str, stands: tuple[str, str]) -> Comparison:
-    """Two runs; ``stands`` are how far they are."""
-    del stands
+@st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=HASH_BY_URL)
+def _load_comparison(
+    store: Store, first: str, second: str, progress: tuple[str, str]
+) -> Comparison:
+    """Compare two runs; ``progress`` is part of the cache key."""
+    del progress
     return compare_runs(store, first, second)
 
 
-@st.fragment(run_every=LOOK_S)
-def _follow(name: str, judged: int) -> None:
-    """Draws the page again when more answers are judged."""
-    guarded(lambda: _look(name, judged))
+@st.fragment(run_every=POLL_S)
+def _poll_run(name: str, judged: int) -> None:
+    """Draw the page again when more answers are judged."""
+    show_errors(lambda: _rerun_if_changed(name, judged))
 
 
-def _look(name: str, judged: int) -> None:
-    st.info("This run goes on at this moment; closing the page does not stop it.")
-    line = find_run(page_desk().store, name)
+def _rerun_if_changed(name: str, judged: int) -> None:
+    st.info("This run is in progress; closing the page does not stop it.")
+    line = find_run(page_state().store, name)
     if line.judged != judged or line.state != RUNNING:
         st.rerun()
 
 
-def _skills(report: RunReport) -> None:
-    """The skills that there were, to be opened."""
+def _show_skills(report: RunReport) -> None:
+    """Link the skills that the run used."""
     if report.skills:
-        st.caption("The skills of this run, to be opened:")
+        st.caption("Skills of this run:")
         with st.container(horizontal=True, key="skills_of_run"):
-            for one in report.skills:
-                link("skills", plain(one.name), skill=one.name)
+            for skill in report.skills:
+                page_link("skills", escape_markdown(skill.name), skill=skill.name)
 
 
-def _compare(store: Store, run: RunLine) -> None:
+def _show_comparison_form(store: Store, run: RunLine) -> None:
     st.header("Compare with another run", anchor=False)
-    others = [one.name for one in list_runs(store) if one.name != run.name]
+    others = [other_run.name for other_run in list_runs(store) if other_run.name != run.name]
     if not others:
         st.caption("There is no other run.")
         return
-    wanted = address.told("with_")
-    at = others.index(wanted) if wanted in others else None
-    other = st.selectbox("The other run", others, index=at, placeholder="Choose one")
-    address.say(with_=other)
+    requested = text_param("with_")
+    index = others.index(requested) if requested in others else None
+    other = st.selectbox("The other run", others, index=index, placeholder="Choose one")
+    set_params(with_=other)
     if other is not None:
         try:
-            _compared(store, run.name, other)
+            _show_comparison(store, run.name, other)
         except HomerError as error:
-            complain(error)
+            show_error(error)
 
 
-def _compared(store: Store, first: str, second: str) -> None:
-    stands = (_stand(store, first), _stand(store, second))
-    found = _beside(store, first, second, stands)
-    chart.table(effect_table("The same questions, answered twice", found.effect))
-    if found.alone:
-        st.caption(f"{found.alone} more were judged in one of them only.")
+def _show_comparison(store: Store, first: str, second: str) -> None:
+    progress = (_progress_key(store, first), _progress_key(store, second))
+    comparison = _load_comparison(store, first, second, progress)
+    charts.report_table(effect_table("The same questions in both runs", comparison.effect))
+    if comparison.alone:
+        st.caption(f"{comparison.alone} more were judged in only one of the runs.")
     st.subheader("Questions that changed", anchor=False)
-    if not found.changes:
-        st.caption("None: both are right and wrong about the same.")
+    if not comparison.changes:
+        st.caption("None: both runs have the same answers right.")
         return
-    offset = offset_of(len(found.changes), "changed", CHANGES)
-    for one in found.changes[offset : offset + CHANGES]:
-        _change(one, first, second)
+    offset = paginate(len(comparison.changes), "changed", CHANGES_PER_PAGE)
+    for change in comparison.changes[offset : offset + CHANGES_PER_PAGE]:
+        _show_change(change, first, second)
 
 
-def _change(one: Flip, first: str, second: str) -> None:
-    with st.container(border=True, key=f"change_{one.id}"):
-        better = "right only in" if one.better else "wrong only in"
-        st.markdown(f"{plain(cell(one.question))} **{better} {plain(second)}**")
-        for run, said in ((first, one.first), (second, one.second)):
-            st.write(plain(f"{run}: {cell(said) or 'no answer'}"))
-        with st.container(horizontal=True, key=f"steps_{one.id}"):
-            _steps(one, first, second)
+def _show_change(change: Flip, first: str, second: str) -> None:
+    with st.container(border=True, key=f"change_{change.id}"):
+        verdict = "right only in" if change.better else "wrong only in"
+        st.markdown(
+            f"{escape_markdown(cell(change.question))} **{verdict} {escape_markdown(second)}**"
+        )
+        for run, answer in ((first, change.first), (second, change.second)):
+            st.write(escape_markdown(f"{run}: {cell(answer) or 'no answer'}"))
+        with st.container(horizontal=True, key=f"steps_{change.id}"):
+            _show_step_links(change, first, second)
 
 
-def _steps(one: Flip, first: str, second: str) -> None:
-    """Links to both searches, and to both side by side."""
-    for run, trajectory in ((first, one.first_trajectory), (second, one.second_trajectory)):
+def _show_step_links(change: Flip, first: str, second: str) -> None:
+    """Link the trajectories of both runs, and their comparison."""
+    for run, trajectory in ((first, change.first_trajectory), (second, change.second_trajectory)):
         if trajectory:
-            link("trajectory", f"Every step of {plain(run)}", trajectory=trajectory)
-    if one.first_trajectory and one.second_trajectory:
-        both = {"trajectory": one.first_trajectory, "with_": one.second_trajectory}
-        link("trajectory", "Both searches compared", **both)
+            page_link("trajectory", f"Every step of {escape_markdown(run)}", trajectory=trajectory)
+    if change.first_trajectory and change.second_trajectory:
+        both = {"trajectory": change.first_trajectory, "with_": change.second_trajectory}
+        page_link("trajectory", "Compare both searches", **both)
 
 
-def _export(report: RunReport, rows: Sequence[AnsweredQuestion]) -> None:
-    st.header("Take it along", anchor=False)
-    st.write("A page that opens in any browser without a network, and a table of every question.")
+def _show_export(report: RunReport, rows: Sequence[AnsweredQuestion]) -> None:
+    st.header("Export", anchor=False)
+    st.write("An HTML page that works without a network, and a CSV table of all questions.")
     if st.button("Make the files", key="make_report"):
         name = report.run.name
         with st.spinner("Writing ..."):

@@ -1,4 +1,4 @@
-"""A moment as pages show it: its words, the frame nearest to it, and a button that plays it."""
+"""Show a citation or a piece of evidence: text, nearest keyframe and a button to play it."""
 
 from __future__ import annotations
 
@@ -10,60 +10,65 @@ from domain.asking import Citation, Evidence
 from domain.media import Video
 from domain.people import tags_in_words
 from store.database import Store
-from ui.images import image_of
-from ui.player import chip
-from ui.times import from_to
-from ui.words import plain
+from ui.formatting import escape_markdown, format_span
+from ui.media import stored_image
+from ui.player import seek_button
 from views.moment import frame_at
 
-LONGEST = 400
-"""Characters of a moment's words that are shown at first."""
+MAX_TEXT_CHARS = 400
+"""Characters shown of a text."""
 
 
-def titles(videos: Mapping[str, Video], name: str) -> str:
-    """A video's title, else its id."""
-    return videos[name].title if name in videos else name
+def video_title(videos: Mapping[str, Video], video: str) -> str:
+    """Return a video's title, or its id if it is unknown."""
+    return videos[video].title if video in videos else video
 
 
 def show_moment(
     store: Store,
-    one: Citation | Evidence,
+    item: Citation | Evidence,
     videos: Mapping[str, Video],
     key: str,
     player_key: str = "player",
 ) -> None:
-    """A citation or a piece of evidence, with a chip that plays it."""
+    """Draw a citation or a piece of evidence, with a button that plays it."""
     with st.container(border=True, key=f"moment_{key}"):
-        words, frame = st.columns([3, 1])
-        with words:
-            chip(one.video, one.span, plain(_short(titles(videos, one.video))), key, player_key)
-            st.write(plain(_words(one.text)))
-            st.caption(plain(f"{one.ref}{_score(one)}"))
+        text, frame = st.columns([3, 1])
+        with text:
+            seek_button(
+                item.video,
+                item.span,
+                escape_markdown(_shorten_title(video_title(videos, item.video))),
+                key,
+                player_key,
+            )
+            st.write(escape_markdown(_shorten_text(item.text)))
+            st.caption(escape_markdown(f"{item.ref}{_score_text(item)}"))
         with frame:
-            show_frame(store, one.video, one.span.start_ms, one.ref)
+            show_frame(store, item.video, item.span.start_ms, item.ref)
 
 
-def _score(one: Citation | Evidence) -> str:
-    """How close evidence is, or how well a citation supports the answer."""
-    if isinstance(one, Evidence):
-        return f", score {one.score:.2f}"
-    return "" if one.support is None else f", support {one.support:.2f}"
+def _score_text(item: Citation | Evidence) -> str:
+    """Return the score of evidence, or the support of a citation, as text."""
+    if isinstance(item, Evidence):
+        return f", score {item.score:.2f}"
+    return "" if item.support is None else f", support {item.support:.2f}"
 
 
 def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
-    """The keyframe nearest to a moment, where there is one near."""
-    found = frame_at(store, video, at_ms, ref)
-    if found is None:
+    """Draw the keyframe nearest to a moment, if there is one."""
+    frame = frame_at(store, video, at_ms, ref)
+    if frame is None:
         return
-    image = image_of(store, found.blob)
+    image = stored_image(store, frame.blob)
     if image:
-        st.image(image, alt=f"Frame of the video at {from_to(found.span)}", width="stretch")
+        st.image(image, alt=f"Frame of the video at {format_span(frame.span)}", width="stretch")
 
 
-def _words(text: str) -> str:
-    told = tags_in_words(text)
-    return told if len(told) <= LONGEST else told[:LONGEST].rstrip() + " …"
+def _shorten_text(text: str) -> str:
+    shown = tags_in_words(text)
+    return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
 
 
-def _short(text: str) -> str:
+def _shorten_title(text: str) -> str:
     return text if len(text) <= 40 else text[:39].rstrip() + "…"

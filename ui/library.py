@@ -1,4 +1,4 @@
-"""The library page: videos, how far each is, adding, pausing, trying again, deleting."""
+"""The library page: list, add, pause, retry and delete videos."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from flows.delete import delete_video, preview_video_deletion
 from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
 from store.home import Home
-from ui import address
-from ui.app_state import PageState, page_desk
-from ui.failed import retry_button, show_failed
-from ui.faults import complain, guarded
-from ui.images import image_of
-from ui.pages import link
-from ui.paging import SIZE, offset_of, wanted_offset
-from ui.times import hms, room
-from ui.watching import TOLD, add_videos, follow
-from ui.words import plain
+from ui.app_state import PageState, page_state
+from ui.errors import show_error, show_errors
+from ui.formatting import escape_markdown, format_bytes, format_time
+from ui.ingestion import MESSAGE, add_videos, retry_button, show_failed_clips, show_ingestion
+from ui.media import stored_image
+from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from views.library_view import ListedVideo, page_of_videos
 from views.originals import original_file
 
@@ -29,134 +25,147 @@ WATCHING = "watching"
 
 
 def library_page() -> None:
-    """The list of videos, what is being watched, and adding more."""
+    """Draw the form to add videos, the jobs, and the list of videos."""
     st.title("Library")
-    guarded(_body)
+    show_errors(_body)
 
 
 def _body() -> None:
-    desk = page_desk()
-    told = st.session_state.pop(TOLD, "")
-    if told:
-        st.success(plain(told))
-    jobs = Jobs(desk.store.home)
-    add_videos(desk, jobs)
-    follow()
+    state = page_state()
+    message = st.session_state.pop(MESSAGE, "")
+    if message:
+        st.success(escape_markdown(message))
+    jobs = Jobs(state.store.home)
+    add_videos(state, jobs)
+    show_ingestion()
     st.header("Videos", anchor=False)
-    _list(desk, jobs)
+    _show_videos(state, jobs)
 
 
-def _list(desk: PageState, jobs: Jobs) -> None:
-    words = st.text_input("Search the titles", key="q", bind="query-params") or ""
-    start = wanted_offset()
-    found, total = page_of_videos(desk.store, start, SIZE, words)
+def _show_videos(state: PageState, jobs: Jobs) -> None:
+    query = st.text_input("Search the titles", key="q", bind="query-params") or ""
+    requested = requested_offset()
+    videos, total = page_of_videos(state.store, requested, PAGE_SIZE, query)
     if not total:
         st.info(
-            "No title has these words."
-            if words
+            "No title matches."
+            if query
             else "Nothing has been watched yet. Add a video above, or in a terminal: "
             "`homer ingest FILE`"
         )
         return
-    offset = offset_of(total)
-    if offset != start:
-        found, _ = page_of_videos(desk.store, offset, SIZE, words)
-    every = jobs.every()
-    for one in found:
-        _entry(desk, jobs, one, every)
+    offset = paginate(total)
+    if offset != requested:
+        videos, _ = page_of_videos(state.store, offset, PAGE_SIZE, query)
+    all_jobs = jobs.every()
+    for video in videos:
+        _show_video(state, jobs, video, all_jobs)
 
 
-def _entry(desk: PageState, jobs: Jobs, one: ListedVideo, every: Sequence[Job]) -> None:
-    with st.container(border=True, key=f"video_{one.id}"):
-        image, words = st.columns([1, 5])
+def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]) -> None:
+    with st.container(border=True, key=f"video_{video.id}"):
+        image, text = st.columns([1, 5])
         with image:
-            data = image_of(desk.store, one.thumb)
+            data = stored_image(state.store, video.thumb)
             if data:
-                st.image(data, alt=f"First frame of {one.title}", width=150)
+                st.image(data, alt=f"First frame of {video.title}", width=150)
             else:
                 st.caption("no image")
-        with words:
-            link("video", plain(one.title), video=one.id)
-            st.caption(plain(_told(desk, one)))
-            if one.error:
-                st.warning(plain(f"{one.error}: see why below, and try again"))
-            if one.failed and one.path:
-                show_failed(desk.store, one.id, one.failed)
-            _buttons(desk, jobs, one, every)
+        with text:
+            page_link("video", escape_markdown(video.title), video=video.id)
+            st.caption(escape_markdown(_summary(state, video)))
+            if video.error:
+                st.warning(escape_markdown(f"{video.error}: see why below, and try again"))
+            if video.failed and video.path:
+                show_failed_clips(state.store, video.id, video.failed)
+            _show_buttons(state, jobs, video, all_jobs)
 
 
-def _told(desk: PageState, one: ListedVideo) -> str:
-    failed = f", {one.failed} failed" if one.failed else ""
-    state = f"{one.state}, {one.done} of {one.clips} clips{failed}"
-    if one.state == WATCHING:
-        # How far it is by now is told above, where it is looked at again and again.
-        busy = is_watched(desk.store, one.id)
-        state = "being watched" if busy else state.replace(WATCHING, "paused", 1)
-    return f"{hms(one.duration_ms)} long, {state}, profile {one.profile}, {one.id}"
+def _summary(state: PageState, video: ListedVideo) -> str:
+    failed = f", {video.failed} failed" if video.failed else ""
+    status = f"{video.state}, {video.done} of {video.clips} clips{failed}"
+    if video.state == WATCHING:
+        # The jobs above show the progress, and are refreshed.
+        busy = is_watched(state.store, video.id)
+        status = "being watched" if busy else status.replace(WATCHING, "paused", 1)
+    return f"{format_time(video.duration_ms)} long, {status}, profile {video.profile}, {video.id}"
 
 
-def _buttons(desk: PageState, jobs: Jobs, one: ListedVideo, every: Sequence[Job]) -> None:
-    busy = is_watched(desk.store, one.id)
-    mine = next((job for job in every if job.running and job.watches(one.path)), None)
-    with st.container(horizontal=True, key=f"do_{one.id}"):
-        if mine is not None and one.state == WATCHING:
-            key, far = f"stop_{one.id}", not mine.here
-            st.button("Pause", key=key, on_click=jobs.pause, args=(mine.id,), disabled=far)
-        elif one.path and not busy and one.state == WATCHING:
-            _resume(jobs, one)
-        elif one.path and one.failed:
-            retry_button(desk.store, one.id)
-        told = plain(f"Delete {one.title}")
-        if st.button("Delete", key=f"delete_{one.id}", help=told, disabled=busy):
-            address.say(delete=one.id)
-    if address.told("delete") == one.id:
-        _sure(desk, one)
+def _show_buttons(
+    state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]
+) -> None:
+    busy = is_watched(state.store, video.id)
+    job = next(
+        (
+            candidate
+            for candidate in all_jobs
+            if candidate.running and candidate.watches(video.path)
+        ),
+        None,
+    )
+    with st.container(horizontal=True, key=f"do_{video.id}"):
+        if job is not None and video.state == WATCHING:
+            key, elsewhere = f"stop_{video.id}", not job.here
+            st.button("Pause", key=key, on_click=jobs.pause, args=(job.id,), disabled=elsewhere)
+        elif video.path and not busy and video.state == WATCHING:
+            _resume_button(jobs, video)
+        elif video.path and video.failed:
+            retry_button(state.store, video.id)
+        tooltip = escape_markdown(f"Delete {video.title}")
+        if st.button("Delete", key=f"delete_{video.id}", help=tooltip, disabled=busy):
+            set_params(delete=video.id)
+    if text_param("delete") == video.id:
+        _confirm_deletion(state, video)
 
 
-def _resume(jobs: Jobs, one: ListedVideo) -> None:
-    if not st.button("Resume", key=f"go_{one.id}", help=plain(f"Resume: {one.title}")):
+def _resume_button(jobs: Jobs, video: ListedVideo) -> None:
+    if not st.button(
+        "Resume", key=f"go_{video.id}", help=escape_markdown(f"Resume: {video.title}")
+    ):
         return
     try:
-        jobs.start([_file_of(one)], one.profile)
+        jobs.start([_original(video)], video.profile)
     except HomerError as error:
-        complain(error)
+        show_error(error)
         return
     st.rerun()
 
 
-def _file_of(one: ListedVideo) -> Path:
-    """The file that was watched so far.
+def _original(video: ListedVideo) -> Path:
+    """Return the file of an unfinished video.
 
     Raises:
-        InputError: it is gone, or another one by now.
+        InputError: it is missing or has changed.
     """
-    found = original_file(Home.default(), one.id, one.path)
-    if found is None:
+    path = original_file(Home.default(), video.id, video.path)
+    if path is None:
         raise InputError(
-            f"the file is not at {one.path} any more, or is another one: put it back, or add it "
-            "again from where it is"
+            f"the file at {video.path} is missing or has changed: put it back, or add it "
+            "again from its new place"
         )
-    return found
+    return path
 
 
-def _sure(desk: PageState, one: ListedVideo) -> None:
-    """What will go, and one more press."""
-    found = preview_video_deletion(desk.store, one.id)
-    held = found.held
+def _confirm_deletion(state: PageState, video: ListedVideo) -> None:
+    """Show what would be deleted, and delete it once confirmed."""
+    preview = preview_video_deletion(state.store, video.id)
+    held = preview.held
     st.warning(
-        plain(
-            f"This goes: {held.clips} clips, {held.memories} memories, {held.people} people, "
-            f"{held.events} events, {held.images} images ({room(held.bytes)}) and "
-            f"{held.answers} answers that looked at it. {found.file}"
+        escape_markdown(
+            f"This deletes {held.clips} clips, {held.memories} memories, {held.people} people, "
+            f"{held.events} events, {held.images} images ({format_bytes(held.bytes)}) and "
+            f"{held.answers} answers that used it. {preview.file}"
         )
     )
-    with st.container(horizontal=True, key=f"sure_{one.id}"):
-        if st.button("Yes, delete it", key=f"yes_{one.id}", type="primary"):
-            done = delete_video(desk.store, one.id)
-            address.say(delete=None)
-            upload = ", and so is its upload" if done.uploads else ""
-            st.session_state[TOLD] = f"{one.title} is deleted, with {done.images} images{upload}."
+    with st.container(horizontal=True, key=f"sure_{video.id}"):
+        if st.button("Yes, delete it", key=f"yes_{video.id}", type="primary"):
+            deleted = delete_video(state.store, video.id)
+            set_params(delete=None)
+            upload = ", and so is its upload" if deleted.uploads else ""
+            st.session_state[MESSAGE] = (
+                f"{video.title} is deleted, with {deleted.images} images{upload}."
+            )
             st.rerun()
-        if st.button("Keep it", key=f"keep_{one.id}"):
-            address.say(delete=None)
+        if st.button("Keep it", key=f"keep_{video.id}"):
+            set_params(delete=None)
             st.rerun()

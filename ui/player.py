@@ -1,4 +1,4 @@
-"""The player: seeks to the moment that a chip or the address names, and stays where it is."""
+"""The video player, and the buttons that seek to a moment."""
 
 from __future__ import annotations
 
@@ -7,88 +7,96 @@ from typing import Any
 
 import streamlit as st
 
-from auth.signed_links import signed
+from auth.signed_links import sign_path
 from domain.media import Video
 from domain.time import TimeSpan
 from store.database import Store
-from ui.app_state import page_desk
-from ui.files import file_of
-from ui.images import image_of
-from ui.parts import mount
-from ui.times import from_to, hms
-from ui.words import plain
+from ui.app_state import page_state
+from ui.components import component
+from ui.formatting import escape_markdown, format_span, format_time
+from ui.media import original_of, stored_image
 from views.moment import frames_around
 from views.streams import load_stream_details
 
 
-def player(video: Video, start_ms: int = 0, key: str = "player") -> None:
-    """Plays a video from ``start_ms``, or from the moment that was sought last.
+def show_player(video: Video, start_ms: int = 0, key: str = "player") -> None:
+    """Play a video from ``start_ms``, or from the moment that was sought last.
 
-    Of what has no film, such as a stream, the keyframes of that moment are shown.
+    Without a file, as for an unrecorded stream, the keyframes of that moment are shown.
 
     Args:
         video: the video.
-        start_ms: where it stands until a moment is sought.
-        key: of the player on its page.
+        start_ms: the position until a moment is sought.
+        key: names the player on its page.
     """
-    name, at, times = st.session_state.get(_state(key), ("", start_ms, 0))
-    if name != video.id:
-        at, times = start_ms, 0
-    if file_of(video) is None:
-        _without_film(page_desk().store, video, at)
+    played, at_ms, seeks = st.session_state.get(_session_key(key), ("", start_ms, 0))
+    if played != video.id:
+        at_ms, seeks = start_ms, 0
+    if original_of(video) is None:
+        _show_keyframes(page_state().store, video, at_ms)
         return
     data: dict[str, Any] = {
         "name": key,
         "file": video.id,
-        "url": signed(f"/video/{video.id}"),
+        "url": sign_path(f"/video/{video.id}"),
         "label": f"Video: {video.title}",
-        "start_s": at / 1000,
-        "seek": f"{times}:{at}",
-        "play": times > 0,
+        "start_s": at_ms / 1000,
+        "seek": f"{seeks}:{at_ms}",
+        "play": seeks > 0,
     }
-    mount("player")(key=key, data=data)
+    component("player")(key=key, data=data)
 
 
 def seek(video: str, at_ms: int, key: str = "player") -> None:
-    """Have the player go to a moment; a second time to the same one too."""
-    _name, _at, times = st.session_state.get(_state(key), ("", 0, 0))
-    st.session_state[_state(key)] = (video, at_ms, times + 1)
+    """Seek a player to a moment, also when it sought the same one before."""
+    _name, _at, seeks = st.session_state.get(_session_key(key), ("", 0, 0))
+    st.session_state[_session_key(key)] = (video, at_ms, seeks + 1)
 
 
-def chip(video: str, span: TimeSpan, label: str, key: str, player_key: str = "player") -> bool:
-    """A button that plays a moment; True when it was pressed."""
+def seek_button(
+    video: str, span: TimeSpan, label: str, key: str, player_key: str = "player"
+) -> bool:
+    """Draw a button that plays a span; return whether it was pressed."""
     return st.button(
-        f"▶ {from_to(span)}  {label}".strip(),
+        f"▶ {format_span(span)}  {label}".strip(),
         key=key,
-        help=f"Go to {hms(span.start_ms)}",
+        help=f"Go to {format_time(span.start_ms)}",
         on_click=seek,
         args=(video, span.start_ms, player_key),
     )
 
 
-def _without_film(store: Store, video: Video, at_ms: int) -> None:
-    """Why nothing plays, and what was to be seen around the moment."""
-    st.info(_missing(video, is_stream=load_stream_details(store, video.id) is not None))
-    frames = [(one, image_of(store, one.blob)) for one in frames_around(store, video.id, at_ms)]
+def played_video(key: str = "player") -> str:
+    """Return the id of the video that a player sought last, or an empty string."""
+    video: str = st.session_state.get(_session_key(key), ("", 0, 0))[0]
+    return video
+
+
+def _show_keyframes(store: Store, video: Video, at_ms: int) -> None:
+    """Say why there is no video to play, and show the keyframes around the moment."""
+    st.info(_why_missing(video, is_stream=load_stream_details(store, video.id) is not None))
+    frames = [
+        (frame, stored_image(store, frame.blob)) for frame in frames_around(store, video.id, at_ms)
+    ]
     with st.container(horizontal=True, key=f"frames_of_{video.id}"):
         for frame, data in frames:
             if data:
-                told = hms(frame.time_ms)
-                alt = frame.description or f"Frame of the video at {told}"
-                st.image(data, caption=told, alt=alt, width=190)
+                time = format_time(frame.time_ms)
+                alt = frame.description or f"Frame of the video at {time}"
+                st.image(data, caption=time, alt=alt, width=190)
 
 
-def _missing(video: Video, *, is_stream: bool) -> str:
+def _why_missing(video: Video, *, is_stream: bool) -> str:
     if not video.path and is_stream:
-        return "This stream was not recorded: its keyframes are what is left to see of a moment."
-    again = "add it again from where it is: what is remembered of it stays."
+        return "This stream was not recorded: only its keyframes can be shown."
+    again = "add it again from its new place: its memory stays."
     if not video.path:
-        told = "it has captions only, or came with an import"
-        return f"There is no film to play: {told}. If you have its file, {again}"
-    there = Path(video.path).is_file()
-    told = "is another one by now" if there else "is not there any more"
-    return f"The file at {plain(video.path)} {told}. Put it back, or {again}"
+        reason = "it has captions only, or came with an import"
+        return f"There is no video file to play: {reason}. If you have its file, {again}"
+    exists = Path(video.path).is_file()
+    reason = "has changed since it was watched" if exists else "is missing"
+    return f"The file at {escape_markdown(video.path)} {reason}. Put it back, or {again}"
 
 
-def _state(key: str) -> str:
+def _session_key(key: str) -> str:
     return f"sought by {key}"

@@ -1,4 +1,4 @@
-"""The rounds of a trajectory: over the video's own time, one at a time, with what changed."""
+"""The rounds of a trajectory: on a timeline of the video, and one at a time with its changes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import streamlit as st
 from domain.asking import Evidence
 from domain.media import Video
 from store.database import Store
-from ui import address
-from ui.evidence import show_moment, titles
-from ui.marks import show_key, show_remarks
-from ui.player import player, seek
-from ui.timeline import TONES, Lane, TimelineBar, timeline
-from ui.times import from_to, lasting
-from ui.words import plain
+from ui.evidence import show_moment, video_title
+from ui.formatting import escape_markdown, format_duration, format_span
+from ui.harness_remarks import show_legend, show_remarks
+from ui.navigation import int_param, set_params
+from ui.player import played_video, seek, show_player
+from ui.timeline import TONES, Lane, TimelineBar, show_timeline
 from views.rounds import (
     InspectedTrajectory,
     ShownCall,
@@ -25,175 +24,182 @@ from views.rounds import (
 )
 from views.trajectory import Round
 
-SHOWN = 5
-"""Pieces of evidence that are shown before one asks for more."""
+MAX_EVIDENCE = 5
+"""Pieces of evidence shown at first; an expander has the others."""
 
 
-def show_rounds(store: Store, shown: InspectedTrajectory, videos: Mapping[str, Video]) -> None:
-    """The timeline, the step back and forth, and the round that the address names."""
-    numbers = [0, *(one.number for one in shown.history.rounds)]
-    chosen = _chosen(numbers)
+def show_rounds(store: Store, inspected: InspectedTrajectory, videos: Mapping[str, Video]) -> None:
+    """Draw the timeline, the stepper, and the round that the address names."""
+    numbers = [0, *(round_.number for round_ in inspected.history.rounds)]
+    chosen = _selected_round(numbers)
     st.header("Rounds", anchor=False)
     for video in videos.values():
-        _over_time(shown, video, chosen)
-    chosen = _stepper(shown, numbers, chosen)
+        _show_timeline(inspected, video, chosen)
+    chosen = _show_stepper(inspected, numbers, chosen)
     left, right = st.columns([3, 2])
     with right:
-        _player(shown, videos, chosen)
-        _ledger(shown, chosen)
+        _show_round_video(inspected, videos, chosen)
+        _show_ledger(inspected, chosen)
     with left:
-        _round(store, shown, videos, chosen)
-    _calls(calls_in_round(store, shown, chosen))
+        _show_round(store, inspected, videos, chosen)
+    _show_calls(calls_in_round(store, inspected, chosen))
 
 
-def _chosen(numbers: Sequence[int]) -> int:
-    """The round that the address names, else the first with something in it."""
-    wanted = address.number("round")
-    if wanted is not None and wanted in numbers:
-        return wanted
+def _selected_round(numbers: Sequence[int]) -> int:
+    """Return the round that the address names, else the first round."""
+    requested = int_param("round")
+    if requested is not None and requested in numbers:
+        return requested
     return numbers[min(1, len(numbers) - 1)]
 
 
-def _over_time(shown: InspectedTrajectory, video: Video, chosen: int) -> None:
-    lanes = [_lane(one, video.id) for one in shown.history.rounds]
+def _show_timeline(inspected: InspectedTrajectory, video: Video, chosen: int) -> None:
+    lanes = [_lane(round_, video.id) for round_ in inspected.history.rounds]
     if not lanes:
         return
-    name = f"What each round saw of {video.title}"
-    st.markdown(f"**{plain(name)}**")
-    mark = str(chosen)
-    picked = timeline(name, video.duration_ms, lanes, f"rounds_{video.id}", chosen=mark)
+    name = f"Evidence of each round in {video.title}"
+    st.markdown(f"**{escape_markdown(name)}**")
+    current = str(chosen)
+    picked = show_timeline(name, video.duration_ms, lanes, f"rounds_{video.id}", chosen=current)
     if picked:
         number, _, start = picked.partition("@")
         seek(video.id, int(start or 0))
-        _go(int(number))
+        _open_round(int(number))
 
 
-def _lane(one: Round, video: str) -> Lane:
-    tone = TONES[(one.number - 1) % len(TONES)]
-    found = one.found.evidence if one.found else ()
-    bars = [_bar(one, e, tone) for e in found if e.video == video]
-    return Lane(f"Round {one.number}: {one.subtask}", bars)
+def _lane(round_: Round, video: str) -> Lane:
+    tone = TONES[(round_.number - 1) % len(TONES)]
+    found = round_.found.evidence if round_.found else ()
+    bars = [_bar(round_, piece, tone) for piece in found if piece.video == video]
+    return Lane(f"Round {round_.number}: {round_.subtask}", bars)
 
 
-def _bar(one: Round, found: Evidence, tone: str) -> TimelineBar:
-    mode = one.found.mode if one.found else ""
-    label = f"Round {one.number}, {mode}, {from_to(found.span)}, [{found.ref}] {found.text[:120]}"
-    start, end = found.span.start_ms, found.span.end_ms
-    return TimelineBar(f"{one.number}@{start}", start, end, label, found.ref, tone)
+def _bar(round_: Round, evidence: Evidence, tone: str) -> TimelineBar:
+    mode = round_.found.mode if round_.found else ""
+    place = f"Round {round_.number}, {mode}, {format_span(evidence.span)}"
+    label = f"{place}, [{evidence.ref}] {evidence.text[:120]}"
+    start, end = evidence.span.start_ms, evidence.span.end_ms
+    return TimelineBar(f"{round_.number}@{start}", start, end, label, evidence.ref, tone)
 
 
-def _stepper(shown: InspectedTrajectory, numbers: Sequence[int], chosen: int) -> int:
-    """Step back and forth with buttons or the arrow keys."""
-    at = numbers.index(chosen)
+def _show_stepper(inspected: InspectedTrajectory, numbers: Sequence[int], chosen: int) -> int:
+    """Draw buttons for the round before and after; the arrow keys press them."""
+    index = numbers.index(chosen)
     with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
-        if st.button("Back", shortcut="Left", disabled=at == 0, key="back"):
-            _go(numbers[at - 1])
-        if st.button("Next", shortcut="Right", disabled=at == len(numbers) - 1, key="next"):
-            _go(numbers[at + 1])
-        told = (
-            round_headline(shown.history, chosen) if chosen else "Before the first round: the plan"
+        if st.button("Back", shortcut="Left", disabled=index == 0, key="back"):
+            _open_round(numbers[index - 1])
+        if st.button("Next", shortcut="Right", disabled=index == len(numbers) - 1, key="next"):
+            _open_round(numbers[index + 1])
+        headline = (
+            round_headline(inspected.history, chosen)
+            if chosen
+            else "Before the first round: the plan"
         )
-        st.markdown(f"**{plain(told)}**")
-        st.caption(f"Step {at + 1} of {len(numbers)}; the arrow keys go back and forth.")
-    address.say(round=chosen)
+        st.markdown(f"**{escape_markdown(headline)}**")
+        st.caption(f"Step {index + 1} of {len(numbers)}; the arrow keys go back and forth.")
+    set_params(round=chosen)
     return chosen
 
 
-def _go(number: int) -> None:
-    address.say(round=number)
+def _open_round(number: int) -> None:
+    set_params(round=number)
     st.rerun()
 
 
-def _round(
-    store: Store, shown: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
+def _show_round(
+    store: Store, inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
 ) -> None:
-    st.subheader("What the harness said", anchor=False)
-    show_key()
-    show_remarks(shown.remarks(chosen))
-    one = next((r for r in shown.history.rounds if r.number == chosen), None)
-    if one is None:
+    st.subheader("Harness", anchor=False)
+    show_legend()
+    show_remarks(inspected.remarks(chosen))
+    round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
+    if round_ is None:
         return
-    if one.action is not None and one.action.reason:
-        st.markdown(f"**Why:** {plain(one.action.reason)}")
-    if one.action is not None and one.action.kind == "answer":
-        st.markdown(f"**Answers:** {plain(one.action.answer)}")
-    st.subheader("What it found", anchor=False)
-    _pieces(store, one.found.evidence if one.found else (), videos, f"r{chosen}")
-    for nth, search in enumerate(one.later):
-        st.subheader(f"What a later search found: {plain(search.query)}", anchor=False)
-        _pieces(store, search.evidence, videos, f"r{chosen}_then{nth}")
+    if round_.action is not None and round_.action.reason:
+        st.markdown(f"**Why:** {escape_markdown(round_.action.reason)}")
+    if round_.action is not None and round_.action.kind == "answer":
+        st.markdown(f"**Answers:** {escape_markdown(round_.action.answer)}")
+    st.subheader("Evidence found", anchor=False)
+    _show_evidence(store, round_.found.evidence if round_.found else (), videos, f"r{chosen}")
+    for index, search in enumerate(round_.later):
+        st.subheader(f"Found by a later search: {escape_markdown(search.query)}", anchor=False)
+        _show_evidence(store, search.evidence, videos, f"r{chosen}_then{index}")
 
 
-def _pieces(store: Store, found: Sequence[Evidence], videos: Mapping[str, Video], key: str) -> None:
-    if not found:
+def _show_evidence(
+    store: Store, evidence: Sequence[Evidence], videos: Mapping[str, Video], key: str
+) -> None:
+    if not evidence:
         st.caption("Nothing.")
-    for number, piece in enumerate(found[:SHOWN]):
+    for number, piece in enumerate(evidence[:MAX_EVIDENCE]):
         show_moment(store, piece, videos, f"{key}_{number}")
-    if len(found) > SHOWN:
-        with st.expander(f"{len(found) - SHOWN} more"):
-            for number, piece in enumerate(found[SHOWN:], start=SHOWN):
+    if len(evidence) > MAX_EVIDENCE:
+        with st.expander(f"{len(evidence) - MAX_EVIDENCE} more"):
+            for number, piece in enumerate(evidence[MAX_EVIDENCE:], start=MAX_EVIDENCE):
                 show_moment(store, piece, videos, f"{key}_{number}")
 
 
-def _player(shown: InspectedTrajectory, videos: Mapping[str, Video], chosen: int) -> None:
-    """The video that the round looked at."""
-    one = next((r for r in shown.history.rounds if r.number == chosen), None)
-    found = one.found.evidence if one and one.found else ()
-    sought = st.session_state.get("sought by player", ("", 0, 0))[0]
-    name = sought or (found[0].video if found else next(iter(videos), ""))
-    if name in videos:
-        st.caption(plain(titles(videos, name)))
-        player(videos[name], found[0].span.start_ms if found else 0)
+def _show_round_video(
+    inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
+) -> None:
+    """Play the video that the round found evidence in."""
+    round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
+    evidence = round_.found.evidence if round_ and round_.found else ()
+    video = played_video() or (evidence[0].video if evidence else next(iter(videos), ""))
+    if video in videos:
+        st.caption(escape_markdown(video_title(videos, video)))
+        show_player(videos[video], evidence[0].span.start_ms if evidence else 0)
 
 
-def _ledger(shown: InspectedTrajectory, chosen: int) -> None:
+def _show_ledger(inspected: InspectedTrajectory, chosen: int) -> None:
     st.subheader("Ledger after this round", anchor=False)
-    changes = shown.ledger(chosen)
+    changes = inspected.ledger(chosen)
     if not changes:
         st.caption("There is no plan yet.")
     for change in changes:
-        _subtask(change)
+        _show_subtask(change)
 
 
-def _subtask(change: SubtaskChange) -> None:
-    one = change.subtask
-    marks = f"  — **changed: {plain(', '.join(change.marks))}**" if change.marks else ""
-    with st.container(border=True, key=f"subtask_{one.id}"):
-        st.markdown(f"**{plain(one.id)}** {plain(one.text)}{marks}")
-        if one.answer:
-            st.markdown(f"→ {plain(one.answer)}")
-        after = f", after {', '.join(one.depends)}" if one.depends else ""
-        told = f"{one.state}, attempts: {one.attempts}, pieces of evidence: {len(one.evidence)}"
-        st.caption(plain(f"{told}{after}"))
+def _show_subtask(change: SubtaskChange) -> None:
+    subtask = change.subtask
+    marks = f"  — **changed: {escape_markdown(', '.join(change.marks))}**" if change.marks else ""
+    with st.container(border=True, key=f"subtask_{subtask.id}"):
+        st.markdown(f"**{escape_markdown(subtask.id)}** {escape_markdown(subtask.text)}{marks}")
+        if subtask.answer:
+            st.markdown(f"→ {escape_markdown(subtask.answer)}")
+        after = f", after {', '.join(subtask.depends)}" if subtask.depends else ""
+        count = len(subtask.evidence)
+        facts = f"{subtask.state}, attempts: {subtask.attempts}, pieces of evidence: {count}"
+        st.caption(escape_markdown(f"{facts}{after}"))
 
 
-def _calls(calls: Sequence[ShownCall]) -> None:
-    st.subheader("Calls to models in this round", anchor=False)
+def _show_calls(calls: Sequence[ShownCall]) -> None:
+    st.subheader("Model calls of this round", anchor=False)
     if not calls:
-        st.caption("None: no language model was asked.")
+        st.caption("None: no language model was called.")
     for number, call in enumerate(calls):
-        _call(call, number)
+        _show_call(call, number)
 
 
-def _call(call: ShownCall, number: int) -> None:
+def _show_call(call: ShownCall, number: int) -> None:
     event = call.event
     took = [
         f"{event.tokens_in} tokens in",
         f"{event.tokens_out} out",
         f"{event.cost_usd:.4f} US dollars",
-        lasting(event.ms / 1000),
+        format_duration(event.ms / 1000),
     ]
-    with st.expander(plain(f"{event.purpose}: {event.model} · {' · '.join(took)}")):
+    with st.expander(escape_markdown(f"{event.purpose}: {event.model} · {' · '.join(took)}")):
         if event.error:
-            st.error(plain(event.error))
-        for place, (role, words) in enumerate(call.messages):
-            st.caption(f"Prompt, {plain(role)}")
-            _words(words, f"prompt_{number}_{place}")
+            st.error(escape_markdown(event.error))
+        for index, (role, text) in enumerate(call.messages):
+            st.caption(f"Prompt, {escape_markdown(role)}")
+            _show_text(text, f"prompt_{number}_{index}")
         st.caption("Reply")
-        _words(call.reply or "(none)", f"reply_{number}")
+        _show_text(call.reply or "(none)", f"reply_{number}")
 
 
-def _words(words: str, key: str) -> None:
-    """Words as they are, in lines that wrap."""
+def _show_text(text: str, key: str) -> None:
+    """Show text verbatim, in lines that wrap."""
     with st.container(key=key):
-        st.code(words, language=None, wrap_lines=True)
+        st.code(text, language=None, wrap_lines=True)

@@ -1,12 +1,12 @@
-"""The app's own server process: started in the background, found again, stopped."""
+"""Start, find and stop the server process of the app."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from auth.listen import SignInMethods, ways_in
-from auth.password import take_given
+from auth.listen import SignInMethods, sign_in_methods
+from auth.password import set_password_from_environment
 from domain.errors import SetupError
 from services.daemon import HOST, Daemon
 from store.home import Home
@@ -15,11 +15,11 @@ PORT = 8501
 
 
 class AppServer:
-    """The app of one data directory.
+    """The server of the app for one data directory.
 
     Args:
         home: the data directory.
-        port: where it listens, if that is free.
+        port: the preferred port; another one is used if it is taken.
         host: the address that it listens on.
     """
 
@@ -28,18 +28,18 @@ class AppServer:
         self._daemon = Daemon(home, "app", "/_stcore/health", port, host)
 
     def address(self) -> str | None:
-        """Where the app is, or None where it does not run."""
+        """Return the address of the app, or None if it does not run."""
         return self._daemon.address()
 
     def start(self) -> str:
-        """The app's address; starts it where it does not run.
+        """Start the app if it does not run, and return its address.
 
         Raises:
-            SetupError: it does not come up, listens elsewhere already, or would be open to
-                everybody.
-            InputError: the password that the environment gives is too short.
+            SetupError: it does not start, listens on another address already, or would be open
+                to everybody.
+            InputError: the password in the environment is too short.
         """
-        self.ways()
+        self.sign_in_methods()
         running = self._daemon.running()
         if running is not None and running.host != self._host:
             raise SetupError(
@@ -47,18 +47,18 @@ class AppServer:
             )
         return self._daemon.start(self._command, {"HOMER_HOME": str(self._home.root)})
 
-    def ways(self) -> SignInMethods:
-        """How people come in; a password that the environment gives is kept from then on.
+    def sign_in_methods(self) -> SignInMethods:
+        """Return how people sign in, after storing a password from the environment.
 
         Raises:
             SetupError: the app would be open to everybody.
             InputError: the password is too short.
         """
-        take_given(self._home)
-        return ways_in(self._home, self._host)
+        set_password_from_environment(self._home)
+        return sign_in_methods(self._home, self._host)
 
     def stop(self) -> bool:
-        """Ends the app; False where it did not run."""
+        """Stop the app; return whether it ran."""
         return self._daemon.stop()
 
     def _command(self, port: int) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""The skills page: what was learned, from which answers, how it was used, and taking it out."""
+"""The skills page: learned skills, their sources, uses and success, and banning them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from domain.skills import Skill
 from skills.learn import count_waiting
 from skills.library import LibrarySkill, find_skill, list_skills_page, set_banned, versions_of
 from store.database import Store
-from ui import address, chart
-from ui.app_state import page_desk
-from ui.faults import guarded
-from ui.judging import VERDICTS
-from ui.pages import link
-from ui.paging import SIZE, offset_of, wanted_offset
-from ui.times import moment
-from ui.words import plain
+from ui import charts
+from ui.app_state import page_state
+from ui.errors import show_errors
+from ui.formatting import escape_markdown, format_date
+from ui.judgement import VERDICTS
+from ui.navigation import (
+    PAGE_SIZE,
+    page_link,
+    paginate,
+    requested_offset,
+    text_param,
+    update_address_bar,
+)
 from views.skill_use import (
     SkillUseRecord,
     Use,
@@ -27,183 +32,189 @@ from views.skill_use import (
     skill_use_record,
 )
 
-SHOWN = 10
-"""Questions a page, of those that were given a skill and of those that it was learned from."""
+QUESTIONS_PER_PAGE = 10
+"""Questions per page, in the lists of uses and of sources."""
 
 STATES = {True: "banned", False: "in use"}
 
 
 def skills_page() -> None:
-    """One skill where the address names it, else the list of them."""
+    """Draw the skill that the address names, else the list of skills."""
     st.title("Skills")
-    address.hold()
-    guarded(_one if address.told("skill") else _list)
+    update_address_bar()
+    show_errors(_show_skill if text_param("skill") else _show_skills)
 
 
-def _list() -> None:
-    store = page_desk().store
-    words = st.text_input("Search names and descriptions", key="q", bind="query-params") or ""
-    start = wanted_offset()
-    found, total = list_skills_page(store, start, SIZE, words)
-    _waiting(count_waiting(store))
+def _show_skills() -> None:
+    store = page_state().store
+    query = st.text_input("Search names and descriptions", key="q", bind="query-params") or ""
+    requested = requested_offset()
+    skills, total = list_skills_page(store, requested, PAGE_SIZE, query)
+    _show_waiting(count_waiting(store))
     if not total:
         st.info(
-            "No skill has these words."
-            if words
-            else "No skill was learned yet. Say of answers whether they are right, on the pages "
-            "Ask and Trajectory; then in a terminal: `homer skills learn`. Or put some in: "
+            "No skill matches."
+            if query
+            else "No skill was learned yet. Judge answers on the pages "
+            "Ask and Trajectory, then run `homer skills learn` in a terminal. Or import some: "
             "`homer skills import FILE`"
         )
         return
-    offset = offset_of(total)
-    if offset != start:
-        found, _ = list_skills_page(store, offset, SIZE, words)
-    for one in found:
-        _entry(one)
+    offset = paginate(total)
+    if offset != requested:
+        skills, _ = list_skills_page(store, offset, PAGE_SIZE, query)
+    for entry in skills:
+        _show_entry(entry)
 
 
-def _waiting(count: int) -> None:
+def _show_waiting(count: int) -> None:
     if count:
-        st.write(f"{count} judged answers are still to be learned from: `homer skills learn`")
+        st.write(f"{count} judged answers were not learned from yet: `homer skills learn`")
 
 
-def _entry(one: LibrarySkill) -> None:
-    skill = one.skill
+def _show_entry(entry: LibrarySkill) -> None:
+    skill = entry.skill
     with st.container(border=True, key=f"skill_{skill.name}"):
-        link("skills", plain(skill.name), skill=skill.name)
-        st.write(plain(skill.description))
-        given = f"given to {one.uses} questions"
-        st.caption(plain(f"{_facts(skill)}, {given}, {STATES[one.banned]}"))
+        page_link("skills", escape_markdown(skill.name), skill=skill.name)
+        st.write(escape_markdown(skill.description))
+        uses = f"used for {entry.uses} questions"
+        st.caption(escape_markdown(f"{_facts(skill)}, {uses}, {STATES[entry.banned]}"))
 
 
 def _facts(skill: Skill) -> str:
     return f"version {skill.version}, topic {skill.topic}, {skill.tone}"
 
 
-def _one() -> None:
-    store = page_desk().store
-    link("skills", "← All skills")
-    kept = find_skill(store, address.told("skill"))
-    st.subheader(plain(kept.skill.name), anchor=False)
-    st.caption(plain(f"{_facts(kept.skill)}, {STATES[kept.banned]}"))
+def _show_skill() -> None:
+    store = page_state().store
+    page_link("skills", "← All skills")
+    entry = find_skill(store, text_param("skill"))
+    st.subheader(escape_markdown(entry.skill.name), anchor=False)
+    st.caption(escape_markdown(f"{_facts(entry.skill)}, {STATES[entry.banned]}"))
     left, right = st.columns([3, 2])
     with left:
-        _advice(kept.skill)
-        _earlier(versions_of(store, kept.skill.name)[:-1])
+        _show_advice(entry.skill)
+        _show_earlier_versions(versions_of(store, entry.skill.name)[:-1])
     with right:
-        _ban(store, kept)
-    _record(skill_use_record(store, kept.skill.name))
-    _questions(store, "Learned from", page_of_sources, kept.skill.name, "sources", _BY_HAND)
-    _questions(store, "Given to", page_of_uses, kept.skill.name, "uses", _UNUSED)
+        _show_ban(store, entry)
+    _show_record(skill_use_record(store, entry.skill.name))
+    _show_questions(
+        store, "Learned from", page_of_sources, entry.skill.name, "sources", _NO_SOURCES
+    )
+    _show_questions(store, "Used for", page_of_uses, entry.skill.name, "uses", _NO_USES)
 
 
-_BY_HAND = "None on record: a person wrote it, or the answers were deleted with their videos."
-_UNUSED = "No question was like it yet."
+_NO_SOURCES = (
+    "None on record: it was written by hand, or the answers were deleted with their videos."
+)
+_NO_USES = "It was not used yet."
 
 
-def _advice(skill: Skill) -> None:
-    st.markdown(f"**For:** {plain(skill.description)}")
+def _show_advice(skill: Skill) -> None:
+    st.markdown(f"**For:** {escape_markdown(skill.description)}")
     if skill.triggers:
-        st.markdown(f"**Triggers:** {plain(', '.join(skill.triggers))}")
-    st.markdown("**What it says:**")
-    st.markdown("\n".join(f"- {plain(line)}" for line in skill.instructions))
+        st.markdown(f"**Triggers:** {escape_markdown(', '.join(skill.triggers))}")
+    st.markdown("**Advice:**")
+    st.markdown("\n".join(f"- {escape_markdown(line)}" for line in skill.instructions))
     policy = list(policy_lines(skill.policy))
     if policy:
-        st.markdown(f"**Without a language model:** {plain('; '.join(policy))}")
+        st.markdown(f"**Without a language model:** {escape_markdown('; '.join(policy))}")
 
 
-def _earlier(versions: Sequence[Skill]) -> None:
+def _show_earlier_versions(versions: Sequence[Skill]) -> None:
     if versions:
         with st.expander(f"Earlier versions: {len(versions)}"):
             for skill in reversed(versions):
                 st.markdown(f"**Version {skill.version}**")
-                _advice(skill)
+                _show_advice(skill)
 
 
-def _ban(store: Store, kept: LibrarySkill) -> None:
-    name = kept.skill.name
-    if kept.banned:
-        st.warning("This skill is banned: no question is given it.")
-        if st.button("Use it again", key="unban"):
+def _show_ban(store: Store, entry: LibrarySkill) -> None:
+    name = entry.skill.name
+    if entry.banned:
+        st.warning("This skill is banned: it is not used for any question.")
+        if st.button("Unban it", key="unban"):
             set_banned(store, name, banned=False)
             st.rerun()
         return
-    st.write("Questions like its description and triggers are given it.")
-    if st.button("Ban it", key="ban", help=f"Give {name} to no question any more"):
+    st.write("It is used for questions that match its description and triggers.")
+    if st.button("Ban it", key="ban", help=f"Stop using {name}"):
         set_banned(store, name, banned=True)
         st.rerun()
 
 
-def _record(record: SkillUseRecord) -> None:
+def _show_record(record: SkillUseRecord) -> None:
     st.header("Use and success", anchor=False)
     if not record.given:
-        st.caption(_UNUSED)
+        st.caption(_NO_USES)
         return
-    rows = [_row(record, at) for at in range(len(record.tallies))]
-    used, went = st.columns(2)
-    with used:
-        chart.columns(_used(record), rows, record.unit, "given", "used")
-    with went:
+    rows = [_chart_row(record, index) for index in range(len(record.tallies))]
+    left, right = st.columns(2)
+    with left:
+        charts.column_chart(_uses_caption(record), rows, record.unit, "given", "used")
+    with right:
         judged = [row for row in rows if row["judged"]]
         if judged:
-            chart.shares(_went(record), judged, record.unit, "share right", "went")
+            charts.share_chart(_success_caption(record), judged, record.unit, "share right", "went")
         else:
             st.caption("No answer to these questions was judged yet.")
-    chart.numbers([{name: _shown(value) for name, value in row.items()} for row in rows])
+    charts.numbers_table(
+        [{name: _format_value(value) for name, value in row.items()} for row in rows]
+    )
 
 
-def _row(record: SkillUseRecord, at: int) -> dict[str, str | int | float]:
-    one = record.tallies[at]
-    day = f"{one.start:%Y-%m}" if record.unit == "month" else f"{one.start:%Y-%m-%d}"
-    told: dict[str, str | int | float] = {
+def _chart_row(record: SkillUseRecord, index: int) -> dict[str, str | int | float]:
+    tally = record.tallies[index]
+    day = f"{tally.start:%Y-%m}" if record.unit == "month" else f"{tally.start:%Y-%m-%d}"
+    row: dict[str, str | int | float] = {
         record.unit: day,
-        "given": one.given,
-        "judged": one.judged,
-        "right": one.right,
+        "given": tally.given,
+        "judged": tally.judged,
+        "right": tally.right,
     }
-    return told | ({"share right": one.right / one.judged} if one.judged else {})
+    return row | ({"share right": tally.right / tally.judged} if tally.judged else {})
 
 
-def _shown(value: str | float) -> str:
+def _format_value(value: str | float) -> str:
     return f"{value:.0%}" if isinstance(value, float) else str(value)
 
 
-def _used(record: SkillUseRecord) -> str:
+def _uses_caption(record: SkillUseRecord) -> str:
     first, last = record.tallies[0].start, record.tallies[-1].start
     return (
-        f"Given to {record.given} questions between {first:%Y-%m-%d} and {last:%Y-%m-%d}, "
+        f"Used for {record.given} questions between {first:%Y-%m-%d} and {last:%Y-%m-%d}, "
         f"shown by {record.unit}."
     )
 
 
-def _went(record: SkillUseRecord) -> str:
+def _success_caption(record: SkillUseRecord) -> str:
     return (
         f"{record.right} of {record.judged} judged answers were right "
-        f"({record.right / record.judged:.0%}); {record.expected / record.judged:.0%} of others "
-        "like them are that had it not: same type, profile and run."
+        f"({record.right / record.judged:.0%}). Of comparable answers without it "
+        f"{record.expected / record.judged:.0%} are: same type, profile and run."
     )
 
 
-def _questions(
+def _show_questions(
     store: Store,
     heading: str,
-    pages: Callable[[Store, str, int, int], tuple[list[Use], int]],
+    load_page: Callable[[Store, str, int, int], tuple[list[Use], int]],
     name: str,
     parameter: str,
-    none: str,
+    empty: str,
 ) -> None:
-    """Questions with their verdicts, a page at a time."""
+    """Draw questions with their verdicts, a page at a time."""
     st.header(heading, anchor=False)
-    start = wanted_offset(parameter, SHOWN)
-    found, total = pages(store, name, start, SHOWN)
+    requested = requested_offset(parameter, QUESTIONS_PER_PAGE)
+    uses, total = load_page(store, name, requested, QUESTIONS_PER_PAGE)
     if not total:
-        st.caption(none)
+        st.caption(empty)
         return
-    offset = offset_of(total, parameter, SHOWN)
-    if offset != start:
-        found, _ = pages(store, name, offset, SHOWN)
-    for one in found:
-        key = f"{parameter}_{one.trajectory}"
+    offset = paginate(total, parameter, QUESTIONS_PER_PAGE)
+    if offset != requested:
+        uses, _ = load_page(store, name, offset, QUESTIONS_PER_PAGE)
+    for use in uses:
+        key = f"{parameter}_{use.trajectory}"
         with st.container(horizontal=True, vertical_alignment="center", key=key):
-            link("trajectory", plain(one.question), trajectory=one.trajectory)
-            st.caption(f"{moment(one.at)}, {VERDICTS[one.right]}")
+            page_link("trajectory", escape_markdown(use.question), trajectory=use.trajectory)
+            st.caption(f"{format_date(use.at)}, {VERDICTS[use.right]}")

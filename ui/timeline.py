@@ -1,19 +1,19 @@
-"""Lanes of spans over the time of a video: drawn by the browser, worked by mouse and keyboard."""
+"""A timeline of a video: lanes of spans, for mouse and keyboard, drawn by the browser."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from ui.parts import mount
+from ui.components import component
 
 TONES = ("", "second", "third", "fourth")
-"""Colours of bars, all dark enough for white words."""
+"""CSS classes of the colours of bars, all dark enough for white text."""
 
 
 @dataclass(frozen=True)
 class TimelineBar:
-    """One span; ``label`` is read on hover and aloud, ``text`` stands on it where there is room."""
+    """One span in ms; ``label`` is its tooltip and accessible name, ``text`` is drawn on it."""
 
     id: str
     start: int
@@ -25,7 +25,7 @@ class TimelineBar:
 
 @dataclass(frozen=True)
 class Lane:
-    """A line of bars under one name."""
+    """A row of bars with a name."""
 
     name: str
     spans: Sequence[TimelineBar]
@@ -33,7 +33,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Arc:
-    """A link between two moments; ``tone`` is temporal or causal."""
+    """A link between two moments in ms; ``tone`` is temporal or causal."""
 
     start: int
     end: int
@@ -42,21 +42,21 @@ class Arc:
     id: str = ""
 
 
-def packed(bars: Sequence[TimelineBar], most: int = 8) -> list[list[TimelineBar]]:
-    """Bars in as few rows as needed, none over another; past ``most`` rows the last takes all."""
+def pack_rows(bars: Sequence[TimelineBar], max_rows: int = 8) -> list[list[TimelineBar]]:
+    """Pack bars into rows without overlaps; beyond ``max_rows`` rows the last takes the rest."""
     rows: list[list[TimelineBar]] = []
-    for bar in sorted(bars, key=lambda one: (one.start, one.end)):
+    for bar in sorted(bars, key=lambda bar: (bar.start, bar.end)):
         free = [row for row in rows if row[-1].end <= bar.start]
         if free:
             free[0].append(bar)
-        elif len(rows) < most:
+        elif len(rows) < max_rows:
             rows.append([bar])
         else:
             rows[-1].append(bar)
     return rows
 
 
-def timeline(
+def show_timeline(
     name: str,
     length_ms: int,
     lanes: Sequence[Lane],
@@ -66,7 +66,7 @@ def timeline(
     arcs: Sequence[Arc] = (),
     arcs_name: str = "",
 ) -> str | None:
-    """Draws lanes over ``length_ms``; returns the id of the bar that was picked just now."""
+    """Draw lanes over ``length_ms``; return the id of a bar or arc that was just clicked."""
     data = {
         "name": name,
         "length": max(1, length_ms),
@@ -75,10 +75,10 @@ def timeline(
         "arcs_name": arcs_name,
         "chosen": chosen,
     }
-    result = mount("timeline")(key=key, data=data, on_picked_change=_nothing)
+    result = component("timeline")(key=key, data=data, on_picked_change=_ignore)
     picked = getattr(result, "picked", None)
     return str(picked) if picked else None
 
 
-def _nothing() -> None:
-    """A picked bar draws the page again, which is all that is wanted."""
+def _ignore() -> None:
+    """Do nothing: a click reruns the page by itself."""

@@ -1,21 +1,25 @@
-"""The trajectory page: every step that led to an answer, opened up."""
+"""The trajectory page: every step that led to an answer."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from store.queries.trajectories import StoredTrajectory
-from ui import address
-from ui.app_state import PageState, page_desk
-from ui.faults import guarded
-from ui.judging import show_judgement
-from ui.marks import STATES
-from ui.pages import link
-from ui.paging import SIZE, offset_of, wanted_offset
+from ui.app_state import PageState, page_state
+from ui.errors import show_errors
+from ui.formatting import escape_markdown, format_date, format_duration
+from ui.harness_remarks import STATES
+from ui.judgement import show_judgement
+from ui.navigation import (
+    PAGE_SIZE,
+    page_link,
+    paginate,
+    requested_offset,
+    text_param,
+    update_address_bar,
+)
 from ui.rounds import show_rounds
-from ui.times import lasting, moment
-from ui.whatif import show_tools
-from ui.words import plain
+from ui.trajectory_tools import show_tools
 from views.answer_lines import answer_line
 from views.library import videos_named
 from views.rounds import (
@@ -26,105 +30,109 @@ from views.rounds import (
     page_of_trajectories,
 )
 
-LOOK_S = 2.0
-"""Seconds between looks at a run that goes on."""
+POLL_S = 2.0
+"""Seconds between polls of a run."""
 
 
 def trajectory_page() -> None:
-    """One trajectory where the address names it, else the list of them."""
+    """Draw the trajectory that the address names, else the list of trajectories."""
     st.title("Trajectory")
-    address.hold()
-    guarded(_one if address.told("trajectory") else _list)
+    update_address_bar()
+    show_errors(_show_trajectory if text_param("trajectory") else _show_trajectories)
 
 
-def _list() -> None:
-    desk = page_desk()
-    words = st.text_input("Search the questions", key="q", bind="query-params")
-    start = wanted_offset()
-    found, total = page_of_trajectories(desk.store, SIZE, start, words or "")
+def _show_trajectories() -> None:
+    state = page_state()
+    query = st.text_input("Search the questions", key="q", bind="query-params")
+    requested = requested_offset()
+    rows, total = page_of_trajectories(state.store, PAGE_SIZE, requested, query or "")
     if not total:
         st.info(
-            "No question has these words."
-            if words
+            "No question matches."
+            if query
             else "Nothing has been asked yet: ask a question on the page Ask."
         )
         return
-    offset = offset_of(total)
-    if offset != start:
-        found, _ = page_of_trajectories(desk.store, SIZE, offset, words or "")
-    forks = fork_lines(desk.store, [one.id for one in found])
-    for one in found:
-        _entry(one, forks.get(one.id, ""))
+    offset = paginate(total)
+    if offset != requested:
+        rows, _ = page_of_trajectories(state.store, PAGE_SIZE, offset, query or "")
+    forks = fork_lines(state.store, [row.id for row in rows])
+    for row in rows:
+        _show_entry(row, forks.get(row.id, ""))
 
 
-def _entry(one: StoredTrajectory, fork: str) -> None:
-    with st.container(border=True, key=f"entry_{one.id}"):
-        link("trajectory", plain(one.question.text), trajectory=one.id)
-        said = answer_line(one.answer, one.question) if one.answer else "no answer"
-        st.write(plain(said))
-        state = STATES.get(one.state, one.state)
-        st.caption(plain(f"{state}, {moment(one.started_at)}, profile {one.profile}, {one.id}"))
+def _show_entry(row: StoredTrajectory, fork: str) -> None:
+    with st.container(border=True, key=f"entry_{row.id}"):
+        page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
+        answer = answer_line(row.answer, row.question) if row.answer else "no answer"
+        st.write(escape_markdown(answer))
+        status = STATES.get(row.state, row.state)
+        st.caption(
+            escape_markdown(
+                f"{status}, {format_date(row.started_at)}, profile {row.profile}, {row.id}"
+            )
+        )
         if fork:
-            st.caption(plain(fork))
+            st.caption(escape_markdown(fork))
 
 
-def _one() -> None:
-    desk = page_desk()
-    shown = inspect_trajectory(desk.store, address.told("trajectory"))
-    _head(desk, shown)
-    if shown.row.state == RUNNING:
-        _unfinished(desk, shown)
-    videos = videos_named(desk.store, shown.row.question.videos)
-    show_rounds(desk.store, shown, videos)
-    show_tools(desk, shown)
+def _show_trajectory() -> None:
+    state = page_state()
+    inspected = inspect_trajectory(state.store, text_param("trajectory"))
+    _show_head(state, inspected)
+    if inspected.row.state == RUNNING:
+        _show_unfinished(state, inspected)
+    videos = videos_named(state.store, inspected.row.question.videos)
+    show_rounds(state.store, inspected, videos)
+    show_tools(state, inspected)
 
 
-def _head(desk: PageState, shown: InspectedTrajectory) -> None:
-    row, history = shown.row, shown.history
-    link("trajectory", "← All trajectories")
-    st.subheader(plain(row.question.text), anchor=False)
+def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
+    row, history = inspected.row, inspected.history
+    page_link("trajectory", "← All trajectories")
+    st.subheader(escape_markdown(row.question.text), anchor=False)
     if row.answer is not None:
-        st.markdown(f"**Answer:** {plain(answer_line(row.answer, row.question))}")
-    state = STATES.get(row.state, row.state)
+        st.markdown(f"**Answer:** {escape_markdown(answer_line(row.answer, row.question))}")
+    status = STATES.get(row.state, row.state)
     why = f" because {history.why}" if history.why else ""
-    told = [
-        f"{state}{why}",
+    facts = [
+        f"{status}{why}",
         f"profile {row.profile}",
         f"{len(history.rounds)} rounds",
         f"{row.tokens} tokens",
         f"{history.cost_usd:.4f} US dollars",
-        lasting(row.seconds),
-        moment(row.started_at),
+        format_duration(row.seconds),
+        format_date(row.started_at),
         row.id,
     ]
-    st.caption(plain(" · ".join(told)))
-    for fork in fork_lines(desk.store, [row.id]).values():
-        st.caption(plain(fork))
+    st.caption(escape_markdown(" · ".join(facts)))
+    for fork in fork_lines(state.store, [row.id]).values():
+        st.caption(escape_markdown(fork))
     for error in history.errors:
-        st.error(plain(f"{error.where}: {error.message}"))
-    show_judgement(desk.store, row)
-    link("ask", "Open the answer with its moments", trajectory=row.id)
+        st.error(escape_markdown(f"{error.where}: {error.message}"))
+    show_judgement(state.store, row)
+    page_link("ask", "Open the answer with its citations", trajectory=row.id)
 
 
-def _unfinished(desk: PageState, shown: InspectedTrajectory) -> None:
-    name = shown.row.id
-    if shown.at_work or desk.runs.running(name):
-        _follow(name, len(shown.history.events))
+def _show_unfinished(state: PageState, inspected: InspectedTrajectory) -> None:
+    name = inspected.row.id
+    if inspected.at_work or state.runs.running(name):
+        _poll_run(name, len(inspected.history.events))
         return
-    st.warning("This search was broken off before it had an answer.")
-    if st.button("Go on searching", type="primary"):
-        desk.runs.resume(desk.runner(shown.row.profile), name)
+    st.warning("This search was interrupted before it had an answer.")
+    if st.button("Resume the search", type="primary"):
+        state.runs.resume(state.runner(inspected.row.profile), name)
         st.rerun()
 
 
-@st.fragment(run_every=LOOK_S)
-def _follow(name: str, events: int) -> None:
-    """Draws the page again when the run has got further."""
-    guarded(lambda: _look(name, events))
+@st.fragment(run_every=POLL_S)
+def _poll_run(name: str, events: int) -> None:
+    """Draw the page again when the run has new events."""
+    show_errors(lambda: _rerun_if_changed(name, events))
 
 
-def _look(name: str, events: int) -> None:
-    st.info("This question is being searched at this moment.")
-    shown = inspect_trajectory(page_desk().store, name)
-    if len(shown.history.events) != events or shown.row.state != RUNNING:
+def _rerun_if_changed(name: str, events: int) -> None:
+    st.info("This search is in progress.")
+    inspected = inspect_trajectory(page_state().store, name)
+    if len(inspected.history.events) != events or inspected.row.state != RUNNING:
         st.rerun()

@@ -16,10 +16,10 @@ from domain.errors import BlobGone, NotFound
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Edge, Memory, Scope, Segment
 from domain.time import TimeSpan
-from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, findings
+from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, find_faults
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
-from people.memory_lines import shown
+from people.memory_lines import display_line
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.export import export_video
 from store.progress import Megabytes, Progress
@@ -294,7 +294,10 @@ def _contains(span: TimeSpan, time_ms: int) -> bool:
 
 def shown_segment(segment: Segment, people: ClipPeople) -> Segment:
     """Return the segment with names in place of tags, and of replaced names, where known."""
-    texts = {"label": people.retold(segment.label), "summary": people.retold(segment.summary)}
+    texts = {
+        "label": people.update_names(segment.label),
+        "summary": people.update_names(segment.summary),
+    }
     return segment.model_copy(update=texts)
 
 
@@ -304,7 +307,7 @@ def _line(memory: Memory, people: ClipPeople) -> ShownLine:
         span=memory.span,
         kind=memory.kind,
         source=memory.source,
-        text=shown(memory, people),
+        text=display_line(memory, people),
         weight=memory.weight,
     )
 
@@ -353,11 +356,11 @@ def check_video(
     return VideoCheck(
         video=video.id,
         title=video.title,
-        clips=len(graph.done),
+        clips=len(graph.stored),
         segments=len(graph.segments),
         edges=len(graph.edges),
         images=len(images),
-        findings=(*findings(graph), *image_findings),
+        findings=(*find_faults(graph), *image_findings),
     )
 
 
@@ -388,10 +391,10 @@ def _graph_to_check(session: Session, video_id: str, last: int) -> CheckedGraph:
     covered = {clip for patch in patches for clip in range(patch.first_clip, patch.at_clip + 1)}
     segments = events.segments_at(session, video_id, last)
     return CheckedGraph(
-        done=frozenset(
+        stored=frozenset(
             clip.index for clip in stored if clip.state == ClipState.DONE and clip.index <= last
         ),
-        woven=frozenset(covered),
+        due=frozenset(covered),
         pending=frozenset(_pending(patches)),
         segments=tuple(events.as_segment(video_id, row, spans) for row in segments),
         edges=tuple(events.as_edge(row) for row in events.edges_at(session, video_id, last)),

@@ -11,10 +11,10 @@ from domain.base import Frozen
 from domain.media import IdentityKind, Video
 from domain.time import TimeSpan
 from models.thresholds import same_face, same_voice
-from people.corrections import KnownPerson, VideoPeople, cast_of, known_people
-from people.face_voice_evidence import stretches
-from people.overlay import Truth, are_apart, truth_of
-from people.similar import Looks, SimilarPair, alike
+from people.corrections import KnownPerson, VideoPeople, known_people, people_of_video
+from people.face_voice_evidence import merge_close_spans
+from people.overlay import Overlay, are_distinct, overlay_of
+from people.similar import Exemplars, SimilarPair, similar_people
 from store.database import Store
 from store.queries.characters import CharacterAt
 from store.queries.corrections import corrections_of
@@ -93,13 +93,13 @@ def load_people_view(
         Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
-        cast = cast_of(session, video)
-        page = cast.people[offset:][:limit]
-        chosen_people = [person for person in cast.people if person.character.number == chosen]
+        cast = people_of_video(session, video)
+        page = cast.characters[offset:][:limit]
+        chosen_people = [person for person in cast.characters if person.character.number == chosen]
         cards = _cards(session, cast, [*page, *chosen_people])
     names = [
         PersonEntry(number=entry.character.number, label=entry.character.label)
-        for entry in cast.people
+        for entry in cast.characters
     ]
     return PeopleView(
         video=cast.video,
@@ -144,7 +144,7 @@ def _when(
         for row in rows
         for stretch in by_identity.get(row, ())
     ]
-    return tuple(stretches(spans, gap_ms))
+    return tuple(merge_close_spans(spans, gap_ms))
 
 
 def likely_same_people(store: Store, video: str, limit: int = 10) -> list[CardPair]:
@@ -158,13 +158,15 @@ def likely_same_people(store: Store, video: str, limit: int = 10) -> list[CardPa
         Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
-        cast = cast_of(session, video)
+        cast = people_of_video(session, video)
         centres = identity_centres(session, cast.video.id)
-        people = {person.character.number: person for person in cast.people}
+        people = {person.character.number: person for person in cast.characters}
         vectors = {number: _looks(person.members, centres) for number, person in people.items()}
-        truth = truth_of(corrections_of(session, cast.video.id)) or Truth()
+        truth = overlay_of(corrections_of(session, cast.video.id)) or Overlay()
         thresholds = _thresholds(session, cast.video.id)
-        candidates = alike(vectors, thresholds, LOOKED_AT + sum(map(len, truth.apart.values())))
+        candidates = similar_people(
+            vectors, thresholds, LOOKED_AT + sum(map(len, truth.distinct.values()))
+        )
         pairs = list(_apart(session, people, _undecided(cast, truth, candidates), limit))
         both = [people[number] for pair in pairs for number in (pair.one, pair.other)]
         cards = _cards(session, cast, both)
@@ -181,10 +183,14 @@ def _thresholds(session: Session, video: str) -> dict[IdentityKind, float]:
     }
 
 
-def _undecided(cast: VideoPeople, truth: Truth, pairs: Sequence[SimilarPair]) -> list[SimilarPair]:
+def _undecided(
+    cast: VideoPeople, truth: Overlay, pairs: Sequence[SimilarPair]
+) -> list[SimilarPair]:
     """Return the first pairs that no user said are two people."""
-    tags = {person.character.number: cast.tags(person) for person in cast.people}
-    undecided = (pair for pair in pairs if not are_apart(truth, tags[pair.one], tags[pair.other]))
+    tags = {person.character.number: cast.tags(person) for person in cast.characters}
+    undecided = (
+        pair for pair in pairs if not are_distinct(truth, tags[pair.one], tags[pair.other])
+    )
     return list(islice(undecided, LOOKED_AT))
 
 
@@ -205,7 +211,7 @@ def _apart(
             return
 
 
-def _looks(rows: Sequence[int], centres: Mapping[int, Centre]) -> Looks:
+def _looks(rows: Sequence[int], centres: Mapping[int, Centre]) -> Exemplars:
     """Return the vectors of a person: each identity counts as often as it has exemplars."""
     looks: dict[IdentityKind, list[Sequence[float]]] = {}
     for centre in (centres[row] for row in rows if row in centres):

@@ -1,1 +1,1 @@
-"""The routers of the API, each by what it is about."""
+"""The routers of the API, one per subject."""

@@ -1,4 +1,4 @@
-"""Whether the server lives, and how it is used."""
+"""The health check and the documentation page."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from api.database_health import DatabaseHealth
-from api.manual import SAFE, manual
+from api.docs_page import HEADERS, docs_page
 
 router = APIRouter(tags=["this server"])
-GONE = "the database does not answer; it is tried again when it is asked for\n"
+DATABASE_DOWN = "the database does not answer; the next request tries again\n"
 
 
 class Health(BaseModel):
-    """The server answers, and so does its database."""
+    """The server and its database answer."""
 
     status: str = "ok"
 
 
 @router.get(
     "/health",
-    summary="Does the server live, and its database?",
+    summary="Health of the server and its database",
     response_model=Health,
-    responses={503: {"description": "The database is gone.", "content": {"text/plain": {}}}},
+    responses={
+        503: {"description": "The database does not answer.", "content": {"text/plain": {}}}
+    },
 )
 async def health(request: Request) -> Response | Health:
-    """For whoever watches over the server: 200, or 503 while the database is gone. Needs no key."""
-    pulse: DatabaseHealth = request.app.state.pulse
-    if await pulse.answers():
+    """For monitoring: 200, or 503 while the database does not answer. Needs no key."""
+    database: DatabaseHealth = request.app.state.database_health
+    if await database.answers():
         return Health()
-    return PlainTextResponse(GONE, 503, {"Retry-After": "5"})
+    return PlainTextResponse(DATABASE_DOWN, 503, {"Retry-After": "5"})
 
 
 @router.get("/docs", include_in_schema=False)
 def docs(request: Request) -> Response:
-    """How the API is used, for people; nothing of it is fetched from elsewhere."""
-    return HTMLResponse(manual(request.app.openapi()), headers=SAFE)
+    """Return the documentation page, which loads nothing from other servers."""
+    return HTMLResponse(docs_page(request.app.openapi()), headers=HEADERS)

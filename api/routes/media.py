@@ -1,4 +1,4 @@
-"""Images of what an answer rests on."""
+"""Images of keyframes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from api.app_state import Desk
+from api.app_state import State
 from domain.errors import BlobGone, NotFound
 from store.queries.keyframes import frame_of
 from telemetry.logs import log_error
@@ -23,20 +23,20 @@ JPEG = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}
     responses={200: {"description": "The image.", "content": JPEG}},
 )
 def keyframe(
-    desk: Desk,
+    state: State,
     video: Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The video's id.")],
     frame: Annotated[int, Path(ge=1, le=10**15, description="The keyframe's number: 7 of k7.")],
 ) -> Response:
-    """A keyframe as JPEG: `image` of a citation, or of what a search found, leads here.
+    """A keyframe as JPEG: the target of `image` in citations and search results.
 
-    What a number names never changes, so a client may keep it; shared caches may not.
+    The image of a number never changes, so clients may cache it; shared caches may not.
     """
-    with desk.store.begin() as session:
+    with state.store.begin() as session:
         found = frame_of(session, video, frame)
     if found is None:
         raise NotFound(f"video {video} has no keyframe {frame}")
     try:
-        data = desk.store.blobs.get(found.blob)
+        data = state.store.blobs.get(found.blob)
     except (BlobGone, OSError) as error:
         log_error(error)
         raise NotFound(f"the image of keyframe {frame} is lost or damaged") from error

@@ -1,4 +1,4 @@
-"""Asking, and what was asked."""
+"""Ask questions, and list them with their trajectories."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fastapi import APIRouter, Header, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from api.answers import AnswerTold, QuestionTold, answer_of, question_of
-from api.app_state import ApiState, Desk
-from api.asking import RunningQuestion
+from api.answers import AnswerTold, QuestionTold, answer_body, question_body
+from api.app_state import ApiState, State
 from api.disconnect import ClientGone
-from api.params import PAGE, Asked, Limit, Offset, Page, after, as_of_ms
+from api.params import DEFAULT_LIMIT, Limit, Offset, Page, QuestionQuery, as_of_ms, next_offset
+from api.running_question import RunningQuestion
 from api.sse import MEDIA_TYPE, EventStream, wants_events
 from domain.asking import Question, check_options
 from domain.errors import InputError
@@ -29,19 +29,19 @@ from views.trajectory import Round
 
 router = APIRouter(tags=["questions"])
 
-NOBODY = 499
-"""The client closed the connection (nginx's code): nobody is there to read it."""
+CLIENT_CLOSED_REQUEST = 499
+"""The client closed the connection (nginx's status code)."""
 
 Text = Annotated[str, Field(max_length=1000)]
 Id = Annotated[
     str, Path(max_length=64, description="The question's id, or an unambiguous beginning of it.")
 ]
 
-Accept = Annotated[str, Header(description="text/event-stream: the search as it goes.")]
+Accept = Annotated[str, Header(description="text/event-stream: the events of the search.")]
 
 
 class Ask(BaseModel):
-    """A question, of which videos, and as of when."""
+    """A question, its videos and its time."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -62,7 +62,7 @@ class Ask(BaseModel):
     videos: tuple[Text, ...] = Field(
         default=(),
         max_length=100,
-        description="Ids, unambiguous beginnings, or titles. May be left out where there is one.",
+        description="Ids, unambiguous beginnings, or titles. Optional if there is only one video.",
     )
     options: tuple[Text, ...] = Field(
         default=(), max_length=26, description="The choices of a multiple-choice question."
@@ -77,7 +77,7 @@ class Ask(BaseModel):
 
 
 class RoundTold(BaseModel):
-    """A round of searching in a line, and what it looked for."""
+    """A round of a search in a line, and its query."""
 
     number: int
     headline: str
@@ -88,14 +88,11 @@ class RoundTold(BaseModel):
 
 
 class Trajectory(QuestionTold):
-    """A question with its rounds and its answer.
-
-    ``at_work``: it is being searched at this moment.
-    """
+    """A question with its rounds and its answer; ``at_work``: its run is in progress."""
 
     at_work: bool
     rounds: list[RoundTold]
-    result: AnswerTold | None = Field(description="the whole answer, with its citations")
+    result: AnswerTold | None = Field(description="the answer with its citations")
     errors: list[str]
 
 
@@ -113,7 +110,7 @@ class Events(Page):
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The answer; or, with `Accept: text/event-stream`, the search as it goes.",
+        "description": "The answer; with `Accept: text/event-stream`, the events of the search.",
         "content": {
             MEDIA_TYPE: {
                 "schema": {"type": "string"},
@@ -128,87 +125,94 @@ STREAM: dict[int | str, dict[str, Any]] = {
 
 @router.post("/questions", summary="Ask a question", response_model=AnswerTold, responses=STREAM)
 async def ask(
-    desk: Desk, request: Request, body: Ask, accept: Accept = ""
+    state: State, request: Request, body: Ask, accept: Accept = ""
 ) -> AnswerTold | Response:
     """Ask, and wait for the answer with the moments that support it.
 
-    With `Accept: text/event-stream` the search is told as it goes: `question` with its id, then for
-    every step an event of its kind (`plan`, `round`, `act`, `retrieve`, `assess`, ...; GET
-    /questions/{id}/events has the same), `words` while a model writes, and `answer` last, which is
-    what is sent without events. `problem` comes in its place where the search fails.
+    With `Accept: text/event-stream` the response is a stream of events: `question` with its id, an
+    event for every step (`plan`, `round`, `act`, `retrieve`, `assess`, ...; the same as in GET
+    /questions/{id}/events), `words` while a model writes, and at last `answer`, with the body that
+    is otherwise the response. If the search fails, `problem` comes instead.
 
-    Who hangs up stops the search; the best answer so far is kept. Where as many questions are
-    searched as the server takes, 429 says when to ask again.
+    Disconnecting stops the search; the best answer so far is recorded. At the limit of concurrent
+    questions the status is 429, with Retry-After.
     """
-    asker, question = await to_thread.run_sync(_prepared, desk, body)
-    search = RunningQuestion(desk, request, asker, question)
+    runner, question = await to_thread.run_sync(_prepare, state, body)
+    search = RunningQuestion(state, request, runner, question)
     try:
         if not wants_events(accept):
             return await search.answer()
         events = search.events()
         return EventStream(search, await anext(events), events)
     except ClientGone:
-        return Response(status_code=NOBODY)
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
-def _prepared(desk: ApiState, body: Ask) -> tuple[Runner, Question]:
-    """The machine of the profile, and the question of the videos that are named."""
+def _prepare(state: ApiState, body: Ask) -> tuple[Runner, Question]:
+    """Return the runner of the profile, and the question with its videos resolved."""
     if not body.question.strip():
         raise InputError("the question is empty")
-    at, options, profile = (
+    as_of, options, profile = (
         as_of_ms(body.as_of),
         check_options(body.options),
-        desk.named(body.profile),
+        state.profile_name(body.profile),
     )
-    with desk.store.begin() as session:
+    with state.store.begin() as session:
         videos = named_or_only(session, body.videos)
     if not videos:
         raise InputError("which video? name one or more in `videos`: GET /videos lists them")
     text = body.question.strip()
-    question = Question(text=text, videos=videos, options=options, as_of_ms=at)
-    return desk.runner(profile), question
+    question = Question(text=text, videos=videos, options=options, as_of_ms=as_of)
+    return state.runner(profile), question
 
 
-@router.get("/questions", summary="What was asked")
-def questions(desk: Desk, offset: Offset = 0, limit: Limit = PAGE, q: Asked = "") -> Questions:
-    """The latest questions first, without their steps."""
-    found, total = page_of_trajectories(desk.store, limit, offset, q)
-    rows = [question_of(one) for one in found]
+@router.get("/questions", summary="List questions")
+def questions(
+    state: State, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT, q: QuestionQuery = ""
+) -> Questions:
+    """Questions, the latest first, without their steps."""
+    trajectories, total = page_of_trajectories(state.store, limit, offset, q)
+    rows = [question_body(trajectory) for trajectory in trajectories]
     return Questions(
-        total=total, offset=offset, next=after(offset, len(found), total), questions=rows
+        total=total,
+        offset=offset,
+        next=next_offset(offset, len(trajectories), total),
+        questions=rows,
     )
 
 
 @router.get("/questions/{name}", summary="A question with its rounds and answer")
-def question(desk: Desk, name: Id) -> Trajectory:
-    """How a question was searched, round by round, and its answer with the citations."""
-    found = inspect_trajectory(desk.store, name)
-    row = found.row
+def question(state: State, name: Id) -> Trajectory:
+    """A question with its rounds, and its answer with citations."""
+    inspected = inspect_trajectory(state.store, name)
+    row = inspected.row
     return Trajectory(
-        **question_of(row).model_dump(),
-        at_work=found.at_work,
-        rounds=[_round(found, one) for one in found.history.rounds],
-        result=answer_of(desk.store, row, len(found.history.rounds)),
-        errors=[one.message for one in found.history.errors],
+        **question_body(row).model_dump(),
+        at_work=inspected.at_work,
+        rounds=[_round_body(inspected, round_) for round_ in inspected.history.rounds],
+        result=answer_body(state.store, row, len(inspected.history.rounds)),
+        errors=[round_.message for round_ in inspected.history.errors],
     )
 
 
 @router.get("/questions/{name}/events", summary="Every step of a question")
-def events(desk: Desk, name: Id, offset: Offset = 0, limit: Limit = PAGE) -> Events:
-    """The events of a trajectory, each as it was recorded: plans, searches, evidence, verdicts."""
-    every = inspect_trajectory(desk.store, name).history.events
-    shown = [one.model_dump(mode="json") for one in every[offset : offset + limit]]
-    total = len(every)
-    return Events(total=total, offset=offset, next=after(offset, len(shown), total), events=shown)
+def events(state: State, name: Id, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT) -> Events:
+    """The recorded events of a trajectory: plans, searches, evidence, verdicts."""
+    all_events = inspect_trajectory(state.store, name).history.events
+    shown = [event.model_dump(mode="json") for event in all_events[offset : offset + limit]]
+    total = len(all_events)
+    return Events(
+        total=total, offset=offset, next=next_offset(offset, len(shown), total), events=shown
+    )
 
 
-def _round(found: InspectedTrajectory, one: Round) -> RoundTold:
-    action = one.action
+def _round_body(inspected: InspectedTrajectory, round_: Round) -> RoundTold:
+    action = round_.action
     return RoundTold(
-        number=one.number,
-        headline=round_headline(found.history, one.number),
-        subtask=one.text,
+        number=round_.number,
+        headline=round_headline(inspected.history, round_.number),
+        subtask=round_.text,
         mode=None if action is None or action.mode is None else action.mode.value,
         query=action.query if action else "",
-        found=len(one.found.evidence) if one.found else 0,
+        found=len(round_.found.evidence) if round_.found else 0,
     )

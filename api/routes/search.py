@@ -1,4 +1,4 @@
-"""Searching the memory once."""
+"""A single search of the memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from api.answers import Retrieved, cited, keyframe_path, scored
-from api.app_state import ApiState, Desk
+from api.answers import Retrieved, cite, keyframe_path, with_scores
+from api.app_state import ApiState, State
 from api.params import AsOf, Profile, as_of_ms
 from domain.asking import Mode
 from domain.errors import InputError
@@ -34,7 +34,7 @@ class EventFound(BaseModel):
 
 
 class ImageFound(BaseModel):
-    """A keyframe that was chosen: ``image`` is where it is."""
+    """A keyframe that the search selected; ``image`` is its path."""
 
     ref: str
     video: str
@@ -46,9 +46,9 @@ class ImageFound(BaseModel):
 
 
 class Found(BaseModel):
-    """What a search found, best first.
+    """The results of a search, best first.
 
-    ``nothing_close``: no score is high enough to mean anything; what was nearest is listed.
+    ``nothing_close``: no score is high enough to count; the nearest results are listed.
     """
 
     mode: Mode
@@ -58,17 +58,17 @@ class Found(BaseModel):
     neighbours: list[EventFound] = Field(description="events one edge away from the focus")
     images: list[ImageFound]
     nothing_close: bool
-    searched: str = Field(description="where was looked, in words")
+    searched: str = Field(description="what was searched, in words")
 
 
 @router.get("/search", summary="Search the memory once")
 def search(
-    desk: Desk,
+    state: State,
     q: Annotated[
         str,
         Query(min_length=1, max_length=2000, description="What to look for.", examples=["rain"]),
     ],
-    mode: Annotated[Mode, Query(description="What is looked for.")] = Mode.VIDEO,
+    mode: Annotated[Mode, Query(description="What to search for.")] = Mode.VIDEO,
     video: Annotated[
         list[str] | None,
         Query(max_length=100, description="Ids or titles; without any, all videos. Repeatable."),
@@ -79,59 +79,65 @@ def search(
     ] = None,
     profile: Profile = None,
 ) -> Found:
-    """One search with scores and times, as `homer search` does it.
+    """One search with scores and times, like `homer search`.
 
-    - `event`: what went on, and what it is joined with;
+    - `event`: events, and the events linked to them;
     - `video`: what was said, read and seen;
-    - `keyframe`: images, by what is on them;
+    - `keyframe`: images, by their content;
     - `neighbor`: from the event `focus` to the neighbour whose label is `q`.
     """
-    at, chosen = as_of_ms(as_of), desk.named(profile)
-    with desk.searches.place():
-        found, _ = search_once(
-            desk.store, desk.retrievers(chosen), mode, q, video or (), at, _segment(focus)
+    at_ms, profile_name = as_of_ms(as_of), state.profile_name(profile)
+    with state.searches.slot():
+        result, _ = search_once(
+            state.store,
+            state.retrievers(profile_name),
+            mode,
+            q,
+            video or (),
+            at_ms,
+            _parse_focus(focus),
         )
-        return _told(desk, found, at)
+        return _search_body(state, result, at_ms)
 
 
-def _segment(focus: str | None) -> int | None:
-    named = _SEGMENT.fullmatch(focus) if focus is not None else None
-    if focus is not None and named is None:
-        raise InputError(f"focus: {focus[:20]!r} is no event, such as s12")
-    return int(named[1]) if named else None
+def _parse_focus(focus: str | None) -> int | None:
+    match = _SEGMENT.fullmatch(focus) if focus is not None else None
+    if focus is not None and match is None:
+        raise InputError(f"focus: {focus[:20]!r} is not an event such as s12")
+    return int(match[1]) if match else None
 
 
-def _told(desk: ApiState, found: Retrieval, at: int | None) -> Found:
+def _search_body(state: ApiState, result: Retrieval, as_of_ms: int | None) -> Found:
     return Found(
-        mode=found.mode,
-        query=found.query,
-        focus=None if found.focus is None else _event(found.focus),
-        evidence=scored(cited(desk.store, found.evidence, at), found.evidence),
-        neighbours=[_event(one) for one in found.neighbours],
-        images=[_image(one) for one in found.images],
-        nothing_close=found.nothing_close,
-        searched=found.searched,
+        mode=result.mode,
+        query=result.query,
+        focus=None if result.focus is None else _event_body(result.focus),
+        evidence=with_scores(cite(state.store, result.evidence, as_of_ms), result.evidence),
+        neighbours=[_event_body(item) for item in result.neighbours],
+        images=[_image_body(item) for item in result.images],
+        nothing_close=result.nothing_close,
+        searched=result.searched,
     )
 
 
-def _event(one: Segment) -> EventFound:
+def _event_body(segment: Segment) -> EventFound:
     return EventFound(
-        ref=f"s{one.id}",
-        video=one.video,
-        label=tags_in_words(one.label),
-        summary=tags_in_words(one.summary),
-        start_s=one.span.start_ms / 1000,
-        end_s=one.span.end_ms / 1000,
+        ref=f"s{segment.id}",
+        video=segment.video,
+        label=tags_in_words(segment.label),
+        summary=tags_in_words(segment.summary),
+        start_s=segment.span.start_ms / 1000,
+        end_s=segment.span.end_ms / 1000,
     )
 
 
-def _image(one: ShownKeyframe) -> ImageFound:
+def _image_body(keyframe: ShownKeyframe) -> ImageFound:
     return ImageFound(
-        ref=one.ref,
-        video=one.video,
-        clip=one.clip,
-        time_s=one.time_ms / 1000,
-        description=tags_in_words(one.description),
-        score=round(one.score, 4),
-        image=keyframe_path(one.video, one.id),
+        ref=keyframe.ref,
+        video=keyframe.video,
+        clip=keyframe.clip,
+        time_s=keyframe.time_ms / 1000,
+        description=tags_in_words(keyframe.description),
+        score=round(keyframe.score, 4),
+        image=keyframe_path(keyframe.video, keyframe.id),
     )

@@ -1,4 +1,4 @@
-"""The library: videos, what is remembered of each a page at a time, and deleting them."""
+"""The library: list videos and their memory a page at a time, and delete them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from api.answers import keyframe_path
-from api.app_state import ApiState, Desk
-from api.params import PAGE, AsOf, Limit, Offset, Page, Words, after, as_of_ms
+from api.app_state import ApiState, State
+from api.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, TitleQuery, as_of_ms, next_offset
 from domain.errors import Busy, NotFound
 from domain.media import Video
 from domain.people import tags_in_words
@@ -27,7 +27,7 @@ Name = Annotated[
 
 
 class VideoTold(BaseModel):
-    """A video, and how many of its clips are watched."""
+    """A video, and how many of its clips are done."""
 
     id: str
     title: str
@@ -46,7 +46,7 @@ class Videos(Page):
 
 
 class Held(BaseModel):
-    """A video, and how much is remembered of it; where its clips, people and events are."""
+    """A video, the size of its memory, and links to its clips, people and events."""
 
     id: str
     title: str
@@ -63,7 +63,7 @@ class Held(BaseModel):
 
 
 class LineTold(BaseModel):
-    """A line of what was said, read or seen."""
+    """A memory or utterance: something said, read or seen."""
 
     ref: str
     start_s: float
@@ -74,7 +74,7 @@ class LineTold(BaseModel):
 
 
 class ClipTold(BaseModel):
-    """A clip with what is remembered of it; ``images`` are its keyframes."""
+    """A clip with its lines; ``images`` are the paths of its keyframes."""
 
     number: int
     start_s: float
@@ -92,7 +92,7 @@ class Clips(Page):
 
 
 class PersonTold(BaseModel):
-    """A person of a video: the names known, and the tags of faces and voices."""
+    """A person of a video: known names, and tags of faces and voices."""
 
     number: int
     label: str
@@ -107,7 +107,7 @@ class People(Page):
 
 
 class Joined(BaseModel):
-    """How an event is joined to another one."""
+    """An edge between two events."""
 
     source: str
     relation: str
@@ -128,14 +128,14 @@ class EventTold(BaseModel):
 
 
 class Happened(Page):
-    """A page of events by time, and what joins those that are on it."""
+    """A page of events by time, and the edges between them."""
 
     events: list[EventTold]
     edges: list[Joined]
 
 
 class Deleted(BaseModel):
-    """What is gone with a video: its files where Homer kept them, and so many images."""
+    """What was deleted with a video: the number of images and of uploaded files."""
 
     id: str
     title: str
@@ -144,62 +144,66 @@ class Deleted(BaseModel):
 
 
 @router.get("/videos", summary="The library")
-def videos(desk: Desk, offset: Offset = 0, limit: Limit = PAGE, q: Words = "") -> Videos:
-    """The videos by title, with how far each is watched."""
-    found, total = page_of_videos(desk.store, offset, limit, q)
-    busy = watched_videos(desk.store)
-    shown = [_told(one, one.id in busy) for one in found]
-    return Videos(total=total, offset=offset, next=after(offset, len(shown), total), videos=shown)
+def videos(
+    state: State, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT, q: TitleQuery = ""
+) -> Videos:
+    """The videos by title, with their progress."""
+    listed, total = page_of_videos(state.store, offset, limit, q)
+    busy = watched_videos(state.store)
+    shown = [_video_body(video, video.id in busy) for video in listed]
+    return Videos(
+        total=total, offset=offset, next=next_offset(offset, len(shown), total), videos=shown
+    )
 
 
-def _told(one: ListedVideo, busy: bool) -> VideoTold:
-    paused = one.state == WATCHING and not busy
+def _video_body(video: ListedVideo, busy: bool) -> VideoTold:
+    paused = video.state == WATCHING and not busy
     return VideoTold(
-        id=one.id,
-        title=one.title,
-        duration_s=one.duration_ms / 1000,
-        state=PAUSED if paused else one.state,
-        profile=one.profile,
-        clips=one.clips,
-        done=one.done,
-        failed=one.failed,
+        id=video.id,
+        title=video.title,
+        duration_s=video.duration_ms / 1000,
+        state=PAUSED if paused else video.state,
+        profile=video.profile,
+        clips=video.clips,
+        done=video.done,
+        failed=video.failed,
     )
 
 
 @router.get("/videos/{name}", summary="A video")
-def video(desk: Desk, name: Name) -> Held:
-    """How much is remembered of a video; `links` lead to its clips, people and events."""
-    found, held = video_holdings(desk.store, name)
+def video(state: State, name: Name) -> Held:
+    """The size of a video's memory; `links` lead to its clips, people and events."""
+    video_row, held = video_holdings(state.store, name)
     parts = ("clips", "people", "events")
     return Held(
-        **found.model_dump(include={"id", "title", "width", "height", "profile"}),
-        duration_s=found.duration_ms / 1000,
+        **video_row.model_dump(include={"id", "title", "width", "height", "profile"}),
+        duration_s=video_row.duration_ms / 1000,
         clips=held.clips,
         memories=held.memories,
         people=held.people,
         events=held.events,
         images=held.images,
-        links={part: f"/videos/{found.id}/{part}" for part in parts},
+        links={part: f"/videos/{video_row.id}/{part}" for part in parts},
     )
 
 
 @router.get("/videos/{name}/clips", summary="Its clips")
 def clips(
-    desk: Desk, name: Name, offset: Offset = 0, limit: Limit = PAGE, as_of: AsOf = None
+    state: State, name: Name, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT, as_of: AsOf = None
 ) -> Clips:
     """The clips in order, with what was said, read and seen in each, and its keyframes."""
-    at, one = as_of_ms(as_of), _video(desk, name)
-    found = load_clips_page(desk.store, one, offset, limit, at)
+    at_ms, video = as_of_ms(as_of), _find_video(state, name)
+    page = load_clips_page(state.store, video, offset, limit, at_ms)
     images = {
-        number: [keyframe_path(one.id, frame.id) for frame in frames]
-        for number, frames in found.frames.items()
+        number: [keyframe_path(video.id, frame.id) for frame in frames]
+        for number, frames in page.frames.items()
     }
-    shown = [_clip(clip, images.get(clip.index, [])) for clip in found.clips]
-    end = after(offset, len(shown), found.total)
-    return Clips(total=found.total, offset=offset, next=end, clips=shown)
+    shown = [_clip_body(clip, images.get(clip.index, [])) for clip in page.clips]
+    next_page = next_offset(offset, len(shown), page.total)
+    return Clips(total=page.total, offset=offset, next=next_page, clips=shown)
 
 
-def _clip(one: ShownClip, images: list[str]) -> ClipTold:
+def _clip_body(clip: ShownClip, images: list[str]) -> ClipTold:
     lines = [
         LineTold(
             ref=f"m{line.id}",
@@ -209,14 +213,14 @@ def _clip(one: ShownClip, images: list[str]) -> ClipTold:
             source=line.source,
             text=tags_in_words(line.text),
         )
-        for line in one.lines
+        for line in clip.lines
     ]
     return ClipTold(
-        number=one.index,
-        start_s=one.span.start_ms / 1000,
-        end_s=one.span.end_ms / 1000,
-        state=one.state,
-        error=one.error,
+        number=clip.index,
+        start_s=clip.span.start_ms / 1000,
+        end_s=clip.span.end_ms / 1000,
+        state=clip.state,
+        error=clip.error,
         lines=lines,
         images=images,
     )
@@ -224,47 +228,49 @@ def _clip(one: ShownClip, images: list[str]) -> ClipTold:
 
 @router.get("/videos/{name}/people", summary="Its people")
 def people(
-    desk: Desk, name: Name, offset: Offset = 0, limit: Limit = PAGE, as_of: AsOf = None
+    state: State, name: Name, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT, as_of: AsOf = None
 ) -> People:
-    """Who is in the video, with all names that are known."""
-    found = load_people_page(desk.store, _video(desk, name).id, offset, limit, as_of_ms(as_of))
+    """The people of the video, with all known names."""
+    page = load_people_page(
+        state.store, _find_video(state, name).id, offset, limit, as_of_ms(as_of)
+    )
     shown = [
         PersonTold(
-            number=one.number,
-            label=tags_in_words(one.label),
-            names=[known.name for known in one.names],
-            tags=list(one.tags),
+            number=person.number,
+            label=tags_in_words(person.label),
+            names=[name_.name for name_ in person.names],
+            tags=list(person.tags),
         )
-        for one in found.people
+        for person in page.people
     ]
-    end = after(offset, len(shown), found.total)
-    return People(total=found.total, offset=offset, next=end, people=shown)
+    next_page = next_offset(offset, len(shown), page.total)
+    return People(total=page.total, offset=offset, next=next_page, people=shown)
 
 
 @router.get("/videos/{name}/events", summary="Its events")
 def events(
-    desk: Desk, name: Name, offset: Offset = 0, limit: Limit = PAGE, as_of: AsOf = None
+    state: State, name: Name, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT, as_of: AsOf = None
 ) -> Happened:
-    """What went on, by time, and how the events of this page are joined."""
-    found = load_graph_page(desk.store, _video(desk, name).id, offset, limit, as_of_ms(as_of))
+    """Events by time, and the edges between the events of this page."""
+    page = load_graph_page(state.store, _find_video(state, name).id, offset, limit, as_of_ms(as_of))
     shown = [
         EventTold(
-            ref=f"s{one.id}",
-            label=tags_in_words(one.label),
-            summary=tags_in_words(one.summary),
-            start_s=one.span.start_ms / 1000,
-            end_s=one.span.end_ms / 1000,
-            clips=list(one.clips),
+            ref=f"s{event.id}",
+            label=tags_in_words(event.label),
+            summary=tags_in_words(event.summary),
+            start_s=event.span.start_ms / 1000,
+            end_s=event.span.end_ms / 1000,
+            clips=list(event.clips),
         )
-        for one in found.segments
+        for event in page.segments
     ]
-    edges = [_joined(one) for one in found.links]
-    end = after(offset, len(shown), found.total)
-    return Happened(total=found.total, offset=offset, next=end, events=shown, edges=edges)
+    edges = [_edge_body(event) for event in page.links]
+    next_page = next_offset(offset, len(shown), page.total)
+    return Happened(total=page.total, offset=offset, next=next_page, events=shown, edges=edges)
 
 
-def _joined(one: ShownEdge) -> Joined:
-    edge = one.edge
+def _edge_body(shown: ShownEdge) -> Joined:
+    edge = shown.edge
     return Joined(
         source=f"s{edge.source}",
         relation=str(edge.relation),
@@ -276,23 +282,23 @@ def _joined(one: ShownEdge) -> Joined:
 
 @router.delete("/videos/{video}", summary="Delete a video")
 def delete(
-    desk: Desk, video: Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Its whole id.")]
+    state: State, video: Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Its whole id.")]
 ) -> Deleted:
-    """Delete all that is remembered of a video: rows, vectors, images, and answers that saw it.
+    """Delete the memory of a video: rows, vectors, images, and answers that used it.
 
-    It cannot be undone, so only the whole id will do. A file of your own stays where it is; one
-    that was uploaded to the app goes too. `homer audit` says who did it.
+    It cannot be undone, so it requires the whole id. A file of your own is not touched; a file that
+    was uploaded to the app is deleted. `homer audit` records who deleted it.
     """
-    with desk.store.begin() as session:
+    with state.store.begin() as session:
         if known_video(session, video) is None:
             raise NotFound(f"no video has the id {video!r}")
-    if video in watched_videos(desk.store):
-        raise Busy("this video is being watched: wait until it is done, or have it paused")
-    done = delete_video(desk.store, video)
-    title = done.video.title
-    return Deleted(id=video, title=title, images=done.images, uploads=len(done.uploads))
+    if video in watched_videos(state.store):
+        raise Busy("this video is being watched: wait until it is done, or pause it")
+    deleted = delete_video(state.store, video)
+    title = deleted.video.title
+    return Deleted(id=video, title=title, images=deleted.images, uploads=len(deleted.uploads))
 
 
-def _video(desk: ApiState, name: str) -> Video:
-    with desk.store.begin() as session:
+def _find_video(state: ApiState, name: str) -> Video:
+    with state.store.begin() as session:
         return resolve_video(session, name)

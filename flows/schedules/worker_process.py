@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 
 from services.lifetime import stop_when_unused
@@ -17,11 +18,9 @@ def main() -> None:
     stop_when_unused(Home.default())
     # Prefect reads this port only from the environment, when it is imported.
     os.environ["PREFECT_WORKER_WEBSERVER_PORT"] = port
-    from prefect.cli import app
-
     worker = ["worker", "start", "--pool", pool, "--type", "process", "--with-healthcheck"]
     sys.argv = ["prefect", *worker, "--install-policy", "never"]
-    app()
+    runpy.run_module("prefect", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from contextlib import suppress
 
 from domain.errors import Busy
 from flows.video_locks import exclusive_lock, watched_videos
-from store.advisory_locks import claim_video
 from store.database import Store
 from store.queries.streams import active_streams
 from store.queries.videos import DONE, set_video_state
@@ -29,13 +28,8 @@ def end_interrupted_streams(store: Store) -> list[str]:
 
 def _end_stream(store: Store, video: str) -> bool:
     """Mark a stream as ended; return False if another process watches it by now."""
-    with (
-        suppress(Busy),
-        exclusive_lock(store.home, video, video),
-        claim_video(store, video, 0.0) as claimed,
-    ):
-        if claimed:
-            with store.begin() as session:
-                set_video_state(session, video, DONE)
-        return claimed
+    with suppress(Busy), exclusive_lock(store, video, video, grace_s=0.0):
+        with store.begin() as session:
+            set_video_state(session, video, DONE)
+        return True
     return False

@@ -39,7 +39,7 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
         continue
     with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
         follow_stream(ingestion, steps, listener)
-        steps.weave(ingestion, final=True)
+        steps.update_event_graph(ingestion, final=True)
     return ingestion.end()
 
 
@@ -123,4 +123,4 @@ def _finish(
         ingestion.give_up(clip, error)
         listener.failed(ingestion.video, clip, error)
     if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
-        steps.weave(ingestion, final=False)
+        steps.update_event_graph(ingestion, final=False)

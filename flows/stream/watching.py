@@ -20,7 +20,7 @@ from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
 from flows.clip_memory import ClipFailed, ClipMemory
 from flows.ingest_video import models_used
-from flows.video_locks import exclusive_database_lock, exclusive_lock
+from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
 from perception.clip_buffer import ClipBuffer
 from perception.degradation import DegradationPolicy, subsample_frames
@@ -134,9 +134,9 @@ class StreamIngestion:
             raise
         self._store_record(clip)
 
-    def weave(self, *, final: bool = False) -> None:
+    def update_event_graph(self, *, final: bool = False) -> None:
         """Update the event graph from the memories."""
-        self._memory.weave(final=final)
+        self._memory.update_event_graph(final=final)
 
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip as failed; it cannot be retried, since the stream has moved on."""
@@ -202,10 +202,7 @@ def open_stream(
         Busy: another process watches it.
     """
     time_of_day = clock or SystemClock()
-    with (
-        exclusive_lock(workspace.home, source.id, source.label),
-        exclusive_database_lock(workspace.store, source.id, source.label),
-    ):
+    with exclusive_lock(workspace.store, source.id, source.label):
         with workspace.store.begin() as session:
             known = video_rows.known_video(session, source.id)
         opened = open_source(source, workspace.settings, stop.is_set) if known is None else None

@@ -25,23 +25,23 @@ def prompt(name: str, **slots: str | int) -> str:
     return _template(name).substitute(slots).strip()
 
 
-def foreign(text: str) -> str:
+def sanitise(text: str) -> str:
     """Words of others for use in a prompt: they can neither forge a tag nor close a mark."""
     return " ".join(strip_invisible(text).translate(_BRACKETS).split())
 
 
-def noted(text: str) -> str:
+def sanitise_generated(text: str) -> str:
     """What a model wrote of a video, for use in another prompt: tags of people stay, no mark does.
 
     It may repeat words of others that it was shown.
     """
-    return "".join(part if TAG.fullmatch(part) else _flat(part) for part in _TAGS.split(text))
+    return "".join(part if TAG.fullmatch(part) else _flatten(part) for part in _TAGS.split(text))
 
 
-def _flat(text: str) -> str:
+def _flatten(text: str) -> str:
     return re.sub(r"\s+", " ", strip_invisible(text).translate(_BRACKETS))
 
 
-def listed(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """One a line, or ``(none)``."""
     return "\n".join(lines) or "(none)"

@@ -1,8 +1,8 @@
-"""What a model is shown of a clip, within a budget of tokens; pure.
+"""Fits what a model is shown of a clip into a budget of tokens; pure.
 
-Where all of it is too much, the parts of ``ORDER`` are thinned one after the other, evenly over
-their time: each down to ``LEAST`` first, then, in the same order, down to nothing. What was said
-goes last. Nothing of it is lost to memory by that: quotations are stored whatever a model is shown.
+Where there is too much, the parts of ``REDUCTION_ORDER`` are subsampled one after the other, evenly
+over their time: each down to ``MIN_ITEMS`` first, then, in the same order, down to nothing. Speech
+goes last. No memory is lost by that: quotations are stored whatever a model is shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from models.messages import IMAGE_TOKENS, text_tokens
 
 T = TypeVar("T")
 
-ORDER = (
+REDUCTION_ORDER = (
     "faces",
     "keyframes",
     "objects",
@@ -28,15 +28,15 @@ ORDER = (
     "lines of speech",
 )
 """What is shown less of first."""
-LEAST = MappingProxyType({"faces": 2, "keyframes": 1})
-"""How much of a part stays in the first pass; of those not named, ``LEAST_LINES``."""
-LEAST_LINES = 8
+MIN_ITEMS = MappingProxyType({"faces": 2, "keyframes": 1})
+"""How much of a part stays in the first pass; of those not named, ``MIN_LINES``."""
+MIN_LINES = 8
 CROP_TOKENS = 300
 """As many as the dearest of the usual models takes for a small image."""
 
 
 @dataclass(frozen=True)
-class Item:
+class PromptItem:
     """A line of a part, and the JPEG that it tells of where it is an image."""
 
     text: str
@@ -50,62 +50,64 @@ class Item:
         return text_tokens(self.text) + 2 + (image if self.image is not None else 0)
 
 
-Parts = Mapping[str, Sequence[Item]]
-"""Items in order of time, by the names of ``ORDER``."""
+PromptParts = Mapping[str, Sequence[PromptItem]]
+"""Items in order of time, by the names of ``REDUCTION_ORDER``."""
 
 
-def cost(parts: Parts) -> int:
+def count_tokens(parts: PromptParts) -> int:
     """Tokens of all parts."""
     return sum(item.tokens for items in parts.values() for item in items)
 
 
-def fitted(parts: Parts, room: int) -> dict[str, tuple[Item, ...]]:
-    """The parts in at most ``room`` tokens; empty ones where there is room for nothing."""
+def fit_parts(parts: PromptParts, max_tokens: int) -> dict[str, tuple[PromptItem, ...]]:
+    """The parts in at most ``max_tokens`` tokens; empty ones where there is room for nothing."""
     kept = {name: tuple(items) for name, items in parts.items()}
-    for whole, name in product((False, True), ORDER):
-        over = cost(kept) - room
-        if over <= 0:
+    for may_drop_all, name in product((False, True), REDUCTION_ORDER):
+        excess = count_tokens(kept) - max_tokens
+        if excess <= 0:
             break
         if name in kept:
-            least = 0 if whole else LEAST.get(name, LEAST_LINES)
-            kept[name] = _thinned_by(kept[name], over, least)
-    return _filled(parts, kept, room)
+            minimum = 0 if may_drop_all else MIN_ITEMS.get(name, MIN_LINES)
+            kept[name] = _reduce_by(kept[name], excess, minimum)
+    return _restore_items(parts, kept, max_tokens)
 
 
-def _filled(
-    parts: Parts, kept: dict[str, tuple[Item, ...]], room: int
-) -> dict[str, tuple[Item, ...]]:
-    """What an image too many has left free, given back to the parts that come last in ``ORDER``."""
-    for name in [name for name in reversed(ORDER) if name in kept]:
-        every = tuple(parts[name])
-        over = cost(kept | {name: every}) - room
-        kept = kept | {name: _thinned_by(every, over, len(kept[name]))}
-        if over > 0:
+def _restore_items(
+    parts: PromptParts, kept: dict[str, tuple[PromptItem, ...]], max_tokens: int
+) -> dict[str, tuple[PromptItem, ...]]:
+    """Give the tokens that dropping an image left free to the last parts of ``REDUCTION_ORDER``."""
+    for name in [name for name in reversed(REDUCTION_ORDER) if name in kept]:
+        all_items = tuple(parts[name])
+        excess = count_tokens(kept | {name: all_items}) - max_tokens
+        kept = kept | {name: _reduce_by(all_items, excess, len(kept[name]))}
+        if excess > 0:
             break
     return kept
 
 
-def _thinned_by(items: tuple[Item, ...], over: int, least: int) -> tuple[Item, ...]:
-    """As many items as can stay while ``over`` tokens go, but not fewer than ``least``."""
-    if over <= 0 or not items:
+def _reduce_by(items: tuple[PromptItem, ...], excess: int, minimum: int) -> tuple[PromptItem, ...]:
+    """As many items as can stay while ``excess`` tokens go, but not fewer than ``minimum``."""
+    if excess <= 0 or not items:
         return items
-    most = cost({"": items}) - over
-    kept = thinned(items, max(least, len(items) * most // (most + over)))
-    while cost({"": kept}) > most and len(kept) > least:
-        kept = thinned(items, len(kept) - 1)
+    max_tokens = count_tokens({"": items}) - excess
+    kept = subsample(items, max(minimum, len(items) * max_tokens // (max_tokens + excess)))
+    while count_tokens({"": kept}) > max_tokens and len(kept) > minimum:
+        kept = subsample(items, len(kept) - 1)
     return kept
 
 
-def thinned(items: Sequence[T], most: int) -> tuple[T, ...]:
+def subsample(items: Sequence[T], max_items: int) -> tuple[T, ...]:
     """At most so many items, left out evenly: a clip has a beginning, a middle and an end."""
     count = len(items)
-    if count <= most:
+    if count <= max_items:
         return tuple(items)
-    return tuple(items[number * count // most] for number in range(most))
+    return tuple(items[number * count // max_items] for number in range(max_items))
 
 
-def left_out(parts: Parts, kept: Parts) -> tuple[str, ...]:
+def describe_omitted(parts: PromptParts, kept: PromptParts) -> tuple[str, ...]:
     """What is not shown, part by part: ``6 of 8 faces``."""
-    counts = {name: len(parts.get(name, ())) for name in ORDER}
-    gone = {name: count - len(kept.get(name, ())) for name, count in counts.items()}
-    return tuple(f"{gone[name]} of {counts[name]} {name}" for name in ORDER if gone[name])
+    counts = {name: len(parts.get(name, ())) for name in REDUCTION_ORDER}
+    omitted = {name: count - len(kept.get(name, ())) for name, count in counts.items()}
+    return tuple(
+        f"{omitted[name]} of {counts[name]} {name}" for name in REDUCTION_ORDER if omitted[name]
+    )

@@ -24,7 +24,7 @@ class StatedCause:
 
 
 _CLAUSE = re.compile(r"[^.!?]+")
-_BETWEEN = r"(?<=[^.!?]){}(?=[^.!?])"
+_BETWEEN_WORDS = r"(?<=[^.!?]){}(?=[^.!?])"
 """A connective stands between words of one clause."""
 _FORWARD = (
     (Relation.CAUSES, r"\b(?:leads? to|led to|results? in|resulted in|causes?|caused)\b"),
@@ -32,40 +32,44 @@ _FORWARD = (
     (Relation.ENABLES, r"\b(?:enables?|enabled|makes? it possible to|allowed us to)\b"),
     (Relation.CAUSES, r" (?:so that|and therefore|and as a result|which is why)\b"),
 )
-_STATE_FORWARD = tuple((one, re.compile(_BETWEEN.format(words), re.I)) for one, words in _FORWARD)
+_FORWARD_PATTERNS = tuple(
+    (one, re.compile(_BETWEEN_WORDS.format(words), re.I)) for one, words in _FORWARD
+)
 _BACKWARD = (
     (Relation.CAUSES, r"\b(?:because of|because|due to|as a result of|caused by)\b"),
     (Relation.REQUIRES, r"\b(?:requires?|required|depends? on|depended on)\b"),
 )
-_STATE_BACKWARD = tuple((one, re.compile(_BETWEEN.format(words), re.I)) for one, words in _BACKWARD)
-_FOLLOWS = re.compile(
+_BACKWARD_PATTERNS = tuple(
+    (one, re.compile(_BETWEEN_WORDS.format(words), re.I)) for one, words in _BACKWARD
+)
+_CONSEQUENCE = re.compile(
     r"^(?:and |so )?(?:therefore|as a result|that['’]s why|that is why|because of (?:that|this)|"
     r"for that reason|consequently)\b,? (?P<b>[^.!?]+)",
     re.IGNORECASE,
 )
 
 
-def stated(text: str) -> list[StatedCause]:
+def find_stated_causes(text: str) -> list[StatedCause]:
     """The relations that a line states, at most one a sentence."""
-    found = (_of_sentence(sentence) for sentence in split_sentences(text))
+    found = (_cause_in_sentence(sentence) for sentence in split_sentences(text))
     return [one for one in found if one is not None]
 
 
-def _of_sentence(sentence: str) -> StatedCause | None:
-    follows = _FOLLOWS.search(sentence)
+def _cause_in_sentence(sentence: str) -> StatedCause | None:
+    follows = _CONSEQUENCE.search(sentence)
     if follows:
         return StatedCause(Relation.CAUSES, "", follows["b"].strip(), sentence)
     if sentence.rstrip().endswith("?"):
         return None  # A question does not state.
-    for forward, patterns in ((False, _STATE_BACKWARD), (True, _STATE_FORWARD)):
+    for forward, patterns in ((False, _BACKWARD_PATTERNS), (True, _FORWARD_PATTERNS)):
         for relation, pattern in patterns:
-            sides = _sides(pattern, sentence)
+            sides = _split_at_connective(pattern, sentence)
             if sides is not None:
-                return _stated(relation, *sides, sentence, forward)
+                return _stated_cause(relation, *sides, sentence, forward)
     return None
 
 
-def _sides(connective: re.Pattern[str], sentence: str) -> tuple[str, str] | None:
+def _split_at_connective(connective: re.Pattern[str], sentence: str) -> tuple[str, str] | None:
     """What stands around the last connective of the first clause that has one."""
     for clause in _CLAUSE.finditer(sentence):
         start, end = clause.span()
@@ -75,10 +79,12 @@ def _sides(connective: re.Pattern[str], sentence: str) -> tuple[str, str] | None
     return None
 
 
-def _stated(relation: Relation, a: str, b: str, quote: str, forward: bool) -> StatedCause | None:
+def _stated_cause(
+    relation: Relation, a: str, b: str, quote: str, forward: bool
+) -> StatedCause | None:
     # "A requires B" keeps its order; "A because B" says that B causes A.
-    keeps = forward or relation == Relation.REQUIRES
-    source, target = (a, b) if keeps else (b, a)
+    keeps_order = forward or relation == Relation.REQUIRES
+    source, target = (a, b) if keeps_order else (b, a)
     if not content_words(source) or not content_words(target):
         return None  # "The cause is unknown" names no cause.
     return StatedCause(relation, source, target, quote)

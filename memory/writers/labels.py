@@ -11,19 +11,19 @@ import numpy as np
 
 from domain.memories import PRESENCE_SOURCES
 from domain.word_lists import load_words
-from memory.patches import SUMMARY_SENTENCES, count_sentences
+from memory.patches import MAX_SUMMARY_SENTENCES, count_sentences
 from memory.writers.port import WindowLine
 
-PHRASES = 3
+MAX_PHRASES = 3
 """A label has at most this many phrases."""
 
-PHRASE_WORDS = 3
+MAX_PHRASE_WORDS = 3
 """A phrase has at most this many words."""
 
-SHORT = 4
+MIN_LINE_WORDS = 4
 """Lines with fewer words are not used in summaries where there are others."""
 
-TELLING = 4
+MIN_CONTENT_WORDS = 4
 """A line with this many telling words tells enough."""
 
 _CHUNK = re.compile(r"[^.,;:!?/()\[\]\"“”…\n]+")
@@ -46,13 +46,13 @@ def phrases(text: str) -> Iterable[tuple[str, ...]]:
             if content_words(word) and not word[0].isdigit():
                 run.append(word.removesuffix("'s"))
             else:
-                yield from _windows(run)
+                yield from _ngrams(run)
                 run = []
-        yield from _windows(run)
+        yield from _ngrams(run)
 
 
-def _windows(run: list[str]) -> Iterable[tuple[str, ...]]:
-    for size in range(1, PHRASE_WORDS + 1):
+def _ngrams(run: list[str]) -> Iterable[tuple[str, ...]]:
+    for size in range(1, MAX_PHRASE_WORDS + 1):
         for start in range(len(run) - size + 1):
             yield tuple(run[start : start + size])
 
@@ -64,28 +64,28 @@ class Salience:
         clips = {line.clip for line in lines}
         used = {(line.clip, word) for line in lines for word in content_words(line.text)}
         self._clips = max(1, len(clips))
-        self._spread = Counter(word for _, word in used)
+        self._clip_counts = Counter(word for _, word in used)
 
     def weight(self, word: str) -> float:
         """How telling a word is: the fewer clips use it the more."""
-        return math.log1p(self._clips / max(1, self._spread[word]))
+        return math.log1p(self._clips / max(1, self._clip_counts[word]))
 
-    def label(self, lines: Sequence[WindowLine], most_words: int) -> str:
+    def label(self, lines: Sequence[WindowLine], max_words: int) -> str:
         """At most three telling phrases; empty where there are no words."""
-        shown = [line for line in lines if line.source not in PRESENCE_SOURCES]
-        ranked = self._ranked(shown)
-        taken: list[tuple[str, ...]] = []
+        content = [line for line in lines if line.source not in PRESENCE_SOURCES]
+        ranked = self._rank_phrases(content)
+        chosen: list[tuple[str, ...]] = []
         used: set[str] = set()
         for phrase in ranked:
             folded = {word.casefold() for word in phrase}
-            room = most_words - sum(len(one) for one in taken)
-            if len(phrase) <= room and not folded & used and len(taken) < PHRASES:
-                taken.append(phrase)
+            words_left = max_words - sum(len(one) for one in chosen)
+            if len(phrase) <= words_left and not folded & used and len(chosen) < MAX_PHRASES:
+                chosen.append(phrase)
                 used |= folded
-        text = ", ".join(" ".join(phrase) for phrase in taken)
+        text = ", ".join(" ".join(phrase) for phrase in chosen)
         return text[:1].upper() + text[1:]
 
-    def _ranked(self, lines: Sequence[WindowLine]) -> list[tuple[str, ...]]:
+    def _rank_phrases(self, lines: Sequence[WindowLine]) -> list[tuple[str, ...]]:
         counts: Counter[tuple[str, ...]] = Counter()
         written: dict[tuple[str, ...], Counter[tuple[str, ...]]] = {}
         for line in lines:
@@ -94,18 +94,18 @@ class Salience:
                 counts[key] += 1
                 written.setdefault(key, Counter())[phrase] += 1
         order = {key: place for place, key in enumerate(counts)}
-        worth = {key: self._worth(key, counts) for key in counts}
-        ranked = sorted(counts, key=lambda key: (-worth[key], order[key]))
+        scores = {key: self._score(key, counts) for key in counts}
+        ranked = sorted(counts, key=lambda key: (-scores[key], order[key]))
         return [written[key].most_common(1)[0][0] for key in ranked]
 
-    def _worth(self, key: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> float:
+    def _score(self, key: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> float:
         """A phrase counts as often as it occurs; a longer one must recur to beat its words."""
         mean = sum(self.weight(word) for word in key) / len(key)
         again = counts[key] if len(key) == 1 else (counts[key] - 0.5) * len(key) ** 0.5
         return round(mean * math.sqrt(again), 9)
 
 
-def summary(lines: Sequence[WindowLine]) -> str:
+def summarise(lines: Sequence[WindowLine]) -> str:
     """Four to eight sentences of the segment's own lines: the first, and the most central.
 
     Args:
@@ -114,48 +114,56 @@ def summary(lines: Sequence[WindowLine]) -> str:
     Returns:
         The chosen lines in order, each with who said it; empty where there are none.
     """
-    told = _worth_telling(lines)
-    if not told:
+    lines_to_use = _summary_lines(lines)
+    if not lines_to_use:
         return ""
-    wanted = min(SUMMARY_SENTENCES, max(4, len(told) // 5))
+    max_lines = min(MAX_SUMMARY_SENTENCES, max(4, len(lines_to_use) // 5))
     text = ""
     chosen: list[int] = []
-    for place in _by_centrality(told):
+    for place in _rank_by_centrality(lines_to_use):
         trial = sorted([*chosen, place])
-        joined = " ".join(_sentence(told[one]) for one in trial)
-        if len(trial) <= wanted and (not text or count_sentences(joined) <= SUMMARY_SENTENCES):
+        joined = " ".join(_sentence(lines_to_use[one]) for one in trial)
+        if len(trial) <= max_lines and (
+            not text or count_sentences(joined) <= MAX_SUMMARY_SENTENCES
+        ):
             chosen, text = trial, joined
     return text
 
 
-def _worth_telling(lines: Sequence[WindowLine]) -> list[WindowLine]:
-    once = list({line.told.casefold(): line for line in reversed(lines)}.values())[::-1]
-    full = [
-        one for one in once if one.source not in PRESENCE_SOURCES and len(one.text.split()) >= SHORT
+def _summary_lines(lines: Sequence[WindowLine]) -> list[WindowLine]:
+    unique = list({line.attributed_text.casefold(): line for line in reversed(lines)}.values())[
+        ::-1
     ]
-    spoken = [one for one in once if one.source not in PRESENCE_SOURCES]
-    return full or spoken or once
+    long_enough = [
+        one
+        for one in unique
+        if one.source not in PRESENCE_SOURCES and len(one.text.split()) >= MIN_LINE_WORDS
+    ]
+    content = [one for one in unique if one.source not in PRESENCE_SOURCES]
+    return long_enough or content or unique
 
 
-def _by_centrality(lines: Sequence[WindowLine]) -> list[int]:
+def _rank_by_centrality(lines: Sequence[WindowLine]) -> list[int]:
     """The first line, then by likeness to the whole, less what is told already (MMR).
 
     Lines with few telling words count less: "I turn my head" is central to many a scene.
     """
     vectors = np.asarray([line.vector for line in lines], dtype=np.float64)
     centre = vectors.mean(axis=0)
-    telling = [min(1.0, len(set(content_words(line.text))) / TELLING) for line in lines]
-    central = vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-9)) * telling
+    content_weights = [
+        min(1.0, len(set(content_words(line.text))) / MIN_CONTENT_WORDS) for line in lines
+    ]
+    centrality = vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-9)) * content_weights
     order = [0]
-    told = vectors @ vectors[0]
-    while len(order) < min(len(lines), 3 * SUMMARY_SENTENCES):
-        gain = np.round(central - 0.5 * told, 9)
+    similarity = vectors @ vectors[0]
+    while len(order) < min(len(lines), 3 * MAX_SUMMARY_SENTENCES):
+        gain = np.round(centrality - 0.5 * similarity, 9)
         gain[order] = -np.inf
         order.append(int(np.argmax(gain)))
-        told = np.maximum(told, vectors @ vectors[order[-1]])
+        similarity = np.maximum(similarity, vectors @ vectors[order[-1]])
     return order
 
 
 def _sentence(line: WindowLine) -> str:
-    text = line.told.strip().rstrip(",;:")
+    text = line.attributed_text.strip().rstrip(",;:")
     return text if text[-1:] in '.!?…"”' else f"{text}."

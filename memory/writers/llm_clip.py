@@ -16,25 +16,25 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
-from memory.prompts import foreign, listed, noted, prompt
-from memory.writers.budget import Item, fitted, left_out, thinned
-from memory.writers.clip_page import page, parts_of
+from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
+from memory.writers.budget import PromptItem, describe_omitted, fit_parts, subsample
+from memory.writers.clip_page import clip_prompt, prompt_parts
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, request_tokens, system, user
 from models.reply_schema import pinned
-from people.characters import STATED
+from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
 
-TRIES = 3
+MAX_TRIES = 3
 """How often a clip is asked for in all."""
 
-Chat = Callable[[Sink | None, Replay | None], StructuredChat]
+ChatFactory = Callable[[Sink | None, Replay | None], StructuredChat]
 """Makes the language model, given who records its calls."""
 
 
-Check = Callable[["WrittenClip"], list[str]]
+ClipCheck = Callable[["WrittenClip"], list[str]]
 """What is wrong with a written clip."""
 
 
@@ -94,7 +94,7 @@ class LlmClipWriter:
     wants_context = True
 
     def __init__(
-        self, chat: Chat, lines: int = DEFAULTS.lines, tokens: int = DEFAULTS.clip_tokens
+        self, chat: ChatFactory, lines: int = DEFAULTS.lines, tokens: int = DEFAULTS.clip_tokens
     ) -> None:
         self._chat, self._lines, self._tokens = chat, lines, tokens
 
@@ -104,61 +104,67 @@ class LlmClipWriter:
         Raises:
             ModelError: the model failed, wrote nothing that can be stored, or spent the budget.
         """
-        purse = ClipBudget(self._chat, self._tokens, context.sink, context.replay)
-        written, left = self._asked(percept, people, context, purse)
+        budget = ClipBudget(self._chat, self._tokens, context.sink, context.replay)
+        written, omitted = self._ask(percept, people, context, budget)
         quoted = LocalClipWriter().write(percept, people, context)
-        kept = (
+        quoted_sources = (
             MemorySource.SAID,
             MemorySource.READ,
             MemorySource.CAPTION,
             MemorySource.SUBTITLE,
             MemorySource.CHAPTER,
         )
-        drafts = [one for one in quoted.drafts if one.source in kept and _is_plain(one)]
+        drafts = [
+            one for one in quoted.drafts if one.source in quoted_sources and _is_episodic(one)
+        ]
         drafts += [_draft(line, percept, people) for line in written.lines]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=(*quoted.statements, *_statements(written, people, percept.clip.index)),
-            names=tuple((one.tag, foreign(one.name)) for one in written.names),
+            names=tuple((one.tag, sanitise(one.name)) for one in written.names),
             budget=self._tokens,
-            left_out=left,
+            left_out=omitted,
         )
 
-    def _asked(
-        self, percept: Percept, people: ClipPeople, context: ClipContext, purse: ClipBudget
+    def _ask(
+        self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
     ) -> tuple[WrittenClip, tuple[str, ...]]:
         """What the model wrote that can be stored, and what it was not shown."""
-        rules = system(prompt("clip_system", lines=self._lines))
-        every = parts_of(percept, people, context, images=purse.sees)
-        blank = [rules, user(page(percept, people, context, {}))]
-        parts = fitted(every, purse.room_for(blank))
-        first = [rules, user(page(percept, people, context, parts))]
+        system_message = system(prompt("clip_system", lines=self._lines))
+        all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
+        blank = [system_message, user(clip_prompt(percept, people, context, {}))]
+        parts = fit_parts(all_parts, budget.tokens_left_for(blank))
+        first = [system_message, user(clip_prompt(percept, people, context, parts))]
         images = [item for items in parts.values() for item in items if item.image is not None]
         facts = {f"m{fact.id}" for fact in context.facts}
-        written = _tried(purse, first, images, lambda one: complain(one, people, facts))
-        return _thinned(_sound(written, people, facts), self._lines), left_out(every, parts)
+        written = _ask_until_valid(
+            budget, first, images, lambda one: check_clip(one, people, facts)
+        )
+        return _limit_lines(_drop_invalid(written, people, facts), self._lines), describe_omitted(
+            all_parts, parts
+        )
 
 
-def _tried(
-    purse: ClipBudget, first: list[Message], images: Sequence[Item], check: Check
+def _ask_until_valid(
+    budget: ClipBudget, first: list[Message], images: Sequence[PromptItem], check: ClipCheck
 ) -> WrittenClip:
     """What the model wrote at last; complaints go back to it while tries and tokens are left."""
     messages = first
-    for left in reversed(range(TRIES)):
+    for left in reversed(range(MAX_TRIES)):
         try:
-            written = purse.ask(messages, images)
+            written = budget.ask(messages, images)
         except (ReplayMiss, BudgetSpent):
             raise
         except ModelError as error:
             if not left:
                 raise
-            messages = [*first, user(prompt("clip_repair", complaints=foreign(str(error))))]
+            messages = [*first, user(prompt("clip_repair", complaints=sanitise(str(error))))]
             continue
         complaints = check(written)
-        again = _again(first, written, complaints)
-        if not complaints or not left or not purse.affords(again, images):
+        retry = _retry_messages(first, written, complaints)
+        if not complaints or not left or not budget.fits(retry, images):
             return written
-        messages = again
+        messages = retry
     raise AssertionError("unreachable")
 
 
@@ -170,34 +176,36 @@ class ClipBudget:
     """The calls for one clip: counted, each with a part of the clip's budget of tokens."""
 
     def __init__(
-        self, chat: Chat, budget: int, sink: Sink | None, replay: Replay | None = None
+        self, chat: ChatFactory, budget: int, sink: Sink | None, replay: Replay | None = None
     ) -> None:
         self._budget, self._sink, self._replay, self._spent = budget, sink, replay, 0
-        self._chat = chat(self._count, self._served if replay else None)
-        self._reply = budget // TRIES * 2 // 5
+        self._chat = chat(self._record_call, self._replay_call if replay else None)
+        self._reply_tokens = budget // MAX_TRIES * 2 // 5
 
     @property
-    def sees(self) -> bool:
+    def accepts_images(self) -> bool:
         """Whether the model can look at images."""
         return self._chat.sees
 
-    def room_for(self, blank: Sequence[Message]) -> int:
+    def tokens_left_for(self, blank: Sequence[Message]) -> int:
         """Tokens of material that fit into a request: there is to be room for every try."""
-        return self._budget // TRIES - self._reply - request_tokens(blank, WrittenClip, 0)
+        return (
+            self._budget // MAX_TRIES - self._reply_tokens - request_tokens(blank, WrittenClip, 0)
+        )
 
-    def affords(self, messages: Sequence[Message], images: Sequence[Item]) -> bool:
+    def fits(self, messages: Sequence[Message], images: Sequence[PromptItem]) -> bool:
         """Whether a request and its reply fit into what is left."""
-        asked = request_tokens(messages, WrittenClip, 0) + sum(item.tokens for item in images)
-        return self._spent + asked + self._reply <= self._budget
+        request = request_tokens(messages, WrittenClip, 0) + sum(item.tokens for item in images)
+        return self._spent + request + self._reply_tokens <= self._budget
 
-    def ask(self, messages: Sequence[Message], images: Sequence[Item]) -> WrittenClip:
+    def ask(self, messages: Sequence[Message], images: Sequence[PromptItem]) -> WrittenClip:
         """What the model writes.
 
         Raises:
             Spent: there is no room for the request.
             ModelError: the model failed, or what it wrote cannot be read.
         """
-        if not self.affords(messages, images):
+        if not self.fits(messages, images):
             raise BudgetSpent(
                 f"a clip may take {self._budget} tokens, and {self._spent} are spent: the next run "
                 "tries again; settings.memory.clip_tokens in the profile allows more"
@@ -207,57 +215,60 @@ class ClipBudget:
             WrittenClip,
             purpose="clip",
             images=[item.image for item in images if item.image is not None],
-            max_tokens=self._reply,
+            max_tokens=self._reply_tokens,
         )
         return reply.value
 
-    def _served(self, request: str) -> Recorded | None:
+    def _replay_call(self, request: str) -> Recorded | None:
         """What is on record counts as if it were asked for now."""
         found = self._replay(request) if self._replay else None
         self._spent += found.tokens_in + found.tokens_out if found else 0
         return found
 
-    def _count(self, call: CallRecord) -> None:
+    def _record_call(self, call: CallRecord) -> None:
         self._spent += call.tokens_in + call.tokens_out
         if self._sink is not None:
             self._sink(call)
 
 
-def _is_plain(draft: MemoryDraft) -> bool:
+def _is_episodic(draft: MemoryDraft) -> bool:
     return draft.kind == MemoryKind.EPISODIC
 
 
-def _again(
+def _retry_messages(
     first: Sequence[Message], written: WrittenClip, complaints: Sequence[str]
 ) -> list[Message]:
-    text = prompt("clip_repair", complaints=listed(f"- {one}" for one in complaints))
+    text = prompt("clip_repair", complaints=join_lines(f"- {one}" for one in complaints))
     return [*first, assistant(written.model_dump_json()), user(text)]
 
 
-def complain(written: WrittenClip, people: ClipPeople, facts: set[str]) -> list[str]:
+def check_clip(written: WrittenClip, people: ClipPeople, facts: set[str]) -> list[str]:
     """What is wrong with a written clip, for the model to put right."""
     known = people.tags()
     listing = ", ".join(sorted(known)) or "none: describe people in words"
-    wrong = [
+    complaints = [
         f"{tag} does not exist; the tags of this clip are: {listing}"
-        for tag in dict.fromkeys(_tags(written))
+        for tag in dict.fromkeys(_tags_in(written))
         if tag not in known
     ]
-    wrong += [
-        f"{noted(one.face)} is {noted(one.voice)}: name a face and a voice of this clip"
+    complaints += [
+        f"{sanitise_generated(one.face)} is {sanitise_generated(one.voice)}: "
+        "name a face and a voice of this clip"
         for one in written.same
         if not _is_pair(one, people)
     ]
-    closed = [ref for line in written.lines for ref in line.contradicts if _ref(ref) not in facts]
-    wrong += [f"{foreign(ref)} is no known fact: leave it out" for ref in closed]
-    return wrong if written.lines else [*wrong, "there are no lines: write at least one"]
+    unknown_facts = [
+        ref for line in written.lines for ref in line.contradicts if _parse_ref(ref) not in facts
+    ]
+    complaints += [f"{sanitise(ref)} is no known fact: leave it out" for ref in unknown_facts]
+    return complaints if written.lines else [*complaints, "there are no lines: write at least one"]
 
 
-def _tags(written: WrittenClip) -> Iterable[str]:
+def _tags_in(written: WrittenClip) -> Iterable[str]:
     for line in written.lines:
         yield from (found[0] for found in TAG.finditer(line.text))
     yield from (
-        foreign(one.tag) if not TAG.fullmatch(one.tag) else one.tag for one in written.names
+        sanitise(one.tag) if not TAG.fullmatch(one.tag) else one.tag for one in written.names
     )
 
 
@@ -267,11 +278,11 @@ def _is_pair(one: WrittenSame, people: ClipPeople) -> bool:
     return one.face in faces and one.voice in voices
 
 
-def _ref(text: str) -> str:
+def _parse_ref(text: str) -> str:
     return text.strip().strip("[]")
 
 
-def _sound(written: WrittenClip, people: ClipPeople, facts: set[str]) -> WrittenClip:
+def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> WrittenClip:
     """What can be stored of a written clip.
 
     Raises:
@@ -280,7 +291,9 @@ def _sound(written: WrittenClip, people: ClipPeople, facts: set[str]) -> Written
     known = people.tags()
     lines = [
         line.model_copy(
-            update={"contradicts": [_ref(r) for r in line.contradicts if _ref(r) in facts]}
+            update={
+                "contradicts": [_parse_ref(r) for r in line.contradicts if _parse_ref(r) in facts]
+            }
         )
         for line in written.lines
         if line.text.strip() and all(found[0] in known for found in TAG.finditer(line.text))
@@ -288,13 +301,13 @@ def _sound(written: WrittenClip, people: ClipPeople, facts: set[str]) -> Written
     if not lines:
         raise ModelError("the model wrote no line that can be stored")
     same = [one for one in written.same if _is_pair(one, people)]
-    names = [one for one in written.names if one.tag in known and foreign(one.name)]
+    names = [one for one in written.names if one.tag in known and sanitise(one.name)]
     return WrittenClip(lines=lines, same=same, names=names)
 
 
-def _thinned(written: WrittenClip, most: int) -> WrittenClip:
+def _limit_lines(written: WrittenClip, max_lines: int) -> WrittenClip:
     """At most so many lines; to ask for fewer would cost a call."""
-    return written.model_copy(update={"lines": list(thinned(written.lines, most))})
+    return written.model_copy(update={"lines": list(subsample(written.lines, max_lines))})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDraft:
@@ -327,7 +340,7 @@ def _statements(written: WrittenClip, people: ClipPeople, clip: int) -> Iterable
                 face=face.number,
                 voice=voice.number,
                 clip=clip,
-                support=STATED,
+                support=MODEL_SUPPORT,
                 by_model=True,
                 reason=" ".join(one.reason.split()),
             )

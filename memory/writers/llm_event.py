@@ -10,17 +10,17 @@ from pydantic import BaseModel, Field, NonNegativeInt
 from domain.errors import ModelError, ReplayMiss
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
-from memory.prompts import foreign, listed, noted, prompt
-from memory.writers.llm_clip import Chat
+from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
+from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
 from models.messages import Message, assistant, system, user
 from models.reply_schema import pinned
 
-TRIES = 2
+MAX_TRIES = 2
 """How often a patch is asked for that can be read at all."""
 
 
-LABEL, SUMMARY, RATIONALE = 200, 4_000, 1_000
+MAX_LABEL, MAX_SUMMARY, MAX_RATIONALE = 200, 4_000, 1_000
 """Characters of what is kept: later prompts repeat it."""
 
 
@@ -69,7 +69,7 @@ class LlmEventWriter:
 
     name = "llm"
 
-    def __init__(self, chat: Chat, settings: MemorySettings) -> None:
+    def __init__(self, chat: ChatFactory, settings: MemorySettings) -> None:
         self._chat, self._settings = chat, settings
 
     def patch(self, window: EventWindow) -> EventPatch:
@@ -78,7 +78,7 @@ class LlmEventWriter:
         Raises:
             ModelError: the model failed, or answered nothing that can be read.
         """
-        return self._asked(window, self._first(window), "events")
+        return self._ask(window, self._first_messages(window), "events")
 
     def repair(
         self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
@@ -88,27 +88,29 @@ class LlmEventWriter:
         Raises:
             ModelError: the model failed, or answered nothing that can be read.
         """
-        text = prompt("events_repair", complaints=listed(f"- {foreign(one)}" for one in complaints))
-        turns = [*self._first(window), assistant(patch.model_dump_json()), user(text)]
-        return self._asked(window, turns, "events-repair")
+        text = prompt(
+            "events_repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints)
+        )
+        turns = [*self._first_messages(window), assistant(patch.model_dump_json()), user(text)]
+        return self._ask(window, turns, "events-repair")
 
-    def _asked(self, window: EventWindow, messages: list[Message], purpose: str) -> EventPatch:
+    def _ask(self, window: EventWindow, messages: list[Message], purpose: str) -> EventPatch:
         chat = self._chat(window.sink, window.replay)
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(MAX_TRIES)):
             try:
-                return _as_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)
+                return _to_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)
             except ReplayMiss:
                 raise
             except ModelError as error:
                 if not left:
                     raise
-                complaint = prompt("events_repair", complaints=foreign(str(error)))
+                complaint = prompt("events_repair", complaints=sanitise(str(error)))
                 messages = [*messages, user(complaint)]
         raise AssertionError("unreachable")
 
-    def _first(self, window: EventWindow) -> list[Message]:
+    def _first_messages(self, window: EventWindow) -> list[Message]:
         limits = self._settings
-        told = prompt(
+        rules = prompt(
             "events_system",
             least=limits.segments_min,
             most=limits.segments_max,
@@ -117,51 +119,57 @@ class LlmEventWriter:
         )
         page = prompt(
             "events",
-            previous=listed(_segment(one) for one in window.previous),
-            edges=listed(_edge(one) for one in window.edges),
-            related=listed(_segment(one) for one in window.related),
+            previous=join_lines(_segment_line(one) for one in window.previous),
+            edges=join_lines(_edge_line(one) for one in window.edges),
+            related=join_lines(_segment_line(one) for one in window.related),
             new=", ".join(str(clip) for clip in window.new),
-            memories=listed(_memories(window.lines)),
+            memories=join_lines(_memory_lines(window.lines)),
         )
-        return [system(told), user(page)]
+        return [system(rules), user(page)]
 
 
-def _as_patch(written: WrittenPatch) -> EventPatch:
+def _to_patch(written: WrittenPatch) -> EventPatch:
     segments = [
         SegmentDraft(
-            label=_plain(one.label)[:LABEL] or " ",
-            summary=one.summary.strip()[:SUMMARY],
+            label=_plain_label(one.label)[:MAX_LABEL] or " ",
+            summary=one.summary.strip()[:MAX_SUMMARY],
             clips=tuple(one.clips),
-            extends=_plain(one.extends or "") or None,
+            extends=_plain_label(one.extends or "") or None,
         )
         for one in written.segments
     ]
     edges = [
         EdgeDraft.model_validate(
             one.model_dump()
-            | {"source": _plain(one.source)[:LABEL], "target": _plain(one.target)[:LABEL]}
-            | {"rationale": one.rationale[:RATIONALE]}
+            | {
+                "source": _plain_label(one.source)[:MAX_LABEL],
+                "target": _plain_label(one.target)[:MAX_LABEL],
+            }
+            | {"rationale": one.rationale[:MAX_RATIONALE]}
         )
         for one in written.edges
     ]
     return EventPatch(segments=tuple(segments), edges=tuple(edges))
 
 
-def _plain(label: str) -> str:
-    return noted(label).strip()
+def _plain_label(label: str) -> str:
+    return sanitise_generated(label).strip()
 
 
-def _segment(one: KnownSegment) -> str:
-    clips = ", ".join(str(clip) for clip in one.clips)
-    return f'"{noted(one.label)}" ({one.span}, clips {clips}): {foreign(one.summary)}'
+def _segment_line(segment: KnownSegment) -> str:
+    clips = ", ".join(str(clip) for clip in segment.clips)
+    label, summary = sanitise_generated(segment.label), sanitise(segment.summary)
+    return f'"{label}" ({segment.span}, clips {clips}): {summary}'
 
 
-def _edge(one: KnownEdge) -> str:
-    names = f'"{noted(one.source)}" {one.relation} "{noted(one.target)}"'
-    return f"{names} ({one.confidence:.2f}): {noted(one.rationale)}"
+def _edge_line(edge: KnownEdge) -> str:
+    names = (
+        f'"{sanitise_generated(edge.source)}" {edge.relation} "{sanitise_generated(edge.target)}"'
+    )
+    return f"{names} ({edge.confidence:.2f}): {sanitise_generated(edge.rationale)}"
 
 
-def _memories(lines: Sequence[WindowLine]) -> Iterable[str]:
+def _memory_lines(lines: Sequence[WindowLine]) -> Iterable[str]:
     for clip, of_clip in groupby(lines, key=lambda line: line.clip):
         yield f"clip {clip}:"
-        yield from (f"- {foreign(line.told)}" for line in of_clip)
+        yield from (f"- {sanitise(line.attributed_text)}" for line in of_clip)

@@ -16,15 +16,15 @@ from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
-from people.face_voice_evidence import speaking_alone, visible
-from people.names import introduced, plates
+from people.face_voice_evidence import speaking_alone, visible_spans
+from people.names import find_name_plates, introduced_name
 
 DEFAULTS = MemorySettings()
 
-READ_MS = 1_000
+TEXT_DURATION_MS = 1_000
 """A text read on a keyframe is taken to stand for this long."""
 
-READ_SCORE = 0.7
+MIN_TEXT_SCORE = 0.7
 """Text read with less certainty is not remembered."""
 
 
@@ -50,11 +50,11 @@ class LocalClipWriter:
         context: ClipContext,  # noqa: ARG002 - the port's
     ) -> ClipMemories:
         """The clip's lines in order of time; ``context`` is not needed."""
-        named = list(_named(percept, people))
-        told = [*_said(percept.utterances, people), *_came_along(percept)]
-        quoted = [*told, *_read(percept), *(line for line, _ in named)]
-        shown = [*_seen(percept, people), *_things(percept)]
-        drafts = [*quoted, *shown[: max(0, self._lines - len(quoted))]]
+        named = list(_name_lines(percept, people))
+        spoken = [*_speech_lines(percept.utterances, people), *_source_text_lines(percept)]
+        quoted = [*spoken, *_screen_text_lines(percept), *(line for line, _ in named)]
+        visible_lines = [*_presence_lines(percept, people), *_object_lines(percept)]
+        drafts = [*quoted, *visible_lines[: max(0, self._lines - len(quoted))]]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=tuple(_statements(percept, people)),
@@ -62,147 +62,154 @@ class LocalClipWriter:
         )
 
 
-def speaker_of(said: Utterance, people: ClipPeople) -> Identity | None:
+def speaker_of(utterance: Utterance, people: ClipPeople) -> Identity | None:
     """The voice that an utterance belongs to."""
-    if said.speaker in people.speakers:
-        return people.speakers[said.speaker or ""]
-    return people.voices.get(said.voice) if said.voice is not None else None
+    if utterance.speaker in people.speakers:
+        return people.speakers[utterance.speaker or ""]
+    return people.voices.get(utterance.voice) if utterance.voice is not None else None
 
 
-def _said(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[MemoryDraft]:
-    for said in utterances:
-        voice = speaker_of(said, people)
+def _speech_lines(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[MemoryDraft]:
+    for utterance in utterances:
+        voice = speaker_of(utterance, people)
         tag = (voice.tag,) if voice else ()
-        for text, span in split_utterance(said):
+        for text, span in split_utterance(utterance):
             yield MemoryDraft(
                 kind=MemoryKind.EPISODIC,
                 text=escape_tags(text),
                 span=span,
                 source=MemorySource.SAID,
                 tags=tag,
-                speaker=said.speaker or next(iter(tag), None),
+                speaker=utterance.speaker or next(iter(tag), None),
             )
 
 
-def _came_along(percept: Percept) -> Iterable[MemoryDraft]:
+def _source_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
     """What came with the source in words, as it is."""
     for source, lines in (
         (MemorySource.CAPTION, percept.captions),
         (MemorySource.SUBTITLE, percept.subtitles),
         (MemorySource.CHAPTER, percept.chapters),
     ):
-        for told in lines:
-            for text, span in split_utterance(told):
-                line = _line(escape_tags(text), span, source)
-                named = source == MemorySource.SUBTITLE and told.speaker
+        for utterance in lines:
+            for text, span in split_utterance(utterance):
+                line = _episodic_line(escape_tags(text), span, source)
+                named = source == MemorySource.SUBTITLE and utterance.speaker
                 yield line.model_copy(update={"speaker": escape_tags(named)}) if named else line
 
 
-def _line(
+def _episodic_line(
     text: str, span: TimeSpan, source: MemorySource, tags: tuple[str, ...] = ()
 ) -> MemoryDraft:
     return MemoryDraft(kind=MemoryKind.EPISODIC, text=text, span=span, source=source, tags=tags)
 
 
-def _read(percept: Percept) -> Iterable[MemoryDraft]:
+def _screen_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
     """One line a keyframe with text; a text that stays on screen is one line."""
-    shown: dict[str, tuple[str, TimeSpan]] = {}
+    texts: dict[str, tuple[str, TimeSpan]] = {}
     for time_ms in sorted({line.time_ms for line in percept.screen_texts}):
-        text = _joined([line for line in percept.screen_texts if line.time_ms == time_ms])
-        end = max(time_ms, min(time_ms + READ_MS, percept.clip.span.end_ms))
+        text = _join_texts([line for line in percept.screen_texts if line.time_ms == time_ms])
+        end = max(time_ms, min(time_ms + TEXT_DURATION_MS, percept.clip.span.end_ms))
         span = TimeSpan.of(time_ms, end)
         key = text.casefold()
-        shown[key] = (text, shown[key][1].union(span)) if key in shown else (text, span)
-    for text, span in shown.values():
+        texts[key] = (text, texts[key][1].union(span)) if key in texts else (text, span)
+    for text, span in texts.values():
         if text:
-            yield _line(escape_tags(text), span, MemorySource.READ)
+            yield _episodic_line(escape_tags(text), span, MemorySource.READ)
 
 
-def _joined(lines: Sequence[ScreenText]) -> str:
-    return " / ".join(one.text.strip() for one in lines if one.score >= READ_SCORE)
+def _join_texts(lines: Sequence[ScreenText]) -> str:
+    return " / ".join(one.text.strip() for one in lines if one.score >= MIN_TEXT_SCORE)
 
 
-def _seen(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:
+def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:
     """One line a person, and one for every set of people that is in view at one time."""
-    shown = sorted(
-        (people.faces[one.number].number, one) for one in _joined_groups(percept, people)
+    groups = sorted(
+        (people.faces[one.number].number, one) for one in _merge_groups(percept, people)
     )
-    times = {f"<{IdentityKind.FACE}_{number}>": visible(group) for number, group in shown}
+    times = {f"<{IdentityKind.FACE}_{number}>": visible_spans(group) for number, group in groups}
     for tag, spans in times.items():
-        yield _line(f"{tag} is on screen.", _whole(spans), MemorySource.SEEN, (tag,))
-    for tags, span in _together(times).items():
+        yield _episodic_line(
+            f"{tag} is on screen.", _covering_span(spans), MemorySource.SEEN, (tag,)
+        )
+    for tags, span in _co_visible(times).items():
         text = f"{', '.join(tags[:-1])} and {tags[-1]} are on screen together."
-        yield _line(text, span, MemorySource.SEEN, tags)
+        yield _episodic_line(text, span, MemorySource.SEEN, tags)
 
 
-def _things(percept: Percept) -> Iterable[MemoryDraft]:
+def _object_lines(percept: Percept) -> Iterable[MemoryDraft]:
     """One line a clip: how many of each kind of thing are in view at one time at most."""
     if percept.objects:
         times = [thing.time_ms for thing in percept.objects]
-        end = max(max(times), min(max(times) + READ_MS, percept.clip.span.end_ms))
+        end = max(max(times), min(max(times) + TEXT_DURATION_MS, percept.clip.span.end_ms))
         text = f"Seen: {describe_counts(count_objects(percept.objects))}."
-        yield _line(text, TimeSpan.of(min(times), end), MemorySource.OBJECTS)
+        yield _episodic_line(text, TimeSpan.of(min(times), end), MemorySource.OBJECTS)
 
 
-def _together(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...], TimeSpan]:
+def _co_visible(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...], TimeSpan]:
     """The largest sets of two or more tags in view at one time, with when."""
     starts = sorted({span.start_ms for spans in times.values() for span in spans})
     sets: dict[tuple[str, ...], list[TimeSpan]] = {}
     for start in starts:
-        here = {tag: span for tag, spans in times.items() if (span := _at(spans, start))}
-        if len(here) > 1:
-            end = min(span.end_ms for span in here.values())
-            sets.setdefault(tuple(here), []).append(TimeSpan.of(start, end))
+        in_view = {tag: span for tag, spans in times.items() if (span := _span_at(spans, start))}
+        if len(in_view) > 1:
+            end = min(span.end_ms for span in in_view.values())
+            sets.setdefault(tuple(in_view), []).append(TimeSpan.of(start, end))
     return {
-        tags: _whole(spans)
+        tags: _covering_span(spans)
         for tags, spans in sets.items()
         if not any(set(tags) < set(other) for other in sets)
     }
 
 
-def _at(spans: Sequence[TimeSpan], time_ms: int) -> TimeSpan | None:
+def _span_at(spans: Sequence[TimeSpan], time_ms: int) -> TimeSpan | None:
     """The span that ``time_ms`` lies in; an instant lies in itself."""
     return next(
         (s for s in spans if s.start_ms == time_ms or s.start_ms <= time_ms < s.end_ms), None
     )
 
 
-def _joined_groups(percept: Percept, people: ClipPeople) -> list[Group]:
+def _merge_groups(percept: Percept, people: ClipPeople) -> list[Group]:
     """The face groups, those of one identity joined."""
-    joined: dict[int, Group] = {}
+    merged: dict[int, Group] = {}
     for group in percept.faces:
         key = people.faces[group.number].number
-        before = joined.get(key)
-        sightings = (*(before.sightings if before else ()), *group.sightings)
-        joined[key] = group.model_copy(update={"sightings": sightings})
-        if before:
-            joined[key] = joined[key].model_copy(update={"number": before.number})
-    return list(joined.values())
+        earlier = merged.get(key)
+        sightings = (*(earlier.sightings if earlier else ()), *group.sightings)
+        merged[key] = group.model_copy(update={"sightings": sightings})
+        if earlier:
+            merged[key] = merged[key].model_copy(update={"number": earlier.number})
+    return list(merged.values())
 
 
-def _whole(spans: Sequence[TimeSpan]) -> TimeSpan:
+def _covering_span(spans: Sequence[TimeSpan]) -> TimeSpan:
     """From the first to the last appearance: one line a clip is enough."""
     return TimeSpan.of(spans[0].start_ms, spans[-1].end_ms)
 
 
-def _named(percept: Percept, people: ClipPeople) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
-    for plate in plates(percept):
+def _name_lines(
+    percept: Percept, people: ClipPeople
+) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
+    for plate in find_name_plates(percept):
         tag = people.faces[plate.face].tag
         text = f"{tag} is named {escape_tags(f'{plate.name}, {plate.title}')} (shown on screen)."
-        end = max(plate.time_ms, min(plate.time_ms + READ_MS, percept.clip.span.end_ms))
+        end = max(plate.time_ms, min(plate.time_ms + TEXT_DURATION_MS, percept.clip.span.end_ms))
         yield (
-            _fact(text, TimeSpan.of(plate.time_ms, end), MemorySource.READ, tag),
+            _character_line(text, TimeSpan.of(plate.time_ms, end), MemorySource.READ, tag),
             (tag, plate.name),
         )
-    for said in percept.utterances:
-        voice, name = speaker_of(said, people), introduced(said)
-        if voice and name and not said.speaker:
-            told = escape_tags(said.text.strip())
-            text = f'{voice.tag} is named {name} (said: "{told}").'
-            yield _fact(text, said.span, MemorySource.SAID, voice.tag), (voice.tag, name)
+    for utterance in percept.utterances:
+        voice, name = speaker_of(utterance, people), introduced_name(utterance)
+        if voice and name and not utterance.speaker:
+            quote = escape_tags(utterance.text.strip())
+            text = f'{voice.tag} is named {name} (said: "{quote}").'
+            yield (
+                _character_line(text, utterance.span, MemorySource.SAID, voice.tag),
+                (voice.tag, name),
+            )
 
 
-def _fact(text: str, span: TimeSpan, source: MemorySource, tag: str) -> MemoryDraft:
+def _character_line(text: str, span: TimeSpan, source: MemorySource, tag: str) -> MemoryDraft:
     return MemoryDraft(kind=MemoryKind.CHARACTER, text=text, span=span, source=source, tags=(tag,))
 
 

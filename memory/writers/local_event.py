@@ -25,32 +25,32 @@ from domain.memories import (
 )
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
-from memory.writers.causes import StatedCause, stated
-from memory.writers.labels import Salience, content_words, summary
+from memory.writers.causes import StatedCause, find_stated_causes
+from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.port import EventWindow, KnownSegment, WindowLine
-from memory.writers.tiling import Limits, clip_runs, cuts, depths
+from memory.writers.tiling import CutLimits, choose_cuts, depth_scores, split_at_cuts
 
-PAUSE_MS = 120_000
+MAX_PAUSE_MS = 120_000
 """Clips further apart than this never share a topic."""
 
-LONGEST = 10
+MAX_CLIPS = 10
 """A segment is extended up to this many clips; topics that last longer are cut."""
 
-LEAST_LINES = 4
+MIN_LINES = 4
 """A topic has at least this many lines."""
 
-SHARED_WORDS = 2
+MIN_SHARED_WORDS = 2
 """A clause speaks of a segment when it shares this many telling words with it."""
 
 
 @dataclass(frozen=True)
 class _Topic:
-    """A segment in the making; ``known`` is the open segment that it extends."""
+    """A segment in the making; ``extends`` is the open segment that it extends."""
 
     clips: tuple[int, ...]
     lines: tuple[WindowLine, ...]
     span: TimeSpan
-    known: KnownSegment | None = None
+    extends: KnownSegment | None = None
     label: str = ""
 
 
@@ -64,88 +64,96 @@ class LocalEventWriter:
 
     def patch(self, window: EventWindow) -> EventPatch:
         """Topics of the window, in order of time, and what joins them."""
-        topics = self._labelled(window, self._topics(window))
-        edges = [*_order(window, topics), *_causes(window, topics)]
+        topics = self._label_topics(window, self._find_topics(window))
+        edges = [*_temporal_edges(window, topics), *_causal_edges(window, topics)]
         return EventPatch(
-            segments=tuple(_draft(topic) for topic in topics), edges=tuple(_once(edges))
+            segments=tuple(_draft(topic) for topic in topics), edges=tuple(_unique_edges(edges))
         )
 
     def repair(
         self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
     ) -> EventPatch:
         """The same patch with the time in the labels that are taken."""
-        wrong = {d.label for d in patch.segments if any(repr(d.label) in c for c in complaints)}
-        room = self._settings.label_words
-        new = {
-            draft.label: dated(draft.label, _span(draft.clips, window), room)
-            for draft in patch.segments
-            if draft.label in wrong
+        wrong_labels = {
+            d.label for d in patch.segments if any(repr(d.label) in c for c in complaints)
         }
-        return _renamed(patch, new)
+        max_words = self._settings.label_words
+        new = {
+            draft.label: with_time(draft.label, _span(draft.clips, window), max_words)
+            for draft in patch.segments
+            if draft.label in wrong_labels
+        }
+        return _rename_segments(patch, new)
 
-    def _topics(self, window: EventWindow) -> list[_Topic]:
-        known = _extendable(window)
-        clips = [*(known.clips if known else ()), *window.new]
-        lines = [*(window.before if known else ()), *window.lines]
-        told = [line for line in lines if line.source not in PRESENCE_SOURCES]
-        runs = self._runs(window, clips, told, known)
+    def _find_topics(self, window: EventWindow) -> list[_Topic]:
+        open_segment = _extendable_segment(window)
+        clips = [*(open_segment.clips if open_segment else ()), *window.new]
+        lines = [*(window.before if open_segment else ()), *window.lines]
+        content = [line for line in lines if line.source not in PRESENCE_SOURCES]
+        runs = self._split_clips(window, clips, content, open_segment)
         topics = [
             _Topic(
                 tuple(run),
                 tuple(line for line in lines if line.clip in run),
                 _span(run, window),
-                known if known and set(known.clips) <= set(run) else None,
+                open_segment if open_segment and set(open_segment.clips) <= set(run) else None,
             )
             for run in runs
         ]
         return [topic for topic in topics if set(topic.clips) & set(window.new)]
 
-    def _runs(
+    def _split_clips(
         self,
         window: EventWindow,
         clips: Sequence[int],
-        told: Sequence[WindowLine],
-        known: KnownSegment | None,
+        content: Sequence[WindowLine],
+        open_segment: KnownSegment | None,
     ) -> list[list[int]]:
         """Clips by topic; the open segment is not extended beyond the longest."""
-        of_lines = [one.clip for one in told]
-        runs = clip_runs(of_lines, clips, self._cuts(window, clips, told, known, False))
-        if known and len(runs[0]) > LONGEST and window.new[0] in runs[0]:
-            runs = clip_runs(of_lines, clips, self._cuts(window, clips, told, known, True))
+        of_lines = [one.clip for one in content]
+        runs = split_at_cuts(
+            of_lines, clips, self._find_cuts(window, clips, content, open_segment, False)
+        )
+        if open_segment and len(runs[0]) > MAX_CLIPS and window.new[0] in runs[0]:
+            runs = split_at_cuts(
+                of_lines, clips, self._find_cuts(window, clips, content, open_segment, True)
+            )
         return runs
 
-    def _cuts(
+    def _find_cuts(
         self,
         window: EventWindow,
         clips: Sequence[int],
-        told: Sequence[WindowLine],
-        known: KnownSegment | None,
-        apart: bool,
+        content: Sequence[WindowLine],
+        open_segment: KnownSegment | None,
+        separate: bool,
     ) -> list[int]:
-        first_new = next((n for n, one in enumerate(told) if one.clip in window.new), len(told))
-        vectors = np.asarray([line.vector for line in told], dtype=np.float64)
-        depth = depths(vectors) if len(told) > 1 else np.zeros(0)
+        first_new = next(
+            (n for n, one in enumerate(content) if one.clip in window.new), len(content)
+        )
+        vectors = np.asarray([line.vector for line in content], dtype=np.float64)
+        depth = depth_scores(vectors) if len(content) > 1 else np.zeros(0)
         depth[: max(0, first_new - 1)] = 0  # What is covered already is not cut again.
-        forced = _pauses(window, clips, told)
-        if known and apart and 0 < first_new < len(told):
+        forced = _find_pauses(window, clips, content)
+        if open_segment and separate and 0 < first_new < len(content):
             forced = [first_new, *(one for one in forced if one != first_new)]
-        least = min(self._settings.segments_min, len(window.new) // 2) - 1
-        most = self._settings.segments_max - 1
-        return cuts(depth, forced, Limits(least, most, LEAST_LINES))
+        minimum = min(self._settings.segments_min, len(window.new) // 2) - 1
+        maximum = self._settings.segments_max - 1
+        return choose_cuts(depth, forced, CutLimits(minimum, maximum, MIN_LINES))
 
-    def _labelled(self, window: EventWindow, topics: Sequence[_Topic]) -> list[_Topic]:
+    def _label_topics(self, window: EventWindow, topics: Sequence[_Topic]) -> list[_Topic]:
         salience = Salience([*window.before, *window.lines])
         taken = {one.label for one in [*window.previous, *window.related]}
-        done = []
+        labelled = []
         for topic in topics:
-            own = topic.known.label if topic.known else None
+            own = topic.extends.label if topic.extends else None
             label = salience.label(topic.lines, self._settings.label_words)
             label = label or f"Nothing said at {format_clock(topic.span.start_ms)}"
             if label in taken - {own}:
-                label = dated(label, topic.span, self._settings.label_words)
+                label = with_time(label, topic.span, self._settings.label_words)
             taken.add(label)
-            done.append(_Topic(topic.clips, topic.lines, topic.span, topic.known, label))
-        return done
+            labelled.append(_Topic(topic.clips, topic.lines, topic.span, topic.extends, label))
+        return labelled
 
 
 def _span(clips: Iterable[int], window: EventWindow) -> TimeSpan:
@@ -153,24 +161,26 @@ def _span(clips: Iterable[int], window: EventWindow) -> TimeSpan:
     return TimeSpan.of(min(s.start_ms for s in spans), max(s.end_ms for s in spans))
 
 
-def _extendable(window: EventWindow) -> KnownSegment | None:
+def _extendable_segment(window: EventWindow) -> KnownSegment | None:
     """The open segment, where the window goes on right after it."""
     if not window.previous or not window.new:
         return None
     last = window.previous[-1]
     pause = window.clips[window.new[0]].start_ms - last.span.end_ms
-    follows = 0 <= pause <= PAUSE_MS and max(last.clips) < window.new[0]
-    return last if follows and len(last.clips) < LONGEST else None
+    follows = 0 <= pause <= MAX_PAUSE_MS and max(last.clips) < window.new[0]
+    return last if follows and len(last.clips) < MAX_CLIPS else None
 
 
-def _pauses(window: EventWindow, clips: Sequence[int], told: Sequence[WindowLine]) -> list[int]:
+def _find_pauses(
+    window: EventWindow, clips: Sequence[int], content: Sequence[WindowLine]
+) -> list[int]:
     """Places of the lines after which nothing was watched for long, the longest pause first."""
     gaps = [
         (window.clips[clip].start_ms - window.clips[before].end_ms, clip)
         for before, clip in pairwise(clips)
     ]
-    long = sorted((-gap, clip) for gap, clip in gaps if gap > PAUSE_MS)
-    after = [next((n for n, x in enumerate(told) if x.clip >= clip), 0) for _, clip in long]
+    long = sorted((-gap, clip) for gap, clip in gaps if gap > MAX_PAUSE_MS)
+    after = [next((n for n, x in enumerate(content) if x.clip >= clip), 0) for _, clip in long]
     return [place for place in dict.fromkeys(after) if place > 0]
 
 
@@ -178,20 +188,20 @@ def _draft(topic: _Topic) -> SegmentDraft:
     blank = "Nothing was said or read, and nobody was recognised."
     return SegmentDraft(
         label=topic.label,
-        summary=summary(topic.lines) or blank,
+        summary=summarise(topic.lines) or blank,
         clips=topic.clips,
-        extends=topic.known.label if topic.known else None,
+        extends=topic.extends.label if topic.extends else None,
     )
 
 
-def dated(label: str, span: TimeSpan, room: int) -> str:
+def with_time(label: str, span: TimeSpan, max_words: int) -> str:
     """The label with its time, within the limit of words."""
     time = format_clock(span.start_ms)
-    kept = label.split()[: room - 1 - len(time.split())]
+    kept = label.split()[: max_words - 1 - len(time.split())]
     return f"{' '.join(kept).rstrip(',')} at {time}"
 
 
-def _renamed(patch: EventPatch, new: dict[str, str]) -> EventPatch:
+def _rename_segments(patch: EventPatch, new: dict[str, str]) -> EventPatch:
     segments = [
         one.model_copy(update={"label": new.get(one.label, one.label)}) for one in patch.segments
     ]
@@ -207,53 +217,55 @@ def _renamed(patch: EventPatch, new: dict[str, str]) -> EventPatch:
     return EventPatch(segments=tuple(segments), edges=tuple(edges))
 
 
-def _order(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
     """``overlap`` where neighbours share a clip, else ``before``."""
-    line: list[_Topic] = list(topics)
-    if window.previous and not any(topic.known for topic in topics):
+    timeline: list[_Topic] = list(topics)
+    if window.previous and not any(topic.extends for topic in topics):
         last = window.previous[-1]
-        line.insert(0, _Topic(last.clips, (), last.span, last, last.label))
-    line.sort(key=lambda topic: (topic.span.start_ms, topic.span.end_ms))
-    for one, other in pairwise(line):
+        timeline.insert(0, _Topic(last.clips, (), last.span, last, last.label))
+    timeline.sort(key=lambda topic: (topic.span.start_ms, topic.span.end_ms))
+    for one, other in pairwise(timeline):
         shared = sorted(set(one.clips) & set(other.clips))
         relation = Relation.OVERLAP if one.span.overlap_ms(other.span) else Relation.BEFORE
-        said = "overlaps" if relation == Relation.OVERLAP else "is over before"
+        relation_text = "overlaps" if relation == Relation.OVERLAP else "is over before"
         yield EdgeDraft(
             source=one.label,
             target=other.label,
             relation=relation,
             explicit=False,
             confidence=1.0,
-            rationale=f"{one.span} {said} {other.span}.",
+            rationale=f"{one.span} {relation_text} {other.span}.",
             evidence=tuple(shared) or (max(one.clips), min(other.clips)),
         )
 
 
-def _causes(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
-    known = [
+def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+    earlier = [
         _Topic(one.clips, (), one.span, one, one.label)
         for one in [*window.previous, *window.related]
-        if all(topic.known is not one for topic in topics)
+        if all(topic.extends is not one for topic in topics)
     ]
-    finder = _CauseFinder([*topics, *known])
+    finder = _CauseFinder([*topics, *earlier])
     new = [line for line in window.lines if line.source == MemorySource.SAID]
     for before, line in zip([None, *new], new, strict=False):
-        for cause in stated(line.text):
-            ends = finder.ends(cause, line, before, topics)
-            if ends is not None:
-                yield _causal(cause, line, *ends)
+        for cause in find_stated_causes(line.text):
+            segments = finder.find_segments(cause, line, before, topics)
+            if segments is not None:
+                yield _causal_edge(cause, line, *segments)
 
 
-def _causal(cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic) -> EdgeDraft:
+def _causal_edge(cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic) -> EdgeDraft:
     quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
-    said = f'{line.speaker or "Someone"} says at {format_clock(line.span.start_ms)}: "{quote}".'
+    rationale = (
+        f'{line.speaker or "Someone"} says at {format_clock(line.span.start_ms)}: "{quote}".'
+    )
     return EdgeDraft(
         source=source.label,
         target=target.label,
         relation=cause.relation,
         explicit=True,
         confidence=0.7,
-        rationale=said,
+        rationale=rationale,
         evidence=(line.clip,),
     )
 
@@ -262,9 +274,9 @@ class _CauseFinder:
     """Finds the segments that the two sides of a stated cause speak of."""
 
     def __init__(self, topics: Sequence[_Topic]) -> None:
-        self._uses = [(topic, _uses(topic)) for topic in topics]
+        self._word_counts = [(topic, _count_words(topic)) for topic in topics]
 
-    def ends(
+    def find_segments(
         self,
         cause: StatedCause,
         line: WindowLine,
@@ -278,44 +290,44 @@ class _CauseFinder:
         source: _Topic | None
         if cause.source:
             source, target = (
-                self._spoken_of(side, here, line) for side in (cause.source, cause.target)
+                self._topic_of_clause(side, here, line) for side in (cause.source, cause.target)
             )
         else:
-            source, target = _place_of(before, line, topics), here
+            source, target = _preceding_topic(before, line, topics), here
         if source is None or source is target or here not in (source, target):
             return None
         return source, target
 
-    def _spoken_of(self, clause: str, here: _Topic, line: WindowLine) -> _Topic:
+    def _topic_of_clause(self, clause: str, here: _Topic, line: WindowLine) -> _Topic:
         """The one segment that clearly shares most words with a clause, else where it was said."""
-        asked, own = set(content_words(clause)), set(content_words(line.text))
+        clause_words, own = set(content_words(clause)), set(content_words(line.text))
         shared = []
-        for topic, uses in self._uses:
+        for topic, uses in self._word_counts:
             # A line's own use of a word tells nothing about the topic that it is part of.
-            mine = own if topic.lines and line.clip in topic.clips else set()
-            shared.append((topic, sum(uses[word] > (word in mine) for word in asked)))
+            own_words = own if topic.lines and line.clip in topic.clips else set()
+            shared.append((topic, sum(uses[word] > (word in own_words) for word in clause_words)))
         topic, best = max(shared, key=lambda one: one[1])
-        clear = best >= SHARED_WORDS and [count for _, count in shared].count(best) == 1
+        clear = best >= MIN_SHARED_WORDS and [count for _, count in shared].count(best) == 1
         return topic if clear else here
 
 
-def _place_of(
+def _preceding_topic(
     before: WindowLine | None, line: WindowLine, topics: Sequence[_Topic]
 ) -> _Topic | None:
     """The topic of what was said just before."""
-    if before is None or line.span.start_ms - before.span.end_ms > PAUSE_MS:
+    if before is None or line.span.start_ms - before.span.end_ms > MAX_PAUSE_MS:
         return None
     return next((topic for topic in topics if before.clip in topic.clips), None)
 
 
-def _uses(topic: _Topic) -> Counter[str]:
+def _count_words(topic: _Topic) -> Counter[str]:
     """In how many lines a topic uses each telling word."""
     texts = [line.text for line in topic.lines]
-    if topic.known and not texts:
-        texts = [topic.known.label, topic.known.summary]
+    if topic.extends and not texts:
+        texts = [topic.extends.label, topic.extends.summary]
     return Counter(word for text in texts for word in set(content_words(text)))
 
 
-def _once(edges: Iterable[EdgeDraft]) -> list[EdgeDraft]:
+def _unique_edges(edges: Iterable[EdgeDraft]) -> list[EdgeDraft]:
     """The first of edges with the same ends and relation."""
     return list({(e.source, e.target, e.relation): e for e in reversed([*edges])}.values())[::-1]

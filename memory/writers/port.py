@@ -77,7 +77,7 @@ class WindowLine:
     tags: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def attributed_text(self) -> str:
         """The words with who said them, or where they were read."""
         if self.source == MemorySource.READ and not self.tags:
             return f"On screen: {self.text}"

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
-BLOCK = 8
+BLOCK_LINES = 8
 """Lines compared on each side of a possible cut."""
 
-EDGE = 0.25
+EDGE_SHARE = 0.25
 """A cut within this share of a clip's lines from its edge is moved to the edge."""
 
 
-def depths(vectors: Matrix) -> Matrix:
+def depth_scores(vectors: Matrix) -> Matrix:
     """How deep the likeness of neighbouring blocks dips at each gap.
 
     Args:
@@ -29,61 +29,61 @@ def depths(vectors: Matrix) -> Matrix:
     """
     sums = np.vstack([np.zeros(vectors.shape[1]), np.cumsum(vectors, axis=0)])
     cuts = np.arange(1, len(vectors))
-    left = sums[cuts] - sums[np.maximum(cuts - BLOCK, 0)]
-    right = sums[np.minimum(cuts + BLOCK, len(vectors))] - sums[cuts]
+    left = sums[cuts] - sums[np.maximum(cuts - BLOCK_LINES, 0)]
+    right = sums[np.minimum(cuts + BLOCK_LINES, len(vectors))] - sums[cuts]
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    likeness = (left * right).sum(axis=1) / np.where(norms > 0, norms, 1.0)
-    peaks = _climb(likeness) + _climb(likeness[::-1])[::-1]
-    return np.asarray(np.round(peaks - 2 * likeness, 9)) if len(peaks) else np.zeros(0)
+    similarity = (left * right).sum(axis=1) / np.where(norms > 0, norms, 1.0)
+    peaks = _peaks_to_left(similarity) + _peaks_to_left(similarity[::-1])[::-1]
+    return np.asarray(np.round(peaks - 2 * similarity, 9)) if len(peaks) else np.zeros(0)
 
 
-def _climb(likeness: Matrix) -> Matrix:
+def _peaks_to_left(similarity: Matrix) -> Matrix:
     """The peak that is reached from each gap by going up to the left, shape (N - 1,)."""
-    peaks = likeness.copy()
+    peaks = similarity.copy()
     for gap in range(1, len(peaks)):
-        if likeness[gap - 1] >= likeness[gap]:
+        if similarity[gap - 1] >= similarity[gap]:
             peaks[gap] = peaks[gap - 1]
     return peaks
 
 
 @dataclass(frozen=True)
-class Limits:
+class CutLimits:
     """How many cuts: at least, at most; and the fewest lines between two."""
 
-    least: int
-    most: int
-    apart: int
+    minimum: int
+    maximum: int
+    min_lines: int
 
 
-def cuts(depth: Matrix, forced: Sequence[int], limits: Limits) -> list[int]:
+def choose_cuts(depth: Matrix, forced: Sequence[int], limits: CutLimits) -> list[int]:
     """Choose where to cut, the deepest first.
 
     A cut is deep enough above the mean depth plus half a deviation; shallower ones are taken only
     until there are ``limits.least``.
 
     Args:
-        depth: As of ``depths``.
+        depth: As of ``depth_scores``.
         forced: Line numbers before which there is a cut in any case, the first counting most.
         limits: See there.
 
     Returns:
         Line numbers (1 to N - 1) before which a topic begins, in order.
     """
-    chosen = list(forced)[: limits.most]
-    deep = float(depth.mean() + depth.std() / 2) if len(depth) else 0.0
+    chosen = list(forced)[: limits.maximum]
+    threshold = float(depth.mean() + depth.std() / 2) if len(depth) else 0.0
     order = sorted(range(len(depth)), key=lambda gap: (-depth[gap], gap))
     for gap in order:
-        enough = len(chosen) >= limits.least and depth[gap] < deep
-        if len(chosen) >= limits.most or enough or depth[gap] <= 0:
+        enough = len(chosen) >= limits.minimum and depth[gap] < threshold
+        if len(chosen) >= limits.maximum or enough or depth[gap] <= 0:
             break
         ends = (0, len(depth) + 1, *chosen)
-        if all(abs(gap + 1 - end) >= limits.apart for end in ends):
+        if all(abs(gap + 1 - end) >= limits.min_lines for end in ends):
             chosen.append(gap + 1)
     return sorted(chosen)
 
 
-def clip_runs(
-    line_clips: Sequence[int], clips: Sequence[int], at: Sequence[int]
+def split_at_cuts(
+    line_clips: Sequence[int], clips: Sequence[int], cuts: Sequence[int]
 ) -> list[list[int]]:
     """The clips of each topic.
 
@@ -93,34 +93,34 @@ def clip_runs(
     Args:
         line_clips: The clip of every line, in order.
         clips: All clips, in order; those without lines belong to the topic they lie in.
-        at: Cuts, as of ``cuts``.
+        cuts: Cuts, as of ``choose_cuts``.
 
     Returns:
         Runs of consecutive clips that cover all of ``clips``; neighbours share at most one.
     """
     runs: list[list[int]] = []
     start = 0
-    for cut in at:
-        last, first = _sides(line_clips, clips, cut)
+    for cut in cuts:
+        last, first = _clips_at_cut(line_clips, clips, cut)
         if last >= start and first > start and first < len(clips):
             runs.append(list(clips[start : last + 1]))
             start = first
     runs.append(list(clips[start:]))
-    return _own(runs)
+    return _drop_contained_runs(runs)
 
 
-def _sides(line_clips: Sequence[int], clips: Sequence[int], cut: int) -> tuple[int, int]:
+def _clips_at_cut(line_clips: Sequence[int], clips: Sequence[int], cut: int) -> tuple[int, int]:
     """Places in ``clips`` of the last clip before a cut and the first clip after it."""
     clip = line_clips[cut]
     place = clips.index(clip)
     first = line_clips.index(clip)
     share = (cut - first) / line_clips.count(clip)
-    if share <= EDGE:
+    if share <= EDGE_SHARE:
         return place - 1, place
-    return (place, place + 1) if share >= 1 - EDGE else (place, place)
+    return (place, place + 1) if share >= 1 - EDGE_SHARE else (place, place)
 
 
-def _own(runs: list[list[int]]) -> list[list[int]]:
+def _drop_contained_runs(runs: list[list[int]]) -> list[list[int]]:
     kept: list[list[int]] = []
     for run in runs:
         if kept and set(run) <= set(kept[-1]):

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from store.advisory_locks import BLOBS, lock_until_commit
 from store.tables.schema import BlobRow, LibraryRow
-
-_LOCK = 0x424C4F42
 
 
 def own_library_id(session: Session) -> str:
@@ -24,12 +23,12 @@ def own_library_id(session: Session) -> str:
 
 def lock_blobs_shared(session: Session) -> None:
     """Lock blobs against removal until this transaction ends; call it before the first put."""
-    session.execute(text("SELECT pg_advisory_xact_lock_shared(:key)"), {"key": _LOCK})
+    lock_until_commit(session, BLOBS, shared=True)
 
 
 def lock_blobs_exclusive(session: Session) -> None:
     """Wait for all holders of blobs, and block others until this transaction ends."""
-    session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    lock_until_commit(session, BLOBS)
 
 
 def unused_blobs(session: Session, shas: Iterable[str]) -> list[str]:

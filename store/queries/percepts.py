@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
@@ -20,6 +20,7 @@ from domain.media import (
     Utterance,
 )
 from domain.time import TimeSpan
+from store.advisory_locks import lock_until_commit, video_key
 from store.bulk_insert import copy_rows
 from store.tables.schema import (
     BlobRow,
@@ -37,8 +38,7 @@ Owners = Mapping[tuple[IdentityKind, int], int]
 
 def lock_video(session: Session, video_id: str) -> None:
     """Lock a video against writes of other transactions until this one ends."""
-    key = int.from_bytes(bytes.fromhex(video_id)[:8], "big", signed=True)
-    session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+    lock_until_commit(session, video_key(video_id))
 
 
 def clip_state(session: Session, video_id: str, clip: int) -> str | None:

@@ -6,10 +6,9 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg import Connection, Cursor
-from psycopg.rows import scalar_row
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
@@ -18,14 +17,12 @@ from domain.errors import Ambiguous, NotFound
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
 from domain.trajectory import EVENT, Event, Forked
-from store.advisory_locks import HELD_LOCKS, KEY_HASH
+from store.advisory_locks import TRAJECTORIES, claimed_condition
 from store.queries.videos import lock_videos_for_share
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 
 CHECKPOINTS = "checkpoints"
 """The schema of LangGraph's own tables, which Alembic does not manage."""
-CLAIM_CLASS = 7_201
-"""The class of the advisory locks that claim trajectories."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +75,6 @@ def add_trajectory(
 def trajectory_exists(session: Session, trajectory: str) -> bool:
     """Check whether a trajectory exists."""
     return session.get(TrajectoryRow, trajectory) is not None
-
-
-_LOCK = 0x434845434B
 
 
 class Mark(NamedTuple):
@@ -161,21 +155,6 @@ def end_trajectory(
     session.execute(update(TrajectoryRow).where(TrajectoryRow.id == trajectory).values(**values))
 
 
-def claim_trajectory(connection: Connection[Any], trajectory: str) -> bool:
-    """Claim a trajectory until the connection closes; return False if another one has it."""
-    return _call_lock(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", trajectory)
-
-
-def release_trajectory(connection: Connection[Any], trajectory: str) -> bool:
-    """Release a claim; return False if there was none."""
-    return _call_lock(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", trajectory)
-
-
-def _call_lock(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return bool(cursor.execute(query, (CLAIM_CLASS, trajectory)).fetchone())
-
-
 def reopen_trajectory(session: Session, trajectory: str) -> None:
     """Set an interrupted trajectory to running again."""
     row = TrajectoryRow
@@ -237,14 +216,8 @@ def _question_has(words: str) -> list[ColumnElement[bool]]:
 
 def is_claimed(session: Session, trajectory: str) -> bool:
     """Check whether some process has claimed a trajectory."""
-    query = f"SELECT {_CLAIMED.format('CAST(:trajectory AS text)')}"
+    query = f"SELECT {claimed_condition(TRAJECTORIES, 'CAST(:trajectory AS text)')}"
     return bool(session.scalar(text(query), {"trajectory": trajectory}))
-
-
-def is_claimed_by(connection: Connection[Any] | Cursor[Any], trajectory: str, backend: int) -> bool:
-    """Check whether the connection with that backend's process id has claimed a trajectory."""
-    query = f"SELECT pid FROM {_CLAIM.format('%s::text')} AND pid = %s"  # noqa: S608
-    return bool(connection.execute(query, (trajectory, backend)).fetchall())
 
 
 def stop_abandoned(session: Session) -> int:
@@ -252,15 +225,12 @@ def stop_abandoned(session: Session) -> int:
 
     A claim lasts as long as its process is connected, independent of clocks.
     """
+    claimed = claimed_condition(TRAJECTORIES, "trajectories.id")
     query = f"""
         UPDATE trajectories SET state = 'stopped'
-        WHERE state = 'running' AND NOT {_CLAIMED.format("trajectories.id")} RETURNING id
+        WHERE state = 'running' AND NOT {claimed} RETURNING id
     """  # noqa: S608
     return len(session.execute(text(query)).all())
-
-
-_CLAIM = f"{HELD_LOCKS} AND classid = {CLAIM_CLASS} AND objid = {KEY_HASH}"
-_CLAIMED = f"EXISTS (SELECT FROM {_CLAIM})"
 
 
 def _trajectories() -> Select[TrajectoryRow, QuestionRow]:
@@ -317,17 +287,6 @@ def checkpoint_level(session: Session) -> int:
         return -1
     last = session.scalar(text("SELECT max(v) FROM checkpoints.checkpoint_migrations"))
     return -1 if last is None else int(last)
-
-
-def claim_checkpoint_schema(connection: Connection[Any]) -> bool:
-    """Claim the creation of LangGraph's tables; return False if another connection has it."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", [_LOCK]).fetchone()
-    return row is not None and bool(row["mine"])
-
-
-def release_checkpoint_schema(connection: Connection[Any]) -> None:
-    """Release the claim on the creation of LangGraph's tables."""
-    connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
 
 def add_checkpoint_schema(session: Session) -> None:

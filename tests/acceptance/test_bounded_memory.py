@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.media import looped, make_video
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +47,7 @@ def peak_kib(path: Path, clips: int) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.full
 def test_half_an_hour_takes_no_more_memory_than_three_minutes(tmp_path: Path) -> None:
     short = make_video(tmp_path / "short.mp4", seconds=30, fps=5, gop=25, scene_s=4.0)
     long = looped(short, tmp_path / "long.mp4", 60)

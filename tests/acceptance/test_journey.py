@@ -20,6 +20,7 @@ from cli.main import app
 from models.toolbox import Toolbox
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from tests.support.full import in_full
 from tests.support.media import BAD, GOOD, beginning
 
 ROOT = Path(__file__).parents[2]
@@ -142,6 +143,7 @@ def other(tmp_path: Path) -> Iterator[Home]:
         told(home, "down")
 
 
+@pytest.mark.full
 def test_a_second_database_holds_the_same_bytes(
     undisturbed: str, little: list[str], other: Home
 ) -> None:
@@ -159,6 +161,7 @@ def interrupted(home: Home, how: signal.Signals, *arguments: str) -> tuple[int, 
     return running.returncode, last
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", [["--direct"], []], ids=["plain", "prefect"])
 def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
     undisturbed: str, little: list[str], other: Home, way: list[str]
@@ -173,6 +176,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
     assert told(other, "dump", "beginning") == undisturbed
 
 
+@pytest.mark.full
 def test_a_database_that_dies_is_said_and_the_next_command_goes_on(
     undisturbed: str, little: list[str], other: Home
 ) -> None:
@@ -188,7 +192,7 @@ def test_a_database_that_dies_is_said_and_the_next_command_goes_on(
     assert told(other, "dump", "beginning") == undisturbed
 
 
-@pytest.mark.parametrize("way", [["--direct"], []], ids=["plain", "prefect"])
+@pytest.mark.parametrize("way", [["--direct"], in_full([])])
 def test_ctrl_c_says_how_to_go_on_and_loses_nothing(
     little: list[str], other: Home, way: list[str]
 ) -> None:
@@ -233,6 +237,7 @@ def test_a_missing_path_is_said_before_anything_is_done(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.full
 def test_every_kind_of_media_in_a_folder_is_watched(
     watched: Callable[[], tuple[Home, str]], little: list[str], tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.tables.schema import VideoRow
+from tests.browser.pages import settled
 from tests.support.media import make_video
 from tests.support.pages import EVIL
 from ui.server import AppServer
@@ -101,25 +102,31 @@ def page(context: BrowserContext, outside: list[str]) -> Page:
 
 
 @pytest.fixture(scope="session")
-def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots are kept: ``$HOMER_SHOTS``, else a folder of this run."""
+def shots() -> Path | None:
+    """The folder that ``$HOMER_SHOTS`` names for screenshots; without it none are taken."""
     named = os.environ.get("HOMER_SHOTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("shots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    if not named:
+        return None
+    Path(named).mkdir(parents=True, exist_ok=True)
+    return Path(named)
 
 
 @pytest.fixture
-def keep(page: Page, shots: Path) -> Callable[[str], None]:
-    """Keeps a picture of the whole page, which must not be broken."""
+def keep(page: Page, shots: Path | None) -> Callable[[str], None]:
+    """Check that a page is not broken, and take a picture of it where there is a folder for it."""
 
     def taken(name: str) -> None:
+        settled(page)
+        if shots is not None:
+            picture(shots / f"{name}.png")
+        assert page.get_by_text("Traceback").count() == 0
+        assert page.locator("[data-testid=stException], [data-testid=stJson]").count() == 0
+
+    def picture(path: Path) -> None:
         page.wait_for_timeout(500)
         tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
         page.set_viewport_size({"width": 1280, "height": max(900, min(int(tall) + 20, 5000))})
-        page.screenshot(path=str(shots / f"{name}.png"))
+        page.screenshot(path=str(path))
         page.set_viewport_size({"width": 1280, "height": 900})
-        assert page.get_by_text("Traceback").count() == 0
-        assert page.locator("[data-testid=stException], [data-testid=stJson]").count() == 0
 
     return taken

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Keep = Callable[[str], None]
-pytestmark = pytest.mark.timeout(900)
+# Watching by the app is in test_app_pages; these wait for real models for minutes.
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -82,8 +83,8 @@ def test_a_watcher_that_is_killed_is_told_while_the_page_is_open(
     found = running(place)
     assert "--direct" not in found.arguments
     os.kill(found.pid, signal.SIGKILL)
-    seen(page, "long film.mp4 stopped before its end")
-    seen(page, "its process is gone")
+    seen(page, "long film.mp4 stopped early")
+    seen(page, "its process was killed")
     done(page, "long, paused,")
     assert page.get_by_role("button", name="Pause").count() == 0
     assert [one.running for one in Jobs(place).every()] == [False]
@@ -93,7 +94,7 @@ def test_a_watcher_that_is_killed_is_told_while_the_page_is_open(
 def test_it_goes_on_to_the_end_by_one_press(page: Page, place: Home, keep: Keep) -> None:
     before = entry(place, "long film")
     assert before[0] == "watching"
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     seen(page, "long film.mp4 being watched")
     page.get_by_text("0:03:00 long, done, 6 of 6 clips").wait_for()
     seen(page, "long film.mp4 watched")

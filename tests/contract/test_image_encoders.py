@@ -17,7 +17,7 @@ from domain.media import ClipState
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from memory.write_clip import remember
-from models.image_text import FILES, ImageTextEncoder, missing, preparation, prepared
+from models.image_text import FILES, ImageTextEncoder, missing_files, preprocess, read_preprocessing
 from models.ports import Image
 from models.profile import Profile
 from models.toolbox import Toolbox
@@ -83,7 +83,7 @@ def test_any_text_has_a_finite_vector(encoder: ImageTextEncoder, text: str) -> N
 def test_a_missing_file_is_named_with_where_to_put_it(name: str, tmp_path: Path) -> None:
     folder = towers(tmp_path / "tiny")
     (folder / name).unlink()
-    assert missing(folder) == [name]
+    assert missing_files(folder) == [name]
     with pytest.raises(WeightsMissing, match=name) as told:
         ImageTextEncoder(folder)
     assert str(folder) in str(told.value)
@@ -106,7 +106,7 @@ def test_a_damaged_file_is_named_with_where_to_put_it_again(name: str, tmp_path:
 )
 def test_an_unknown_preparation_is_told(config: dict[str, object]) -> None:
     with pytest.raises(WeightsMissing, match="how images are prepared"):
-        preparation(config)
+        read_preprocessing(config)
 
 
 @pytest.mark.parametrize("shape", [(16, 300), (300, 16), (8, 8), (32, 32)])
@@ -117,7 +117,7 @@ def test_every_image_is_brought_to_the_size_and_scale_of_the_model(shape: tuple[
     ]
     for size in sizes:
         config = size | {"image_mean": [0, 0.5, 1], "image_std": [1, 0.5, 1]}
-        values = prepared(np.full((*shape, 3), 255, np.uint8), preparation(config))
+        values = preprocess(np.full((*shape, 3), 255, np.uint8), read_preprocessing(config))
         assert values.shape == (1, 3, 32, 32)
         assert values[0, :, 0, 0] == pytest.approx([1, 1, 0])
 
@@ -126,7 +126,7 @@ def test_the_middle_is_taken_where_the_model_was_trained_so() -> None:
     image = painted("red", 40, 120)
     image[:, 40:80] = painted("green", 40, 40)
     config = {"do_center_crop": True, "crop_size": 32, "image_mean": [0] * 3, "image_std": [1] * 3}
-    values = prepared(image, preparation(config))
+    values = preprocess(image, read_preprocessing(config))
     assert values[0, :, 16, 16] == pytest.approx([0, 1, 0])
     assert values[0, 0].mean() < 0.1
 

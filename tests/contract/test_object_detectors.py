@@ -13,7 +13,7 @@ from domain.errors import WeightsMissing
 from models.ports import Image, ObjectDetector, Thing
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from models.yolox import YoloxDetector, grid, kinds, letterbox
+from models.yolox import YoloxDetector, coco_labels, grid, letterbox
 from store.home import Home
 from tests.support.signals import frame_at
 
@@ -95,7 +95,7 @@ def test_nothing_on_an_empty_image_of_any_shape(
 
 
 def test_the_kinds_are_those_of_coco() -> None:
-    assert (len(kinds()), kinds()[0], kinds()[63], kinds()[-1]) == (
+    assert (len(coco_labels()), coco_labels()[0], coco_labels()[63], coco_labels()[-1]) == (
         80,
         "person",
         "laptop",

@@ -28,6 +28,7 @@ from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.full import ends
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
@@ -70,7 +71,7 @@ def asking(store: Store, toolbox: Toolbox) -> Run:
     return run
 
 
-@pytest.mark.parametrize("text", OPEN)
+@pytest.mark.parametrize("text", ends(OPEN))
 def test_an_open_question_gets_an_answer_whose_citations_are_rows_of_the_memory(
     asking: Run, store: Store, text: str
 ) -> None:
@@ -85,7 +86,7 @@ def test_an_open_question_gets_an_answer_whose_citations_are_rows_of_the_memory(
     assert found.unknown == ()
 
 
-@pytest.mark.parametrize("count", [2, 5, 7])
+@pytest.mark.parametrize("count", ends([2, 5, 7]))
 def test_a_question_with_options_gets_exactly_one_of_them(asking: Run, count: int) -> None:
     options = SEVEN[-count:]
     asked, _ = asking("Who opens the gate?", options)
@@ -111,7 +112,7 @@ def test_the_record_begins_with_the_question_ends_with_the_answer_and_is_complet
     assert 1 <= len(history.plan) <= 5
 
 
-@pytest.mark.parametrize("text", OPEN[:3])
+@pytest.mark.parametrize("text", ends(OPEN[:3]))
 def test_the_machine_searches_before_it_answers_and_stays_within_its_limits(
     asking: Run, text: str
 ) -> None:
@@ -174,13 +175,13 @@ def test_the_answer_as_of_a_moment_is_the_same_bytes_after_more_was_watched(
 def watch_on(store: Store) -> None:
     """The rest of the party, with a patch that tells more of what was known."""
     from tests.support.asking import CLIPS, EVENTS
-    from tests.support.remembered import watch, weave
+    from tests.support.remembered import add_event_graph, watch
 
     watch(store, PARTY, CLIPS[3:], first=3)
     later = [event for event in EVENTS if event.since >= 3]
     numbers = [event.number for event in later]
     assert numbers
-    weave(store, PARTY, later)
+    add_event_graph(store, PARTY, later)
 
 
 def test_the_plan_is_a_plan_of_atomic_subtasks(asking: Run) -> None:

@@ -15,7 +15,17 @@ from retrieval.citations import cite
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
-from tests.support.remembered import CLIP_MS, Event, Said, Tools, film, name, see, watch, weave
+from tests.support.remembered import (
+    CLIP_MS,
+    Event,
+    Said,
+    Tools,
+    add_event_graph,
+    film,
+    name,
+    see,
+    watch,
+)
 
 V = "0123456789abcdef"
 CLIPS = 8
@@ -50,7 +60,7 @@ def video(store: Store) -> dict[int, int]:
         Event(2, "Night", "The cake burns at night.", (5, 6, 7), since=7),
     ]
     edges = [(0, 1, "before", 3), (1, 2, "causes", 7), (0, 2, "before", 7)]
-    ids = weave(store, V, events, edges)
+    ids = add_event_graph(store, V, events, edges)
     film(store, V, [30.0 * i + t for i in range(CLIPS) for t in (1.0, 20.0)], {61.0: "BALL"})
     name(store, V, 0, "Ada", "<face_0>", "<voice_1>", since=5)
     see(store, V, "<face_0>", 91.0, 95.0)
@@ -146,7 +156,7 @@ def test_any_words_can_be_searched_for(
 def test_what_is_found_as_of_a_clip_is_the_same_before_and_after_the_rest(store: Store) -> None:
     clips = [[Said(f"{text or 'hm'} in part {i}", 1)] for i, text in enumerate(LINES)]
     watch(store, V, clips[:4])
-    weave(store, V, [Event(0, "All", "Ann bakes and sings.", (0, 1, 2, 3), since=3)])
+    add_event_graph(store, V, [Event(0, "All", "Ann bakes and sings.", (0, 1, 2, 3), since=3)])
     film(store, V, [1.0, 40.0, 100.0])
 
     def everything() -> list[Retrieval | Ranking]:

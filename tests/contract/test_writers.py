@@ -13,7 +13,7 @@ from domain.media import IdentityKind
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
-from memory.patches import Ground, check
+from memory.patches import PatchContext, check_patch
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine, Writers
 from models.chat import CallRecord
@@ -172,8 +172,8 @@ def test_an_event_writer_covers_the_new_clips_with_a_patch_that_passes(
 ) -> None:
     given = window()
     patch = event_writers.event.patch(given)
-    ground = Ground(3, given.new, given.clips, {"Breakfast": (0,)})
-    assert check(patch, ground, SETTINGS) == []
+    ground = PatchContext(3, given.new, given.clips, {"Breakfast": (0,)})
+    assert check_patch(patch, ground, SETTINGS) == []
     again = event_writers.event.repair(given, patch, ["edge: wrong"])
     assert {clip for one in again.segments for clip in one.clips} >= {1, 2, 3}
 

@@ -88,7 +88,7 @@ def media(folder: Path) -> Seeds:
 def read_media(path: Path) -> None:
     """Probed, its words and chapters read, and its first and last clips decoded."""
     from domain.settings import WatchSettings
-    from memory.subtitles import accompaniment
+    from memory.subtitles import read_source_texts
     from perception.decode import read_clips
     from perception.source import clips_of, probe_source, video_id
 
@@ -97,7 +97,7 @@ def read_media(path: Path) -> None:
     probed = probe_source(path)
     info = probed.info
     next_step()
-    accompaniment(path, probed)
+    read_source_texts(path, probed)
     clips = clips_of(info.duration_ms, settings)
     for first in sorted({0, len(clips) - 1}):
         next_step()
@@ -130,8 +130,8 @@ def read_words(path: Path) -> None:
     """As captions in clips, of which memories are written, and as the subtitles of a video."""
     from domain.settings import WatchSettings
     from memory.captions import caption_clips, read_captions, read_cues
-    from memory.subtitles import cues_of
-    from memory.writers.causes import stated
+    from memory.subtitles import cues_to_utterances
+    from memory.writers.causes import find_stated_causes
     from memory.writers.local_clip import LocalClipWriter
     from memory.writers.port import ClipContext
     from people.clip_people import ClipPeople
@@ -142,10 +142,10 @@ def read_words(path: Path) -> None:
     for clip in caption_clips(track, WatchSettings()):
         written = LocalClipWriter().write(clip, ClipPeople(), ClipContext(track.id))
         for draft in written.drafts:
-            stated(draft.text)
+            find_stated_causes(draft.text)
     next_step()
     if path.suffix in (".srt", ".vtt"):
-        cues_of(read_cues(path)[1])
+        cues_to_utterances(read_cues(path)[1])
 
 
 PATCH = {
@@ -177,17 +177,17 @@ def patches(_folder: Path) -> Seeds:
 def read_patch(path: Path) -> None:
     """Read from the reply, checked, and cut down to what can be applied."""
     from domain.settings import MemorySettings
-    from memory.patches import Ground, check, drop, uncovered
-    from memory.writers.llm_event import WrittenPatch, _as_patch
+    from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
+    from memory.writers.llm_event import WrittenPatch, _to_patch
     from models.chat import read_value
 
     watched = {n: TimeSpan.of(n * 30_000, (n + 1) * 30_000) for n in range(5)}
-    ground = Ground(4, (3, 4), watched, {"Cooking": (0, 1, 2)}, frozenset())
+    context = PatchContext(4, (3, 4), watched, {"Cooking": (0, 1, 2)}, frozenset())
     settings = MemorySettings()
-    patch = _as_patch(read_value(_reply(path), WrittenPatch))
-    kept, _dropped = drop(patch, ground, settings)
-    assert not [one for one in check(kept, ground, settings) if one.fatal]
-    uncovered(kept, ground)
+    patch = _to_patch(read_value(_reply(path), WrittenPatch))
+    kept, _dropped = drop_invalid_items(patch, context, settings)
+    assert not [one for one in check_patch(kept, context, settings) if one.fatal]
+    uncovered_clips(kept, context)
 
 
 def _reply(path: Path) -> str:

@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_begins(
     with client_of(two_videos) as client:
         problem(client.post("/questions", json=ask, headers={"Accept": accept}), status, code)
         assert client.get("/questions").json()["total"] == 0
-    assert two_videos.questions.taken == 0
+    assert two_videos.questions.in_use == 0
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def test_where_all_places_are_taken_one_is_asked_to_come_again(store: Store) -> 
             assert (await client.get("/videos")).status_code == 200
             held.go_on.set()
             assert (await first).status_code == 200
-            await until(lambda: desk.questions.taken == 0)
+            await until(lambda: desk.questions.in_use == 0)
             assert (await client.post("/questions", json=GARDEN)).status_code == 200
 
     desk = by_script(store, places=1, act=[held])
@@ -285,9 +285,9 @@ def test_a_client_that_goes_away_stops_its_question_at_the_next_word(
         client.gone.set()
         await asyncio.wait_for(asking, WAIT_S)
         # Its place is held until the search itself is over.
-        assert desk.questions.taken == 1
+        assert desk.questions.in_use == 1
         held.go_on.set()
-        await until(lambda: desk.questions.taken == 0)
+        await until(lambda: desk.questions.in_use == 0)
         if "stream" in accept:
             assert events_in(client.text)[0][0] == "question"
 
@@ -320,7 +320,7 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
         desk.questions.closing.set()
         await asyncio.wait_for(asking, WAIT_S)
         held.go_on.set()
-        assert await desk.questions.empty(WAIT_S)
+        assert await desk.questions.wait_until_idle(WAIT_S)
         return client
 
     client = asyncio.run(end())
@@ -344,7 +344,7 @@ def test_who_hears_nothing_for_a_while_is_told_that_it_goes_on(
     from api import disconnect
 
     watch_garden(store)
-    monkeypatch.setattr(disconnect.followed, "__defaults__", (0.01,))
+    monkeypatch.setattr(disconnect.until_disconnect, "__defaults__", (0.01,))
 
     def slow(turn: DecisionContext) -> Any:
         time.sleep(0.05)

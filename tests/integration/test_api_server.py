@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from api.auth import AccessRules, read_keys
-from api.manual import manual
-from api.server import Serving, address_of, listening, serve
+from api.auth import AccessRules, parse_keys
+from api.docs_page import docs_page
+from api.server import ServerOptions, listening_socket, serve, socket_url
 from cli.main import app as command
 from domain.errors import InputError, SetupError
 from store.database import Store, open_store
@@ -39,20 +39,20 @@ def test_it_does_not_listen_elsewhere_without_a_key(home: Home) -> None:
 def test_a_port_that_is_taken_and_a_folder_that_is_none_are_told(
     home: Home, tmp_path: Path
 ) -> None:
-    with listening("127.0.0.1", 0) as taken:
+    with listening_socket("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        assert address_of(taken) == f"http://127.0.0.1:{port}"
+        assert socket_url(taken) == f"http://127.0.0.1:{port}"
         with pytest.raises(SetupError, match=f"port {port}"):
-            serve(home, Serving(port=port), print)
+            serve(home, ServerOptions(port=port), print)
     with pytest.raises(SetupError, match="cannot listen"):
-        listening("no.such.host.invalid", 0)
+        listening_socket("no.such.host.invalid", 0)
     with pytest.raises(InputError, match="no such folder"):
-        serve(home, Serving(folders=(tmp_path / "nothing",)), print)
+        serve(home, ServerOptions(folders=(tmp_path / "nothing",)), print)
 
 
 def test_the_description_teaches_and_needs_nothing_from_elsewhere(store: Store) -> None:
     desk = WordDesk(store, "local")
-    with client_of(desk, AccessRules(read_keys(KEY))) as client:
+    with client_of(desk, AccessRules(parse_keys(KEY))) as client:
         schema = client.get("/openapi.json").json()
         page = client.get("/docs")
     operations = [told for ways in schema["paths"].values() for told in ways.values()]
@@ -72,7 +72,7 @@ def test_the_description_teaches_and_needs_nothing_from_elsewhere(store: Store) 
 
 def test_what_a_description_says_is_escaped() -> None:
     told = {"summary": "<b>", "description": "a & b", "parameters": []}
-    page = manual({"info": {"title": "<i>"}, "paths": {"/<x>": {"get": told}}})
+    page = docs_page({"info": {"title": "<i>"}, "paths": {"/<x>": {"get": told}}})
     assert "<b>" not in page
     assert "<i>" not in page
     assert "a &amp; b" in page

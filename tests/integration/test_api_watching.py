@@ -12,8 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from api.auth import LEAST, AccessRules, read_keys
-from api.routes import watching
+from api.auth import MIN_KEY_CHARS, AccessRules, parse_keys
+from api.routes import ingestion
 from cli.main import app
 from domain.errors import DatabaseError
 from flows.jobs import Jobs
@@ -24,7 +24,7 @@ from tests.support.media import make_video
 
 NOTES = "import json, sys; print('homer: odd', json.dumps(sys.argv[1:]), flush=True)"
 WAITS = "import time; time.sleep(60)"
-KEY = "a" * LEAST
+KEY = "a" * MIN_KEY_CHARS
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_file_is_watched_once_and_not_too_many_at_a_time(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, WAITS)
-    monkeypatch.setattr(watching, "MOST_JOBS", 1)
+    monkeypatch.setattr(ingestion, "MAX_JOBS", 1)
     make_video(folder / "other.mp4", seconds=0.5)
     with client_of(desk_of(store, folder)) as client:
         job = client.post("/videos", json={"path": "talk.mp4"}).json()
@@ -148,7 +148,7 @@ def test_who_added_a_video_is_on_record_by_the_id_of_the_job(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, NOTES)
-    ways = AccessRules(read_keys(f"ann:{KEY}"))
+    ways = AccessRules(parse_keys(f"ann:{KEY}"))
     with client_of(desk_of(store, folder), ways) as client:
         client.headers["Authorization"] = f"Bearer {KEY}"
         where = client.post("/videos", json={"path": "talk.mp4"}).headers["location"]
@@ -167,7 +167,7 @@ def test_nothing_is_begun_that_cannot_be_put_on_record(
         raise DatabaseError("the database is away")
 
     pretend(monkeypatch, WAITS)
-    monkeypatch.setattr(watching, "record_deed", away)
+    monkeypatch.setattr(ingestion, "record_deed", away)
     with client_of(desk_of(store, folder)) as client:
         problem(client.post("/videos", json={"path": "talk.mp4"}), 503, "database")
         assert client.get("/jobs").json() == []

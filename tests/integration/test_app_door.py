@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from auth.oidc import secrets_of
-from auth.password import VARIABLE, keep, kept, matches, place_of
+from auth.oidc import secrets_file
+from auth.password import VARIABLE, password_file, password_matches, set_password, stored_hash
 from cli.main import app as command
 from domain.errors import SetupError
 from domain.media import Video
@@ -158,7 +158,7 @@ def test_who_signs_out_has_nothing_any_more(address: str, inside: httpx.Client) 
 
 
 def test_the_password_is_nowhere_but_as_a_hash(place: Home, address: str) -> None:
-    assert stat.S_IMODE(place_of(place).stat().st_mode) == 0o600
+    assert stat.S_IMODE(password_file(place).stat().st_mode) == 0o600
     held = [path for path in place.root.rglob("*") if path.is_file()]
     assert [path for path in held if WORD.encode() in path.read_bytes()] == []
     running = AppServer(place)._daemon.running()
@@ -226,13 +226,13 @@ def test_the_command_keeps_a_password_and_forgets_it(
     code, told = word(stdin=f"{WORD}\n{WORD}\n")
     assert code == 0
     assert WORD not in told
-    assert matches(kept(home), WORD)
+    assert password_matches(stored_hash(home), WORD)
     (tmp_path / "word").write_text("another horse\n")
     assert word("--file", str(tmp_path / "word"))[0] == 0
-    assert matches(kept(home), "another horse")
+    assert password_matches(stored_hash(home), "another horse")
     assert "no password any more" in word("--remove")[1]
     assert "was no password" in word("--remove")[1]
-    assert kept(home) is None
+    assert stored_hash(home) is None
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_password_that_will_not_do_is_told(
 ) -> None:
     code, said = word(stdin=typed)
     assert (code, told in said) == (2, True)
-    assert kept(Home(tmp_path / "home")) is None
+    assert stored_hash(Home(tmp_path / "home")) is None
 
 
 @pytest.fixture(scope="module")
@@ -313,9 +313,9 @@ def oidc(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    secrets_of(home).parent.mkdir()
+    secrets_file(home).parent.mkdir()
     told = provider.secrets(f"http://127.0.0.1:{port}", '"ada@example.org"')
-    secrets_of(home).write_text(told)
+    secrets_file(home).write_text(told)
     yield AppServer(home, port, EVERYWHERE).start()
     AppServer(home).stop()
 
@@ -360,5 +360,5 @@ def test_there_is_no_password_where_only_a_provider_is_named(oidc: str) -> None:
 
 def test_a_password_and_a_provider_may_stand_side_by_side(tmp_path: Path) -> None:
     home = Home(tmp_path / "home").make()
-    keep(home, WORD)
-    assert AppServer(home, 0, EVERYWHERE).ways().password
+    set_password(home, WORD)
+    assert AppServer(home, 0, EVERYWHERE).sign_in_methods().password

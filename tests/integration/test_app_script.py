@@ -20,7 +20,7 @@ from tests.support.obedient import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.pages import app_over, forget_desk, open_page, press, told, words
 from tests.support.searching import searching
-from ui.app_state import page_desk
+from ui.app_state import page_state
 
 CAPTIONS = '{"start": 2, "end": 8, "text": "The harbour was rebuilt after the earthquake."}\n'
 
@@ -60,7 +60,7 @@ def ask(page: AppTest, text: str, options: str = "", as_of: str = "") -> AppTest
     press(page, "Ask")
     name = told(page, "trajectory")
     if name:
-        page_desk().runs.wait(name, 120)
+        page_state().runs.wait(name, 120)
         page.run()
         assert not page.exception
     return page
@@ -80,7 +80,7 @@ def test_a_database_that_cannot_be_reached_is_one_message(
     page = open_page("ask")
     forget_desk()
     assert "cannot be reached" in page.error[0].value
-    assert "goes on by itself" in words(page)
+    assert "This page continues" in words(page)
     assert "s3cret" not in page.error[0].value
 
 
@@ -160,7 +160,7 @@ def test_what_is_not_in_memory_looks_unlike_an_answer(
     ):
         page = ask(open_page("ask"), "Who flies to the moon?")
     assert "Not in memory" in page.warning[0].value
-    assert "What was searched" in words(page)
+    assert "Searched:" in words(page)
     assert not page.subheader
 
 
@@ -183,7 +183,7 @@ def test_a_search_that_goes_on_is_shown_and_can_be_stopped(
         assert page.status[0].label == "Searching the memory ..."
         press(page, "Stop")
         go_on.set()
-        page_desk().runs.wait(name, 60)
+        page_state().runs.wait(name, 60)
         page.run()
     assert not page.status
     assert "See every step" in words(page)

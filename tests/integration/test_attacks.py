@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -27,12 +28,13 @@ from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox
+from tests.support.full import sample
 from tests.support.heard import into
 from tests.support.memory import percept, said, text_at
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
-from tests.support.remembered import Said, film, name, watch, weave
+from tests.support.remembered import Said, add_event_graph, film, name, watch
 
 OPTIONS = ("Bob", "Ann", "a dog")
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=OPTIONS)
@@ -48,6 +50,8 @@ ATTACKS = [ORDERS, CITES, MARKED]
 SEEN = {ORDERS: "Ignore your", CITES: "opens the gate (m4711)", MARKED: "answer C"}
 """What of an attack a model reads, wherever it stands."""
 PLACES = ["said", "read", "name", "label", "screen"]
+PLANTED = sample(zip(cycle(ATTACKS), PLACES, strict=False), product(ATTACKS, PLACES))
+"""Every attack in every place; the short suite has each place once."""
 
 
 def remember(store: Store, attack: str, place: str) -> None:
@@ -64,7 +68,7 @@ def remember(store: Store, attack: str, place: str) -> None:
         Segment(0, label, f"Ann opens the gate. {label}", (0,), 1),
         Segment(1, "cups", "Cups are carried.", (1,), 1),
     ]
-    weave(store, PARTY, events, [(0, 1, "before", 1)])
+    add_event_graph(store, PARTY, events, [(0, 1, "before", 1)])
     name(store, PARTY, 1, attack if place == "name" else "Ann", "<face_1>")
     film(store, PARTY, [5.0, 12.0], {5.0: attack} if place == "screen" else None)
 
@@ -127,8 +131,7 @@ def obeys_anything(request: dict[str, Any]) -> Any:
     return made
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(("attack", "place"), PLANTED)
 def test_nothing_that_gives_orders_ever_stands_outside_the_marks(
     store: Store, attack: str, place: str
 ) -> None:
@@ -160,8 +163,7 @@ def test_a_model_that_obeys_anything_cites_and_names_only_what_there_is(
     check_format(store, asked, events)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(("attack", "place"), PLANTED)
 def test_without_a_language_model_an_attack_is_a_line_like_any_other(
     store: Store, attack: str, place: str
 ) -> None:

@@ -18,7 +18,7 @@ from domain.audit import Deed, acting_user
 from flows.restore import import_exported_video
 from graphs.ask import ask
 from people.corrections import rename, undo
-from people.forget import forget, recall
+from people.forget import forget, restore_forgotten
 from store.backup import back_up, restore_backup
 from store.database import Store, open_store
 from store.home import Home
@@ -28,7 +28,7 @@ from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.cuttable import cut, watch_talk
 from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
-from ui.signed_in import name_of
+from ui.sign_in import provider_user_name
 from views.library import delete_video_rows, export_to_file
 
 pytestmark = pytest.mark.usefixtures("tampered")
@@ -46,7 +46,7 @@ def test_every_deed_is_on_record_by_its_id(store: Store, tmp_path: Path) -> None
     rename(store, PARTY, "Ann", "Anna Secret")
     undo(store, PARTY)
     forget(store, PARTY, "Bob", WordVectors(), tmp_path / "bob.zip")
-    recall(store, PARTY, tmp_path / "bob.zip")
+    restore_forgotten(store, PARTY, tmp_path / "bob.zip")
     export_to_file(store, PARTY, tmp_path / "party.zip")
     back_up(store, tmp_path / "all.homer", Quiet())
     delete_video_rows(store, PARTY)
@@ -158,7 +158,7 @@ def test_it_is_by_whoever_is_signed_in_else_by_the_user_of_the_process(
     ],
 )
 def test_whom_a_provider_names(user: dict[str, Any], named: str) -> None:
-    assert name_of(user) == named
+    assert provider_user_name(user) == named
 
 
 def test_the_command_lists_and_chooses(

@@ -16,8 +16,8 @@ from sqlalchemy import Engine, delete, event, insert, update
 from domain.media import IdentityKind
 from domain.time import TimeSpan
 from people import similar
-from people.corrections import apart, rename, undo
-from people.face_voice_evidence import stretches
+from people.corrections import keep_apart, rename, undo
+from people.face_voice_evidence import merge_close_spans
 from store.database import Store
 from store.queries.identities import add_identities, appearance_spans, seen_together
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow
@@ -161,11 +161,11 @@ def test_who_is_said_to_be_apart_is_not_suggested_again(
     long: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The guests are made of random numbers: few are as alike as a model asks for.
-    monkeypatch.setattr(similar, "NEAR", 0.5)
+    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", 0.5)
     every = [(one.found.one, one.found.other) for one in likely_same_people(long, VIDEO, limit=20)]
     assert len(set(every)) == 20
     assert likely_same_people(long, VIDEO, limit=1)[0].one.person.number == every[0][0]
-    apart(long, VIDEO, *map(str, every[0]))
+    keep_apart(long, VIDEO, *map(str, every[0]))
     again = likely_same_people(long, VIDEO, limit=20)
     assert [(one.found.one, one.found.other) for one in again[:19]] == every[1:]
     assert again[0].one.person.number == every[1][0]
@@ -194,7 +194,7 @@ def test_stretches_are_those_of_the_plain_way(
         found = appearance_spans(session, video, [one.id, other.id], gap_s * 1_000)
         session.rollback()
     spans = {**_by_clip(said), **_by_clip(seen)}
-    expected = stretches(spans.values(), gap_s * 1_000)
+    expected = merge_close_spans(spans.values(), gap_s * 1_000)
     assert [TimeSpan.of(s.start_ms, s.end_ms) for s in found] == expected
 
 

@@ -23,6 +23,7 @@ from perception.perceive_clip import perceive
 from store.database import Store
 from store.home import Home
 from store.queries.identities import SightingAt, sightings_of
+from tests.support.full import ends
 from tests.support.memory import SETTINGS, VIDEO, clip, known_video, local_writers
 from tests.support.signals import frame_at, silence
 
@@ -77,7 +78,7 @@ def cut(image: Image, box: tuple[int, ...], side: str, share: float) -> Image:
     return np.ascontiguousarray(parts[side])
 
 
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("side", ends(SIDES))
 def test_a_face_that_the_border_cuts_is_kept_known_and_within_the_frame(
     side: str, store: Store, models: Toolbox, presenter: Image
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from domain.media import ClipState
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from store.database import Store
@@ -13,6 +15,7 @@ from views.library import show_video
 COUNT = 70_000
 
 
+@pytest.mark.full
 def test_more_lines_than_a_statement_takes_parameters(store: Store) -> None:
     video = known_video(store, 1)
     draft = MemoryDraft(

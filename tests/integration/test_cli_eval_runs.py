@@ -125,6 +125,7 @@ def test_a_video_that_cannot_be_read_is_said_and_the_code_is_4(
     assert "homer: house 1: " in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_as_a_flow_the_same_comes_of_it(homer: Homer, home: Home, database: str) -> None:
     try:

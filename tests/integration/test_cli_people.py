@@ -14,7 +14,7 @@ from domain.asking import Mode, Question
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import Settings
 from graphs.ask import ask
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from memory.writers.port import EventWindow, Writers
 from people import similar
 from people.corrected import characters_at
@@ -55,7 +55,7 @@ class Told:
     name = "told"
 
     def patch(self, window: EventWindow) -> EventPatch:
-        told = " ".join(line.told for line in window.lines)
+        told = " ".join(line.attributed_text for line in window.lines)
         draft = SegmentDraft(label="Ada at the harbour", summary=told, clips=window.new)
         edges: tuple[EdgeDraft, ...] = ()
         return EventPatch(segments=(draft,), edges=edges)
@@ -92,7 +92,7 @@ def talk(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     )
     for one in (first, second):
         remember(store, VIDEO, Perceived(one), writers, Tools(), SETTINGS)
-    assert weave_due(store, VIDEO, writers, Tools(), SETTINGS, final=True) == 1
+    assert update_event_graph(store, VIDEO, writers, Tools(), SETTINGS, is_final=True) == 1
     return f"video {VIDEO[:4]}"
 
 
@@ -137,7 +137,7 @@ def test_who_may_be_one_is_listed_until_it_is_said_that_they_are_two(
     store: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr(similar, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
     known_video(store, 2)
     for n in range(2):
         seen = percept(n, faces=(face(0, n, (30 * n, 30 * n + 5)),))
@@ -233,7 +233,7 @@ def nobody(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
     )
     for one in (seen, heard):
         remember(store, VIDEO, Perceived(one), writers, Tools(), SETTINGS)
-    assert weave_due(store, VIDEO, writers, Tools(), SETTINGS, final=True) == 1
+    assert update_event_graph(store, VIDEO, writers, Tools(), SETTINGS, is_final=True) == 1
     return VIDEO[:6]
 
 

@@ -47,7 +47,7 @@ from tests.support.machine import (
 from tests.support.obedient import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.quick import play
-from tests.support.remembered import Event, Said, film, watch, weave
+from tests.support.remembered import Event, Said, add_event_graph, film, watch
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 CHAIN = (
@@ -252,7 +252,7 @@ def test_a_summary_written_later_is_read_before_its_time(store: Store) -> None:
     watch(store, PARTY, [[Said("Ann waits at the gate")], [Said("The thief is Bob")]])
     first = Event(0, "waiting at the gate", "Ann waits at the gate.", (0,), 0, until=1)
     later = Event(0, "theft at the gate", "Ann waits; the thief is Bob.", (0, 1), 1)
-    weave(store, PARTY, [first, later])
+    add_event_graph(store, PARTY, [first, later])
     for as_of, knows in ((30_000, False), (60_000, True)):
         question = Question(text="Who waits at the gate?", videos=(PARTY,), as_of_ms=as_of)
         made, events, server = talk(store, searching(("event", "Ann waits at the gate")), question)
@@ -263,7 +263,7 @@ def test_a_summary_written_later_is_read_before_its_time(store: Store) -> None:
 def test_lines_that_were_cut_off_count_as_shown(store: Store) -> None:
     lines = [Said(f"the guest number {i} sings in the garden", i / 4) for i in range(100)]
     watch(store, PARTY, [lines])
-    weave(store, PARTY, [Event(0, "singing in the garden", "Guests sing.", (0,), 0)])
+    add_event_graph(store, PARTY, [Event(0, "singing in the garden", "Guests sing.", (0,), 0)])
     wordings = ["a guest sings in the garden", "guests and their songs", "songs of a party"]
     _, events, _ = talk(store, searching(*(("video", words) for words in wordings)))
     seen = [e.ref for r in events if isinstance(r, EvidenceRetrieved) for e in r.evidence]

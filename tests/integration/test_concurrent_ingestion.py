@@ -16,8 +16,8 @@ from domain.errors import NotFound
 from domain.media import ClipState, Percept
 from memory.captions import CaptionTrack, read_captions
 from memory.import_captions import import_track
-from memory.write_clip import remember, weave_due
-from memory.writer_calls import Recording
+from memory.write_clip import remember, update_event_graph
+from memory.writer_calls import CallRecording
 from models.chat import CallRecord
 from store.database import Store, open_store
 from store.home import Home
@@ -57,8 +57,8 @@ def watch(store: Store, n: int) -> ClipState:
     return remember(store, VIDEO, Perceived(scene(n)), local_writers(), TOOLS, SETTINGS)
 
 
-def weave(store: Store) -> int:
-    return weave_due(store, VIDEO, local_writers(), TOOLS, SETTINGS, final=True)
+def update_graph(store: Store) -> int:
+    return update_event_graph(store, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
 
 
 def at_once(*jobs: Callable[[], T]) -> list[T]:
@@ -80,7 +80,7 @@ def alone(home: Home, make_database: Callable[[], str]) -> list[str]:
         known_video(other, CLIPS)
         for n in range(CLIPS):
             watch(other, n)
-        weave(other)
+        update_graph(other)
         return list(dump_lines(other, VIDEO))
 
 
@@ -91,7 +91,7 @@ def test_a_clip_watched_by_several_at_once_is_remembered_once(
     for n in range(CLIPS):
         done = at_once(*[lambda n=n: watch(store, n) for _ in range(HANDS)])
         assert done == [ClipState.DONE] * HANDS
-    assert sum(at_once(*[lambda: weave(store) for _ in range(HANDS)])) == 2
+    assert sum(at_once(*[lambda: update_graph(store) for _ in range(HANDS)])) == 2
     with store.begin() as session:
         assert [one.at_clip for one in patches_of(session, VIDEO)] == [9, 10]
     assert list(dump_lines(store, VIDEO)) == alone
@@ -106,7 +106,7 @@ def test_whoever_reads_while_it_is_written_sees_whole_clips_only(
     def write() -> int:
         for n in range(CLIPS):
             watch(store, n)
-        weave(store)
+        update_graph(store)
         over.append(True)
         return 0
 
@@ -132,10 +132,10 @@ def call() -> CallRecord:
 
 def test_calls_for_a_video_that_was_deleted_meanwhile_are_not_kept(store: Store) -> None:
     known_video(store, 1)
-    calls = Recording(store, VIDEO, 0)
-    calls.keep(call())
+    calls = CallRecording(store, VIDEO, 0)
+    calls.record(call())
     delete_video_rows(store, VIDEO)
-    calls.keep(call())
+    calls.record(call())
     with store.begin() as session:
         assert session.scalars(select(ModelCallRow)).all() == []
         assert session.scalars(select(MessageRow)).all() == []
@@ -146,7 +146,7 @@ def test_calls_are_kept_or_go_with_their_video_in_whatever_order(store: Store) -
         known_video(store, 1)
 
         def keep() -> int:
-            Recording(store, VIDEO, 0).keep(call())
+            CallRecording(store, VIDEO, 0).record(call())
             return 0
 
         at_once(keep, lambda: delete_video_rows(store, VIDEO))
@@ -211,7 +211,7 @@ def test_two_videos_watched_at_once_do_not_wait_for_each_other_or_mix(
     def write() -> list[str]:
         for n in range(CLIPS):
             watch(store, n)
-        weave(store)
+        update_graph(store)
         return list(dump_lines(store, VIDEO))
 
     watched, imported = at_once(write, lambda: bring_in(store, track))

@@ -24,7 +24,7 @@ from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
-from memory.write_clip import draft_ahead, remember, weave_due
+from memory.write_clip import draft_ahead, remember, update_event_graph
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
 from people.clip_people import ClipPeople
@@ -98,7 +98,7 @@ class Model:
         clip = percept.clip.index
         with self._under_way():
             known = [f"{one.tag} {one.name} {one.faces} {one.voices}" for one in people.characters]
-            facts = [people.named(fact.text) for fact in context.facts]
+            facts = [people.replace_tags(fact.text) for fact in context.facts]
             told = f"clip {clip}: {sorted(people.identities())} {known} {facts[-2:]}"
             self.shown.append(told)
         if clip in self.broken:
@@ -230,7 +230,7 @@ def test_nobody_waits_for_a_clip_or_a_patch_that_a_model_writes(store: Store) ->
 
     writers = Writers(Writer(), Events(SETTINGS.memory))
     assert remember(store, VIDEO, Perceived(scene(0)), writers, Tools(), SETTINGS) == "done"
-    assert weave_due(store, VIDEO, writers, Tools(), SETTINGS, final=True) == 1
+    assert update_event_graph(store, VIDEO, writers, Tools(), SETTINGS, is_final=True) == 1
     assert free == [True, True]
 
 
@@ -321,7 +321,7 @@ def test_a_patch_is_written_anew_where_its_window_changed_meanwhile(store: Store
             return super().patch(window)
 
     writers = Writers(local_writers().clip, Events(SETTINGS.memory))
-    assert weave_due(store, VIDEO, writers, Tools(), SETTINGS, final=True) == 1
+    assert update_event_graph(store, VIDEO, writers, Tools(), SETTINGS, is_final=True) == 1
     assert speakers[-1] == "Ada"
     assert len(speakers) == 2
 

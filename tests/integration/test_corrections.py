@@ -13,9 +13,10 @@ from domain.media import ClipState, Percept
 from domain.people import Correction
 from memory.write_clip import remember
 from people.corrected import characters_at
-from people.corrections import apart, history, list_people, merge, rename, split, undo
+from people.corrections import history, keep_apart, list_people, merge, rename, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
+from tests.support.filled import FilledLibraries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -79,7 +80,12 @@ def appears(clip: int, *who: int) -> Percept:
 
 
 @pytest.fixture
-def talk(store: Store) -> Store:
+def talk(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, watch_talk)
+    return store
+
+
+def watch_talk(store: Store) -> None:
     """Character 0: face 0 with voice 0, Ada. Character 2: face 1. Character 3: voice 1, Omar."""
     known_video(store, 9)
     watch(
@@ -93,7 +99,6 @@ def talk(store: Store) -> Store:
         (2, None, (1,), ()),
         (3, "Omar", (), (1,)),
     ]
-    return store
 
 
 RENAMED: Act = lambda store: rename(store, VIDEO, "0", "Grace")  # noqa: E731
@@ -244,7 +249,7 @@ def test_a_new_voice_goes_with_the_face_that_was_merged(talk: Store) -> None:
 
 
 def test_two_who_were_said_to_be_apart_are_not_joined_later(talk: Store) -> None:
-    apart(talk, VIDEO, "2", "3")
+    keep_apart(talk, VIDEO, "2", "3")
     watch(talk, talks(3, 2, 2, "Hello again.", 20), talks(4, 2, 2, "And again.", 20))
     assert [one for one in people(talk) if one[0] in (2, 3)] == [
         (2, None, (1,), ()),
@@ -257,22 +262,22 @@ def test_two_who_were_said_to_be_apart_are_not_joined_later(talk: Store) -> None
 def test_what_was_said_apart_stands_on_its_own(talk: Store) -> None:
     """A name is taken back whatever was said of its bearer since; a split is not."""
     rename(talk, VIDEO, "2", "Ruth")
-    apart(talk, VIDEO, "2", "3")
+    keep_apart(talk, VIDEO, "2", "3")
     assert undo(talk, VIDEO, 1).undone
     split(talk, VIDEO, "0", ["voice_0"])
-    apart(talk, VIDEO, "0", "voice_0")
+    keep_apart(talk, VIDEO, "0", "voice_0")
     with pytest.raises(InputError, match="take that back first"):
         undo(talk, VIDEO, 3)
     assert [one.undone for one in history(talk, VIDEO)] == [True, False, False, False]
 
 
 def test_who_was_said_apart_can_still_be_merged_and_parted_again(talk: Store) -> None:
-    apart(talk, VIDEO, "2", "3")
+    keep_apart(talk, VIDEO, "2", "3")
     merge(talk, VIDEO, "3", "2")
     assert [one for one in people(talk) if one[0] == 2] == [(2, "Omar", (1,), (1,))]
     undo(talk, VIDEO)
     with pytest.raises(InputError, match=r"2 and 3 \(Omar\) are two people already"):
-        apart(talk, VIDEO, "2", "3")
+        keep_apart(talk, VIDEO, "2", "3")
 
 
 def test_numbers_come_back_to_those_they_began_with(talk: Store) -> None:

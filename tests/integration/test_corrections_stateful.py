@@ -16,11 +16,21 @@ from domain.media import ClipState, Percept
 from domain.people import Correction, CorrectionKind
 from memory.write_clip import remember
 from people.corrected import characters_at
-from people.corrections import NOW, apart, history, list_people, merge, rename, split, undo
+from people.corrections import (
+    LAST_CLIP,
+    history,
+    keep_apart,
+    list_people,
+    merge,
+    rename,
+    split,
+    undo,
+)
 from store.database import Store
 from store.queries import characters as learned
 from store.queries.characters import CharacterAt
 from store.queries.corrections import origins_of
+from tests.support.full import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -99,7 +109,7 @@ class Corrected(RuleBasedStateMachine):
     @precondition(lambda self: len(self.people()) > 1)
     @rule(one=st.integers(0), other=st.integers(0))
     def keep_apart(self, one: int, other: int) -> None:
-        self.tried(lambda: apart(self.store, self.video, self.pick(one), self.pick(other)))
+        self.tried(lambda: keep_apart(self.store, self.video, self.pick(one), self.pick(other)))
 
     @precondition(lambda self: self.in_force())
     @rule(which=st.none() | st.integers(0))
@@ -112,7 +122,7 @@ class Corrected(RuleBasedStateMachine):
     def everybody_is_exactly_one_person(self) -> None:
         with self.store.begin() as session:
             began = {one.identity: one.began for one in origins_of(session, self.video)}
-            for clip in sorted({0, self.watched // 2, NOW}):
+            for clip in sorted({0, self.watched // 2, LAST_CLIP}):
                 known = learned.characters_at(session, self.video, clip)
                 cast = characters_at(session, self.video, clip)
                 assert members(cast) == members(known)
@@ -191,7 +201,7 @@ def test_any_corrections_in_any_order_keep_people_consistent(store: Store) -> No
     run(
         cast("Any", lambda: Corrected(store)),
         settings=settings(
-            max_examples=3,
+            max_examples=examples(1, 10),
             stateful_step_count=12,
             phases=(Phase.generate,),
             deadline=None,

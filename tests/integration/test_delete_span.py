@@ -21,7 +21,7 @@ from domain.time import TimeSpan
 from flows.delete import delete_video_span, preview_span_deletion
 from flows.uploads import store_upload
 from flows.workspace import Workspace
-from memory.delete_span import stretches
+from memory.delete_span import list_deleted_spans
 from memory.write_clip import remember
 from models.profile import load_profile
 from people.corrections import history, rename
@@ -53,9 +53,10 @@ from tests.support.cuttable import (
     SPAN,
     cut,
     scenes,
+    update_graph,
     watch_talk,
-    weave,
 )
+from tests.support.filled import FilledLibraries
 from tests.support.full_video import ask, fill
 from tests.support.memory import VIDEO, Perceived, Tools, WordVectors, direction, local_writers
 from views.library import check_video, dump_lines, list_library, show_video
@@ -65,8 +66,8 @@ pytestmark = pytest.mark.usefixtures("tampered")
 
 
 @pytest.fixture
-def talk(store: Store) -> Store:
-    watch_talk(store)
+def talk(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, watch_talk)
     return store
 
 
@@ -107,7 +108,7 @@ def test_all_that_is_of_the_span_is_gone_and_the_rest_is_there(talk: Store) -> N
 
 def test_it_is_a_gap_of_whole_clips_that_needs_no_watching(talk: Store) -> None:
     cut(talk)
-    assert stretches(talk, VIDEO) == [TimeSpan.of(60_000, 120_000)]
+    assert list_deleted_spans(talk, VIDEO) == [TimeSpan.of(60_000, 120_000)]
     shown = show_video(talk, VIDEO)
     assert [clip.state for clip in shown.clips] == ["done"] * 2 + ["deleted"] * 2 + ["done"] * 2
     assert shown.last_clip == 5
@@ -129,7 +130,7 @@ def test_it_is_never_watched_again(talk: Store) -> None:
         assert next_clips(session, VIDEO, again=True) == []
         mark_clip(session, VIDEO, 2, ClipState.FAILED, "the disk was full")
         assert clips_of(session, VIDEO)[2].state is ClipState.DELETED
-    weave(talk)
+    update_graph(talk)
     assert list(dump_lines(talk, VIDEO)) == before
 
 
@@ -140,7 +141,7 @@ def test_what_is_deleted_before_it_was_watched_is_never_watched(store: Store) ->
         assert [one.index for one in next_clips(session, VIDEO)] == [4, 5]
     for one in list(scenes())[2:]:
         remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-        weave(store)
+        update_graph(store)
     assert left(store) == set()
     assert check_video(store, VIDEO).findings == ()
 
@@ -205,7 +206,7 @@ def test_events_go_on_from_what_is_left(store: Store) -> None:
     cut(store)
     for one in list(scenes())[4:]:
         remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-    assert weave(store) == 1
+    assert update_graph(store) == 1
     assert check_video(store, VIDEO).findings == ()
     assert left(store) == set()
 
@@ -448,7 +449,7 @@ def test_half_a_span_reaches_to_the_end_and_a_wrong_one_is_refused(talk: Store, 
     assert (code, "is not after" in told) == (2, True)
     assert homer("delete", VIDEO, "--from", "soon")[0] == 2
     assert homer("delete", VIDEO, "--from", "2:30", "--yes")[0] == 0
-    assert stretches(talk, VIDEO) == [TimeSpan.of(150_000, 180_000)]
+    assert list_deleted_spans(talk, VIDEO) == [TimeSpan.of(150_000, 180_000)]
 
 
 def test_json_of_a_deleted_clip_is_plain(talk: Store, homer: Any) -> None:

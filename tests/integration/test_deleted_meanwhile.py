@@ -20,9 +20,10 @@ from domain.trajectory import EvidenceRetrieved, RunEvent
 from graphs.checkpoints import make_checkpoint_tables
 from graphs.runner import Runner
 from skills.learn import judge
+from store.advisory_locks import CHECKPOINT_SCHEMA, try_lock
 from store.database import Store
 from store.queries import trajectories
-from store.queries.trajectories import claim_checkpoint_schema, list_trajectories
+from store.queries.trajectories import list_trajectories
 from store.queries.videos import delete_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.obedient import LlmToolbox, obedient
@@ -136,7 +137,7 @@ def test_one_alone_makes_the_tables_of_checkpoints(store: Store) -> None:
     """Two that ask the first questions of a library at once do not get into each other's way."""
     with ThreadPoolExecutor(1) as other:
         with psycopg.connect(store.psycopg_url, autocommit=True, row_factory=dict_row) as first:
-            assert claim_checkpoint_schema(first)
+            assert try_lock(first, CHECKPOINT_SCHEMA)
             second = other.submit(make_checkpoint_tables, store)
             time.sleep(0.2)
             assert not second.done()

@@ -152,6 +152,7 @@ def test_a_run_is_reported_before_anything_is_answered(store: Store) -> None:
     assert run_rows(store, "run") == []
 
 
+@pytest.mark.full
 def test_a_skill_that_was_learned_from_the_tested_videos_is_told(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

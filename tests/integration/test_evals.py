@@ -160,6 +160,7 @@ def test_a_folder_without_questions_is_refused(
     assert "questions.json" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_clips_are_watched_once_and_asked_about(
     homer: Callable[..., Result], shared_media: Callable[[str], Path], tmp_path: Path

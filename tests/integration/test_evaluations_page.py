@@ -16,27 +16,35 @@ from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
 from store.tables.schema import EvalRunRow
 from tests.support.evaluated import evaluated, run_settings, slot
+from tests.support.filled import FilledLibraries
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
-from ui.words import plain
+from ui.formatting import escape_markdown
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch, tampered: None) -> Iterator[Store]:
+def shelf(
+    store: Store, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch, tampered: None
+) -> Iterator[Store]:
+    libraries.fill(store, watched)
     with app_over(store, monkeypatch):
-        watched(store)
         yield store
 
 
 @pytest.fixture
-def runs(shelf: Store) -> Store:
-    """Two runs of forty questions, with and without skills."""
-    fill_answers(shelf, 170, skills=1)
-    fill_run(shelf, "first", 40)
-    fill_run(shelf, "second", 40, shift=1, first=80)
+def runs(shelf: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(shelf, evaluate_twice)
     return shelf
+
+
+def evaluate_twice(store: Store) -> None:
+    """Two runs of forty questions, with and without skills."""
+    watched(store)
+    fill_answers(store, 170, skills=1)
+    fill_run(store, "first", 40)
+    fill_run(store, "second", 40, shift=1, first=80)
 
 
 def charts(page: AppTest) -> list[str]:
@@ -110,10 +118,10 @@ def test_questions_are_filtered_by_what_the_address_says(runs: Store) -> None:
     page = open_page("evaluations", run="first", arm=WITH_SKILLS, answer="wrong")
     assert "**wrong**: Ann opens door 40." in words(page)
     assert "**right**" not in words(page)
-    next(b for b in page.selectbox if b.label == "Why it is wrong").set_value("memory coarse").run()
-    assert "No question is like that" in words(page)
+    next(b for b in page.selectbox if b.label == "Fault").set_value("memory coarse").run()
+    assert "No question passes these filters" in words(page)
     none = open_page("evaluations", run="first", answer="unjudged")
-    assert "No question is like that" in words(none)
+    assert "No question passes these filters" in words(none)
     typed = words(open_page("evaluations", run="first", arm=WITHOUT_SKILLS, type="why"))
     assert "1 to 13" not in typed
     assert "q2, without skills, why" in typed
@@ -125,7 +133,7 @@ def test_two_runs_are_compared_with_the_questions_that_changed(runs: Store) -> N
     next(b for b in page.selectbox if b.label == "The other run").set_value("second").run()
     assert told(page, "with_") == "second"
     shown = words(page)
-    assert "The same questions, answered twice" in shown
+    assert "The same questions in both runs" in shown
     assert "right only in second" in shown
     assert "wrong only in second" in shown
     assert f"trajectory={a_run(40)}&with_={a_run(120)}" in links(page)
@@ -137,7 +145,7 @@ def test_runs_that_have_nothing_in_common_are_one_message(runs: Store) -> None:
     evaluated(runs, a_run(165), VIDEO, "other")
     page = open_page("evaluations", run="first", with_="other")
     assert "no question was judged in both" in page.error[0].value
-    assert "Take it along" in words(page)
+    assert "Export" in words(page)
 
 
 def test_a_run_that_is_not_there_is_one_message(shelf: Store) -> None:
@@ -152,7 +160,7 @@ def test_a_run_that_has_only_begun_has_nothing_judged(shelf: Store) -> None:
     page = open_page("evaluations", run="new")
     shown = words(page)
     assert "nothing judged yet" in shown
-    assert "No question was planned yet" in shown
+    assert "No question is planned yet" in shown
     assert "There is no other run" in shown
     assert "The run is broken off" in shown
     assert charts(page) == []
@@ -168,7 +176,7 @@ def test_a_run_that_goes_on_says_so(shelf: Store) -> None:
         set_run_state(session, "mine", RUNNING)
     with exclusive_run(shelf.home, "mine"):
         page = open_page("evaluations", run="mine")
-        assert "goes on at this moment" in words(page)
+        assert "This run is in progress" in words(page)
         # More is judged: the page is drawn anew with it, not with what it kept.
         evaluated(shelf, a_run(0), VIDEO, "mine", Verdict(right=False, judge="options"))
         page.run()
@@ -194,7 +202,7 @@ def test_any_words_of_a_question_are_shown_as_words(shelf: Store, text: str) -> 
     kinds = next(b for b in page.selectbox if b.label == "Type")
     assert kinds.options == ["all", text]
     table = "\n".join(one.value.to_string() for one in page.table)
-    assert plain(text)[:100] in table
+    assert escape_markdown(text)[:100] in table
     assert "**bold**" not in table
 
 

@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EdgeDraft, EventPatch, Relation, SegmentDraft
-from memory.event_graph_update import link_of, node_of, replay, weave_due
+from memory.event_graph_update import (
+    rebuild_graph,
+    to_open_edge,
+    to_open_segment,
+    update_event_graph,
+)
 from memory.graph_check import GraphFault
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import edges_at, patches_of, segments_at
+from tests.support.full import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -53,30 +59,35 @@ def talk_about(store: Store, video: str, n: int) -> None:
     remember(store, video, Perceived(one), local_writers(), Tools(), SETTINGS)
 
 
-def weave(store: Store, video: str, event: EventWriter | None = None, final: bool = False) -> int:
+def update_graph(
+    store: Store, video: str, event: EventWriter | None = None, final: bool = False
+) -> int:
     local = local_writers()
     writers = Writers(local.clip, event or local.event)
-    return weave_due(store, video, writers, Tools(), SETTINGS, final=final)
+    return update_event_graph(store, video, writers, Tools(), SETTINGS, is_final=final)
 
 
 def test_a_patch_is_due_after_every_ten_clips_and_once(store: Store) -> None:
     video = watched(store, 25, upto=9)
-    assert weave(store, video) == 0
+    assert update_graph(store, video) == 0
     talk_about(store, video, 9)
-    assert (weave(store, video), weave(store, video)) == (1, 0)
+    assert (update_graph(store, video), update_graph(store, video)) == (1, 0)
     for n in range(10, 25):
         talk_about(store, video, n)
-    assert (weave(store, video), weave(store, video)) == (1, 0)
-    assert (weave(store, video, final=True), weave(store, video, final=True)) == (1, 0)
+    assert (update_graph(store, video), update_graph(store, video)) == (1, 0)
+    assert (update_graph(store, video, final=True), update_graph(store, video, final=True)) == (
+        1,
+        0,
+    )
     with store.begin() as session:
         assert [one.at_clip for one in patches_of(session, video)] == [9, 19, 24]
 
 
 def test_the_last_part_waits_until_the_whole_video_was_seen(store: Store) -> None:
     video = watched(store, 12, upto=11)
-    assert weave(store, video, final=True) == 1
+    assert update_graph(store, video, final=True) == 1
     talk_about(store, video, 11)
-    assert weave(store, video, final=True) == 1
+    assert update_graph(store, video, final=True) == 1
 
 
 def test_windows_woven_late_are_those_woven_in_time(store: Store) -> None:
@@ -86,8 +97,8 @@ def test_windows_woven_late_are_those_woven_in_time(store: Store) -> None:
         for n in range(23):
             talk_about(store, video, n)
             if not late:
-                weave(store, video)
-        weave(store, video, final=True)
+                update_graph(store, video)
+        update_graph(store, video, final=True)
         dumps.append([line for line in dump_lines(store, video) if '"segment' in line])
         delete_video_rows(store, video)
     assert dumps[0] == dumps[1] != []
@@ -95,7 +106,7 @@ def test_windows_woven_late_are_those_woven_in_time(store: Store) -> None:
 
 def test_the_local_writer_covers_every_clip_and_finds_where_the_topic_turns(store: Store) -> None:
     video = watched(store, 12)
-    weave(store, video, final=True)
+    update_graph(store, video, final=True)
     shown = show_video(store, video)
     assert {clip for one in shown.segments for clip in one.clips} == set(range(12))
     assert shown.pending == ()
@@ -115,7 +126,7 @@ def test_a_view_shows_what_was_known_then_and_nothing_later(store: Store) -> Non
     shots = {}
     for n in range(25):
         talk_about(store, video, n)
-        weave(store, video, final=n == 24)
+        update_graph(store, video, final=n == 24)
         shots[n] = show_video(store, video, as_of_ms=30_000 * (n + 1))
     for n, then in shots.items():
         now = show_video(store, video, as_of_ms=30_000 * (n + 1))
@@ -131,12 +142,15 @@ def test_a_failed_clip_is_left_pending_and_covered_when_it_comes(store: Store) -
             talk_about(store, video, n)
     with store.begin() as session:
         mark_clip(session, video, 5, ClipState.FAILED, "the model was away")
-    assert weave(store, video, final=True) == 2
+    assert update_graph(store, video, final=True) == 2
     with store.begin() as session:
         assert patches_of(session, video)[-1].pending == (5,)
-    assert weave(store, video, final=True) == 0
+    assert update_graph(store, video, final=True) == 0
     talk_about(store, video, 5)
-    assert (weave(store, video, final=True), weave(store, video, final=True)) == (1, 0)
+    assert (update_graph(store, video, final=True), update_graph(store, video, final=True)) == (
+        1,
+        0,
+    )
     shown = show_video(store, video)
     assert shown.pending == ()
     assert 5 in {clip for one in shown.segments for clip in one.clips}
@@ -178,7 +192,7 @@ def test_complaints_go_back_to_the_writer_word_for_word_at_most_twice(store: Sto
     video = watched(store, 10)
     part = EventPatch(segments=(segment("Half", 0, 1, 2, 3, 4),))
     writer = Scripted(part, repairs=[part, whole()])
-    assert weave(store, video, writer) == 1
+    assert update_graph(store, video, writer) == 1
     told = ["clips 5, 6, 7, 8, 9 are in no segment: every new clip must be in one"]
     assert writer.complaints == [told, told]
     assert [one.label for one in show_video(store, video).segments] == ["All of it"]
@@ -192,7 +206,7 @@ def test_what_cannot_be_repaired_is_dropped_item_by_item_and_kept_on_record(
 ) -> None:
     video = watched(store, 10)
     bad = EdgeDraft(source="All of it", target="Nowhere", relation="before", rationale="So.")
-    assert weave(store, video, Scripted(whole(bad), repairs=repairs)) == 1
+    assert update_graph(store, video, Scripted(whole(bad), repairs=repairs)) == 1
     assert [one.label for one in show_video(store, video).segments] == ["All of it"]
     with store.begin() as session:
         (kept,) = patches_of(session, video)
@@ -207,14 +221,14 @@ def test_a_writer_that_fails_leaves_the_window_for_the_next_time(store: Store) -
 
     video = watched(store, 10)
     with pytest.raises(ModelError):
-        weave(store, video, Away())
+        update_graph(store, video, Away())
     assert show_video(store, video).segments == ()
-    assert weave(store, video) == 1
+    assert update_graph(store, video) == 1
 
 
 def test_clips_left_uncovered_are_offered_again_with_the_next_window(store: Store) -> None:
     video = watched(store, 20, upto=10)
-    weave(store, video, Scripted(EventPatch(segments=(segment("Start", 0, 1, 2),))))
+    update_graph(store, video, Scripted(EventPatch(segments=(segment("Start", 0, 1, 2),))))
     assert show_video(store, video).pending == (3, 4, 5, 6, 7, 8, 9)
     for n in range(10, 20):
         talk_about(store, video, n)
@@ -225,7 +239,7 @@ def test_clips_left_uncovered_are_offered_again_with_the_next_window(store: Stor
             seen.append((window.new, {line.clip for line in window.lines}))
             return super().patch(window)
 
-    weave(store, video, Noting(EventPatch(segments=(segment("Rest", *range(3, 20)),))))
+    update_graph(store, video, Noting(EventPatch(segments=(segment("Rest", *range(3, 20)),))))
     assert seen == [(tuple(range(3, 20)), set(range(3, 20)))]
     assert show_video(store, video).pending == ()
 
@@ -235,7 +249,7 @@ def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) ->
     longer = EventPatch(
         segments=(segment("All and more", *range(20), extends="All of it"),),
     )
-    weave(store, video, Scripted(whole(), longer))
+    update_graph(store, video, Scripted(whole(), longer))
     then, now = show_video(store, video, as_of_ms=300_000), show_video(store, video)
     assert [(one.label, one.revision, len(one.clips)) for one in then.segments] == [
         ("All of it", 0, 10)
@@ -252,7 +266,9 @@ def test_an_absorbed_segment_is_still_there_for_earlier_moments(store: Store) ->
         segments=(segment("Small", 8, 9), segment("Start", *range(8))),
         edges=(EdgeDraft(source="Start", target="Small", relation="before", rationale="So."),),
     )
-    weave(store, video, Scripted(first, EventPatch(segments=(segment("Wide", *range(8, 20)),))))
+    update_graph(
+        store, video, Scripted(first, EventPatch(segments=(segment("Wide", *range(8, 20)),)))
+    )
     then, now = show_video(store, video, as_of_ms=300_000), show_video(store, video)
     assert [one.label for one in then.segments] == ["Small", "Start"]
     assert [one.label for one in now.segments] == ["Start", "Wide"]
@@ -275,7 +291,9 @@ class Seeded(Scripted):
 
 
 @hypothesis_settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(4, 30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(SEEDS, min_size=3, max_size=3))
 def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
@@ -287,21 +305,21 @@ def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
             mark_clip(session, video, n, ClipState.DONE)
     views = []
     writer = Seeded(seeds)
-    assert weave(store, video, writer, final=True) == 3
+    assert update_graph(store, video, writer, final=True) == 3
     with store.begin() as session:
         open_now = segments_at(session, video)
         numbers = {one.id: one.number for one in open_now}
         edges = edges_at(session, video)
         patches = patches_of(session, video)
-        graph = replay(patches)
+        graph = rebuild_graph(patches)
         views = [segments_at(session, video, n) for n in range(24)]
-    assert {one.number: node_of(one) for one in open_now} == graph.nodes
-    stored = {(link := link_of(one, numbers)).ends: link for one in edges}
-    assert stored == graph.links
+    assert {one.number: to_open_segment(one) for one in open_now} == graph.segments
+    stored = {(link := to_open_edge(one, numbers)).key: link for one in edges}
+    assert stored == graph.edges
     for count, patch in enumerate(patches, 1):
         # What was told at the time is told of that time still, word for word.
-        then = {one.number: node_of(one) for one in views[patch.at_clip]}
-        assert then == replay(patches[:count]).nodes
+        then = {one.number: to_open_segment(one) for one in views[patch.at_clip]}
+        assert then == rebuild_graph(patches[:count]).segments
     for n, view in enumerate(views):
         assert all(max(one.clips) <= n and one.from_clip <= n for one in view)
     for end in (10, 20, 24):

@@ -21,10 +21,10 @@ from domain.media import Box, ClipState, Group, Percept, SeenObject
 from domain.skills import JudgedTrajectory, Signal
 from domain.time import TimeSpan
 from memory.delete_span import delete_span
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from people.corrected import characters_at
-from people.corrections import apart, history, merge, rename, split, undo
-from people.forget import forget, recall
+from people.corrections import history, keep_apart, merge, rename, split, undo
+from people.forget import forget, restore_forgotten
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
@@ -32,6 +32,7 @@ from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
 from tests.support.evaluated import evaluated, slot
+from tests.support.filled import FilledLibraries
 from tests.support.full_video import ask
 from tests.support.memory import (
     SETTINGS,
@@ -104,7 +105,12 @@ def scenes() -> Iterator[Percept]:
 
 
 @pytest.fixture
-def talk(store: Store) -> Store:
+def talk(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, watch_talk)
+    return store
+
+
+def watch_talk(store: Store) -> None:
     """The video with patches, a judged answer, its checkpoint and messages, and corrections."""
     known_video(store, 3)
     files = {SHA[data]: data for data in (CROP, FRAME, OTHER)}
@@ -115,7 +121,7 @@ def talk(store: Store) -> Store:
         assert done == ClipState.DONE
     rename(store, VIDEO, "Ada Lovelace", "Countess Byron")
     rename(store, VIDEO, "Omar", "Omar Khayyam")
-    assert weave_due(store, VIDEO, local_writers(), Tools(), SETTINGS, final=True) == 1
+    assert update_event_graph(store, VIDEO, local_writers(), Tools(), SETTINGS, is_final=True) == 1
     ask(store, "t1", "What did Ada say?", VIDEO)
     with store.begin() as session:
         for statement in filter(str.strip, CHECKPOINTS.split(";")):
@@ -134,7 +140,6 @@ def talk(store: Store) -> Store:
     unasked = slot("Who is Ada?", VIDEO)
     with store.begin() as session:
         plan_slots(session, "run", [unasked])
-    return store
 
 
 def writer_call() -> ModelCallRow:
@@ -229,7 +234,7 @@ def test_kept_and_brought_back_all_is_as_it_was(talk: Store, tmp_path: Path) -> 
     before, rows = list(dump_lines(talk, VIDEO)), sorted(everything(talk))
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert left(talk) == []
-    assert recall(talk, VIDEO, tmp_path / "ada.zip") > 20
+    assert restore_forgotten(talk, VIDEO, tmp_path / "ada.zip") > 20
     assert list(dump_lines(talk, VIDEO)) == before
     assert sorted(everything(talk)) == rows
     assert undo(talk, VIDEO).number == 2
@@ -286,7 +291,7 @@ def test_a_search_under_way_shows_them_no_more_and_again_when_they_are_back(
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert not re.search("Byron|Ada|Lovelace|<face_0>|<voice_0>", found())
     assert "somebody" in found()
-    recall(talk, VIDEO, tmp_path / "ada.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
     assert found() == before
 
 
@@ -297,7 +302,7 @@ def test_what_was_seen_on_their_keyframes_goes_with_them(talk: Store, tmp_path: 
 
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert things() == ["cup"]
-    recall(talk, VIDEO, tmp_path / "ada.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
     assert things() == ["cup", "person"]
 
 
@@ -330,7 +335,7 @@ def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
     remember(talk, VIDEO, Perceived(again), local_writers(), Tools(), SETTINGS)
     before = sorted(everything(talk))
     with pytest.raises(InputError, match="were met since"):
-        recall(talk, VIDEO, tmp_path / "omar.zip")
+        restore_forgotten(talk, VIDEO, tmp_path / "omar.zip")
     assert sorted(everything(talk)) == before
 
 
@@ -341,10 +346,10 @@ def test_bringing_somebody_back_brings_back_nobody_who_was_forgotten_since(
     forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
     before = sorted(everything(talk))
     with pytest.raises(InputError, match="deleted or forgotten since"):
-        recall(talk, VIDEO, tmp_path / "ada.zip")
+        restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
     assert sorted(everything(talk)) == before
-    recall(talk, VIDEO, tmp_path / "omar.zip")
-    recall(talk, VIDEO, tmp_path / "ada.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "omar.zip")
+    restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
 
 
 def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
@@ -353,7 +358,7 @@ def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     delete_span(talk, VIDEO, TimeSpan.of(0, 1000), WordVectors(), SETTINGS.memory)
     with pytest.raises(InputError, match="deleted or forgotten since"):
-        recall(talk, VIDEO, tmp_path / "ada.zip")
+        restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
 
 
 def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: Store) -> None:
@@ -369,7 +374,7 @@ def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: St
 
 
 def test_who_was_kept_apart_from_the_forgotten_one_is_kept_apart_from_nobody(talk: Store) -> None:
-    apart(talk, VIDEO, "0", "Omar")
+    keep_apart(talk, VIDEO, "0", "Omar")
     forget(talk, VIDEO, "Omar", WordVectors())
     last = history(talk, VIDEO)[-1]
     assert (last.told, last.outcomes, last.undone) == ("of somebody who was forgotten", (), True)
@@ -405,11 +410,11 @@ def test_a_file_of_something_else_brings_nothing_back(talk: Store, tmp_path: Pat
     other = tmp_path / "other.zip"
     other.write_bytes(b"PK no zip")
     with pytest.raises(InputError, match=r"no file of --keep-undo"):
-        recall(talk, VIDEO, other)
+        restore_forgotten(talk, VIDEO, other)
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     known_video(talk, 1, "f" * 16)
     with pytest.raises(InputError, match="is not of video ffff"):
-        recall(talk, "f" * 16, tmp_path / "ada.zip")
+        restore_forgotten(talk, "f" * 16, tmp_path / "ada.zip")
 
 
 def test_the_command_asks_first_and_says_how_it_can_be_undone(

@@ -28,6 +28,7 @@ from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import WordToolbox, remember_party
+from tests.support.filled import FilledLibraries
 from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.searching import PLAY, searching
@@ -43,14 +44,20 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def party(store: Store) -> Store:
-    remember_party(store)
+def party(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, remember_party)
     return store
 
 
 @pytest.fixture
-def parent(party: Store, server: OpenAIServer) -> AskResult:
-    return ask(party, LlmToolbox(server), PLAY)
+def parent(party: Store, libraries: FilledLibraries) -> AskResult:
+    return libraries.fill(party, ask_at_party)
+
+
+def ask_at_party(store: Store) -> AskResult:
+    remember_party(store)
+    with OpenAIServer(searching) as server:
+        return ask(store, LlmToolbox(server), PLAY)
 
 
 def events(store: Store, trajectory: str) -> list[Event]:

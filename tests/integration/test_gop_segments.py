@@ -18,6 +18,7 @@ from perception import parallel_decode
 from perception.decode import RawClip, read_clips
 from perception.gop_segments import GopSegments
 from perception.source import clips_of, probe
+from tests.support.full import examples
 from tests.support.media import make_video
 
 SECONDS = WatchSettings(clip_ms=1_000)
@@ -112,7 +113,7 @@ FILES = st.fixed_dictionaries(
 
 
 @given(FILES, st.sampled_from(["mp4", "mkv", "ts"]), st.integers(0, 2), st.integers(350, 3_000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(5, 40), deadline=None)
 def test_whatever_is_read_beside_is_what_one_decoding_shows(
     made: dict[str, Any], kind: str, first: int, clip_ms: int
 ) -> None:

@@ -19,12 +19,12 @@ from store.queries.schedules import record_processed
 from store.queries.trajectories import add_trajectory, end_trajectory
 from tests.support.memory import VIDEO, known_video
 from tests.support.pages import EVIL, app_over, open_page, press, words
-from ui.health import checks_of
+from ui.health import cached_checks
 
 
 @pytest.fixture
 def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    checks_of.clear()
+    cached_checks.clear()
     with app_over(store, monkeypatch):
         yield store
 
@@ -76,7 +76,7 @@ def test_a_file_of_a_schedule_that_could_not_be_watched_is_told(shelf: Store) ->
 
 
 def test_where_no_server_runs_the_page_starts_none(shelf: Store) -> None:
-    assert "carried out while `homer up` runs" in words(open_page("health"))
+    assert "Schedules run while `homer up` runs" in words(open_page("health"))
 
 
 class PaperBook:
@@ -106,11 +106,11 @@ def test_a_schedule_is_paused_and_gone_on_with_by_a_click(
 ) -> None:
     book = PaperBook()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    monkeypatch.setattr("ui.schedules.open_schedules", lambda *_, **__: nullcontext(book))
+    monkeypatch.setattr("ui.health.open_schedules", lambda *_, **__: nullcontext(book))
     page = open_page("health")
     assert "every hour, on" in words(page)
     assert f"Failed: {EVIL}" in words(page)
-    assert "Nothing carries them out at the moment" in words(page)
+    assert "Nothing runs the schedules at the moment" in words(page)
     assert page.get("link_button")[0].proto.url == "http://127.0.0.1:9/deployments"
     press(page, "Pause")
     assert [one.on for one in book.entries()] == [False]

@@ -12,7 +12,7 @@ from domain.errors import ModelError, NotFound
 from domain.media import Percept
 from domain.memories import ClipMemories
 from memory.captions import CaptionTrack, caption_clips, read_captions
-from memory.event_graph_update import weave_due
+from memory.event_graph_update import update_event_graph
 from memory.import_captions import import_track
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
@@ -110,8 +110,8 @@ def test_clips_that_come_one_by_one_leave_the_same_memory(
         add_video(session, video, [one.clip for one in percepts], {})
     for one in percepts:
         remember(store, video.id, Perceived(one), local_writers(), Tools(), SETTINGS)
-        weave_due(store, video.id, local_writers(), Tools(), SETTINGS)
-    weave_due(store, video.id, local_writers(), Tools(), SETTINGS, final=True)
+        update_event_graph(store, video.id, local_writers(), Tools(), SETTINGS)
+    update_event_graph(store, video.id, local_writers(), Tools(), SETTINGS, is_final=True)
     by_one = list(dump_lines(store, video.id))
     assert [line for line in by_one if '"row":"video"' not in line] == [
         line for line in at_once if '"row":"video"' not in line

@@ -44,7 +44,6 @@ from tests.support.crew import (
     limited,
     watched_by,
 )
-from tests.support.full import in_full
 from tests.support.light import light_toolbox, read_by
 from tests.support.media import make_video
 from tests.support.streams import Fed, segment
@@ -168,7 +167,8 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
         assert dumped(plain_desk, plain) == dumped(desk, flowed)
 
 
-@pytest.mark.parametrize("pool", ["dask", in_full("ray")])
+@pytest.mark.full
+@pytest.mark.parametrize("pool", ["dask", "ray"])
 def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
     home: Home,
     store: Store,

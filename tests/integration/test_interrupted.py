@@ -11,9 +11,9 @@ from cli.main import app
 from domain.media import Video
 from domain.streams import Stream
 from flows.stream.interrupted import end_interrupted_streams
-from flows.video_locks import exclusive_lock
 from store.advisory_locks import claim_video
 from store.database import Store
+from store.file_locks import file_lock
 from store.queries.streams import add_stream
 from store.queries.videos import add_video, set_video_state, video_state
 
@@ -52,7 +52,7 @@ def test_a_stream_that_somebody_watches_goes_on(killed: Store) -> None:
         assert ours
         assert end_interrupted_streams(killed) == []
     # Where the database was started anew the claim is gone; the lock of this machine is not.
-    with exclusive_lock(killed.home, DOOR, "door"):
+    with file_lock(killed.home.run / f"watch-{DOOR}.lock"):
         assert end_interrupted_streams(killed) == []
     assert state(killed, DOOR) == "watching"
 

@@ -110,7 +110,7 @@ def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, film: Path) -
     wait_until(lambda: not only(jobs).running)
     page.run()
     assert "film.mp4** paused" in words(page)
-    press(page, "Go on")
+    press(page, "Continue")
     again = only(jobs)
     assert again.running
     assert again.id != first.id
@@ -129,10 +129,10 @@ def test_a_job_that_was_killed_is_told_and_can_be_gone_on_with(jobs: Jobs, film:
     wait_until(lambda: not only(jobs).running)
     page.run()
     said = words(page)
-    assert "film.mp4** stopped before its end" in said
-    assert "its process is gone" in said
+    assert "film.mp4** stopped early" in said
+    assert "its process was killed" in said
     assert "Pause" not in [button.label for button in page.button]
-    press(page, "Go on")
+    press(page, "Continue")
     assert "film.mp4** being watched" in words(page)
     jobs.pause(only(jobs).id)
 
@@ -152,7 +152,7 @@ def test_how_a_job_ended_is_told_by_its_exit_code(
     wait_until(lambda: not only(jobs).running)
     page = open_page("library")
     assert f"film.mp4** {told}" in words(page)
-    assert ("Go on" in [button.label for button in page.button]) == (code == 130)
+    assert ("Continue" in [button.label for button in page.button]) == (code == 130)
 
 
 def test_a_job_acts_for_whoever_began_it_and_tells_no_process_of_its_own(
@@ -185,7 +185,7 @@ def test_a_job_that_is_gone_on_with_acts_for_who_pressed(
     page = open_page("library")
     sign_in(monkeypatch, "ann@example.org")
     assert "for None" in only(jobs).said
-    press(page, "Go on")
+    press(page, "Continue")
     wait_until(lambda: "for ann@example.org" in only(jobs).said)
 
 
@@ -252,7 +252,7 @@ def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) 
     with shelf.begin() as session:
         set_video_state(session, VIDEO, WATCHING)
     assert "paused" in words(open_page("library"))
-    with exclusive_lock(shelf.home, VIDEO, "talk"):
+    with exclusive_lock(shelf, VIDEO, "talk"):
         page = open_page("library")
         assert "talk** being watched by another homer process" in words(page)
         assert next(b for b in page.button if b.label == "Delete").disabled
@@ -269,7 +269,7 @@ def test_what_another_process_watches_is_seen_behind_many_that_are_paused(
     with shelf.begin() as session:
         for name in (*(f"{n:016}" for n in range(30)), VIDEO):
             set_video_state(session, name, WATCHING)
-    with exclusive_lock(shelf.home, VIDEO, "zebra"):
+    with exclusive_lock(shelf, VIDEO, "zebra"):
         assert "zebra** being watched by another homer process" in words(open_page("library"))
 
 
@@ -287,7 +287,7 @@ def test_a_job_that_ended_as_it_was_paused_is_told_as_it_ended(
 
 def test_what_will_go_is_told_before_it_goes(shelf: Store, film: Path) -> None:
     page = press(open_page("library"), "Delete")
-    (told,) = [one.value for one in page.warning if "This goes" in one.value]
+    (told,) = [one.value for one in page.warning if "This deletes" in one.value]
     assert "4 clips" in told
     assert "The file itself stays" in told
     press(page, "Keep it")

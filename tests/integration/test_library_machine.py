@@ -25,12 +25,13 @@ from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
 from memory.graph_check import GraphFault
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view, next_clips
 from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
+from tests.support.full import examples
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
 from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
 
@@ -177,12 +178,12 @@ class Library(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model)
     @rule(data=st.data(), final=st.booleans())
-    def weave(self, data: st.DataObject, final: bool) -> None:
+    def update_event_graph(self, data: st.DataObject, final: bool) -> None:
         name = data.draw(st.sampled_from(sorted(self.model)))
         before = self.patches(name)
 
         def step(store: Store) -> int:
-            return weave_due(store, name, local_writers(), TOOLS, SMALL, final=final)
+            return update_event_graph(store, name, local_writers(), TOOLS, SMALL, is_final=final)
 
         if self.do(name, step):
             fresh = [one for one in self.patches(name) if one not in before]
@@ -256,7 +257,7 @@ def test_any_sequence_of_steps_leaves_the_library_as_it_must_be(
         run_state_machine_as_test(
             cast("Any", lambda: Library(store, twin)),
             settings=settings(
-                max_examples=5,
+                max_examples=examples(2, 15),
                 stateful_step_count=10,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import Ambiguous, NotFound
-from memory.event_graph_update import weave_due
+from memory.event_graph_update import update_event_graph
 from memory.write_clip import remember
 from store.database import Store
 from store.queries.videos import DONE, set_video_state
@@ -54,7 +54,7 @@ def filled(store: Store, video: str = VIDEO) -> str:
             keyframes=(keyframe(start + 1, SHA),),
         )
         remember(store, video, Perceived(one, {SHA: JPEG}), local_writers(), Tools(), SETTINGS)
-    weave_due(store, video, local_writers(), Tools(), SETTINGS, final=True)
+    update_event_graph(store, video, local_writers(), Tools(), SETTINGS, is_final=True)
     with store.begin() as session:
         set_video_state(session, video, DONE)
     return video

@@ -9,7 +9,7 @@ import pytest
 
 from domain.media import ClipState, Video
 from memory.captions import read_captions
-from memory.event_graph_update import weave_due
+from memory.event_graph_update import update_event_graph
 from memory.import_captions import import_track
 from memory.write_clip import remember
 from memory.writers import make_writers
@@ -32,10 +32,11 @@ def watched(store: Store, toolbox: Toolbox, path: Path) -> VideoDetails:
         seen = perceive(raw, toolbox, settings.watch)
         state = remember(store, video.id, seen, writers, toolbox, settings)
         assert state == ClipState.DONE
-    weave_due(store, video.id, writers, toolbox, settings, final=True)
+    update_event_graph(store, video.id, writers, toolbox, settings, is_final=True)
     return show_video(store, video.id)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_a_name_shown_with_an_occupation_is_the_speaker_s(
     store: Store, toolbox: Toolbox, shared_media: Callable[[str], Path]

@@ -19,7 +19,7 @@ from memory.writers.llm_clip import WrittenLine as Line
 from memory.writers.port import ClipContext, Writers
 from models.chat import ChatReply
 from people.clip_people import ClipPeople
-from people.corrections import apart, list_people
+from people.corrections import keep_apart, list_people
 from store.database import Store
 from tests.support.memory import (
     SETTINGS,
@@ -121,7 +121,7 @@ def test_a_statement_that_waits_is_listed_with_its_reason(video: Store) -> None:
     assert [(same.number, same.reason) for same in listed[0].maybe] == [(2, "his lips move")]
     assert [same.number for same in listed[2].maybe] == [0]
     assert listed[1].maybe == ()
-    apart(video, VIDEO, "<face_0>", "<voice_0>")
+    keep_apart(video, VIDEO, "<face_0>", "<voice_0>")
     assert not any(one.maybe for one in list_people(video, VIDEO))
     watch(video, 1, told([SAME]))
     assert not any(one.maybe for one in list_people(video, VIDEO))

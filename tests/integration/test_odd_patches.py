@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EventPatch
-from memory.event_graph_update import weave_due
+from memory.event_graph_update import update_event_graph
 from memory.graph_check import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
@@ -55,10 +55,10 @@ def done_video(store: Store) -> str:
     return video
 
 
-def weave(store: Store, video: str, model: Any) -> int:
+def update_graph(store: Store, video: str, model: Any) -> int:
     event = LlmEventWriter(model, SETTINGS.memory)
     writers = Writers(local_writers().clip, event)
-    return weave_due(store, video, writers, TOOLS, SETTINGS, final=True)
+    return update_event_graph(store, video, writers, TOOLS, SETTINGS, is_final=True)
 
 
 def edge(**more: object) -> dict[str, object]:
@@ -98,7 +98,7 @@ def test_an_edge_that_cannot_be_is_left_out_on_record_and_the_rest_stays(
 ) -> None:
     video = done_video(store)
     model = Told(told(wrong, edge(relation="causes")))
-    assert weave(store, video, model) == 2
+    assert update_graph(store, video, model) == 2
     shown = show_video(store, video)
     assert {one.label for one in shown.segments} == {"A", "B"}
     assert shown.pending == ()
@@ -106,7 +106,7 @@ def test_an_edge_that_cannot_be_is_left_out_on_record_and_the_rest_stays(
         dropped = [item for patch in patches_of(session, video) for item in patch.dropped]
     assert any(why in reason for item in dropped for reason in item["reasons"])
     assert all(json.dumps(item, allow_nan=False) for item in dropped)
-    assert weave(store, video, model) == 0
+    assert update_graph(store, video, model) == 0
     assert list(dump_lines(store, video)) == list(dump_lines(store, video))
 
 
@@ -126,7 +126,7 @@ def test_a_segment_that_cannot_be_leaves_its_clips_for_later_and_says_so(
     store: Store, segment: dict[str, object]
 ) -> None:
     video = done_video(store)
-    assert weave(store, video, Told(json.dumps({"segments": [segment]}))) == 2
+    assert update_graph(store, video, Told(json.dumps({"segments": [segment]}))) == 2
     shown = show_video(store, video)
     assert shown.segments == ()
     assert shown.pending == tuple(range(CLIPS))
@@ -163,7 +163,7 @@ def patiently(store: Store, video: str, model: Told) -> int:
     """Patches applied; what cannot be read is told, and the next call goes on from there."""
     before = patches(store, video)
     with suppress(ModelError):
-        weave(store, video, model)
+        update_graph(store, video, model)
     return patches(store, video) - before
 
 
@@ -186,7 +186,7 @@ def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[st
         shown = show_video(store, video)
         held = {clip for one in shown.segments for clip in one.clips}
         assert held | set(shown.pending) == set(range(CLIPS))
-        assert weave(store, video, Told(told())) == 0
+        assert update_graph(store, video, Told(told())) == 0
     finally:
         delete_video_rows(store, video)
 
@@ -214,6 +214,6 @@ def test_a_writer_that_proposes_nothing_is_offered_every_clip_again_until_the_en
 ) -> None:
     video, writer = done_video(store), Counting()
     writers = Writers(local_writers().clip, writer)
-    assert weave_due(store, video, writers, TOOLS, SETTINGS, final=True) == 2
+    assert update_event_graph(store, video, writers, TOOLS, SETTINGS, is_final=True) == 2
     assert [one.new for one in writer.windows] == [tuple(range(10)), tuple(range(12))]
-    assert weave_due(store, video, writers, TOOLS, SETTINGS, final=True) == 0
+    assert update_event_graph(store, video, writers, TOOLS, SETTINGS, is_final=True) == 0

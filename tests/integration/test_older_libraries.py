@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 
 from domain.errors import DatabaseError
 from domain.media import ClipState, Percept
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from store.database import Store, open_store
 from store.driver import parse_url
 from store.home import Home
@@ -105,7 +105,7 @@ def test_the_watching_goes_on_as_if_it_had_never_been_upgraded(
             watch(fresh, n)
         for store in (watched, fresh):
             watch(store, 3)
-            weave_due(store, VIDEO, local_writers(), TOOLS, SETTINGS, final=True)
+            update_event_graph(store, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
             assert check_video(store, VIDEO).findings == ()
         assert seen(watched)[-1] == renumbered(seen(fresh)[-1], seen(watched)[-1])
     assert delete_video_rows(watched, VIDEO) >= 0

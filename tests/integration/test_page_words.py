@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.media import ClipState, Percept, Video
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -28,7 +28,7 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, words
-from ui.app_state import page_desk
+from ui.app_state import page_state
 
 TOOLS: Any = Tools()
 TITLE = "**my** <b>talk</b> :red[1] $x$"
@@ -65,7 +65,7 @@ def talk(shelf: Store) -> Store:
     with shelf.begin() as session:
         mark_clip(session, VIDEO, 2, ClipState.FAILED, "the model said <nothing>")
         set_video_state(session, VIDEO, FAILED, "1 clips could not be watched")
-    weave_due(shelf, VIDEO, local_writers(), TOOLS, SETTINGS, final=True)
+    update_event_graph(shelf, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
     return shelf
 
 
@@ -109,11 +109,11 @@ def test_many_videos_are_shown_a_page_at_a_time_and_searched(shelf: Store) -> No
     found = words(open_page("library", q="TALK 07"))
     assert "talk 07" in found
     assert "talk 08" not in found
-    assert "No title has these words" in words(open_page("library", q="zebra"))
+    assert "No title matches" in words(open_page("library", q="zebra"))
 
 
 def test_the_pages_share_one_desk_and_load_no_model(shelf: Store) -> None:
-    first = page_desk()
-    assert page_desk() is first
+    first = page_state()
+    assert page_state() is first
     assert first.profile == "local"
     assert isinstance(WordToolbox(), Toolbox)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,8 +12,10 @@ from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
 from benchmarks.patches import fill, first_graph
-from store.database import Store
+from store.database import Store, open_store
+from store.home import Home
 from store.queries.events import add_revisions, add_segments, open_edges_of, open_segments_near
+from store.tables.schema import Base
 from tests.support.memory import VIDEO, known_video
 
 SEGMENTS = 3_000
@@ -28,11 +30,18 @@ OPENING = {
 }
 
 
-@pytest.fixture
-def large(store: Store) -> Store:
-    """A graph so fresh that the planner has no statistics of it."""
-    fill(store, first_graph(SEGMENTS))
-    return store
+@pytest.fixture(scope="module")
+def large(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[Store]:
+    """A graph of which the planner has no statistics."""
+    home = Home(tmp_path_factory.mktemp("large")).make()
+    with open_store(home, make_database()) as store:
+        with store.begin() as session:
+            for name in Base.metadata.tables:
+                session.execute(text(f"ALTER TABLE {name} SET (autovacuum_enabled = off)"))
+        fill(store, first_graph(SEGMENTS))
+        yield store
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from memory.write_clip import remember
 from people.corrections import history, list_people
 from store.database import Store
 from store.queries.audit import audit_entries
+from tests.support.filled import FilledLibraries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -39,7 +40,7 @@ from tests.support.pages import (
     told,
     words,
 )
-from ui.changes import KEPT
+from ui.corrections import FORGOTTEN_FILE
 from views.people_view import likely_same_people, load_people_view
 
 JPEG = b"\xff\xd8 a face"
@@ -69,13 +70,17 @@ def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 @pytest.fixture
-def film(shelf: Store) -> Store:
-    """Three clips: one and two, two alone, one and three."""
-    known_video(shelf, 3)
-    for one in (scene(0, 1, 2), scene(1, 2), scene(2, 1, 3)):
-        done = remember(shelf, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
-        assert done == ClipState.DONE
+def film(shelf: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(shelf, watch_film)
     return shelf
+
+
+def watch_film(store: Store) -> None:
+    """Three clips: one and two, two alone, one and three."""
+    known_video(store, 3)
+    for one in (scene(0, 1, 2), scene(1, 2), scene(2, 1, 3)):
+        done = remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+        assert done == ClipState.DONE
 
 
 def submit(page: AppTest, label: str) -> AppTest:
@@ -116,21 +121,21 @@ def test_people_are_shown_with_when_they_appear(film: Store) -> None:
 def test_somebody_is_named_and_the_name_is_taken_back(film: Store) -> None:
     page = open_page("people", video=VIDEO, person=1)
     next(one for one in page.text_input if one.label == "Name").input("Ada Lovelace")
-    submit(page, "Give this name")
+    submit(page, "Save the name")
     assert "Named: 1 (Grace Hopper) is Ada Lovelace." in words(page)
     assert list_people(film, VIDEO)[1].label == "Ada Lovelace"
     assert "Ada Lovelace" in words(page)
-    submit(page, "Take back")
+    submit(page, "Undo")
     assert list_people(film, VIDEO)[1].label != "Ada Lovelace"
     assert history(film, VIDEO)[0].undone
-    assert "taken back" in words(page)
+    assert "undone" in words(page)
 
 
 @pytest.mark.parametrize("name", [EVIL, RTL, LONG[:200]])
 def test_any_name_is_shown_as_it_is(film: Store, name: str) -> None:
     page = open_page("people", video=VIDEO, person=0)
     next(one for one in page.text_input if one.label == "Name").input(name)
-    submit(page, "Give this name")
+    submit(page, "Save the name")
     assert name in words(page)
     assert not any(one.allow_html for one in page.markdown)
 
@@ -138,14 +143,14 @@ def test_any_name_is_shown_as_it_is(film: Store, name: str) -> None:
 def test_a_name_that_cannot_be_is_told(film: Store) -> None:
     page = open_page("people", video=VIDEO, person=0)
     next(one for one in page.text_input if one.label == "Name").input("x" * 201)
-    submit(page, "Give this name")
+    submit(page, "Save the name")
     assert "at most 200" in page.error[0].value
 
 
 def test_two_are_merged_and_parted_again(film: Store) -> None:
     before = len(list_people(film, VIDEO))
     page = open_page("people", video=VIDEO, person=last(film))
-    next(one for one in page.selectbox if one.label == "Is really").set_value(1)
+    next(one for one in page.selectbox if one.label == "Same person as").set_value(1)
     submit(page, "Merge")
     assert len(list_people(film, VIDEO)) == before - 1
     assert told(page, "person") == "1"
@@ -162,7 +167,7 @@ def test_several_are_made_one_at_once(film: Store) -> None:
     numbers = [one.number for one in list_people(film, VIDEO)]
     page = open_page("people", video=VIDEO)
     next(m for m in page.multiselect if m.label == "People").set_value(numbers)
-    submit(page, "They are all one person")
+    submit(page, "Merge all of them")
     assert len(list_people(film, VIDEO)) == 1
 
 
@@ -177,7 +182,7 @@ def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
 def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from people import similar
 
-    monkeypatch.setattr(similar, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
     pairs = likely_same_people(film, VIDEO)
     assert pairs
     before = len(list_people(film, VIDEO))
@@ -188,7 +193,7 @@ def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.Monke
     assert likely_same_people(film, VIDEO) == pairs[1:]
     press(page, "Yes, the same")
     assert len(list_people(film, VIDEO)) == before - 1
-    press(page, "Take back")
+    press(page, "Undo")
     with film.begin() as session:
         deeds = {(one.who, str(one.deed)) for one in audit_entries(session, limit=3)}
     assert deeds == {("ann@example.org", "changed people")}
@@ -199,14 +204,14 @@ def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
 ) -> None:
     from people import similar
 
-    monkeypatch.setattr(similar, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
     pairs = likely_same_people(film, VIDEO)
     press(open_page("people", video=VIDEO), "No")
     forget_desk()
     page = open_page("people", video=VIDEO)
     assert len([b for b in page.button if b.label == "No"]) == len(pairs) - 1
-    press(page, "Take back")
-    assert "Taken back" in words(page)
+    press(page, "Undo")
+    assert "Undone" in words(page)
     assert len([b for b in page.button if b.label == "No"]) == len(pairs)
     assert likely_same_people(film, VIDEO) == pairs
 
@@ -219,12 +224,12 @@ def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(fi
     submit(page, "Forget")
     assert "is forgotten" in page.success[0].value
     assert number not in {one.number for one in list_people(film, VIDEO)}
-    name, kept = page.session_state[KEPT]
+    name, kept = page.session_state[FORGOTTEN_FILE]
     assert name.endswith(".zip")
     assert page.get("download_button")
     page.file_uploader[0].upload(name, kept, "application/zip").run()
-    submit(page, "Bring back")
-    assert "All is as it was" in page.success[0].value
+    submit(page, "Restore")
+    assert "Restored" in page.success[0].value
     assert list_people(film, VIDEO) == before
 
 

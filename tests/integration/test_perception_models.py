@@ -18,6 +18,7 @@ from perception.faces import box_iou
 from perception.perceive_clip import Perceived, perceive
 from perception.source import probe
 from tests.support.asked_once import AskedOnce
+from tests.support.full import in_full
 
 SETTINGS = WatchSettings()
 DEMO = Path(__file__).parents[2] / "demo"
@@ -135,6 +136,7 @@ def test_what_they_say_is_understood_and_given_to_the_right_one(
     assert asks.voice != answers.voice
 
 
+@pytest.mark.full
 def test_a_call_between_two_has_two_voices(
     watch: Callable[[str], list[Perceived]], shared_media: Callable[[str], Path]
 ) -> None:
@@ -160,7 +162,7 @@ def test_a_lone_speaker_is_one_face(watch: Callable[[str], list[Perceived]]) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["msdwild_00001.mp4", "googlework_short.mp4", "audio/pyannote_sample.flac"]
+    "name", ["msdwild_00001.mp4", "googlework_short.mp4", in_full("audio/pyannote_sample.flac")]
 )
 def test_everything_lies_within_its_clip(
     name: str, watch: Callable[[str], list[Perceived]]
@@ -173,6 +175,7 @@ def test_everything_lies_within_its_clip(
         assert {u.voice for u in one.percept.utterances} <= {*groups, None}
 
 
+@pytest.mark.full
 def test_a_second_look_perceives_the_same(
     watch: Callable[[str], list[Perceived]], toolbox: AskedOnce, shared_media: Callable[[str], Path]
 ) -> None:

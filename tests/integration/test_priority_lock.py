@@ -15,7 +15,7 @@ from sqlalchemy import text
 from domain.asking import Question
 from flows.workspace import Workspace
 from graphs.runner import Runner
-from store.advisory_locks import _KIND, _USER, PriorityLock
+from store.advisory_locks import _PRIORITY, _USER, PriorityLock
 from store.database import Store, open_store
 from store.home import Home
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -127,7 +127,7 @@ def test_a_person_still_comes_first_after_the_database_was_away_for_a_moment(
 
 def test_a_lock_of_one_key_with_the_same_bits_is_nobody_waiting(store: Store) -> None:
     with store.begin() as session:
-        both = {"key": (_KIND << 32) | _USER}
+        both = {"key": (_PRIORITY << 32) | _USER}
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), both)
         assert not store.turns.people()
 

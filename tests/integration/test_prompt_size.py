@@ -13,7 +13,7 @@ from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
-from tests.support.remembered import Said, name, watch, weave
+from tests.support.remembered import Said, add_event_graph, name, watch
 
 CLIPS, LINES, SEGMENTS = 60, 14, 15
 CHARS_A_TOKEN = 3.5
@@ -45,7 +45,7 @@ def remember(store: Store) -> None:
         if (clips := range(n * each, (n + 1) * each))
     ]
     edges = [(n, n + 1, "causes", CLIPS - 1) for n in range(SEGMENTS - 1)]
-    weave(store, PARTY, segments, [*edges, (0, 7, "enables", CLIPS - 1)])
+    add_event_graph(store, PARTY, segments, [*edges, (0, 7, "enables", CLIPS - 1)])
     for number, person in enumerate(PEOPLE):
         name(store, PARTY, number, person, f"<face_{number}>", f"<voice_{number}>")
 

@@ -21,7 +21,7 @@ from store.queries.trajectories import events_of, marks_of
 from tests.support.asking import PARTY
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.remembered import Event, Said, watch, weave
+from tests.support.remembered import Event, Said, add_event_graph, watch
 from views.usage import usage_in
 
 QUESTION = Question(text="What happens at the long party?", videos=(PARTY,))
@@ -58,7 +58,7 @@ def asked(store: Store) -> AskResult:
         )
         for i in range(10)
     ]
-    weave(store, PARTY, events, [])
+    add_event_graph(store, PARTY, events, [])
     with OpenAIServer(never_content) as server:
         toolbox = LlmToolbox(server)
         toolbox.profile = toolbox.profile.model_copy(update={"settings": STUBBORN})
@@ -159,7 +159,7 @@ def test_ten_rounds_over_half_an_hour_of_talk_keep_to_six_thousand_tokens_a_roun
         )
         for i in range(15)
     ]
-    weave(store, PARTY, events, [(i, i + 1, "before", 59) for i in range(14)])
+    add_event_graph(store, PARTY, events, [(i, i + 1, "before", 59) for i in range(14)])
     with OpenAIServer(well_read, {"json_schema", "images"}) as server:
         toolbox = LlmToolbox(server)
         toolbox.profile = toolbox.profile.model_copy(update={"settings": STUBBORN})

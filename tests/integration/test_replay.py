@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import psycopg
@@ -18,6 +19,7 @@ from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import add_trajectory, events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.full import sample
 from tests.support.obedient import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import name as rename
@@ -97,19 +99,20 @@ def test_an_answer_by_a_language_model_is_replayed_with_zero_calls(party: Store)
     assert kept(party) == before
 
 
+REPLIES = {
+    "chat": "Sorry, I am only a chatbot.",
+    "nonsense": {"nonsense": 1},
+    "down": Answer({"error": {"message": "no"}}, status=500),
+    "expensive": Answer({"resolved": []}, tokens=(12_000, 1_000)),
+}
+PURPOSES = ("plan", "act", "assess", "conclude")
+
+
 @pytest.mark.parametrize(
-    "reply",
-    [
-        "Sorry, I am only a chatbot.",
-        {"nonsense": 1},
-        Answer({"error": {"message": "no"}}, status=500),
-        Answer({"resolved": []}, tokens=(12_000, 1_000)),
-    ],
-    ids=["chat", "nonsense", "down", "expensive"],
+    ("reply", "purpose"), sample(zip(REPLIES, PURPOSES, strict=True), product(REPLIES, PURPOSES))
 )
-@pytest.mark.parametrize("purpose", ["plan", "act", "assess", "conclude"])
-def test_what_went_wrong_goes_wrong_again(party: Store, reply: Any, purpose: str) -> None:
-    made = llm(party, lambda r: reply if purpose_of(r) == purpose else obedient(r))
+def test_what_went_wrong_goes_wrong_again(party: Store, reply: str, purpose: str) -> None:
+    made = llm(party, lambda r: REPLIES[reply] if purpose_of(r) == purpose else obedient(r))
     assert same(replay(party, made))
 
 

@@ -24,12 +24,12 @@ from tests.support.remembered import (
     Event,
     Said,
     Tools,
+    add_event_graph,
     film,
     identity_of,
     name,
     see,
     watch,
-    weave,
 )
 
 V = "0123456789abcdef"
@@ -55,7 +55,7 @@ EDGES = [(0, 1, "before", 4), (1, 2, "before", 4), (2, 3, "before", 4), (0, 3, "
 def ids(store: Store) -> dict[int, int]:
     """Segment ids of a watched and woven video, by number."""
     watch(store, V, CLIPS)
-    return weave(store, V, EVENTS, EDGES)
+    return add_event_graph(store, V, EVENTS, EDGES)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_question_about_a_person_searches_what_mentions_them(
     ]
     watch(store, V, clips)
     events = [Event(0, "Arrival", "A door opens.", (0,), 2), Event(1, "Rest", "Home.", (1, 2), 2)]
-    ids = weave(store, V, events)
+    ids = add_event_graph(store, V, events)
     name(store, V, 0, "Ada", "<face_0>", "<voice_2>")
     inside = retrievers.search(seen(2), Mode.VIDEO, "what does Ada do", focus=ids[0])
     assert texts(inside) == ["Ada opens the door"]
@@ -218,7 +218,9 @@ def test_a_person_missing_in_the_focus_is_searched_everywhere(
 ) -> None:
     clips = [[Said("<face_0> sings", source="seen", who=("<face_0>",))], [Said("It rains")]]
     watch(store, V, clips)
-    ids = weave(store, V, [Event(0, "Song", "A song.", (0,), 1), Event(1, "Rain", "It.", (1,), 1)])
+    ids = add_event_graph(
+        store, V, [Event(0, "Song", "A song.", (0,), 1), Event(1, "Rain", "It.", (1,), 1)]
+    )
     name(store, V, 0, "Ada", "<face_0>")
     found = retrievers.search(seen(1), Mode.VIDEO, "what does Ada do", focus=ids[1])
     assert texts(found) == ["Ada sings"]
@@ -386,7 +388,7 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
 
 def test_what_is_written_later_is_not_seen(store: Store, retrievers: Retrievers) -> None:
     watch(store, V, CLIPS)
-    weave(
+    add_event_graph(
         store,
         V,
         [

@@ -10,7 +10,7 @@ from domain.asking import Mode
 from domain.errors import NotFound
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
-from people.corrected import people_in
+from people.corrected import people_as_of
 from retrieval.event_search import EventsInView
 from retrieval.index_cache import IndexCache
 from retrieval.retrievers import Retrievers
@@ -38,12 +38,12 @@ from tests.support.remembered import (
     Event,
     Said,
     WordEmbedder,
+    add_event_graph,
     film,
     name,
     patch_with_edge,
     see,
     watch,
-    weave,
 )
 
 V = "0123456789abcdef"
@@ -116,7 +116,7 @@ def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
         assert lines_between(session, V, 5, 9).rows == []
         assert len(segment_revisions(session, V).rows) == 0
         assert stamps(session, {V: 3})[V].events[2:] == (0, 0, 0)
-        assert people_in(session, scope(3)) == []
+        assert people_as_of(session, scope(3)) == []
         assert edges_of_segment(session, scope(3), 1) == []
         assert on_clips(session, scope(3), []) == ([], [], [], [])
         with pytest.raises(NotFound, match="homer videos"):
@@ -154,18 +154,18 @@ def test_people_are_known_as_of_a_clip(watched: Store) -> None:
         misheard = CharacterNameRow(character_id=row.id, name="Eda", source="said", from_clip=3)
         session.add_all([later, misheard])
         session.flush()
-        assert people_in(session, scope(0)) == []
-        assert [one.name for one in people_in(session, scope(2))] == ["Ada"]
-        assert [one.name for one in people_in(session, scope(3))] == ["Ada L."]
-        assert people_in(session, scope(3))[0].faces == (0,)
+        assert people_as_of(session, scope(0)) == []
+        assert [one.name for one in people_as_of(session, scope(2))] == ["Ada"]
+        assert [one.name for one in people_as_of(session, scope(3))] == ["Ada L."]
+        assert people_as_of(session, scope(3))[0].faces == (0,)
         session.execute(update(CharacterRow).values(to_clip=3))
-        assert people_in(session, scope(3)) == []
-        assert len(people_in(session, scope(2))) == 1
+        assert people_as_of(session, scope(3)) == []
+        assert len(people_as_of(session, scope(2))) == 1
 
 
 def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -> None:
     events = [Event(n, f"event {n}", "", (n,), since=1) for n in range(3)]
-    ids = weave(watched, V, events, [(0, 1, "before", 1), (2, 0, "causes", 3)])
+    ids = add_event_graph(watched, V, events, [(0, 1, "before", 1), (2, 0, "causes", 3)])
     with watched.begin() as session:
         session.execute(update(EdgeRow).where(EdgeRow.relation == "before").values(to_clip=3))
         session.execute(update(EdgeRow).values(evidence=[0, 3]))
@@ -179,7 +179,9 @@ def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -
 def test_revisions_change_the_stamp(watched: Store) -> None:
     with watched.begin() as session:
         before = stamps(session, {V: 3})[V].events[1:]
-    weave(watched, V, [Event(0, "one", "a", (0,), 1, until=3), Event(0, "one", "b", (0, 2), 3)])
+    add_event_graph(
+        watched, V, [Event(0, "one", "a", (0,), 1, until=3), Event(0, "one", "b", (0, 2), 3)]
+    )
     with watched.begin() as session:
         found = segment_revisions(session, V)
         assert [(r.revision, r.summary, r.to_clip) for r in found.rows] == [
@@ -224,7 +226,7 @@ def test_frames_with_what_is_on_them(watched: Store) -> None:
 
 def test_cited_rows_are_those_in_scope(watched: Store) -> None:
     film(watched, V, [61.0])
-    ids = weave(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
+    ids = add_event_graph(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
     with watched.begin() as session:
         rows = lines_between(session, V, -1, 3).rows
         every = [row.id for row in rows]
@@ -276,7 +278,7 @@ def test_segments_are_read_anew_when_they_change(watched: Store) -> None:
         return events
 
     assert seen(3).found == ()
-    weave(watched, V, [Event(0, "one", "a", (0,), 1)])
+    add_event_graph(watched, V, [Event(0, "one", "a", (0,), 1)])
     held = seen(3)
     assert [one.label for one in held.found] == ["one"]
     assert seen(3) is held
@@ -307,7 +309,9 @@ def test_a_view_is_read_anew_after_its_video_made_room(watched: Store) -> None:
 def test_an_edge_that_comes_is_seen_by_the_next_question(watched: Store) -> None:
     searching = Retrievers(watched, WordToolbox(), Settings())
     view = MemoryView(scopes=(scope(3),))
-    ids = weave(watched, V, [Event(0, "one", "soup", (0,), 1), Event(1, "two", "tent", (1,), 1)])
+    ids = add_event_graph(
+        watched, V, [Event(0, "one", "soup", (0,), 1), Event(1, "two", "tent", (1,), 1)]
+    )
     assert searching.search(view, Mode.EVENT, "soup").neighbours == ()
     patch_with_edge(watched, V, ids[0], ids[1], at_clip=3)
     (beside,) = searching.search(view, Mode.EVENT, "soup").neighbours

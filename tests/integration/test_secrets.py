@@ -19,7 +19,7 @@ from graphs.ask import ask
 from models import secrets
 from models.chat_models import api_key
 from models.profile import ChatSpec, load_profile
-from models.secrets import HIDDEN, read_key, redact, redacted_url, secrets_of_url
+from models.secrets import REDACTED, read_key, redact, redacted_url, secrets_of_url
 from models.toolbox import Toolbox
 from store.backup import back_up
 from store.database import Store
@@ -114,7 +114,7 @@ def test_what_is_recorded_says_that_something_was_left_out(store: Store) -> None
         ask(store, toolbox(server, "MY_KEY"), QUESTION)
     with store.begin() as session:
         replies = session.scalars(text("SELECT reply ->> 'text' FROM model_calls")).all()
-    assert any(HIDDEN in (one or "") for one in replies)
+    assert any(REDACTED in (one or "") for one in replies)
 
 
 def test_a_key_of_the_keyring_is_sent_and_the_environment_comes_first(
@@ -158,7 +158,7 @@ def test_a_key_in_the_place_of_its_name_is_refused_and_not_shown(tmp_path: Path)
 )
 def test_an_address_is_shown_without_what_is_secret_in_it(url: str, shown: str) -> None:
     assert redacted_url(url) == shown
-    assert redact(f"at {url}", secrets_of_url(url)).count(HIDDEN) == (2 if "ann" in url else 0)
+    assert redact(f"at {url}", secrets_of_url(url)).count(REDACTED) == (2 if "ann" in url else 0)
 
 
 def test_a_password_is_hidden_as_addresses_write_it() -> None:

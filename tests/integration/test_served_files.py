@@ -10,13 +10,13 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from auth.signed_links import HOURS, is_signed, signed
+from auth.signed_links import VALID_HOURS, is_signed, sign_path
 from domain.media import Video
 from store.database import Store
 from store.home import Home
 from store.queries.videos import add_video
-from ui import files
-from ui.files import routes, shared_store
+from ui import media
+from ui.media import media_routes, shared_store
 
 FILM = bytes(range(256)) * 16
 KNOWN, CAPTIONS, GONE = hashlib.sha256(FILM).hexdigest()[:16], "b" * 16, "c" * 16
@@ -32,18 +32,18 @@ def page(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     with store.begin() as session:
         for video, path in paths.items():
             add_video(session, Video(id=video, title=video, path=path, duration_ms=1), [], {})
-    monkeypatch.setattr(files, "shared_store", lambda: store)
-    with TestClient(Starlette(routes=routes()), raise_server_exceptions=False) as client:
+    monkeypatch.setattr(media, "shared_store", lambda: store)
+    with TestClient(Starlette(routes=media_routes()), raise_server_exceptions=False) as client:
         yield client
 
 
 def test_a_video_is_served_whole_and_in_parts(page: TestClient) -> None:
-    whole = page.get(signed(f"/video/{KNOWN}"))
+    whole = page.get(sign_path(f"/video/{KNOWN}"))
     assert (whole.status_code, whole.content) == (200, FILM)
     assert whole.headers["content-type"] == "video/mp4"
-    part = page.get(signed(f"/video/{KNOWN}"), headers={"Range": "bytes=10-19"})
+    part = page.get(sign_path(f"/video/{KNOWN}"), headers={"Range": "bytes=10-19"})
     assert (part.status_code, part.content) == (206, FILM[10:20])
-    past = page.get(signed(f"/video/{KNOWN}"), headers={"Range": f"bytes={len(FILM)}-"})
+    past = page.get(sign_path(f"/video/{KNOWN}"), headers={"Range": f"bytes={len(FILM)}-"})
     assert past.status_code == 416
 
 
@@ -67,14 +67,14 @@ def test_a_video_is_served_whole_and_in_parts(page: TestClient) -> None:
     ],
 )
 def test_what_no_video_leads_to_is_not_served(page: TestClient, name: str) -> None:
-    found = page.get(signed(f"/video/{name}"))
+    found = page.get(sign_path(f"/video/{name}"))
     assert found.status_code in (403, 404)
     assert FILM not in found.content
 
 
 def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, store: Store) -> None:
     sha = store.blobs.put(JPEG)
-    found = page.get(signed(f"/image/{sha}"))
+    found = page.get(sign_path(f"/image/{sha}"))
     assert (found.status_code, found.content) == (200, JPEG)
     assert found.headers["content-type"] == "image/jpeg"
     assert found.headers["cache-control"].startswith("private")
@@ -83,13 +83,13 @@ def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, stor
 
 @pytest.mark.parametrize("name", ["0" * 64, "0" * 63, "F" * 64, "..", "%2e%2e", "x" * 64])
 def test_what_is_no_image_of_ours_is_not_served(page: TestClient, name: str) -> None:
-    assert page.get(signed(f"/image/{name}")).status_code in (403, 404)
+    assert page.get(sign_path(f"/image/{name}")).status_code in (403, 404)
 
 
 def test_a_damaged_image_is_not_shown(page: TestClient, store: Store) -> None:
     sha = store.blobs.put(JPEG)
     Path(store.blobs.path(sha)).write_bytes(b"something else")
-    assert page.get(signed(f"/image/{sha}")).status_code == 404
+    assert page.get(sign_path(f"/image/{sha}")).status_code == 404
     assert hashlib.sha256(JPEG).hexdigest() == sha
 
 
@@ -99,8 +99,8 @@ def test_without_a_database_nothing_is_there_and_nothing_breaks(
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:secret@127.0.0.1:1/none")
     shared_store.cache_clear()
-    with TestClient(Starlette(routes=routes()), raise_server_exceptions=False) as client:
-        found = client.get(signed(place))
+    with TestClient(Starlette(routes=media_routes()), raise_server_exceptions=False) as client:
+        found = client.get(sign_path(place))
     assert found.status_code == 404
     assert "secret" not in found.text
     shared_store.cache_clear()
@@ -112,7 +112,7 @@ def test_files_are_only_ever_read(page: TestClient, way: str) -> None:
 
 
 def test_a_link_without_its_signature_or_past_its_end_gives_nothing(page: TestClient) -> None:
-    good = signed(f"/video/{KNOWN}")
+    good = sign_path(f"/video/{KNOWN}")
     path, _, query = good.partition("?")
     until = query.removeprefix("until=").partition("&")[0]
     for bad in (
@@ -122,7 +122,7 @@ def test_a_link_without_its_signature_or_past_its_end_gives_nothing(page: TestCl
         good.replace(KNOWN, GONE),
         f"{path}?until=x&key=y",
         f"{path}?until={'9' * 40}&key=",
-        signed(path, now=0.0),
+        sign_path(path, now=0.0),
     ):
         found = page.get(bad)
         assert found.status_code == 403
@@ -130,10 +130,10 @@ def test_a_link_without_its_signature_or_past_its_end_gives_nothing(page: TestCl
 
 
 def test_a_link_is_the_same_for_hours_and_then_ends() -> None:
-    start = 1_000_000 * HOURS * 3600.0
-    link = signed("/video/x", start)
-    assert signed("/video/x", start + HOURS * 3600 - 1) == link
-    assert signed("/video/x", start + HOURS * 3600) != link
+    start = 1_000_000 * VALID_HOURS * 3600.0
+    link = sign_path("/video/x", start)
+    assert sign_path("/video/x", start + VALID_HOURS * 3600 - 1) == link
+    assert sign_path("/video/x", start + VALID_HOURS * 3600) != link
     until, key = link.partition("?until=")[2].split("&key=")
-    assert is_signed("/video/x", until, key, start + HOURS * 3600)
-    assert not is_signed("/video/x", until, key, start + 2 * HOURS * 3600)
+    assert is_signed("/video/x", until, key, start + VALID_HOURS * 3600)
+    assert not is_signed("/video/x", until, key, start + 2 * VALID_HOURS * 3600)

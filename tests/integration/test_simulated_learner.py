@@ -119,6 +119,7 @@ def test_nothing_is_lost_over_a_restart(learned: Store, report: RunReport) -> No
         assert run_report(again, "run") == report
 
 
+@pytest.mark.full
 def test_where_skills_change_nothing_learning_changes_nothing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_where_skills_change_nothing_learning_changes_nothing(
     assert (found.better, found.worse, found.p) == (0, 0, 1.0)
 
 
+@pytest.mark.full
 def test_online_it_gets_better_as_it_goes_on(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

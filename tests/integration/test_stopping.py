@@ -23,6 +23,7 @@ from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import PARTY, remember_party
+from tests.support.full import in_full
 from tests.support.machine import (
     FINDS,
     VIDEO,
@@ -156,7 +157,7 @@ def test_calls_that_were_paid_for_before_the_stop_are_counted_and_not_paid_for_t
     assert replay(store, asked.trajectory_id).whole
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
+@pytest.mark.parametrize("form", [(), in_full((("--json",),))])
 def test_ctrl_c_in_a_terminal_prints_the_answer_so_far(
     store: Store, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
 ) -> None:
@@ -215,7 +216,7 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
         asker_for(store, desks) as asker,
         asker_for(store, desks) as other,
     ):
-        patch.setattr("graphs.trajectory_locks.TrajectoryLocks.take.__defaults__", (0.1,))
+        patch.setattr("store.advisory_locks.TrajectoryLocks.take.__defaults__", (0.1,))
         asked = asker.ask(OPEN)
         assert other.resume(asked.trajectory_id).answer == asked.answer
     assert len(tried) == 2

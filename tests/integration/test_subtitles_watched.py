@@ -16,7 +16,7 @@ from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import SilentListener
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
-from memory.subtitles import accompaniment
+from memory.subtitles import read_source_texts
 from models.toolbox import Toolbox
 from perception.source import probe_source
 from perception.subtitle_tracks import SubtitleStream, text_tracks
@@ -177,7 +177,7 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
         path = with_words(source, file, tmp_path / "talk.mkv")
     else:
         path = with_packets(source, codec, tmp_path / "talk.mp4", cues)
-    found = accompaniment(path, probe_source(path))
+    found = read_source_texts(path, probe_source(path))
     assert found.names == ("track 1",)
     assert found.unread == ()
     ((first, second),) = found.tracks

@@ -21,12 +21,13 @@ from store.queries.trajectories import (
     list_trajectories,
 )
 from tests.support.asking import PARTY, remember_party
+from tests.support.filled import FilledLibraries
 from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
 from tests.support.searching import PLAY, searching
-from ui.app_state import page_desk
-from ui.export import as_page
+from ui.app_state import page_state
+from ui.trajectory_export import render_page
 from views.rounds import HarnessPart, calls_in_round, inspect_trajectory
 
 
@@ -37,16 +38,27 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def party(store: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    remember_party(store)
+def party(
+    store: Store,
+    server: OpenAIServer,
+    libraries: FilledLibraries,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Store]:
+    libraries.fill(store, remember_party)
     store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
     with app_over(store, monkeypatch, lambda: LlmToolbox(server)):
         yield store
 
 
 @pytest.fixture
-def asked(party: Store, server: OpenAIServer) -> AskResult:
-    return ask(party, LlmToolbox(server), PLAY)
+def asked(party: Store, libraries: FilledLibraries) -> AskResult:
+    return libraries.fill(party, ask_at_party)
+
+
+def ask_at_party(store: Store) -> AskResult:
+    remember_party(store)
+    with OpenAIServer(searching) as server:
+        return ask(store, LlmToolbox(server), PLAY)
 
 
 def trajectories(store: Store) -> list[str]:
@@ -55,7 +67,7 @@ def trajectories(store: Store) -> list[str]:
 
 
 def wait_for(store: Store, trajectory: str) -> str:
-    page_desk().runs.wait(trajectory, 60)
+    page_state().runs.wait(trajectory, 60)
     with store.begin() as session:
         return find_trajectory(session, trajectory).state
 
@@ -166,13 +178,13 @@ def test_a_fork_with_another_query_is_a_new_branch_that_can_be_compared(
 ) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
     fork_form(page, "somebody washes the plates")
-    assert "A new branch was begun" in words(page)
+    assert "The fork has started" in words(page)
     (branch,) = set(trajectories(party)) - {asked.trajectory_id}
     assert wait_for(party, branch) == "done"
     again = open_page("trajectory", trajectory=branch, round=2)
     assert "somebody washes the plates" in words(again)
     beside = open_page("trajectory", trajectory=asked.trajectory_id, with_=branch)
-    assert "They part at round 2." in words(beside)
+    assert "They diverge at round 2." in words(beside)
     assert "somebody washes the plates" in words(beside)
 
 
@@ -211,7 +223,7 @@ class Loads(HTMLParser):
 
 def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: OpenAIServer) -> None:
     made = ask(party, LlmToolbox(server), Question(text=f"{EVIL} {RTL}", videos=(PARTY,)))
-    page = as_page(party, inspect_trajectory(party, made.trajectory_id))
+    page = render_page(party, inspect_trajectory(party, made.trajectory_id))
     seen = Loads()
     seen.feed(page)
     assert seen.found == []
@@ -233,8 +245,8 @@ def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
     with party.begin() as session:
         add_trajectory(session, "a" * 16, PLAY, memory_view(session, [PARTY]), "homer", "local")
     page = open_page("trajectory", trajectory="a" * 16)
-    assert "was broken off" in page.warning[0].value
-    press(page, "Go on searching")
+    assert "was interrupted" in page.warning[0].value
+    press(page, "Resume the search")
     assert wait_for(party, "a" * 16) == "done"
     assert "Answer:" in words(open_page("trajectory", trajectory="a" * 16))
 

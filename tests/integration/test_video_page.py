@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
-from memory.delete_span import stretches
+from memory.delete_span import list_deleted_spans
 from memory.write_clip import remember
 from perception.jpeg import Blobs
 from store.database import Store
@@ -33,8 +33,8 @@ from tests.support.memory import (
     percept,
 )
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
-from ui.cutting import deleted_lane
-from ui.timeline import TimelineBar, packed
+from ui.span_deletion import deleted_lane
+from ui.timeline import TimelineBar, pack_rows
 from views.library import resolve_video
 from views.video_view import load_clips_page, load_graph_page, load_segment_view
 
@@ -58,7 +58,7 @@ def test_an_empty_library_says_how_to_begin(shelf: Store) -> None:
 def test_a_video_that_is_not_watched_yet_has_no_events(shelf: Store) -> None:
     known_video(shelf, 1)
     page = open_page("video", video=VIDEO)
-    assert "they come after every ten clips" in words(page)
+    assert "they are written every ten clips" in words(page)
     assert "captions only" in words(page)
 
 
@@ -85,7 +85,7 @@ def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) 
 
 @pytest.mark.parametrize("number", ["0", "999999", "x", "-1"])
 def test_an_event_that_is_none_is_passed_over(party: Store, number: str) -> None:
-    assert "Press an event below" in words(open_page("video", video=PARTY, segment=number))
+    assert "Click an event below" in words(open_page("video", video=PARTY, segment=number))
 
 
 def test_clips_have_their_lines_a_page_at_a_time(party: Store) -> None:
@@ -119,7 +119,7 @@ def test_what_is_sought_is_found_and_can_be_linked_to(party: Store) -> None:
     assert "Bob plays a slow song on the piano" in words(page)
     assert "▶ 0:02:06" in words(page)
     none = open_page("video", video=PARTY, show="Search", q="quantum chromodynamics")
-    assert "Nothing close" in words(none)
+    assert "No close match" in words(none)
 
 
 def test_an_empty_search_is_one_message(party: Store) -> None:
@@ -139,12 +139,12 @@ def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
 
 def test_bars_that_overlap_get_rows_of_their_own() -> None:
     bars = [TimelineBar(str(n), n * 10, n * 10 + 25, "") for n in range(6)]
-    rows = packed(bars)
+    rows = pack_rows(bars)
     assert len(rows) == 3
     assert sorted(bar.id for row in rows for bar in row) == [str(n) for n in range(6)]
     for row in rows:
         assert all(a.end <= b.start for a, b in pairwise(row))
-    assert len(packed(bars, most=2)) == 2
+    assert len(pack_rows(bars, max_rows=2)) == 2
 
 
 def part(page: Any, begin: str, end: str) -> Any:
@@ -156,16 +156,16 @@ def part(page: Any, begin: str, end: str) -> Any:
 
 def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> None:
     page = part(open_page("video", video=PARTY), "1:10", "1:20")
-    assert "This goes: 0:01:00-0:01:30, 1 whole clips" in words(page)
-    assert stretches(party, PARTY) == []
+    assert "This deletes 0:01:00-0:01:30: 1 whole clips" in words(page)
+    assert list_deleted_spans(party, PARTY) == []
     press(page, "Keep this part")
-    assert "This goes" not in words(page)
+    assert "This deletes" not in words(page)
     press(part(page, "1:10", "1:20"), "Yes, delete this part")
     assert "0:01:00-0:01:30 is deleted, with 0 images and 0 answers." in words(page)
-    assert stretches(party, PARTY) == [TimeSpan.of(60_000, 90_000)]
+    assert list_deleted_spans(party, PARTY) == [TimeSpan.of(60_000, 90_000)]
     assert "rain and retreat" not in words(page)
     clips = words(open_page("video", video=PARTY, show="Clips"))
-    assert "What was here was deleted, and it is not watched again." in clips
+    assert "This part was deleted, and is not watched again." in clips
     lane = deleted_lane(party, _video(party, PARTY))[0]
     assert [bar.label for bar in lane.spans] == ["0:01:00-0:01:30 was deleted"]
 
@@ -174,7 +174,7 @@ def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> No
 def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) -> None:
     page = part(open_page("video", video=PARTY), begin, end)
     assert len(page.error) == 1
-    assert stretches(party, PARTY) == []
+    assert list_deleted_spans(party, PARTY) == []
 
 
 def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(shelf: Store) -> None:
@@ -212,5 +212,5 @@ def test_a_moment_of_a_stream_shows_its_keyframes_and_that_it_was_not_recorded(
         add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
     page = open_page("video", video=VIDEO, t=32)
     assert "This stream was not recorded" in words(page)
-    assert "no film" not in words(page)
+    assert "no video file" not in words(page)
     assert images(page) == ["0:00:31", "0:00:34"]

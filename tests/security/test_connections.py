@@ -16,6 +16,7 @@ from starlette.routing import Route
 from websockets.sync.client import connect
 
 from auth.connections import LimitedConnection, admit
+from tests.support.full import in_full
 from tests.support.raw import answer_of, head_of, held, is_closed, served
 from tests.support.servers import homer_app, homer_serve, small_library
 
@@ -59,7 +60,7 @@ def asked(address: str, key: str = "", **more: object) -> httpx.Response:
         return found
 
 
-@pytest.mark.parametrize("count", [SLOTS, CONNECTIONS])
+@pytest.mark.parametrize("count", [SLOTS, in_full(CONNECTIONS)])
 @pytest.mark.parametrize(
     "sent",
     [head_of("/questions") + b"{", HALF_HEAD, b"", head_of("/health") + b"{"],
@@ -106,7 +107,7 @@ def test_a_body_has_a_time_limit_that_can_be_set(closed_api: str) -> None:
 class Hasty(LimitedConnection):
     """As the real one, with less time and room."""
 
-    most, wait_s = 8, 0.5
+    max_connections, wait_timeout_s = 8, 0.5
 
 
 async def refuse(_: Request) -> PlainTextResponse:

@@ -24,7 +24,7 @@ from store.database import Store
 from store.queries.evaluations import StoredRun
 from tests.support import planted
 from tests.support.evaluated import run_settings
-from ui.export import as_page
+from ui.trajectory_export import render_page
 from views.rounds import inspect_trajectory
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def answered(store: Store, monkeypatch: pytest.MonkeyPatch) -> str:
     store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
     monkeypatch.setattr(planted, "BAIT", BAIT)
     asked = planted.plant(store, f"/films/{BAIT[:40]}")
-    return as_page(store, inspect_trajectory(store, asked))
+    return render_page(store, inspect_trajectory(store, asked))
 
 
 @pytest.fixture

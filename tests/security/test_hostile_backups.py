@@ -33,7 +33,7 @@ from tests.support.hostile import (
     written,
 )
 from tests.support.library import Quiet, all_images, all_rows, fill_library
-from ui import files
+from ui import media
 from views.library import list_library
 
 Manifest = dict[str, Any]
@@ -133,10 +133,10 @@ def test_a_path_that_a_backup_brings_serves_no_other_file(
         set_column(manifest, members, "videos", "path", str(secret))
 
     restored(empty, backup_with(backup, tmp_path / "odd", change), monkeypatch)
-    monkeypatch.setattr(files, "shared_store", lambda: empty)
+    monkeypatch.setattr(media, "shared_store", lambda: empty)
     for one in list_library(empty):
         assert one.path == str(secret)
-        assert files._path_of(one.id) is None
+        assert media._original_by_id(one.id) is None
 
 
 def other_table(manifest: Manifest, members: Members) -> None:

@@ -27,6 +27,7 @@ from store.home import Home
 from store.tables.schema import VideoRow
 from store.zips import ANY_RATIO_BELOW
 from tests.support.asking import PARTY, WordToolbox
+from tests.support.full import examples, in_full
 from tests.support.hostile import export_with, members_of, runs, written
 from tests.support.library import FULL, Quiet, all_images, all_rows, fill_library
 from views.library import check_video, delete_video_rows, export_to_file, list_library
@@ -341,13 +342,14 @@ def spoilt(rows: Rows, seed: int) -> None:
             row[column] = dice.choice(values)
 
 
-@pytest.mark.parametrize("video", [FULL, PARTY])
+@pytest.mark.parametrize("video", [FULL, in_full(PARTY)])
 def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
     exported: Path, victim: Store, tmp_path: Path, video: str
 ) -> None:
     """A spoilt row ends in an error of Homer's, never a traceback, and leaves nothing."""
     came = 0
-    for seed in range(40):
+    seeds = examples(15, 100)
+    for seed in range(seeds):
         change = partial(spoilt, seed=seed)
         odd = export_with(exported / f"{video}.zip", tmp_path / f"{seed}", change)
         with suppress(HomerError):
@@ -357,4 +359,4 @@ def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
         with victim.begin() as session:
             assert session.query(VideoRow).count() == 0
         left_empty(victim)
-    assert 0 < came < 40
+    assert 0 < came < seeds

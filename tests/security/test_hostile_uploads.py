@@ -12,10 +12,10 @@ from unittest.mock import patch
 
 import pytest
 
-from api.folders import OutsideFolder, allowed_file, refuse_address
+from api.folders import OutsideFolder, allowed_file, reject_url
 from domain.errors import HomerError, InputError, MediaError, NotFound
 from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_files
-from memory.subtitles import accompaniment
+from memory.subtitles import read_source_texts
 from perception.source import find_media, probe, probe_source
 from store.home import Home
 from tests.support.astray import ELSEWHERE, site
@@ -189,7 +189,7 @@ def test_words_beside_an_upload_are_not_another_files(place: Home, film: Path) -
     path = store_upload(place, "talk.mp4", film.read_bytes())
     words = WRITTEN["srt"].format(way="planted").encode()
     store_upload(place, "talk.srt", words)
-    assert accompaniment(path, probe_source(path)).names == ()
+    assert read_source_texts(path, probe_source(path)).names == ()
 
 
 @pytest.mark.parametrize(
@@ -217,4 +217,4 @@ def test_a_path_reaches_nothing_outside_the_folders_that_are_allowed(
 )
 def test_an_address_is_no_path(given: str) -> None:
     with pytest.raises(HomerError):
-        refuse_address(given)
+        reject_url(given)

@@ -10,14 +10,14 @@ import pytest
 from domain.errors import HomerError
 from domain.wording import LONGEST_SENTENCE, split_sentences, split_utterance
 from memory.captions import read_captions
-from memory.writers.causes import stated
+from memory.writers.causes import find_stated_causes
 from tests.support.effort import cpu, is_linear
+from tests.support.full import is_full
 from tests.support.long_texts import READERS, REFUSALS, Reader, events, texts
 from tests.support.memory import said
 
 SHORT, LONG = 1_000, 64_000
-MEGABYTE = 1_000_000
-LINES = 250_000
+LONGEST = 1_000_000 if is_full() else 250_000
 TIMES = 400
 """So many times the time of finding words may be taken; a square is hundreds of times as much."""
 
@@ -42,15 +42,15 @@ def test_readers_take_linear_time_and_refuse_in_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["word ", "x", "it rains because ", "Hm. "])
-def test_a_megabyte_of_speech_has_its_causes_found(words: str) -> None:
-    text = words * (MEGABYTE // len(words))
-    assert is_linear(lambda: stated(text), MEGABYTE, TIMES)
+def test_causes_of_long_speech_are_found_in_linear_time(words: str) -> None:
+    text = words * (LONGEST // len(words))
+    assert is_linear(lambda: find_stated_causes(text), LONGEST, TIMES)
 
 
 @pytest.mark.parametrize("words", ["word ", "Hm. ", "It fell because it rained. "])
 def test_the_event_writer_takes_linear_time_for_what_is_repeated(words: str) -> None:
-    text = words * (LINES // len(words))
-    assert is_linear(lambda: events(text), LINES, TIMES)
+    text = words * (LONGEST // len(words))
+    assert is_linear(lambda: events(text), LONGEST, TIMES)
 
 
 def test_numbers_that_no_python_reads_are_text(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_is_said_in_a_long_sentence_is_remembered_whole() -> None:
 
 def test_a_cause_in_a_long_sentence_is_found() -> None:
     text = "well " * 1_000 + "the bridge fell because the flood came and " + "so on " * 1_000
-    (found,) = stated(text)
+    (found,) = find_stated_causes(text)
     assert found.target.endswith("the bridge fell")
     assert found.source.startswith("the flood came")
     assert len(found.quote) <= LONGEST_SENTENCE

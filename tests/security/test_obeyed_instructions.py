@@ -21,8 +21,8 @@ from domain.settings import MemorySettings
 from domain.skills import Pattern, Signal
 from domain.trajectory import Event, EvidenceRetrieved
 from graphs.ask import ask
-from memory.patches import Ground, check
-from memory.prompts import foreign, noted
+from memory.patches import PatchContext, check_patch
+from memory.prompts import sanitise, sanitise_generated
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownEdge, KnownSegment, Writers
 from models.profile import ChatSpec, Profile
@@ -41,7 +41,7 @@ from tests.support.memory import VIDEO, keyframe, percept, said, span, text_at
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
-from tests.support.remembered import Said, film, watch, weave
+from tests.support.remembered import Said, add_event_graph, film, watch
 from tests.support.scripted_chat import scripted
 
 OTHER = "0123012301230123"
@@ -91,7 +91,7 @@ def reaching(request: dict[str, Any]) -> Any:
 def test_a_search_reaches_no_other_video_and_no_later_time(store: Store) -> None:
     remember_party(store)
     watch(store, OTHER, [[Said(SECRET, 3), Said(ORDER, 9)]])
-    weave(store, OTHER, [Segment(0, "the safe in the cellar", SECRET, (0,), 0)], [])
+    add_event_graph(store, OTHER, [Segment(0, "the safe in the cellar", SECRET, (0,), 0)], [])
     film(store, OTHER, [5.0], {5.0: SECRET})
     events: list[Event] = []
     question = Question(text="What opens the safe in the cellar?", videos=(PARTY,), as_of_ms=60_000)
@@ -266,19 +266,19 @@ def test_what_a_patch_says_is_clamped_and_checked() -> None:
     assert all(not MARKS.search(one.label) for one in patch.segments)
     assert max(len(one.summary) for one in patch.segments) <= 4_000
     assert max(len(one.rationale) for one in patch.edges) <= 1_000
-    ground = Ground(3, given.new, given.clips, {"Breakfast": (0,)})
-    told = "\n".join(map(str, check(patch, ground, MemorySettings())))
+    ground = PatchContext(3, given.new, given.clips, {"Breakfast": (0,)})
+    told = "\n".join(map(str, check_patch(patch, ground, MemorySettings())))
     for wrong in ("in the future", "no open segment", "no label"):
         assert wrong in told
 
 
-@pytest.mark.parametrize("clean", [foreign, noted])
+@pytest.mark.parametrize("clean", [sanitise, sanitise_generated])
 def test_words_of_others_keep_to_one_line_and_open_nothing(clean: Any) -> None:
     told = clean(ORDER)
     assert not set("<>＜＞\n") & set(told)
     assert not [sign for sign in UNSEEN if sign in told]
-    assert foreign("می‌خواهم <face_1>") == "می‌خواهم ‹face_1›"
-    assert noted("<face_1> <face_x>") == "<face_1> ‹face_x›"
+    assert sanitise("می‌خواهم <face_1>") == "می‌خواهم ‹face_1›"
+    assert sanitise_generated("<face_1> <face_x>") == "<face_1> ‹face_x›"
 
 
 # Skills: advice that later prompts repeat.

@@ -8,6 +8,7 @@ import pytest
 
 from agent.reasoners.structure_questions import LONGEST, structure_of
 from tests.support.effort import cpu, is_linear
+from tests.support.full import is_full
 from tests.support.patterns import PACKAGES, Attack, Use, attacks, calls, sources, uses
 
 FIRST = 24
@@ -16,7 +17,7 @@ SCREEN = 1_000
 """Characters of the texts that are tried first; the slowest is made longer."""
 PAUSE_S = 0.1
 """Seconds that no pattern takes for so short texts, also on a busy machine."""
-LENGTHS = (8_000, 62_500, 250_000, 1_000_000)
+LENGTHS = (8_000, 62_500, 250_000, 1_000_000) if is_full() else (8_000, 62_500)
 TIMES = 20
 """So many times the time of a plain pattern may be taken, for each character.
 
@@ -26,7 +27,7 @@ times as much at a megabyte.
 
 SHORT = "questions of so few characters that the pattern takes no time (LONGEST there)"
 NOT_FROM_OUTSIDE = {
-    "flows/video_locks.py:_FLOCK": "the kernel's list of locks",
+    "store/file_locks.py:_FLOCK": "the kernel's list of locks",
     "agent/reasoners/structure_questions.py:_COMPILED": SHORT,
     "agent/reasoners/structure_questions.py:_COMPILED_UNSEEN": SHORT,
     "agent/reasoners/structure_questions.py:_ANCHOR_END": SHORT,

@@ -13,7 +13,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from api.auth import AccessRules, read_keys
+from api.auth import AccessRules, parse_keys
 from store.database import Store
 from tests.support.api import WordDesk, client_of
 from tests.support.raw import answer_of, held
@@ -106,7 +106,7 @@ def test_so_do_refused_event_streams_and_what_is_no_request(app: str) -> None:
 
 def test_every_answer_of_the_api_says_so_too(store: Store) -> None:
     desk = WordDesk(store, "local")
-    with client_of(desk, AccessRules(read_keys(KEY))) as client:
+    with client_of(desk, AccessRules(parse_keys(KEY))) as client:
         bearer = {"Authorization": f"Bearer {KEY}"}
         for found, status in (
             (client.get("/health"), 200),

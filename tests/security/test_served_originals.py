@@ -11,8 +11,8 @@ import pytest
 from domain.media import Video
 from perception.source import video_id
 from store.home import Home
-from ui.files import file_of
-from ui.player import _missing
+from ui.media import original_of
+from ui.player import _why_missing
 from views import originals
 from views.originals import cache_original, drop_cached_original, original_file, stat_digest
 
@@ -52,11 +52,11 @@ def test_only_the_file_that_was_watched_is_opened(home: Home, film: Path, tmp_pa
     os.mkfifo(pipe)
     link = tmp_path / "link"
     link.symlink_to(secret)
-    assert file_of(video(film)) == film
+    assert original_of(video(film)) == film
     for other in (secret, link, pipe, tmp_path, tmp_path / "gone", "/dev/zero", "x\0y", "", None):
-        assert file_of(video(other)) is None
+        assert original_of(video(other)) is None
     assert original_file(home, "../" + ID, str(film)) is None
-    assert file_of(video(film, "f" * 16)) is None
+    assert original_of(video(film, "f" * 16)) is None
 
 
 def test_a_file_is_read_once_and_again_where_it_may_have_changed(
@@ -103,8 +103,8 @@ def test_what_watching_found_of_a_file_is_not_read_again(
 
 
 def test_the_player_says_why_there_is_no_film(home: Home, film: Path) -> None:
-    assert "came with an import" in _missing(video(None), is_stream=False)
+    assert "came with an import" in _why_missing(video(None), is_stream=False)
     film.write_bytes(b"another")
-    assert "is another one by now" in _missing(video(film), is_stream=False)
+    assert "has changed since it was watched" in _why_missing(video(film), is_stream=False)
     film.unlink()
-    assert "is not there any more" in _missing(video(film), is_stream=False)
+    assert "is missing" in _why_missing(video(film), is_stream=False)

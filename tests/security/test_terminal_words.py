@@ -122,7 +122,7 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
 
 def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:
     from domain.asking import Subtask
-    from ui.export import _subtask
+    from ui.trajectory_export import _subtask
     from views.rounds import SubtaskChange
 
     html = _subtask(

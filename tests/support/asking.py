@@ -7,7 +7,7 @@ from pathlib import Path
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
-from tests.support.remembered import Event, Said, WordEmbedder, name, watch, weave
+from tests.support.remembered import Event, Said, WordEmbedder, add_event_graph, name, watch
 
 PARTY = "abcdefabcdefabcd"
 
@@ -51,6 +51,6 @@ def remember_party(store: Store, clips: int = len(CLIPS)) -> None:
     known = [event for event in EVENTS if event.since < clips]
     edges = [edge for edge in EDGES if edge[3] < clips]
     if known:
-        weave(store, PARTY, known, edges)
+        add_event_graph(store, PARTY, known, edges)
     name(store, PARTY, 1, "Ann", "<face_1>")
     name(store, PARTY, 2, "Bob", "<face_2>", "<voice_1>")

@@ -9,7 +9,7 @@ from domain.media import Group, Percept
 from domain.settings import Settings
 from domain.time import TimeSpan
 from memory.delete_span import SpanDeletion, delete_span
-from memory.write_clip import remember, weave_due
+from memory.write_clip import remember, update_event_graph
 from store.database import Store
 from tests.support.memory import (
     VIDEO,
@@ -98,11 +98,11 @@ def watch_talk(store: Store, upto: int = 6) -> None:
         of = {s.blob for group in one.faces for s in group.sightings if s.blob}
         blobs = {sha: files[sha] for sha in of | {k.blob for k in one.keyframes}}
         remember(store, VIDEO, Perceived(one, blobs), local_writers(), Tools(), SETTINGS)
-        weave(store)
+        update_graph(store)
 
 
-def weave(store: Store) -> int:
-    return weave_due(store, VIDEO, local_writers(), Tools(), SETTINGS)
+def update_graph(store: Store) -> int:
+    return update_event_graph(store, VIDEO, local_writers(), Tools(), SETTINGS)
 
 
 def cut(store: Store, span: TimeSpan = SPAN) -> SpanDeletion:

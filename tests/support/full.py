@@ -30,6 +30,11 @@ def ends(found: Sequence[Any]) -> list[Any]:
     return sample((found[0], found[-1]), found)
 
 
+def is_full() -> bool:
+    """Return whether this is a run of the full suite."""
+    return settings.get_current_profile_name() != "short"
+
+
 def examples(short: int, full: int) -> int:
     """Return how many examples of a property are tried in this run."""
-    return short if settings.get_current_profile_name() == "short" else full
+    return full if is_full() else short

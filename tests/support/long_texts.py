@@ -24,11 +24,11 @@ from evals.datasets import lvbench, streamingbench
 from evals.perception_metrics import words_of
 from flows.uploads import safe_name
 from graphs.edits import read_plan
-from memory.captions import caption_clips, read_captions, spoken
-from memory.leak_terms import quotes
-from memory.patches import Ground, check, drop
-from memory.subtitles import cues_of
-from memory.writers.causes import stated
+from memory.captions import caption_clips, read_captions, split_speaker
+from memory.leak_terms import quotes_any
+from memory.patches import PatchContext, check_patch, drop_invalid_items
+from memory.subtitles import cues_to_utterances
+from memory.writers.causes import find_stated_causes
 from memory.writers.labels import phrases
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
@@ -36,14 +36,14 @@ from memory.writers.port import ClipContext, EventWindow, WindowLine
 from models.chat import read_value
 from models.json_repair import is_complete_object, read_object
 from people.clip_people import ClipPeople
-from people.erase_names import Eraser
-from people.names import introduced, is_plate
+from people.erase_names import NameEraser
+from people.names import introduced_name, is_name_plate
 from retrieval import people_in_query, terms
 from retrieval.heuristics import answer_sentence, clock, restate
 from retrieval.heuristics.language import tongue_of, uncovered
-from telemetry.redaction import log_lines
+from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
-from ui.words import plain
+from ui.formatting import escape_markdown
 from views import words
 
 Reader = Callable[[str], object]
@@ -103,7 +103,9 @@ def _file(ending: str, before: str, after: str = "\n") -> Reader:
             path = Path(folder) / f"a{ending}"
             path.write_text(f"{before}{text}{after}", errors="surrogatepass")
             clips = list(caption_clips(read_captions(path), WatchSettings()))
-        return [cues_of([(one.span, one.text) for one in clip.utterances]) for clip in clips]
+        return [
+            cues_to_utterances([(one.span, one.text) for one in clip.utterances]) for clip in clips
+        ]
 
     return read
 
@@ -139,10 +141,10 @@ def events(text: str) -> object:
 
 def _patch(text: str) -> object:
     watched = {number: span(30 * number, 30 * number + 30) for number in range(5)}
-    ground = Ground(4, (3, 4), watched, {}, frozenset())
+    ground = PatchContext(4, (3, 4), watched, {}, frozenset())
     segment = SegmentDraft(label=text, summary=text, clips=(3, 4))
-    kept, _ = drop(EventPatch(segments=(segment,)), ground, SETTINGS)
-    return check(kept, ground, SETTINGS)
+    kept, _ = drop_invalid_items(EventPatch(segments=(segment,)), ground, SETTINGS)
+    return check_patch(kept, ground, SETTINGS)
 
 
 def _each(*readers: Reader) -> Reader:
@@ -151,20 +153,22 @@ def _each(*readers: Reader) -> Reader:
 
 READERS: dict[str, Reader] = {
     "sentences": _each(split_sentences, ends_sentence, lambda text: split_utterance(said(0, text))),
-    "causes": stated,
-    "names": _each(lambda text: introduced(said(0, text)), lambda text: is_plate(text, text)),
-    "plates": lambda text: is_plate("Ann Lee", text),
+    "causes": find_stated_causes,
+    "names": _each(
+        lambda text: introduced_name(said(0, text)), lambda text: is_name_plate(text, text)
+    ),
+    "plates": lambda text: is_name_plate("Ann Lee", text),
     "labels": lambda text: list(phrases(text)),
     "captions as JSON lines": _each(_row, _file(".jsonl", "")),
     "captions as SubRip": _file(".srt", "1\n00:00:01,000 --> 00:00:02,500\n", "\nx\n"),
     "captions as WebVTT": _file(".vtt", "WEBVTT\n\n00:01.000 --> 00:02.500\n", "\nx\n"),
-    "subtitles": spoken,
+    "subtitles": split_speaker,
     "clip writer": _clip,
     "event writer": events,
     "patches": _patch,
-    "people": _each(PEOPLE.retold, escape_tags, tags_in_words, CAST.terms_of),
-    "forgetting": _each(Eraser(["<face_1>"], ["Al Bo"], ["Cy"]).text, make_storable),
-    "told words": lambda text: quotes(text, ["a"], ["m1"]),
+    "people": _each(PEOPLE.update_names, escape_tags, tags_in_words, CAST.terms_of),
+    "forgetting": _each(NameEraser(["<face_1>"], ["Al Bo"], ["Cy"]).erase, make_storable),
+    "told words": lambda text: quotes_any(text, ["a"], ["m1"]),
     "search terms": _each(terms.terms, tongue_of, lambda text: uncovered(text, ["en"])),
     "times": _each(
         lambda text: clock.said_time(text, TIMES, 9_000.0),
@@ -191,8 +195,8 @@ READERS: dict[str, Reader] = {
     "replies as lines": _each(read_lines, lambda text: read_lines(f"Action: answer\n{text}")),
     "citations": lambda text: (replies.refs_in([text]), replies.subtasks_in([text])),
     "file names": safe_name,
-    "log lines": lambda text: list(log_lines([f"{AT} info clip done: {text}"])),
-    "pages": plain,
+    "log lines": lambda text: list(redact_log([f"{AT} info clip done: {text}"])),
+    "pages": escape_markdown,
     "terminals": words.plain_line,
     "plans": lambda text: read_plan(text, ()),
     "times and days": _each(parse_when),

@@ -16,9 +16,9 @@ import ui
 from graphs import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox
-from ui.app_state import page_desk
-from ui.files import shared_store
-from ui.words import JOINER
+from ui.app_state import page_state
+from ui.formatting import WORD_JOINER
+from ui.media import shared_store
 
 SCRIPT = str(Path(ui.__file__).with_name("app.py"))
 RTL = "مرحبا بكم في القصر الكبير"
@@ -28,15 +28,15 @@ EVIL = "<img src=x onerror=alert(1)> **bold** [link](http://example.org) :red[x]
 
 def sign_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
     """From here on pages are somebody's who signed in by a provider."""
-    monkeypatch.setattr("ui.signed_in.HERE", SimpleNamespace(closed=True))
+    monkeypatch.setattr("ui.sign_in.SIGN_IN", SimpleNamespace(required=True))
     user = {"is_logged_in": True, "email": who}
-    monkeypatch.setattr("ui.signed_in.user_of", lambda _cookies: user)
+    monkeypatch.setattr("ui.sign_in.user_from_cookies", lambda _cookies: user)
 
 
 def forget_desk() -> None:
     """The next page opens the library anew."""
     shared_store.cache_clear()
-    page_desk.clear()
+    page_state.clear()
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def words(page: AppTest) -> str:
     told += [str(one.proto.body) for one in page.get("html")]
     told += [str(one.proto.label) for one in page.get("page_link")]
     told += [one.label for one in page.expander] + [one.label for one in page.button]
-    return "\n".join(told).replace("\\", "").replace(JOINER, "")
+    return "\n".join(told).replace("\\", "").replace(WORD_JOINER, "")
 
 
 def press(page: AppTest, label: str) -> AppTest:

@@ -18,7 +18,7 @@ from store.tables.schema import EdgeRow, VideoRow
 from tests.support.asking import PARTY
 from tests.support.obedient import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.remembered import Event, Said, name, watch, weave
+from tests.support.remembered import Event, Said, add_event_graph, name, watch
 from tests.support.searching import searching
 
 BAIT = (
@@ -54,7 +54,7 @@ def plant(store: Store, path: str | None = None) -> str:
     ]
     watch(store, PARTY, lines)
     events = [Event(n, f"event {n} {BAIT}", f"about {BAIT}", (n,), 1) for n in range(2)]
-    weave(store, PARTY, events, [(0, 1, "causes", 1)])
+    add_event_graph(store, PARTY, events, [(0, 1, "causes", 1)])
     name(store, PARTY, 1, f"Ann {BAIT}"[:200], "<face_1>")
     name(store, PARTY, 2, f"Bob {BAIT}"[:200], "<face_2>", "<voice_1>")
     with store.begin() as session:

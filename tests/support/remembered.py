@@ -180,7 +180,7 @@ class Event:
     until: int | None = None
 
 
-def weave(
+def add_event_graph(
     store: Store,
     video: str,
     events: Sequence[Event],

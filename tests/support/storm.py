@@ -158,7 +158,7 @@ class Worker:
 
     def apart(self) -> None:
         video = self.video()
-        corrections.apart(self.store, video, self.person(video), self.person(video))
+        corrections.keep_apart(self.store, video, self.person(video), self.person(video))
 
     def split(self) -> None:
         video = self.video()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from domain.asking import Question
 from store.database import Store
-from tests.support.remembered import Event, Said, watch, weave
+from tests.support.remembered import Event, Said, add_event_graph, watch
 
 OPTIONS = ("to the attic", "to the cellar")
 OTHER_DAY, STORM = "A", "B"
@@ -28,6 +28,6 @@ def house(store: Store, video: str, thing: str = "lantern") -> Question:
         Event(1, "the day after", "Everybody is tired.", (2, 3), 3),
     ]
     watch(store, video, clips)
-    weave(store, video, events)
+    add_event_graph(store, video, events)
     text = f"Where does Ann carry the {thing} in the storm?"
     return Question(text=text, videos=(video,), options=OPTIONS, type="where")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from domain.memories import MemoryView, Scope
-from people.matching import unit
+from people.matching import normalise_rows
 from retrieval.event_search import EventsInView, build_events, segments_in
 from retrieval.ranking import PreparedQuestion, QuestionVectors, relevance
 from retrieval.relevance import Relevance
@@ -82,7 +82,9 @@ def field_of(view: ViewIndex, asked: PreparedQuestion) -> Relevance:
 
 def units(count: int, size: int, seed: int) -> Matrix:
     """Vectors of length 1 in any direction, of shape (count, size)."""
-    return unit(np.random.default_rng(seed).standard_normal((count, size))).astype(np.float32)
+    return normalise_rows(np.random.default_rng(seed).standard_normal((count, size))).astype(
+        np.float32
+    )
 
 
 def events_of(vectors: Matrix, clips: int = 1, video: str = "v") -> EventsInView:

@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from starlette.routing import Match
 
 from api.application import make_app
-from api.auth import LEAST, AccessRules
-from api.params import MOST, PAGE
+from api.auth import MIN_KEY_CHARS, AccessRules
+from api.params import DEFAULT_LIMIT, MAX_LIMIT
+from api.routes.ingestion import Add
 from api.routes.questions import Ask
-from api.routes.watching import Add
 from api.server import GRACE_S, PORT
 from domain.asking import Mode
 
@@ -60,6 +60,6 @@ def test_the_document_shows_every_way_to_ask() -> None:
 
 
 def test_its_limits_are_those_of_the_code() -> None:
-    assert f"`limit` is {PAGE} and at most {MOST}" in TEXT
-    assert f"of {LEAST} characters or more" in TEXT
+    assert f"`limit` is {DEFAULT_LIMIT} and at most {MAX_LIMIT}" in TEXT
+    assert f"of {MIN_KEY_CHARS} characters or more" in TEXT
     assert GRACE_S == 10

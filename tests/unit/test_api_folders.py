@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.folders import OutsideFolder, allowed_file, refuse_address
+from api.folders import OutsideFolder, allowed_file, reject_url
 from domain.errors import InputError, NotFound
 
 
@@ -74,9 +74,9 @@ def test_no_path_leads_out_and_none_breaks_it(path: str) -> None:
 )
 def test_addresses_are_refused_with_the_reason(address: str) -> None:
     with pytest.raises(InputError, match="not fetched"):
-        refuse_address(address)
+        reject_url(address)
 
 
 @pytest.mark.parametrize("path", ["/a/b.mp4", "talk: the film.mp4", "C.mp4", "12:30/a.mp4"])
 def test_paths_are_not_taken_for_addresses(path: str) -> None:
-    refuse_address(path)
+    reject_url(path)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api import server
-from auth.password import kept
+from auth.password import stored_hash
 from cli.main import app
 from flows.schedules import api
 from flows.schedules.worker import ScheduleWorker
@@ -125,31 +125,31 @@ def test_down_stops_everything_the_database_last(begun: list[str]) -> None:
 def test_a_password_is_typed_twice_alike(home: Home) -> None:
     wrong = homer("password", typed="a long one\nanother one\n", code=2)
     assert "two different ones" in wrong.stderr
-    assert kept(home) is None
+    assert stored_hash(home) is None
     done = homer("password", typed="a long one\na long one\n")
     assert "asks for this password" in done.stdout
-    assert "a long one" not in (kept(home) or "") + done.output
+    assert "a long one" not in (stored_hash(home) or "") + done.output
 
 
 def test_or_comes_from_a_file(home: Home, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("a long one\nand a note\n")
     homer("password", "--file", str(tmp_path / "secret"))
-    first = kept(home)
+    first = stored_hash(home)
     assert first
     homer("password", "--file", str(tmp_path / "nothing"), code=2)
-    assert kept(home) == first
+    assert stored_hash(home) == first
 
 
 def test_a_short_one_is_refused(home: Home) -> None:
     assert "use at least" in homer("password", typed="short\nshort\n", code=2).stderr
-    assert kept(home) is None
+    assert stored_hash(home) is None
 
 
 def test_it_is_taken_away_again(home: Home) -> None:
     assert "there was no password" in homer("password", "--remove").stdout
     homer("password", typed="a long one\na long one\n")
     assert "there is no password any more" in homer("password", "--remove").stdout
-    assert kept(home) is None
+    assert stored_hash(home) is None
 
 
 def served(monkeypatch: pytest.MonkeyPatch, then: type[BaseException] | None = None) -> list[Any]:
@@ -193,7 +193,7 @@ def test_after_ctrl_c_one_is_told_where_what_was_searched_is(
 def test_one_that_does_not_end_is_broken_off(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
-    served(monkeypatch, server.Unfinished)
+    served(monkeypatch, server.UnfinishedQuestions)
     assert "homer trajectory" in homer("serve").stderr
     assert ended == [130]
 

@@ -16,8 +16,17 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemorySource
 from domain.people import Identity
 from domain.settings import MIN_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
-from memory.writers.budget import LEAST, LEAST_LINES, ORDER, Item, cost, fitted, left_out, thinned
-from memory.writers.llm_clip import TRIES, LlmClipWriter, WrittenClip
+from memory.writers.budget import (
+    MIN_ITEMS,
+    MIN_LINES,
+    REDUCTION_ORDER,
+    PromptItem,
+    count_tokens,
+    describe_omitted,
+    fit_parts,
+    subsample,
+)
+from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Replay, Sink, read_value
 from models.messages import IMAGE_TOKENS, Message, request_tokens
@@ -28,41 +37,44 @@ GOOD = '{"lines": [{"kind": "episodic", "text": "They talk."}]}'
 LINES = "lines of speech"
 
 
-def lines(count: int, text: str = "They talk of the bridge.") -> tuple[Item, ...]:
-    return tuple(Item(f"{n}: {text}") for n in range(count))
+def lines(count: int, text: str = "They talk of the bridge.") -> tuple[PromptItem, ...]:
+    return tuple(PromptItem(f"{n}: {text}") for n in range(count))
 
 
-def images(count: int, *, crop: bool = False) -> tuple[Item, ...]:
-    return tuple(Item(f"image {n}", b"jpeg", crop=crop) for n in range(count))
+def images(count: int, *, crop: bool = False) -> tuple[PromptItem, ...]:
+    return tuple(PromptItem(f"image {n}", b"jpeg", crop=crop) for n in range(count))
 
 
 ITEMS = st.builds(
-    Item, text=st.text(max_size=60), image=st.none() | st.just(b"jpeg"), crop=st.booleans()
+    PromptItem, text=st.text(max_size=60), image=st.none() | st.just(b"jpeg"), crop=st.booleans()
 )
-PARTS = st.dictionaries(st.sampled_from(ORDER), st.lists(ITEMS, max_size=20).map(tuple))
+PARTS = st.dictionaries(st.sampled_from(REDUCTION_ORDER), st.lists(ITEMS, max_size=20).map(tuple))
 
 
 @given(PARTS, st.integers(-100, 30_000))
 def test_what_is_shown_fits_and_keeps_its_order(parts: Any, room: int) -> None:
-    kept = fitted(parts, room)
-    assert cost(kept) <= max(0, room)
+    kept = fit_parts(parts, room)
+    assert count_tokens(kept) <= max(0, room)
     assert kept.keys() == parts.keys()
     for name, items in kept.items():
         every = iter(parts[name])
         assert all(item in every for item in items)
-    if cost(parts) <= room:
+    if count_tokens(parts) <= room:
         assert kept == parts
-        assert left_out(parts, kept) == ()
+        assert describe_omitted(parts, kept) == ()
 
 
 @given(PARTS, st.integers(0, 30_000))
 def test_parts_go_in_the_declared_order(parts: Any, room: int) -> None:
-    kept = fitted(parts, room)
-    least = {name: min(len(parts.get(name, ())), LEAST.get(name, LEAST_LINES)) for name in ORDER}
-    counts = {name: len(kept.get(name, ())) for name in ORDER}
-    full = {name: len(parts.get(name, ())) for name in ORDER}
-    for place, name in enumerate(ORDER):
-        before = ORDER[:place]
+    kept = fit_parts(parts, room)
+    least = {
+        name: min(len(parts.get(name, ())), MIN_ITEMS.get(name, MIN_LINES))
+        for name in REDUCTION_ORDER
+    }
+    counts = {name: len(kept.get(name, ())) for name in REDUCTION_ORDER}
+    full = {name: len(parts.get(name, ())) for name in REDUCTION_ORDER}
+    for place, name in enumerate(REDUCTION_ORDER):
+        before = REDUCTION_ORDER[:place]
         if counts[name] < full[name]:
             assert all(counts[one] <= least[one] for one in before)
         if counts[name] < least[name]:
@@ -71,14 +83,14 @@ def test_parts_go_in_the_declared_order(parts: Any, room: int) -> None:
 
 def test_images_go_before_words_and_words_evenly() -> None:
     parts = {"keyframes": images(3), "faces": images(8, crop=True), LINES: lines(100)}
-    few = fitted(parts, cost(parts) - 2 * IMAGE_TOKENS)
+    few = fit_parts(parts, count_tokens(parts) - 2 * IMAGE_TOKENS)
     assert {name: len(items) for name, items in few.items()} == {
         "keyframes": 2,
         "faces": 2,
         LINES: 100,
     }
-    assert left_out(parts, few) == ("6 of 8 faces", "1 of 3 keyframes")
-    fewer = fitted(parts, cost({LINES: lines(20)}))
+    assert describe_omitted(parts, few) == ("6 of 8 faces", "1 of 3 keyframes")
+    fewer = fit_parts(parts, count_tokens({LINES: lines(20)}))
     kept = [parts[LINES].index(one) for one in fewer[LINES]]
     assert not fewer["keyframes"] + fewer["faces"]
     assert len(kept) >= 18
@@ -87,7 +99,7 @@ def test_images_go_before_words_and_words_evenly() -> None:
 
 @given(st.lists(st.integers(), max_size=30, unique=True), st.integers(0, 40))
 def test_thinning_keeps_so_many_and_the_order(items: list[int], most: int) -> None:
-    kept = thinned(items, most)
+    kept = subsample(items, most)
     assert len(kept) == min(most, len(items))
     assert [one for one in items if one in kept] == list(kept)
 
@@ -176,7 +188,7 @@ def test_all_tries_together_stay_within_the_budget(tokens: int, words: int) -> N
     bad = '{"lines": [{"kind": "plot", "text": "<face_9> wins."}, {"kind": "plot", "text": "So."}]}'
     model = Model(bad)
     write(model, words, tokens, kept.append)
-    assert 1 < len(model.asked) <= TRIES
+    assert 1 < len(model.asked) <= MAX_TRIES
     assert model.spent <= tokens
     assert sum(one.tokens_in for one in kept) == model.spent
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
-from memory.graph_check import CheckedGraph, GraphFault, findings, opposed
+from memory.graph_check import CheckedGraph, GraphFault, are_opposite, find_faults
 
 CLIP_MS = 30_000
 B, O, C = Relation.BEFORE, Relation.OVERLAP, Relation.CONTAINS  # noqa: E741
@@ -45,8 +45,8 @@ def whole(
 ) -> CheckedGraph:
     """A graph over ``clips`` clips that are all done, and woven unless told otherwise."""
     return CheckedGraph(
-        done=frozenset(range(clips)),
-        woven=frozenset(range(clips if woven is None else woven)),
+        stored=frozenset(range(clips)),
+        due=frozenset(range(clips if woven is None else woven)),
         pending=frozenset(pending),
         segments=tuple(segments),
         edges=tuple(edges),
@@ -57,13 +57,13 @@ THREE = (segment(1, 0), segment(2, 1), segment(3, 2, 3))
 
 
 def found(graph: CheckedGraph) -> list[tuple[GraphFault, tuple[str, ...]]]:
-    return [(one.fault, one.refs) for one in findings(graph)]
+    return [(one.fault, one.refs) for one in find_faults(graph)]
 
 
 def test_a_sound_graph_has_nothing_to_say() -> None:
     edges = (edge(1, B, 2, on=[0, 1]), edge(2, B, 3), edge(1, Relation.CAUSES, 3, on=[3]))
-    assert findings(whole(THREE, edges)) == []
-    assert findings(whole(clips=0)) == []
+    assert find_faults(whole(THREE, edges)) == []
+    assert find_faults(whole(clips=0)) == []
 
 
 def test_a_clip_that_no_segment_holds_is_found() -> None:
@@ -74,23 +74,23 @@ def test_a_clip_that_no_segment_holds_is_found() -> None:
 
 
 def test_clips_left_for_later_or_not_yet_due_are_no_fault() -> None:
-    assert findings(whole(THREE[:2], pending=[2, 3])) == []
-    assert findings(whole(THREE[:2], woven=2)) == []
+    assert find_faults(whole(THREE[:2], pending=[2, 3])) == []
+    assert find_faults(whole(THREE[:2], woven=2)) == []
 
 
 def test_a_segment_without_its_clips_is_found() -> None:
     lost = segment(4, 3, 7, 8, 9, 11)
-    (one,) = findings(whole((*THREE, lost)))
+    (one,) = find_faults(whole((*THREE, lost)))
     assert (one.fault, one.refs) == (GraphFault.ORPHAN, ("s4",))
     assert "7-9, 11" in one.text
-    (empty,) = findings(whole((*THREE, segment(5))))
+    (empty,) = find_faults(whole((*THREE, segment(5))))
     assert (empty.fault, empty.text) == (GraphFault.ORPHAN, "'part 5' has no clips")
 
 
 def test_an_edge_to_nothing_and_one_on_nothing_are_found() -> None:
-    (gone,) = findings(whole(THREE, [edge(1, B, 9)]))
+    (gone,) = find_faults(whole(THREE, [edge(1, B, 9)]))
     assert (gone.fault, gone.refs) == (GraphFault.DANGLING, ("s1", "s9"))
-    (baseless,) = findings(whole(THREE, [edge(1, B, 2, on=[0, 12])]))
+    (baseless,) = find_faults(whole(THREE, [edge(1, B, 2, on=[0, 12])]))
     assert (baseless.fault, baseless.refs) == (GraphFault.DANGLING, ("s1", "s2"))
     assert baseless.text.endswith("not in memory: 12")
 
@@ -98,7 +98,7 @@ def test_an_edge_to_nothing_and_one_on_nothing_are_found() -> None:
 def test_time_that_runs_in_a_circle_is_found_once() -> None:
     within = (segment(1, 0, 3), segment(2, 1), segment(3, 2))
     edges = (edge(1, B, 2), edge(2, B, 3), edge(3, B, 1))
-    (one,) = findings(whole(within, edges))
+    (one,) = find_faults(whole(within, edges))
     assert one.fault is GraphFault.CYCLE
     assert set(one.refs) == {"s1", "s2", "s3"}
     assert one.text.count("before") == 3
@@ -107,7 +107,7 @@ def test_time_that_runs_in_a_circle_is_found_once() -> None:
 def test_two_circles_are_two_findings() -> None:
     spread = tuple(segment(n, 0, 1, 2, 3) for n in (1, 2, 3, 4, 5))
     edges = [edge(a, B, b) for a, b in ((1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 3))]
-    assert [one.fault for one in findings(whole(spread, edges))] == [
+    assert [one.fault for one in find_faults(whole(spread, edges))] == [
         GraphFault.CYCLE,
         GraphFault.CYCLE,
     ]
@@ -125,10 +125,10 @@ def test_two_circles_are_two_findings() -> None:
     ],
 )
 def test_edges_that_say_opposite_things_are_found(one: Edge, other: Edge) -> None:
-    assert opposed(one, other)
-    assert opposed(other, one)
+    assert are_opposite(one, other)
+    assert are_opposite(other, one)
     both = (segment(1, 0, 1, 2, 3), segment(2, 0, 1, 2, 3))
-    assert [f.fault for f in findings(whole(both, (one, other)))] == [GraphFault.CONTRADICTION]
+    assert [f.fault for f in find_faults(whole(both, (one, other)))] == [GraphFault.CONTRADICTION]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_edges_that_say_opposite_things_are_found(one: Edge, other: Edge) -> Non
     ],
 )
 def test_edges_that_agree_are_left_alone(one: Edge, other: Edge) -> None:
-    assert not opposed(one, other)
+    assert not are_opposite(one, other)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_edges_that_agree_are_left_alone(one: Edge, other: Edge) -> None:
 def test_what_comes_later_cannot_come_first_unless_it_was_only_told_later(
     late: Edge, faults: list[GraphFault]
 ) -> None:
-    assert [one.fault for one in findings(whole(THREE, [late]))] == faults
+    assert [one.fault for one in find_faults(whole(THREE, [late]))] == faults
 
 
 @given(
@@ -171,7 +171,7 @@ def test_any_graph_can_be_checked_and_a_circle_is_never_missed(
 ) -> None:
     segments = tuple(segment(n, n - 1) for n in range(1, 5))
     edges = [edge(a, relation, b, on=sorted(evidence)) for a, relation, b in ends]
-    faults = {one.fault for one in findings(whole(segments, edges))}
+    faults = {one.fault for one in find_faults(whole(segments, edges))}
     before = {(a, b) for a, relation, b in ends if relation is B}
     assert (GraphFault.CYCLE in faults) == _runs_in_a_circle(before)
     assert (GraphFault.DANGLING in faults) == any(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.patch_window import Due, _end, due_window
+from memory.patch_window import DueWindow, _window_end, due_window
 from store.queries import events as stored
 from store.queries.clips import ClipStates
 from store.queries.events import PatchAt
@@ -36,7 +36,7 @@ class Rows:
     def last(self, *_: object) -> PatchAt | None:
         return self.patches[-1] if self.patches else None
 
-    def apply(self, due: Due, covered: bool = True) -> None:
+    def apply(self, due: DueWindow, covered: bool = True) -> None:
         left = set(due.unsettled) | (set() if covered else set(due.new))
         applied = {"steps": [], "unsettled": list(due.unsettled)}
         patch = PatchAt(0, due.at_clip, due.first_clip, 0, applied, [], tuple(sorted(left)))
@@ -51,7 +51,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
     return kept
 
 
-def due(rows: Rows, final: bool = False) -> Due | None:
+def due(rows: Rows, final: bool = False) -> DueWindow | None:
     return due_window(None, "v", EVERY, final)  # type: ignore[arg-type]
 
 
@@ -116,7 +116,7 @@ def test_clips_that_come_late_after_the_last_window_have_a_patch_of_their_own(ro
     rows.states = "ddd"
     late = due(rows, final=True)
     assert late is not None
-    assert (late.at_clip, late.new, late.before) == (2, (1,), rows.patches[0])
+    assert (late.at_clip, late.new, late.earlier_patch) == (2, (1,), rows.patches[0])
     assert due(rows, final=False) is None
     rows.apply(late)
     assert due(rows, final=True) is None
@@ -136,7 +136,7 @@ def test_clips_that_come_late_before_another_window_go_along_with_it(rows: Rows)
 @given(st.integers(0, 30), st.integers(1, 5), st.booleans(), st.integers(-1, 30))
 def test_a_window_ends_within_the_video(start: int, every: int, final: bool, highest: int) -> None:
     state = ClipStates((), (), None, highest)
-    end = _end(state, start, every, final)
+    end = _window_end(state, start, every, final)
     if end is not None:
         assert start <= end <= highest
         assert end == start + every - 1 or (final and end == highest)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from domain.media import Utterance
 from memory import import_captions
-from memory.import_captions import _Ahead, _texts
+from memory.import_captions import _expected_texts, _PrefetchingEmbedder
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
-from people.memory_lines import searchable
+from people.memory_lines import search_text
 from tests.support.memory import WordVectors, percept, said, span
 
 TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
@@ -41,11 +41,11 @@ def test_rows_are_those_of_the_embedder_in_order_whatever_was_expected(
     steps: list[tuple[bool, list[str]]],
 ) -> None:
     plain, counted = WordVectors(), Counted()
-    with _Ahead(counted) as ahead:
+    with _PrefetchingEmbedder(counted) as ahead:
         assert (ahead.name, ahead.dimensions) == (plain.name, plain.dimensions)
         for only_expected, texts in steps:
             if only_expected:
-                ahead.expect(texts)
+                ahead.prefetch(texts)
             else:
                 assert np.array_equal(ahead.embed(texts), plain.embed(texts))
     assert len(counted.seen) == len(set(counted.seen))
@@ -56,11 +56,11 @@ def test_rows_are_those_of_the_embedder_in_order_whatever_was_expected(
 def test_few_are_kept_and_what_was_forgotten_is_embedded_again(
     steps: list[list[str]], most: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch, _Ahead(Counted()) as ahead:
-        patch.setattr(import_captions, "REMEMBERED", most)
+    with pytest.MonkeyPatch.context() as patch, _PrefetchingEmbedder(Counted()) as ahead:
+        patch.setattr(import_captions, "MAX_CACHED_VECTORS", most)
         for texts in steps:
             assert np.array_equal(ahead.embed(texts), WordVectors().embed(texts))
-            assert len(ahead._known) <= most
+            assert len(ahead._cached) <= most
 
 
 class Broken(WordVectors):
@@ -73,8 +73,8 @@ class Broken(WordVectors):
 
 
 def test_an_error_reaches_who_asked_for_that_text_and_nobody_else() -> None:
-    with _Ahead(Broken()) as ahead:
-        ahead.expect(["bad"])
+    with _PrefetchingEmbedder(Broken()) as ahead:
+        ahead.prefetch(["bad"])
         assert len(ahead.embed(["good"])) == 1
         with pytest.raises(RuntimeError, match="the model broke"):
             ahead.embed(["bad"])
@@ -83,11 +83,11 @@ def test_an_error_reaches_who_asked_for_that_text_and_nobody_else() -> None:
 
 def test_leaving_waits_for_the_thread_and_leaves_none() -> None:
     before = threading.active_count()
-    with _Ahead(Counted()) as ahead:
-        ahead.expect(["a"])
+    with _PrefetchingEmbedder(Counted()) as ahead:
+        ahead.prefetch(["a"])
     assert threading.active_count() == before
     with pytest.raises(RuntimeError):
-        ahead.expect(["b"])
+        ahead.prefetch(["b"])
 
 
 @given(st.lists(st.sampled_from(["It is late.", "Ada: <voice_1> sings", "a b " * 50]), max_size=4))
@@ -98,5 +98,5 @@ def test_what_is_expected_is_what_the_local_writer_asks_for(texts: list[str]) ->
         captions=tuple(Utterance(span=span(n, n + 1), text=text) for n, text in enumerate(texts)),
     )
     written = LocalClipWriter().write(one, ClipPeople(), ClipContext(""))
-    assert _texts([one]) == [searchable(draft, ClipPeople()) for draft in written.drafts]
-    assert _texts([one, one]) == 2 * _texts([one])
+    assert _expected_texts([one]) == [search_text(draft, ClipPeople()) for draft in written.drafts]
+    assert _expected_texts([one, one]) == 2 * _expected_texts([one])

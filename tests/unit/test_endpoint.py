@@ -13,11 +13,11 @@ from langchain_core.messages import AIMessage
 from domain.errors import ModelError, SetupError
 from models import endpoint
 from models.chat_models import api_key, key_variable, redact_key
-from models.endpoint import STEP, Endpoint
+from models.endpoint import TOKEN_STEP, Endpoint
 from models.json_repair import read_object
 from models.profile import ChatSpec, Structure
 from models.retries import CallFailed
-from models.secrets import HIDDEN
+from models.secrets import REDACTED
 from models.structured import (
     CHARACTERS_A_TOKEN,
     STRUCTURES,
@@ -153,7 +153,7 @@ def test_a_key_in_a_clients_message_is_not_told(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ModelError) as told:
         ask(Model(json_schema=Refused(404, "bad key sk-secret-1 given")))
     assert "sk-secret-1" not in str(told.value)
-    assert HIDDEN in str(told.value)
+    assert REDACTED in str(told.value)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_reply_is_never_longer_than_asked_for_and_clients_are_few(limit: int, 
         found.send(TURNS, SCHEMA, None, 30.0, max_tokens=asked)
     assert all(1 <= one <= max(1, most) for one in made)
     assert made[0] <= max(1, limit)
-    assert made[0] > min(limit, most) - STEP
+    assert made[0] > min(limit, most) - TOKEN_STEP
     assert len(made) == len(set(made))
 
 
@@ -249,11 +249,11 @@ def test_a_key_is_asked_for_only_where_a_server_wants_one(
         api_key(spec)
     monkeypatch.setenv(variable, "sk-1")
     assert api_key(spec) == "sk-1"
-    assert redact_key("a sk-1 b", spec) == f"a {HIDDEN} b"
+    assert redact_key("a sk-1 b", spec) == f"a {REDACTED} b"
 
 
 @pytest.mark.parametrize("status", [400, 422, 501])
 def test_a_refusal_of_the_way_is_told_from_a_failure(status: int) -> None:
-    assert endpoint._refuses(CallFailed("no", status))
-    assert not endpoint._refuses(CallFailed("no", 500))
-    assert not endpoint._refuses(CallFailed("no"))
+    assert endpoint._method_unsupported(CallFailed("no", status))
+    assert not endpoint._method_unsupported(CallFailed("no", 500))
+    assert not endpoint._method_unsupported(CallFailed("no"))

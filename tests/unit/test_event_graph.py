@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.event_graph import Node, OpenGraph, applied, weave
-from memory.patches import Ground, check, drop, uncovered
+from memory.event_graph import OpenGraph, OpenSegment, apply_change, change_from_patch
+from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
 from tests.support.patches import SEEDS, Seed
 
 SETTINGS = MemorySettings()
@@ -33,30 +33,30 @@ def woven(*patches: tuple[Sequence[SegmentDraft], Sequence[EdgeDraft]]) -> OpenG
     graph, number = OpenGraph(), 0
     for at, (segments, edges) in enumerate(patches):
         patch = EventPatch(segments=tuple(segments), edges=tuple(edges))
-        change = weave(graph, patch, at, number)
-        graph = applied(graph, change)
-        number = max([number - 1, *change.nodes]) + 1
+        change = change_from_patch(graph, patch, at, number)
+        graph = apply_change(graph, change)
+        number = max([number - 1, *change.segments]) + 1
     return graph
 
 
 def shape(graph: OpenGraph) -> dict[str, tuple[int, ...]]:
-    return {node.label: node.clips for node in graph.nodes.values()}
+    return {node.label: node.clips for node in graph.segments.values()}
 
 
 def ends(graph: OpenGraph) -> set[tuple[str, str, str]]:
-    name = {number: node.label for number, node in graph.nodes.items()}
-    return {(name[link.source], name[link.target], link.relation) for link in graph.links.values()}
+    name = {number: node.label for number, node in graph.segments.items()}
+    return {(name[link.source], name[link.target], link.relation) for link in graph.edges.values()}
 
 
 def test_an_extended_segment_keeps_its_number_and_counts_its_revisions() -> None:
     graph = woven(([segment("A", 0, 1)], []), ([segment("A and on", 0, 1, 2, extends="A")], []))
-    assert graph.nodes == {0: Node(0, 1, "A and on", "About A and on.", (0, 1, 2))}
+    assert graph.segments == {0: OpenSegment(0, 1, "A and on", "About A and on.", (0, 1, 2))}
 
 
 def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_kept() -> None:
     graph = woven(([segment("Small", 1, 2)], []), ([segment("Wide", 0, 1, 2, 3)], []))
     assert shape(graph) == {"Wide": (0, 1, 2, 3)}
-    (told,) = graph.nodes[1].history
+    (told,) = graph.segments[1].history
     assert (told.number, told.label, told.summary, told.at_clip) == (0, "Small", "About Small.", 1)
 
 
@@ -64,7 +64,7 @@ def test_the_words_of_all_that_were_ever_absorbed_are_kept() -> None:
     graph = woven(
         ([segment("Small", 1)], []), ([segment("Wide", 0, 1)], []), ([segment("All", 0, 1, 2)], [])
     )
-    assert [one.label for one in graph.nodes[2].history] == ["Small", "Wide"]
+    assert [one.label for one in graph.segments[2].history] == ["Small", "Wide"]
 
 
 def test_segments_of_the_same_clips_both_stay() -> None:
@@ -74,7 +74,7 @@ def test_segments_of_the_same_clips_both_stay() -> None:
 def test_of_nested_segments_the_widest_takes_all() -> None:
     graph = woven(([segment("A", 1)], []), ([segment("B", 1, 2), segment("C", 1, 2, 3)], []))
     assert shape(graph) == {"C": (1, 2, 3)}
-    assert [one.label for one in next(iter(graph.nodes.values())).history] == ["A", "B"]
+    assert [one.label for one in next(iter(graph.segments.values())).history] == ["A", "B"]
 
 
 def test_edges_of_an_absorbed_segment_go_to_the_survivor() -> None:
@@ -97,40 +97,40 @@ def test_an_edge_into_the_survivor_itself_goes_and_a_double_is_kept_once() -> No
         )
     )
     assert ends(graph) == {("Wide", "Else", "causes")}
-    assert [link.confidence for link in graph.links.values()] == [0.9]
+    assert [link.confidence for link in graph.edges.values()] == [0.9]
 
 
 def test_an_edge_is_changed_and_removed_by_its_ends_and_relation() -> None:
     first = ([segment("A", 0), segment("B", 1)], [edge("A", "B", confidence=0.2)])
     changed = woven(first, ([], [edge("A", "B", confidence=0.8)]))
-    assert [link.confidence for link in changed.links.values()] == [0.8]
-    assert not woven(first, ([], [edge("A", "B", removed=True)])).links
+    assert [link.confidence for link in changed.edges.values()] == [0.8]
+    assert not woven(first, ([], [edge("A", "B", removed=True)])).edges
 
 
 def test_a_patch_that_changes_nothing_is_no_change() -> None:
     graph = woven(([segment("A", 0), segment("B", 1)], [edge("A", "B")]))
-    change = weave(graph, EventPatch(edges=(edge("A", "B"),)), 5, 2)
-    assert (change.nodes, change.opened, change.closed) == ({}, {}, frozenset())
+    change = change_from_patch(graph, EventPatch(edges=(edge("A", "B"),)), 5, 2)
+    assert (change.segments, change.opened_edges, change.closed_edges) == ({}, {}, frozenset())
 
 
 PATCHES = st.lists(SEEDS, max_size=4)
 
 
-def ground_of(graph: OpenGraph, at_clip: int, new: Sequence[int]) -> Ground:
-    labels = {node.number: node.label for node in graph.nodes.values()}
-    return Ground(
+def ground_of(graph: OpenGraph, at_clip: int, new: Sequence[int]) -> PatchContext:
+    labels = {node.number: node.label for node in graph.segments.values()}
+    return PatchContext(
         at_clip=at_clip,
         new=tuple(new),
         watched={n: TimeSpan.of(30_000 * n, 30_000 * n + 30_000) for n in range(at_clip + 1)},
-        open={node.label: node.clips for node in graph.nodes.values()},
-        edges=frozenset((labels[s], labels[t], r) for s, t, r in graph.links),
+        open_segments={node.label: node.clips for node in graph.segments.values()},
+        edges=frozenset((labels[s], labels[t], r) for s, t, r in graph.edges),
     )
 
 
 def proposed(seed: Seed, graph: OpenGraph, at_clip: int) -> EventPatch:
     """The patch of a seed for the graph as it is."""
     ground = ground_of(graph, at_clip, ())
-    return seed.patch(at_clip, ground.open, sorted(ground.edges))
+    return seed.patch(at_clip, ground.open_segments, sorted(ground.edges))
 
 
 @given(PATCHES)
@@ -141,15 +141,15 @@ def test_any_patches_leave_a_sound_graph_and_lose_no_clip(seeds: list[Seed]) -> 
         at_clip = 10 * window + 9
         new = [*pending, *range(10 * window, at_clip + 1)]
         ground, wanted = ground_of(graph, at_clip, new), proposed(seed, graph, at_clip)
-        patch, dropped = drop(wanted, ground, SETTINGS)
-        assert not [one for one in check(patch, ground, SETTINGS) if one.fatal]
+        patch, dropped = drop_invalid_items(wanted, ground, SETTINGS)
+        assert not [one for one in check_patch(patch, ground, SETTINGS) if one.fatal]
         count = len(patch.segments) + len(patch.edges) + len(dropped)
         assert count == len(wanted.segments) + len(wanted.edges)
-        change = weave(graph, patch, at_clip, number)
-        graph, number = applied(graph, change), max([number - 1, *change.nodes]) + 1
-        pending = list(uncovered(patch, ground))
+        change = change_from_patch(graph, patch, at_clip, number)
+        graph, number = apply_change(graph, change), max([number - 1, *change.segments]) + 1
+        pending = list(uncovered_clips(patch, ground))
         check_sound(graph, at_clip)
-        covered = {clip for node in graph.nodes.values() for clip in node.clips}
+        covered = {clip for node in graph.segments.values() for clip in node.clips}
         assert covered | set(pending) >= set(range(at_clip + 1))
 
 
@@ -158,21 +158,21 @@ def happened(seeds: list[Seed]) -> Counter[str]:
     graph, number, seen = OpenGraph(), 0, Counter[str]()
     for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9
-        patch, dropped = drop(
+        patch, dropped = drop_invalid_items(
             proposed(seed, graph, at_clip), ground_of(graph, at_clip, ()), SETTINGS
         )
-        change = weave(graph, patch, at_clip, number)
+        change = change_from_patch(graph, patch, at_clip, number)
         seen += Counter(
             dropped=len(dropped),
             absorbed=len(change.absorbed),
-            history=sum(len(node.history) > 1 for node in change.nodes.values()),
+            history=sum(len(node.history) > 1 for node in change.segments.values()),
             extended=sum(one.extends is not None for one in patch.segments),
             removed=sum(one.removed for one in patch.edges),
             edges=sum(not one.removed for one in patch.edges),
         )
-        repointed = change.absorbed.keys() & {e for one in graph.links for e in one[:2]}
+        repointed = change.absorbed.keys() & {e for one in graph.edges for e in one[:2]}
         seen["repointed"] += len(repointed)
-        graph, number = applied(graph, change), max([number - 1, *change.nodes]) + 1
+        graph, number = apply_change(graph, change), max([number - 1, *change.segments]) + 1
     return seen
 
 
@@ -190,16 +190,16 @@ def test_such_patches_do_all_that_a_patch_can_do() -> None:
 
 
 def check_sound(graph: OpenGraph, at_clip: int) -> None:
-    labels = [node.label.casefold() for node in graph.nodes.values()]
+    labels = [node.label.casefold() for node in graph.segments.values()]
     assert len(set(labels)) == len(labels)
-    for node in graph.nodes.values():
+    for node in graph.segments.values():
         assert node.clips == tuple(sorted(set(node.clips)))
         assert 0 <= node.clips[0] <= node.clips[-1] <= at_clip
-        assert not [o for o in graph.nodes.values() if set(node.clips) < set(o.clips)]
-    for key, link in graph.links.items():
-        assert key == link.ends
+        assert not [o for o in graph.segments.values() if set(node.clips) < set(o.clips)]
+    for key, link in graph.edges.items():
+        assert key == link.key
         assert link.source != link.target
-        assert {link.source, link.target} <= set(graph.nodes)
+        assert {link.source, link.target} <= set(graph.segments)
         assert 0 <= link.confidence <= 1
 
 
@@ -209,17 +209,17 @@ def test_a_change_touches_only_what_it_says(seeds: list[Seed]) -> None:
     for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9
         wanted = proposed(seed, graph, at_clip)
-        patch, _ = drop(wanted, ground_of(graph, at_clip, ()), SETTINGS)
-        change = weave(graph, patch, at_clip, number)
-        after = applied(graph, change)
-        for key in graph.nodes.keys() - change.nodes.keys() - change.absorbed.keys():
-            assert after.nodes[key] == graph.nodes[key]
+        patch, _ = drop_invalid_items(wanted, ground_of(graph, at_clip, ()), SETTINGS)
+        change = change_from_patch(graph, patch, at_clip, number)
+        after = apply_change(graph, change)
+        for key in graph.segments.keys() - change.segments.keys() - change.absorbed.keys():
+            assert after.segments[key] == graph.segments[key]
         for loser, winner in change.absorbed.items():
-            if gone := graph.nodes.get(loser):
-                kept = after.nodes[winner].history
+            if gone := graph.segments.get(loser):
+                kept = after.segments[winner].history
                 assert loser in {one.number for one in kept}
                 assert set(gone.history) <= set(kept)
-        for key in after.nodes.keys() & graph.nodes.keys():
-            grew = after.nodes[key].revision - graph.nodes[key].revision
-            assert grew == (after.nodes[key] != graph.nodes[key])
-        graph, number = after, max([number - 1, *change.nodes]) + 1
+        for key in after.segments.keys() & graph.segments.keys():
+            grew = after.segments[key].revision - graph.segments[key].revision
+            assert grew == (after.segments[key] != graph.segments[key])
+        graph, number = after, max([number - 1, *change.segments]) + 1

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from api import sse
-from api.asking import RunningQuestion, Stopping
 from api.concurrency import QuestionSlots
-from api.disconnect import SILENT, ClientGone, Silence, followed
-from api.problems import Crowded
-from api.sse import STILL_HERE, EventStream, event, wants_events, words_of
+from api.disconnect import NO_EVENT, ClientGone, NoEvent, until_disconnect
+from api.problems import TooManyRequests
+from api.running_question import RunningQuestion, ServerStopping
+from api.sse import KEEP_ALIVE, EventStream, format_event, reply_payload, wants_events
 from domain.asking import Question
 from domain.errors import ModelError
 from domain.memories import MemoryView, Scope
@@ -43,7 +43,7 @@ def test_events_are_sent_to_whoever_asks_for_them_by_name(accept: str, wanted: b
 
 @given(st.text(max_size=40), st.text(max_size=10))
 def test_no_words_end_an_event_or_begin_another(words: str, key: str) -> None:
-    sent = event("words", {"text": words, key: "x"})
+    sent = format_event("words", {"text": words, key: "x"})
     head, data, *rest = sent.decode().split("\n")
     assert (head, rest) == ("event: words", ["", ""])
     assert data.isascii()
@@ -52,7 +52,7 @@ def test_no_words_end_an_event_or_begin_another(words: str, key: str) -> None:
 
 def test_words_are_those_of_this_moment_with_unnamed_people_in_words() -> None:
     said = PartialReply(round=2, purpose="act", text='{"reason": "so", "query": "what <face_3> do')
-    told = words_of(said)
+    told = reply_payload(said)
     assert (told["round"], told["purpose"]) == (2, "act")
     assert told["text"].startswith("what an unnamed person")
 
@@ -61,7 +61,7 @@ class Client:
     """Who asked: goes away when told to, and takes what is sent."""
 
     def __init__(self) -> None:
-        self.left, self.taken = asyncio.Event(), list[bytes]()
+        self.left, self.received = asyncio.Event(), list[bytes]()
         self.messages = list[Any]()
         self.stuck = False
 
@@ -73,7 +73,7 @@ class Client:
         if self.stuck:
             await asyncio.Event().wait()
         self.messages.append(message)
-        self.taken.append(message.get("body", b""))
+        self.received.append(message.get("body", b""))
 
     @property
     def request(self) -> Request:
@@ -81,7 +81,7 @@ class Client:
 
     @property
     def events(self) -> list[tuple[str, Any]]:
-        return events_in(b"".join(self.taken).decode())
+        return events_in(b"".join(self.received).decode())
 
 
 class Numbers:
@@ -100,14 +100,14 @@ class Numbers:
             self.closed = True
 
 
-async def heard(numbers: Numbers, client: Client, closing: asyncio.Event) -> list[int | Silence]:
-    return [one async for one in followed(numbers.each(), client.request, closing, 0.01)]
+async def heard(numbers: Numbers, client: Client, closing: asyncio.Event) -> list[int | NoEvent]:
+    return [one async for one in until_disconnect(numbers.each(), client.request, closing, 0.01)]
 
 
 def test_all_events_come_in_order_and_then_the_end() -> None:
     numbers = Numbers(3)
 
-    async def follow() -> list[int | Silence]:
+    async def follow() -> list[int | NoEvent]:
         return await heard(numbers, Client(), asyncio.Event())
 
     assert asyncio.run(follow()) == [0, 1, 2]
@@ -117,15 +117,15 @@ def test_all_events_come_in_order_and_then_the_end() -> None:
 def test_who_hears_nothing_is_told_so_until_something_comes() -> None:
     numbers = Numbers(1, ends=False)
 
-    async def follow() -> list[int | Silence]:
+    async def follow() -> list[int | NoEvent]:
         found = []
-        async for one in followed(numbers.each(), Client().request, asyncio.Event(), 0.01):
+        async for one in until_disconnect(numbers.each(), Client().request, asyncio.Event(), 0.01):
             found.append(one)
             if len(found) == 3:
                 break
         return found
 
-    assert asyncio.run(follow()) == [0, SILENT, SILENT]
+    assert asyncio.run(follow()) == [0, NO_EVENT, NO_EVENT]
 
 
 def test_a_client_that_goes_away_ends_what_it_asked_for() -> None:
@@ -144,7 +144,7 @@ def test_a_client_that_goes_away_ends_what_it_asked_for() -> None:
 def test_a_server_that_ends_ends_them_too() -> None:
     numbers = Numbers(1, ends=False)
 
-    async def follow() -> list[int | Silence]:
+    async def follow() -> list[int | NoEvent]:
         closing = asyncio.Event()
         asyncio.get_running_loop().call_later(0.03, closing.set)
         return await heard(numbers, Client(), closing)
@@ -180,15 +180,15 @@ def sent(*rest: Any, client: Client | None = None, error: Exception | None = Non
 
 def test_each_event_goes_by_its_kind_and_silence_is_a_comment() -> None:
     said = PartialReply(round=1, purpose="act", text="a gate")
-    client = sent(SILENT, said)
+    client = sent(NO_EVENT, said)
     assert [name for name, _ in client.events] == ["stop", "words"]
     assert client.events[1][1]["text"] == "a gate"
-    assert STILL_HERE in client.taken
-    assert client.taken[-1] == b""
+    assert KEEP_ALIVE in client.received
+    assert client.received[-1] == b""
 
 
 def test_the_response_begins_once_and_ends_with_its_last_part() -> None:
-    begun, *parts = sent(SILENT).messages
+    begun, *parts = sent(NO_EVENT).messages
     assert (begun["type"], begun["status"]) == ("http.response.start", 200)
     assert (b"cache-control", b"no-store") in begun["headers"]
     assert [part.get("more_body", False) for part in parts] == [True, True, False]
@@ -212,10 +212,10 @@ def test_a_fault_after_the_beginning_is_told_as_the_last_event() -> None:
 
 
 def test_a_server_that_ends_says_where_the_answer_so_far_is() -> None:
-    _, problem = sent(error=Stopping("aa11")).events[-1]
+    _, problem = sent(error=ServerStopping("aa11")).events[-1]
     assert (problem["code"], problem["status"]) == ("stopping", 503)
     assert "GET /questions/aa11" in problem["help"]
-    _, early = sent(error=Stopping("")).events[-1]
+    _, early = sent(error=ServerStopping("")).events[-1]
     assert "ask again later" in early["help"]
 
 
@@ -225,24 +225,24 @@ def test_nothing_is_told_to_a_client_that_has_gone() -> None:
 
 
 def test_a_client_that_takes_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "UNREAD_S", 0.02)
+    monkeypatch.setattr(sse, "SEND_TIMEOUT_S", 0.02)
     stuck = Client()
     stuck.stuck = True
-    assert sent(SILENT, client=stuck).taken == []
+    assert sent(NO_EVENT, client=stuck).received == []
 
 
 def test_places_are_taken_given_back_and_refused_when_there_is_none() -> None:
     async def crowd() -> None:
         room = QuestionSlots(2)
-        room.take()
-        with room.place():
-            assert room.taken == 2
-            with pytest.raises(Crowded, match="2 of these are at work"):
-                room.take()
-        assert room.taken == 1
-        assert not await room.empty(0.01)
-        asyncio.get_running_loop().call_later(0.02, room.give_back)
-        assert await room.empty(5)
+        room.acquire()
+        with room.slot():
+            assert room.in_use == 2
+            with pytest.raises(TooManyRequests, match="2 of these run already"):
+                room.acquire()
+        assert room.in_use == 1
+        assert not await room.wait_until_idle(0.01)
+        asyncio.get_running_loop().call_later(0.02, room.release)
+        assert await room.wait_until_idle(5)
 
     asyncio.run(crowd())
 
@@ -250,8 +250,8 @@ def test_places_are_taken_given_back_and_refused_when_there_is_none() -> None:
 def test_a_place_is_given_back_whatever_happens_in_it() -> None:
     async def fail() -> int:
         room = QuestionSlots(1)
-        with pytest.raises(ZeroDivisionError), room.place():
+        with pytest.raises(ZeroDivisionError), room.slot():
             raise ZeroDivisionError
-        return room.taken
+        return room.in_use
 
     assert asyncio.run(fail()) == 0

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from people.face_voice_evidence import alone, speaking_alone, stretches, visible
+from people.face_voice_evidence import merge_close_spans, spans_alone, speaking_alone, visible_spans
 from tests.support.memory import face, percept, span, voice
 
 
 def test_sightings_close_to_each_other_are_one_stretch() -> None:
-    assert stretches([span(3, 4), span(0, 1), span(1.5, 2)], 1_000) == [span(0, 4)]
-    assert stretches([span(0, 1), span(2.1, 3)], 1_000) == [span(0, 1), span(2.1, 3)]
-    assert stretches([], 1_000) == []
+    assert merge_close_spans([span(3, 4), span(0, 1), span(1.5, 2)], 1_000) == [span(0, 4)]
+    assert merge_close_spans([span(0, 1), span(2.1, 3)], 1_000) == [span(0, 1), span(2.1, 3)]
+    assert merge_close_spans([], 1_000) == []
 
 
 def test_a_face_seen_at_instants_is_visible_in_between() -> None:
     instants = [(n / 5, n / 5) for n in range(11)]
-    assert visible(face(0, 1, *instants)) == [span(0, 2)]
+    assert visible_spans(face(0, 1, *instants)) == [span(0, 2)]
 
 
 def test_a_face_is_alone_while_no_other_is_seen() -> None:
-    found = alone([face(0, 1, (0, 10)), face(1, 2, (4, 6))])
+    found = spans_alone([face(0, 1, (0, 10)), face(1, 2, (4, 6))])
     assert found == {0: [span(0, 4), span(6, 10)], 1: []}
 
 

@@ -26,7 +26,7 @@ from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO
 from tests.support.rounds import ROW
-from ui import export
+from ui import trajectory_export
 from views.answer_lines import citation_line
 from views.moment import ShownFrame
 from views.rounds import InspectedTrajectory, ShownCall
@@ -101,10 +101,10 @@ def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         ShownCall(CALL, [("user", EVIL)], EVIL),
         ShownCall(CALL.model_copy(update={"error": EVIL})),
     ]
-    monkeypatch.setattr(export, "videos_named", lambda *_: {VIDEO: FILM})
-    monkeypatch.setattr(export, "frame_at", lambda *_: frame)
+    monkeypatch.setattr(trajectory_export, "videos_named", lambda *_: {VIDEO: FILM})
+    monkeypatch.setattr(trajectory_export, "frame_at", lambda *_: frame)
     monkeypatch.setattr(
-        export, "calls_in_round", lambda _, __, number: calls if number == 1 else []
+        trajectory_export, "calls_in_round", lambda _, __, number: calls if number == 1 else []
     )
     return monkeypatch
 
@@ -112,7 +112,7 @@ def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def page_of(*events: Event, row: StoredTrajectory = ASKED) -> str:
 
     shown = InspectedTrajectory(row, history_of(row, events), at_work=False)
-    return export.as_page(cast(Store, Shelf()), shown)
+    return trajectory_export.render_page(cast(Store, Shelf()), shown)
 
 
 def test_no_word_from_outside_is_markup(around: pytest.MonkeyPatch) -> None:
@@ -140,12 +140,12 @@ def test_a_bar_lies_where_it_is_in_its_own_video_and_nowhere_else(
 
 def test_a_video_without_length_has_bars_all_the_same(around: pytest.MonkeyPatch) -> None:
     empty = FILM.model_copy(update={"duration_ms": 0})
-    around.setattr(export, "videos_named", lambda *_: {VIDEO: empty})
+    around.setattr(trajectory_export, "videos_named", lambda *_: {VIDEO: empty})
     assert 'class="bar"' in page_of(*EVENTS)
 
 
 def test_a_moment_without_an_image_has_its_words(around: pytest.MonkeyPatch) -> None:
-    around.setattr(export, "frame_at", lambda *_: None)
+    around.setattr(trajectory_export, "frame_at", lambda *_: None)
     page = page_of(*EVENTS)
     assert "<img" not in page
     assert page.count('class="moment"') == 3
@@ -153,7 +153,7 @@ def test_a_moment_without_an_image_has_its_words(around: pytest.MonkeyPatch) -> 
 
 def test_an_image_that_cannot_be_read_leaves_the_page_whole(around: pytest.MonkeyPatch) -> None:
     frame = ShownFrame(id=1, blob="gone", span=TimeSpan.of(5_000, 5_000))
-    around.setattr(export, "frame_at", lambda *_: frame)
+    around.setattr(trajectory_export, "frame_at", lambda *_: frame)
     page = page_of(*EVENTS)
     assert "<img" not in page
     assert page.rstrip().endswith("</html>")
@@ -178,7 +178,7 @@ def test_the_plan_comes_before_the_first_round_and_changes_are_named(
 
 
 def test_a_moment_of_a_video_that_is_gone_is_told_by_its_id(around: pytest.MonkeyPatch) -> None:
-    around.setattr(export, "videos_named", lambda *_: {})
+    around.setattr(trajectory_export, "videos_named", lambda *_: {})
     assert f"0:00:05-0:00:09 {VIDEO}" in page_of(*EVENTS)
 
 

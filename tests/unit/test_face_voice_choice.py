@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.time import TimeSpan
 from people.characters import ACCEPT_SUPPORT
-from people.face_voice import same_name, singled_out
+from people.face_voice import match_face, same_name
 
 ANN, BOB, CEM = 0, 1, 2
 SCENE_S = 10
@@ -41,12 +41,12 @@ def scenes(*shown: str) -> tuple[list[TimeSpan], dict[int, list[TimeSpan]]]:
     ],
 )
 def test_a_voice_is_of_whoever_is_there_each_time(shown: list[str], whose: int | None) -> None:
-    found = singled_out(*scenes(*shown))
+    found = match_face(*scenes(*shown))
     assert (found.face if found else None) == whose
 
 
 def test_the_reason_tells_the_seconds() -> None:
-    found = singled_out(*scenes("ab", "ac", "a"))
+    found = match_face(*scenes("ab", "ac", "a"))
     assert found is not None
     assert found.reason == (
         "in view during 30.0 of the 30.0 s of this voice with anyone in view, "
@@ -58,14 +58,14 @@ def test_a_moment_apart_is_too_little() -> None:
     heard = [TimeSpan.of(0, 20_000)]
     both = [TimeSpan.of(0, 15_000)]
     short = round(1_000 * ACCEPT_SUPPORT) - 1
-    assert singled_out(heard, {ANN: [TimeSpan.of(0, 15_000 + short)], BOB: both}) is None
-    assert singled_out(heard, {ANN: [TimeSpan.of(0, 15_001 + short)], BOB: both}) is not None
+    assert match_face(heard, {ANN: [TimeSpan.of(0, 15_000 + short)], BOB: both}) is None
+    assert match_face(heard, {ANN: [TimeSpan.of(0, 15_001 + short)], BOB: both}) is not None
 
 
 @given(st.lists(st.text("abc", max_size=3), max_size=6))
 def test_whoever_is_singled_out_was_there_more_than_anyone(shown: list[str]) -> None:
     heard, seen = scenes(*shown)
-    found = singled_out(heard, seen)
+    found = match_face(heard, seen)
     if found is not None:
         times = {who: len(spans) for who, spans in seen.items()}
         assert all(times[found.face] > n for who, n in times.items() if who != found.face)

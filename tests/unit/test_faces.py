@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.faces import CROP, FIVE_POINTS, align, make_face, non_overlapping, usable
+from models.faces import CROP, FIVE_POINTS, align, is_large_enough, make_face, suppress_overlaps
 
 IMAGE = np.zeros((120, 200, 3), np.uint8)
 RAW = np.array([3.0, 4.0], np.float32)
@@ -91,7 +91,7 @@ boxes = st.lists(
 def test_of_overlapping_boxes_the_best_stays(rows: list[tuple[float, ...]]) -> None:
     table = np.array(rows, np.float32).reshape(-1, 5)
     corners = np.hstack([table[:, :2], table[:, :2] + table[:, 2:4]])
-    kept = non_overlapping(corners, table[:, 4], 0.3)
+    kept = suppress_overlaps(corners, table[:, 4], 0.3)
     assert len(kept) == len(set(kept))
     assert [table[i, 4] for i in kept] == sorted((table[i, 4] for i in kept), reverse=True)
     assert bool(kept) == bool(rows)
@@ -109,4 +109,4 @@ def _iou(a: np.ndarray, b: np.ndarray) -> float:
     ("height", "width", "good"), [(16, 16, True), (15, 900, False), (900, 1, False)]
 )
 def test_slivers_are_not_looked_at(height: int, width: int, good: bool) -> None:
-    assert usable(np.zeros((height, width, 3), np.uint8)) is good
+    assert is_large_enough(np.zeros((height, width, 3), np.uint8)) is good

@@ -29,7 +29,7 @@ from flows.ingest_steps import (
     PERCEIVE,
     PERCEIVE_ORDER,
     REMEMBER,
-    WEAVE,
+    UPDATE_EVENT_GRAPH,
     IngestSteps,
     open_direct_steps,
     watch,
@@ -75,7 +75,7 @@ class Work:
     def remember(self, clip: int) -> None:
         self._do(f"remember {clip}")
 
-    def weave(self, *, final: bool) -> None:
+    def update_event_graph(self, *, final: bool) -> None:
         self._do("weave final" if final else "weave")
 
     def give_up(self, clip: int, error: Exception) -> None:
@@ -106,8 +106,8 @@ class Eager:
     def remember(self, work: Ingestion, clip: int) -> None:
         work.remember(clip)
 
-    def weave(self, work: Ingestion, final: bool) -> None:
-        work.weave(final=final)
+    def update_event_graph(self, work: Ingestion, final: bool) -> None:
+        work.update_event_graph(final=final)
 
 
 class Heard:
@@ -285,7 +285,9 @@ def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
     assert (len(calls), slept) == (1, [])
 
 
-@pytest.mark.parametrize("step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, WEAVE, INGEST, ASK])
+@pytest.mark.parametrize(
+    "step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, UPDATE_EVENT_GRAPH, INGEST, ASK]
+)
 def test_prefect_retries_a_step_as_the_direct_executor_does(step: Step) -> None:
     task = task_of(step)
     assert (task.name, task.task_run_name) == (step.name, step.run_name)
@@ -303,5 +305,5 @@ def test_direct_steps_perceive_in_a_thread_and_raise_the_step_s_error() -> None:
         with pytest.raises(InputError, match="changed"):
             steps.perceive(work, 1).result()
         steps.remember(work, 0)
-        steps.weave(work, True)
+        steps.update_event_graph(work, True)
     assert cast("Work", work).notes[-2:] == ["remember 0", "weave final"]

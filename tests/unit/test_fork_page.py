@@ -11,9 +11,15 @@ import streamlit
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import InputError
 from tests.support.machine import VIDEO, evidence
-from ui import whatif
-from ui.ask import _question
-from ui.whatif import KEEP, _action, _kept, _step, show_difference
+from ui import trajectory_tools
+from ui.ask import _build_question
+from ui.trajectory_tools import (
+    UNCHANGED,
+    _edited_action,
+    _select_evidence,
+    _step_text,
+    show_difference,
+)
 from views.comparison import ComparedRound, Difference, FirstDivergence
 
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
@@ -23,31 +29,31 @@ ASKED = Question(text="What opens?", videos=(VIDEO,), options=("a gate", "a door
 
 @pytest.mark.parametrize("query", ["a gate", " a gate ", "", "  "])
 def test_an_act_that_nobody_changed_is_left_alone(query: str) -> None:
-    assert _action(SEARCH, query, KEEP) is None
+    assert _edited_action(SEARCH, query, UNCHANGED) is None
 
 
 @pytest.mark.parametrize(
     ("was", "query", "mode", "search"),
     [
-        (SEARCH, "a door", KEEP, (Mode.EVENT, "a door")),
-        (SEARCH, " a door ", KEEP, (Mode.EVENT, "a door")),
+        (SEARCH, "a door", UNCHANGED, (Mode.EVENT, "a door")),
+        (SEARCH, " a door ", UNCHANGED, (Mode.EVENT, "a door")),
         (SEARCH, "a gate", "keyframe", (Mode.KEYFRAME, "a gate")),
-        (ANSWER, "a gate", KEEP, (Mode.VIDEO, "a gate")),
+        (ANSWER, "a gate", UNCHANGED, (Mode.VIDEO, "a gate")),
         (ANSWER, "a gate", "event", (Mode.EVENT, "a gate")),
-        (None, "a gate", KEEP, (Mode.VIDEO, "a gate")),
+        (None, "a gate", UNCHANGED, (Mode.VIDEO, "a gate")),
         (None, "a gate", "neighbor", (Mode.NEIGHBOR, "a gate")),
     ],
 )
 def test_another_query_or_mode_makes_it_a_search(
     was: Action | None, query: str, mode: str, search: tuple[Mode, str]
 ) -> None:
-    made = _action(was, query, mode)
+    made = _edited_action(was, query, mode)
     assert made is not None
     assert (made.kind, made.mode, made.query) == ("search", *search)
 
 
 def test_a_mode_without_a_query_is_no_search() -> None:
-    assert _action(ANSWER, "", "event") is None
+    assert _edited_action(ANSWER, "", "event") is None
 
 
 def choosing(monkeypatch: pytest.MonkeyPatch, keep: Callable[[list[str]], list[str]]) -> None:
@@ -57,11 +63,11 @@ def choosing(monkeypatch: pytest.MonkeyPatch, keep: Callable[[list[str]], list[s
 def test_evidence_keeps_its_order_whatever_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
     found = tuple(evidence(n) for n in (3, 1, 2))
     choosing(monkeypatch, lambda every: every[::-1])
-    assert _kept(found) == found
+    assert _select_evidence(found) == found
     choosing(monkeypatch, lambda every: [every[2], every[0]])
-    assert _kept(found) == (found[0], found[2])
+    assert _select_evidence(found) == (found[0], found[2])
     choosing(monkeypatch, lambda _: [])
-    assert _kept(found) == ()
+    assert _select_evidence(found) == ()
 
 
 def test_a_round_that_found_nothing_has_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +75,7 @@ def test_a_round_that_found_nothing_has_nothing_to_choose(monkeypatch: pytest.Mo
         raise AssertionError("there is nothing to choose")
 
     monkeypatch.setattr(streamlit, "multiselect", asked)
-    assert _kept(()) == ()
+    assert _select_evidence(()) == ()
 
 
 def step(action: Action | None = None, *seen: str) -> ComparedRound:
@@ -89,7 +95,7 @@ def step(action: Action | None = None, *seen: str) -> ComparedRound:
     ],
 )
 def test_a_step_in_words(one: ComparedRound | None, seen: bool, told: str) -> None:
-    assert _step(one, seen=seen) == told
+    assert _step_text(one, evidence=seen) == told
 
 
 class Column:
@@ -137,16 +143,16 @@ def difference(**told: Any) -> Difference:
 
 def test_two_that_did_the_same_are_said_to_be_the_same(page: list[str]) -> None:
     show_difference(difference(), ASKED, ASKED)
-    assert page[0].startswith("Both did and saw the same")
+    assert page[0].startswith("Both have the same actions, evidence and answer")
     assert page.count("The same in every round.") == 2
-    assert "Both saw 3 of the same things." in page
+    assert "3 pieces of evidence are in both." in page
     assert page[-2:] == [r"A\. a gate", r"Nothing\."]
 
 
 def test_where_they_part_each_side_says_what_it_did(page: list[str]) -> None:
     parts = FirstDivergence(round=2, a=step(SEARCH, "m1"), b=None)
     show_difference(difference(action=parts, evidence=parts), ASKED, ASKED)
-    assert page.count("They part at round 2.") == 2
+    assert page.count("They diverge at round 2.") == 2
     assert r"t1\: event 'a gate'" in page
     assert r"\[m1\]" in page
     assert page.count(r"It had ended\.") == 2
@@ -193,13 +199,13 @@ def test_what_cannot_be_asked_says_why(
     videos: tuple[str, ...], text: str, options: str, as_of: str, told: str
 ) -> None:
     with pytest.raises((InputError, ValueError), match=told):
-        _question(videos, text, options, as_of)
+        _build_question(videos, text, options, as_of)
 
 
 def test_a_question_is_taken_as_it_was_meant() -> None:
-    made = _question([VIDEO], " Who opens? ", " Ann \n\n Bob\n", " 1:05 ")
+    made = _build_question([VIDEO], " Who opens? ", " Ann \n\n Bob\n", " 1:05 ")
     assert made == Question(
         text="Who opens?", videos=(VIDEO,), options=("Ann", "Bob"), as_of_ms=65_000
     )
-    assert _question([VIDEO], "Who?", "\n \n", " ").as_of_ms is None
-    assert whatif.KEEP not in [mode.value for mode in Mode]
+    assert _build_question([VIDEO], "Who?", "\n \n", " ").as_of_ms is None
+    assert trajectory_tools.UNCHANGED not in [mode.value for mode in Mode]

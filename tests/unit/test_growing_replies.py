@@ -76,14 +76,14 @@ def test_what_is_told_of_a_reply_grows_with_its_length(way: Structure) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_no_more_is_taken_of_a_reply_than_it_may_have(way: Structure) -> None:
     model = Pieces(count=100_000)
-    answer = request(model, way, SENT, SCHEMA, on_text=lambda _: None, most=1_000)
+    answer = request(model, way, SENT, SCHEMA, on_text=lambda _: None, max_characters=1_000)
     assert answer.too_long
     assert len(answer.text) == 1_000
     assert model.sent < 300
 
 
 def test_a_reply_that_comes_whole_is_held_to_the_same_limit() -> None:
-    answer = request(Pieces(), "text", SENT, SCHEMA, most=1_000)
+    answer = request(Pieces(), "text", SENT, SCHEMA, max_characters=1_000)
     assert answer.too_long
     assert len(answer.text) == 1_000
 

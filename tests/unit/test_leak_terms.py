@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.leak_terms import betrays, flat, only_there, quotes
+from memory.leak_terms import contains_any, exclusive_words, flatten_text, quotes_any
 
 GONE = ["Ann hides the ruby in the piano", "the code is Nightingale"]
 WORDS = st.lists(st.sampled_from(["ruby", "piano", "gate", "code", "garden", "Ann"]), max_size=6)
@@ -16,30 +16,32 @@ SHA = "0123456789abcdef" * 4
 
 
 def test_only_what_nothing_else_has_is_telling() -> None:
-    found = only_there(GONE, ["Ann plays the piano", "a code of laws"])
+    found = exclusive_words(GONE, ["Ann plays the piano", "a code of laws"])
     assert found == {"hides", "ruby", "nightingale"}
 
 
 def test_common_words_and_tags_tell_nothing() -> None:
-    assert only_there(["the <face_3> is in there and it is a"], []) == frozenset()
+    assert exclusive_words(["the <face_3> is in there and it is a"], []) == frozenset()
 
 
 @given(WORDS, WORDS)
 def test_it_is_what_was_said_there_less_what_was_said_elsewhere(
     gone: list[str], elsewhere: list[str]
 ) -> None:
-    found = only_there([" ".join(gone)], [" ".join(elsewhere)])
+    found = exclusive_words([" ".join(gone)], [" ".join(elsewhere)])
     assert found == {one.lower() for one in gone} - {one.lower() for one in elsewhere}
 
 
 @given(WORDS, WORDS)
 def test_however_the_texts_are_cut_up_it_is_the_same(gone: list[str], elsewhere: list[str]) -> None:
-    assert only_there(gone, elsewhere) == only_there([" ".join(gone)], [" ".join(elsewhere)])
+    assert exclusive_words(gone, elsewhere) == exclusive_words(
+        [" ".join(gone)], [" ".join(elsewhere)]
+    )
 
 
 def test_nothing_gone_betrays_nothing() -> None:
-    assert only_there([], GONE) == frozenset()
-    assert not betrays("Ann hides the ruby", frozenset())
+    assert exclusive_words([], GONE) == frozenset()
+    assert not contains_any("Ann hides the ruby", frozenset())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_nothing_gone_betrays_nothing() -> None:
     ],
 )
 def test_a_text_betrays_by_whole_words_in_any_case(text: str, told: bool) -> None:
-    assert betrays(text, {"ruby"}) is told
+    assert contains_any(text, {"ruby"}) is told
 
 
 @pytest.mark.parametrize(
@@ -73,18 +75,18 @@ def test_a_text_betrays_by_whole_words_in_any_case(text: str, told: bool) -> Non
     ],
 )
 def test_a_text_quotes_by_whole_references(text: str, told: bool) -> None:
-    assert quotes(text, (), {"m12", SHA}) is told
+    assert quotes_any(text, (), {"m12", SHA}) is told
 
 
 def test_words_are_quoted_too() -> None:
-    assert quotes("the ruby", {"ruby"}, {"m12"})
-    assert not quotes("the gate", {"ruby"}, {"m12"})
+    assert quotes_any("the ruby", {"ruby"}, {"m12"})
+    assert not quotes_any("the gate", {"ruby"}, {"m12"})
 
 
 def test_all_texts_of_a_value_are_looked_through_however_deep() -> None:
     value = {"a": ["one", {"b": ("two", 3, None, True)}], "key ruby": 1.5, "c": {"d": []}}
-    assert [one for one in flat(value).split("\n") if one] == ["one", "two"]
-    assert not betrays(flat(value), {"ruby"})
+    assert [one for one in flatten_text(value).split("\n") if one] == ["one", "two"]
+    assert not contains_any(flatten_text(value), {"ruby"})
 
 
 JSON = st.recursive(
@@ -96,7 +98,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_no_word_of_a_value_is_missed(value: object) -> None:
-    told = flat(value)
+    told = flatten_text(value)
 
     def check(one: object) -> None:
         match one:

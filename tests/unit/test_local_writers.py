@@ -10,14 +10,14 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, EventPatch, Memory, MemoryKind, MemorySource, Relation
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
-from memory.patches import Ground, check
-from memory.writers.causes import stated
-from memory.writers.labels import Salience, content_words, summary
+from memory.patches import PatchContext, check_patch
+from memory.writers.causes import find_stated_causes
+from memory.writers.labels import Salience, content_words, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
 from people.clip_people import ClipPeople
-from people.memory_lines import clip_text, line
+from people.memory_lines import format_clip, format_line
 from tests.support.memory import (
     VIDEO,
     WordVectors,
@@ -85,7 +85,7 @@ def test_words_that_look_like_a_tag_name_nobody(kind: str) -> None:
     }
     (one,) = written(seen[kind]).drafts
     assert one.text == "the thief is ‹face_4›, ask ‹character_99›"
-    assert "Ada" not in clip_text([one], PEOPLE)
+    assert "Ada" not in format_clip([one], PEOPLE)
 
 
 def test_text_that_is_hardly_legible_is_left_out() -> None:
@@ -158,7 +158,7 @@ def test_lines_show_names_where_they_are_known() -> None:
         faces=(face(0, 1, (5, 6)), face(1, 2, (8, 9))),
         screen_texts=(text_at(20, "PARIS"),),
     )
-    assert clip_text(written(seen).drafts, PEOPLE).split("\n") == [
+    assert format_clip(written(seen).drafts, PEOPLE).split("\n") == [
         "Ada: Good morning.",
         "Ada is on screen.",
         "<face_5> is on screen.",
@@ -172,7 +172,8 @@ def test_people_are_found_by_any_of_their_tags() -> None:
     assert [one.tag for one in PEOPLE.members("<character_2>")] == ["<face_4>", "<voice_7>"]
     assert PEOPLE.members("<face_9>") == PEOPLE.members("Ada") == ()
     assert (
-        PEOPLE.named("<voice_7> meets <face_5> and <face_77>") == "Ada meets <face_5> and <face_77>"
+        PEOPLE.replace_tags("<voice_7> meets <face_5> and <face_77>")
+        == "Ada meets <face_5> and <face_77>"
     )
     memory = Memory(
         id=1,
@@ -184,7 +185,7 @@ def test_people_are_found_by_any_of_their_tags() -> None:
         source=MemorySource.SAID,
         speaker="<voice_7>",
     )
-    assert line(memory, PEOPLE) == "Ada: Hello."
+    assert format_line(memory, PEOPLE) == "Ada: Hello."
 
 
 @pytest.mark.parametrize(
@@ -203,13 +204,13 @@ def test_people_are_found_by_any_of_their_tags() -> None:
 def test_a_stated_cause_is_read_with_its_sides(
     text: str, relation: Relation, source: str, target: str
 ) -> None:
-    (one,) = stated(text)
+    (one,) = find_stated_causes(text)
     assert (one.relation, one.source, one.target, one.quote) == (relation, source, target, text)
 
 
 @pytest.mark.parametrize("text", ["Did we leave because it rained?", "The cause is unknown.", ""])
 def test_questions_and_other_sentences_state_no_cause(text: str) -> None:
-    assert stated(text) == []
+    assert find_stated_causes(text) == []
 
 
 def a_line(
@@ -238,8 +239,8 @@ def window(*clips: list[str], **more: Any) -> EventWindow:
 def patch_of(given: EventWindow) -> EventPatch:
     patch = LocalEventWriter(SETTINGS).patch(given)
     known = {one.label: one.clips for one in [*given.previous, *given.related]}
-    ground = Ground(given.at_clip, given.new, given.clips, known)
-    assert check(patch, ground, SETTINGS) == []
+    ground = PatchContext(given.at_clip, given.new, given.clips, known)
+    assert check_patch(patch, ground, SETTINGS) == []
     return patch
 
 
@@ -340,7 +341,7 @@ def test_a_summary_quotes_lines_in_order_and_stays_short() -> None:
     lines = [
         a_line(n // 5, n, f"This is sentence number {n} about tents. And more.") for n in range(40)
     ]
-    text = summary(lines)
+    text = summarise(lines)
     assert text.startswith("Ada: This is sentence number 0")
     assert 4 <= text.count(".") <= 8
-    assert summary([]) == ""
+    assert summarise([]) == ""

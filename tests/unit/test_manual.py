@@ -8,7 +8,7 @@ import pytest
 
 from api.application import make_app
 from api.auth import AccessRules
-from api.manual import SAFE, manual
+from api.docs_page import HEADERS, docs_page
 from store.database import Store
 from tests.support.api import WordDesk
 
@@ -27,7 +27,7 @@ def body_schema(model: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_way_has_its_method_path_summary_and_what_it_says() -> None:
-    page = manual(schema(summary="A thing", description="First.\n\nSecond\nline.\n\n \n\n"))
+    page = docs_page(schema(summary="A thing", description="First.\n\nSecond\nline.\n\n \n\n"))
     assert "<h2>A thing</h2><p><code>GET /things/{id}</code></p>" in page
     assert "<p>First.</p><p>Second\nline.</p><" in page
 
@@ -38,24 +38,24 @@ def test_parameters_are_told_but_no_headers() -> None:
         {"name": "id", "in": "path"},
         {"name": "accept", "in": "header", "description": "What form."},
     ]
-    page = manual(schema(parameters=parameters))
+    page = docs_page(schema(parameters=parameters))
     assert "<dt>limit</dt><dd>How many.</dd>" in page
     assert "<dt>id</dt><dd></dd>" in page
     assert "accept" not in page
 
 
 def test_a_way_without_parameters_or_body_has_no_lists() -> None:
-    page = manual(schema(summary="A thing"))
+    page = docs_page(schema(summary="A thing"))
     assert "<dl>" not in page
     assert "Body" not in page
 
 
 def test_a_body_has_its_fields_and_examples() -> None:
     model = {"properties": {"path": {"description": "The file."}}, "examples": [{"path": "a.mp4"}]}
-    page = manual(body_schema(model))
+    page = docs_page(body_schema(model))
     assert "<h3>Body (JSON)</h3><dl><dt>path</dt><dd>The file.</dd></dl>" in page
     assert "&quot;path&quot;: &quot;a.mp4&quot;" in page
-    assert "<pre>" not in manual(body_schema({"properties": {}}))
+    assert "<pre>" not in docs_page(body_schema({"properties": {}}))
 
 
 @pytest.mark.parametrize(
@@ -67,22 +67,22 @@ def test_a_body_has_its_fields_and_examples() -> None:
     ],
 )
 def test_every_word_is_escaped(told: dict[str, Any]) -> None:
-    page = manual(schema(**told))
+    page = docs_page(schema(**told))
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 
 
 def test_examples_and_fields_are_escaped_too() -> None:
     model = {"properties": {EVIL: {"description": EVIL}}, "examples": [{EVIL: EVIL}]}
-    assert "<script>" not in manual(body_schema(model))
+    assert "<script>" not in docs_page(body_schema(model))
 
 
 def test_the_real_page_has_every_way_and_fetches_nothing() -> None:
     described = make_app(WordDesk(cast(Store, None), "local"), AccessRules()).openapi()
-    page = manual(described)
+    page = docs_page(described)
     for path, ways in described["paths"].items():
         for way in ways:
             assert f"<code>{way.upper()} {path}</code>" in page
     assert page.count("<section>") == sum(map(len, described["paths"].values()))
     assert "<script" not in page
-    assert "default-src 'none'" in SAFE["Content-Security-Policy"]
+    assert "default-src 'none'" in HEADERS["Content-Security-Policy"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import Group
-from people.matching import choose_exemplars, group_vector, match, together
+from people.matching import choose_exemplars, co_occur, group_vector, match_identities
 from tests.support.memory import direction, face, voice
 
 
@@ -18,18 +18,18 @@ def centre(*who: int) -> list[float]:
 
 def test_a_face_is_matched_to_the_identity_it_is_closest_to() -> None:
     groups = [face(0, 2, (0, 1)), face(1, 1, (0, 1)), face(2, 9, (0, 1))]
-    assert match(groups, [centre(1), centre(2)], 0.5) == [1, 0, None]
+    assert match_identities(groups, [centre(1), centre(2)], 0.5) == [1, 0, None]
 
 
 def test_the_mean_over_exemplars_decides_and_not_the_best_one() -> None:
-    assert match([face(0, 1, (0, 1))], [centre(1, 2, 3)], 0.5) == [None]
-    assert match([face(0, 1, (0, 1))], [centre(1, 1, 2)], 0.5) == [0]
+    assert match_identities([face(0, 1, (0, 1))], [centre(1, 2, 3)], 0.5) == [None]
+    assert match_identities([face(0, 1, (0, 1))], [centre(1, 1, 2)], 0.5) == [0]
 
 
 def test_a_cosine_at_the_threshold_is_a_match() -> None:
     exact = float(group_vector(face(0, 1, (0, 1))) @ np.asarray(centre(1, 2)))
-    assert match([face(0, 1, (0, 1))], [centre(1, 2)], exact - 1e-9) == [0]
-    assert match([face(0, 1, (0, 1))], [centre(1, 2)], exact + 1e-6) == [None]
+    assert match_identities([face(0, 1, (0, 1))], [centre(1, 2)], exact - 1e-9) == [0]
+    assert match_identities([face(0, 1, (0, 1))], [centre(1, 2)], exact + 1e-6) == [None]
 
 
 def test_of_two_faces_seen_together_the_better_match_wins_and_the_other_is_new() -> None:
@@ -37,11 +37,11 @@ def test_of_two_faces_seen_together_the_better_match_wins_and_the_other_is_new()
     mixed = np.asarray(direction(1)) * 0.8 + np.asarray(direction(2)) * 0.6
     blurred = near.sightings[0].model_copy(update={"vector": tuple(mixed / np.linalg.norm(mixed))})
     far = Group(kind=near.kind, number=1, sightings=(blurred,))
-    assert match([far, near], [centre(1)], 0.5) == [None, 0]
+    assert match_identities([far, near], [centre(1)], 0.5) == [None, 0]
 
 
 def test_the_same_face_may_be_seen_twice_at_different_times() -> None:
-    assert match([face(0, 1, (0, 1)), face(1, 1, (2, 3))], [centre(1)], 0.5) == [0, 0]
+    assert match_identities([face(0, 1, (0, 1)), face(1, 1, (2, 3))], [centre(1)], 0.5) == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_the_same_face_may_be_seen_twice_at_different_times() -> None:
 def test_sightings_at_one_instant_are_together(
     one: tuple[float, float], other: tuple[float, float], expected: bool
 ) -> None:
-    assert together(face(0, 1, one), face(1, 2, other)) is expected
+    assert co_occur(face(0, 1, one), face(1, 2, other)) is expected
 
 
 def test_nobody_is_matched_where_nobody_is_known() -> None:
-    assert match([face(0, 1, (0, 1))], [], 0.5) == [None]
-    assert match([], [centre(1)], 0.5) == []
+    assert match_identities([face(0, 1, (0, 1))], [], 0.5) == [None]
+    assert match_identities([], [centre(1)], 0.5) == []
 
 
 @given(
@@ -72,11 +72,11 @@ def test_no_two_groups_of_one_moment_share_an_identity(
 ) -> None:
     groups = [voice(n, who, (at, at + 1)) for n, (who, at) in enumerate(seen)]
     known = [centre(1000 + who) for who in order]
-    picks = match(groups, known, 0.5)
+    picks = match_identities(groups, known, 0.5)
     for a, group in enumerate(groups):
         for b in range(a):
             same = picks[a] is not None and picks[a] == picks[b]
-            assert not (same and together(group, groups[b]))
+            assert not (same and co_occur(group, groups[b]))
     for group, (who, _), pick in zip(groups, seen, picks, strict=True):
         assert pick is None or order[pick] == who, group.number
 

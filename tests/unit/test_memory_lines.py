@@ -8,7 +8,7 @@ from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import Character
 from domain.time import TimeSpan
 from people.clip_people import ClipPeople
-from people.memory_lines import searchable
+from people.memory_lines import search_text
 
 KNOWN = ClipPeople(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
 
@@ -33,8 +33,8 @@ def said(text: str, speaker: str | None, source: MemorySource = MemorySource.SAI
 def test_a_name_belongs_to_what_is_searched_and_a_tag_does_not(
     text: str, speaker: str | None, searched: str
 ) -> None:
-    assert searchable(said(text, speaker), KNOWN) == searched
+    assert search_text(said(text, speaker), KNOWN) == searched
 
 
 def test_what_was_read_is_searched_by_its_words_alone() -> None:
-    assert searchable(said("EXIT", None, MemorySource.READ), KNOWN) == "EXIT"
+    assert search_text(said("EXIT", None, MemorySource.READ), KNOWN) == "EXIT"

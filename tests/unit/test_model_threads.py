@@ -9,7 +9,7 @@ from threading import Barrier, BrokenBarrierError, current_thread
 
 import pytest
 
-from models.onnx import THREADS, allow_threads, both, in_threads, threads_allowed
+from models.onnx import THREADS, allow_threads, map_in_threads, run_both, threads_allowed
 
 
 @pytest.fixture(autouse=True)
@@ -23,11 +23,11 @@ def test_models_of_a_thread_run_in_as_many_threads_as_it_was_allowed() -> None:
         return threads_allowed()
 
     assert threads_allowed() == 2
-    assert in_threads(threads_seen, [1, 2]) == [2, 2]
+    assert map_in_threads(threads_seen, [1, 2]) == [2, 2]
     allow_threads(1)
     assert threads_allowed() == 1
     # So do those that it has things done in; another one was allowed nothing else.
-    assert in_threads(threads_seen, [1, 2]) == [1, 1]
+    assert map_in_threads(threads_seen, [1, 2]) == [1, 1]
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(threads_allowed).result() == 2
     allow_threads(64)
@@ -42,11 +42,11 @@ def test_both_of_two_things_are_done_at_once_with_what_is_under_way() -> None:
         met.wait()
         return about.get(), threads_allowed()
 
-    assert both(work, work) == (("this clip", 2), ("this clip", 2))
+    assert run_both(work, work) == (("this clip", 2), ("this clip", 2))
     with pytest.raises(BrokenBarrierError):
-        both(met.abort, work)
+        run_both(met.abort, work)
 
 
 def test_both_are_done_one_after_the_other_where_one_thread_is_allowed() -> None:
     allow_threads(1)
-    assert both(current_thread, current_thread) == (current_thread(), current_thread())
+    assert run_both(current_thread, current_thread) == (current_thread(), current_thread())

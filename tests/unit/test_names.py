@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from people.names import introduced, is_plate, plates
+from people.names import find_name_plates, introduced_name, is_name_plate
 from tests.support.memory import face, percept, said, text_at
 
 
@@ -23,7 +23,7 @@ from tests.support.memory import face, percept, said, text_at
     ],
 )
 def test_an_introduction_gives_its_speaker_s_name(text: str, name: str) -> None:
-    assert introduced(said(0, text)) == name
+    assert introduced_name(said(0, text)) == name
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_an_introduction_gives_its_speaker_s_name(text: str, name: str) -> None:
     ],
 )
 def test_other_sentences_give_no_name(text: str) -> None:
-    assert introduced(said(0, text)) is None
+    assert introduced_name(said(0, text)) is None
 
 
 @given(st.text(max_size=200))
 def test_any_words_give_a_name_that_they_contain_or_none(text: str) -> None:
-    found = introduced(said(0, text))
+    found = introduced_name(said(0, text))
     assert found is None or found in " ".join(text.split()) or found in text
 
 
@@ -71,12 +71,12 @@ def test_any_words_give_a_name_that_they_contain_or_none(text: str) -> None:
     ],
 )
 def test_a_name_plate_is_two_names_and_an_occupation(name: str, title: str, expected: bool) -> None:
-    assert is_plate(name, title) is expected
+    assert is_name_plate(name, title) is expected
 
 
 def plate_of(*lines: object, faces: tuple[object, ...] = ()) -> list[tuple[int, str, str]]:
     seen = percept(0, screen_texts=lines, faces=faces or (face(3, 1, (4, 6)),))
-    return [(one.face, one.name, one.title) for one in plates(seen)]
+    return [(one.face, one.name, one.title) for one in find_name_plates(seen)]
 
 
 NAME, TITLE = text_at(5, "OMAR HADDAD"), text_at(5, "Software Engineer", row=1)

@@ -15,14 +15,14 @@ from domain.people import Identity
 from domain.settings import MemorySettings, Settings
 from domain.wording import count_objects, describe_by_time, describe_counts, pluralise
 from memory.writers import make_writers
-from memory.writers.labels import Salience, summary
+from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
 from models.profile import Profile
 from models.toolbox import Toolbox
-from models.yolox import kinds
+from models.yolox import coco_labels
 from people.clip_people import ClipPeople
-from people.memory_lines import line
+from people.memory_lines import format_line
 from tests.support.memory import clip, face, percept, said, span, text_at
 
 BOX = Box(x0=1, y0=2, x1=3, y1=4)
@@ -46,7 +46,7 @@ def thing(time_s: float, label: str) -> SeenObject:
     ],
 )
 def test_several_of_a_kind(label: str, many: str) -> None:
-    assert label in kinds()
+    assert label in coco_labels()
     assert pluralise(label) == many
 
 
@@ -61,7 +61,7 @@ def test_a_thing_that_stays_in_view_is_one_thing() -> None:
     assert describe_by_time(seen) == [(1000, "a person, a cup"), (9000, "2 cups, a cow")]
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(kinds()))))
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(coco_labels()))))
 def test_each_kind_is_told_once_people_first(seen: list[tuple[int, str]]) -> None:
     counts = count_objects([thing(time, label) for time, label in seen])
     assert set(counts) == {label for _, label in seen}
@@ -73,7 +73,7 @@ def test_each_kind_is_told_once_people_first(seen: list[tuple[int, str]]) -> Non
 
 def lines_of(one: Percept) -> list[tuple[str, str]]:
     drafts = LocalClipWriter().write(one, ClipPeople(), ClipContext("")).drafts
-    return [(draft.source, line(draft, ClipPeople())) for draft in drafts]
+    return [(draft.source, format_line(draft, ClipPeople())) for draft in drafts]
 
 
 def test_the_local_writer_tells_them_in_one_line_with_its_time() -> None:
@@ -100,7 +100,7 @@ def test_what_is_merely_in_view_makes_no_event() -> None:
     seen = told("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS)
     talk = told("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
     assert "laptop" not in Salience([seen, talk]).label([seen, talk], 8).lower()
-    assert summary([seen, talk]) == summary([talk])
+    assert summarise([seen, talk]) == summarise([talk])
 
 
 def test_it_stands_beside_what_is_said() -> None:

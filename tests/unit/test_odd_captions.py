@@ -17,7 +17,7 @@ from domain.errors import InputError
 from domain.people import TAG
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from memory.captions import LONGEST_S, CaptionLine, CaptionTrack, caption_clips, read_captions
+from memory.captions import MAX_S, CaptionLine, CaptionTrack, caption_clips, read_captions
 
 GOOD = '{"start": 0, "end": 1, "text": "Good morning."}\n'
 PACKED = gzip.compress(GOOD.encode() * 200, mtime=0)
@@ -109,7 +109,7 @@ def test_rows_of_anything_are_lines_that_hold_together_or_a_clear_refusal(
     path = written(folder, "a.jsonl", "\n".join(map(json.dumps, rows)))
     with suppress(InputError):
         for line in read_captions(path).lines:
-            assert 0 <= line.span.start_ms <= line.span.end_ms <= 2 * LONGEST_S * 86_400_000
+            assert 0 <= line.span.start_ms <= line.span.end_ms <= 2 * MAX_S * 86_400_000
             assert line.text == " ".join(line.text.split())
             assert line.text.encode("utf-8")
             assert line.speaker is None or not TAG.search(line.speaker)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.budget import RunBudget
@@ -31,6 +31,7 @@ from domain.trajectory import (
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
+from tests.support.full import examples
 from tests.support.ledgers import check_kept, check_legal
 from tests.support.machine import VIDEO, ScriptedMemory, evidence, found, fresh
 from tests.support.quick import KeptRecorder, desk_of, through
@@ -127,7 +128,7 @@ def talk(
 @given(replies=st.lists(REPLIES, min_size=1, max_size=25), finds=FINDS, ask=SETTINGS)
 @example(replies=["\x00"], finds=fresh(3), ask=AskSettings())
 @example(replies=['{"subtasks": [{"text": "\\ud800"}]}'], finds=fresh(3), ask=AskSettings())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10, 60))
 def test_no_reply_of_a_language_model_breaks_the_machine(
     options: tuple[str, ...], replies: list[str], finds: list[Any], ask: AskSettings
 ) -> None:

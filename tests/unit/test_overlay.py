@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.media import IdentityKind
 from domain.people import Character, CorrectedCharacter, Correction, CorrectionKind
 from people.clip_people import ClipPeople
-from people.overlay import LearnedPeople, Truth, are_apart, corrected, truth_of
+from people.overlay import LearnedPeople, Overlay, apply_overlay, are_distinct, overlay_of
 from retrieval.people_in_query import cast, retold
 from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport
@@ -37,15 +37,15 @@ def origin(row: int) -> Origin:
 def learned(story: Story, clip: int = 99) -> LearnedPeople:
     """As the machine would have it: each voice is where its statements last put it."""
     stated = [one for one in story.stated if one.clip <= clip]
-    plain = Truth(names={-1: ("nobody",)})
+    plain = Overlay(names={-1: ("nobody",)})
     alone = [_character(row - 1, [row], story) for row in (*FACES, *VOICES)]
     names = [
         LearnedName(row, 100 + row, Name(text, "said", 0)) for row, text in story.names.items()
     ]
     origins = {row: origin(row) for row in (*FACES, *VOICES)}
     everyone = LearnedPeople(alone, origins, names, stated)
-    marked = Truth(names=plain.names | {row - 1: () for row in VOICES})
-    return LearnedPeople(corrected(everyone, marked), origins, names, stated)
+    marked = Overlay(names=plain.names | {row - 1: () for row in VOICES})
+    return LearnedPeople(apply_overlay(everyone, marked), origins, names, stated)
 
 
 def _character(number: int, rows: list[int], story: Story) -> CharacterAt:
@@ -72,9 +72,9 @@ def told(
 
 
 def laid_over(story: Story, *corrections: Correction, clip: int = 99) -> list[CharacterAt]:
-    truth = truth_of(corrections)
+    truth = overlay_of(corrections)
     assert truth is not None
-    return corrected(learned(story, clip), truth)
+    return apply_overlay(learned(story, clip), truth)
 
 
 STORY = Story(
@@ -98,8 +98,8 @@ def test_the_story_is_learned_as_a_machine_would() -> None:
 
 def test_nothing_said_is_no_truth_and_undone_corrections_say_nothing() -> None:
     one = told(CorrectedCharacter(number=0, names=("Grace",)))
-    assert truth_of([]) is None
-    assert truth_of([one.model_copy(update={"undone": True})]) is None
+    assert overlay_of([]) is None
+    assert overlay_of([one.model_copy(update={"undone": True})]) is None
 
 
 def test_faces_that_are_one_share_what_was_stated_of_their_voice() -> None:
@@ -152,12 +152,12 @@ def test_a_later_word_that_they_are_one_counts_and_names_stay() -> None:
 
 
 def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
-    truth = truth_of([two("<face_0>", "<face_1>")])
+    truth = overlay_of([two("<face_0>", "<face_1>")])
     assert truth is not None
-    assert are_apart(truth, ["<voice_9>", "<face_0>"], ["<face_1>"])
-    assert are_apart(truth, ["<face_1>"], ["<face_0>", "<voice_3>"])
-    assert not are_apart(truth, ["<face_0>"], ["<face_2>"])
-    assert not are_apart(Truth(), ["<face_0>"], ["<face_1>"])
+    assert are_distinct(truth, ["<voice_9>", "<face_0>"], ["<face_1>"])
+    assert are_distinct(truth, ["<face_1>"], ["<face_0>", "<voice_3>"])
+    assert not are_distinct(truth, ["<face_0>"], ["<face_2>"])
+    assert not are_distinct(Overlay(), ["<face_0>"], ["<face_1>"])
 
 
 def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
@@ -181,7 +181,9 @@ def test_who_has_no_name_gets_none_from_a_voice_that_joins_later() -> None:
     found = laid_over(STORY, nameless)[0]
     assert (found.character.name, found.members) == (None, (1, 5))
     assert found.character.aliases == ("Ada",)
-    assert ClipPeople(characters=(found.character,)).retold("Ada waves") == "<character_0> waves"
+    assert (
+        ClipPeople(characters=(found.character,)).update_names("Ada waves") == "<character_0> waves"
+    )
 
 
 def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
@@ -189,9 +191,9 @@ def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
     people = ClipPeople(characters=tuple(one.character for one in found))
     assert found[0].character.aliases == ("Ada",)
     text = "<face_0> says her name is Ada. Ada's boats; Adam."
-    assert people.retold(text) == "Grace says her name is Ada. Grace's boats; Adam."
+    assert people.update_names(text) == "Grace says her name is Ada. Grace's boats; Adam."
     names = cast({"v": people.characters}).names("v")
-    assert retold(text, names) == people.retold(text)
+    assert retold(text, names) == people.update_names(text)
     assert people.label("Ada") == "Grace"
     assert people.label("Omar") == "Omar"
 
@@ -199,7 +201,9 @@ def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
 def test_a_name_that_is_part_of_its_replacement_is_replaced_once() -> None:
     found = laid_over(STORY, told(CorrectedCharacter(number=0, names=("Ada Byron",)), numbers=(0,)))
     people = ClipPeople(characters=tuple(one.character for one in found))
-    assert people.retold("Ada waves. Ada Byron laughs.") == "Ada Byron waves. Ada Byron laughs."
+    assert (
+        people.update_names("Ada waves. Ada Byron laughs.") == "Ada Byron waves. Ada Byron laughs."
+    )
     known = cast({"v": people.characters})
     assert known.as_written("Does Ada Byron laugh? Does Ada?") == "Does Ada laugh? Does Ada?"
 

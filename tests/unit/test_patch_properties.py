@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
-from memory.event_graph import Node, OpenGraph, applied, weave
-from memory.patches import Complaint, Ground, check, count_sentences, drop, endpoints, uncovered
+from memory.event_graph import OpenGraph, OpenSegment, apply_change, change_from_patch
+from memory.patches import (
+    Complaint,
+    PatchContext,
+    check_patch,
+    count_sentences,
+    drop_invalid_items,
+    edge_endpoints,
+    uncovered_clips,
+)
 from tests.support.memory import span
 
 SETTINGS = MemorySettings()
@@ -38,13 +46,13 @@ PATCHES = st.builds(
     edges=st.lists(EDGES, max_size=5).map(tuple),
 )
 GROUNDS = st.builds(
-    Ground,
+    PatchContext,
     at_clip=st.just(AT),
     new=st.sets(st.integers(0, AT)).map(lambda clips: tuple(sorted(clips))),
     watched=st.sets(st.integers(0, AT)).map(
         lambda clips: {clip: span(30 * clip, 30 * clip + 30) for clip in clips}
     ),
-    open=st.dictionaries(
+    open_segments=st.dictionaries(
         st.sampled_from(["A", "B", "C", "D"]),
         st.lists(st.integers(0, AT), min_size=1, max_size=3, unique=True).map(tuple),
         max_size=3,
@@ -57,17 +65,17 @@ GROUNDS = st.builds(
 )
 
 
-def fatal(patch: EventPatch, ground: Ground) -> list[Complaint]:
-    return [one for one in check(patch, ground, SETTINGS) if one.fatal]
+def fatal(patch: EventPatch, ground: PatchContext) -> list[Complaint]:
+    return [one for one in check_patch(patch, ground, SETTINGS) if one.fatal]
 
 
 @given(PATCHES, GROUNDS)
 def test_what_is_left_may_be_applied_and_every_item_is_kept_or_on_record(
-    patch: EventPatch, ground: Ground
+    patch: EventPatch, ground: PatchContext
 ) -> None:
-    kept, dropped = drop(patch, ground, SETTINGS)
+    kept, dropped = drop_invalid_items(patch, ground, SETTINGS)
     assert fatal(kept, ground) == []
-    assert drop(kept, ground, SETTINGS) == (kept, [])
+    assert drop_invalid_items(kept, ground, SETTINGS) == (kept, [])
     assert len(kept.segments) + len(kept.edges) + len(dropped) == (
         len(patch.segments) + len(patch.edges)
     )
@@ -77,18 +85,20 @@ def test_what_is_left_may_be_applied_and_every_item_is_kept_or_on_record(
 
 
 @given(PATCHES, GROUNDS)
-def test_a_sound_patch_is_left_as_it_is(patch: EventPatch, ground: Ground) -> None:
-    kept, dropped = drop(patch, ground, SETTINGS)
+def test_a_sound_patch_is_left_as_it_is(patch: EventPatch, ground: PatchContext) -> None:
+    kept, dropped = drop_invalid_items(patch, ground, SETTINGS)
     assert (kept == patch) == (not fatal(patch, ground)) == (not dropped)
 
 
 @given(PATCHES, GROUNDS)
-def test_every_complaint_names_its_item_and_is_one_line(patch: EventPatch, ground: Ground) -> None:
-    for one in check(patch, ground, SETTINGS):
+def test_every_complaint_names_its_item_and_is_one_line(
+    patch: EventPatch, ground: PatchContext
+) -> None:
+    for one in check_patch(patch, ground, SETTINGS):
         assert "\n" not in str(one)
         if one.item == "patch":
             assert not one.fatal
-            assert uncovered(patch, ground)
+            assert uncovered_clips(patch, ground)
         else:
             segment = one.item == "segment"
             name = patch.segments[one.index].label if segment else patch.edges[one.index].source
@@ -97,40 +107,44 @@ def test_every_complaint_names_its_item_and_is_one_line(patch: EventPatch, groun
 
 @given(PATCHES, GROUNDS)
 def test_clips_are_left_over_exactly_where_no_segment_holds_them(
-    patch: EventPatch, ground: Ground
+    patch: EventPatch, ground: PatchContext
 ) -> None:
-    left = uncovered(patch, ground)
+    left = uncovered_clips(patch, ground)
     held = {clip for one in patch.segments for clip in one.clips}
     assert set(left) == set(ground.new) - held
     assert list(left) == sorted(left)
 
 
 @given(PATCHES, GROUNDS)
-def test_what_is_left_weaves_into_the_open_graph(patch: EventPatch, ground: Ground) -> None:
+def test_what_is_left_weaves_into_the_open_graph(patch: EventPatch, ground: PatchContext) -> None:
     nodes = {
-        number: Node(number, 0, label, "They sit.", tuple(sorted(clips)))
-        for number, (label, clips) in enumerate(sorted(ground.open.items()))
+        number: OpenSegment(number, 0, label, "They sit.", tuple(sorted(clips)))
+        for number, (label, clips) in enumerate(sorted(ground.open_segments.items()))
     }
-    kept, _ = drop(patch, ground, SETTINGS)
+    kept, _ = drop_invalid_items(patch, ground, SETTINGS)
     linkless = EventPatch(
         segments=kept.segments, edges=tuple(one for one in kept.edges if not one.removed)
     )
-    graph = applied(OpenGraph(nodes), weave(OpenGraph(nodes), linkless, AT, len(nodes)))
-    held = {clip for node in graph.nodes.values() for clip in node.clips}
-    assert held == {clip for clips in ground.open.values() for clip in clips} | {
+    graph = apply_change(
+        OpenGraph(nodes), change_from_patch(OpenGraph(nodes), linkless, AT, len(nodes))
+    )
+    held = {clip for node in graph.segments.values() for clip in node.clips}
+    assert held == {clip for clips in ground.open_segments.values() for clip in clips} | {
         clip for one in kept.segments for clip in one.clips
     }
-    labels = [node.label for node in graph.nodes.values()]
+    labels = [node.label for node in graph.segments.values()]
     assert len({label.casefold() for label in labels}) == len(labels)
-    for source, target, _ in graph.links:
+    for source, target, _ in graph.edges:
         assert source != target
-        assert {source, target} <= graph.nodes.keys()
+        assert {source, target} <= graph.segments.keys()
 
 
 @given(PATCHES, GROUNDS)
-def test_an_edge_may_name_what_is_open_new_or_extended(patch: EventPatch, ground: Ground) -> None:
-    known = endpoints(patch, ground)
-    assert set(ground.open) <= known.keys()
+def test_an_edge_may_name_what_is_open_new_or_extended(
+    patch: EventPatch, ground: PatchContext
+) -> None:
+    known = edge_endpoints(patch, ground)
+    assert set(ground.open_segments) <= known.keys()
     assert {one.label for one in patch.segments} <= known.keys()
     for one in patch.segments:
         assert known[one.label] == one.label

@@ -9,15 +9,21 @@ import pytest
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.patches import Ground, check, count_sentences, drop, uncovered
+from memory.patches import (
+    PatchContext,
+    check_patch,
+    count_sentences,
+    drop_invalid_items,
+    uncovered_clips,
+)
 
 SETTINGS = MemorySettings()
 CLIPS = {n: TimeSpan.of(30_000 * n, 30_000 * n + 30_000) for n in range(20)}
-GROUND = Ground(
+GROUND = PatchContext(
     at_clip=19,
     new=tuple(range(10, 20)),
     watched=CLIPS,
-    open={"Breakfast": (0, 1, 2), "A walk": (3, 4, 5, 6, 7, 8, 9)},
+    open_segments={"Breakfast": (0, 1, 2), "A walk": (3, 4, 5, 6, 7, 8, 9)},
     edges=frozenset({("Breakfast", "A walk", "before")}),
 )
 SUMMARY = "They talk. They eat. They leave. They come back."
@@ -46,13 +52,13 @@ GOOD = patch(FIRST, SECOND, edge("Packing", "Driving off"), edge("A walk", "Pack
 
 
 def complaints(*items: SegmentDraft | EdgeDraft) -> str:
-    return "\n".join(str(one) for one in check(patch(*items), GROUND, SETTINGS))
+    return "\n".join(str(one) for one in check_patch(patch(*items), GROUND, SETTINGS))
 
 
 def test_a_good_patch_has_nothing_against_it() -> None:
-    assert check(GOOD, GROUND, SETTINGS) == []
-    assert drop(GOOD, GROUND, SETTINGS) == (GOOD, [])
-    assert uncovered(GOOD, GROUND) == ()
+    assert check_patch(GOOD, GROUND, SETTINGS) == []
+    assert drop_invalid_items(GOOD, GROUND, SETTINGS) == (GOOD, [])
+    assert uncovered_clips(GOOD, GROUND) == ()
 
 
 @pytest.mark.parametrize(
@@ -75,16 +81,18 @@ def test_a_bad_segment_is_told_what_is_wrong_with_it(bad: SegmentDraft, said: st
 
 
 def test_clips_that_were_never_watched_do_not_exist() -> None:
-    ground = Ground(at_clip=19, new=(18, 19), watched={18: CLIPS[18], 19: CLIPS[19]})
-    found = check(patch(segment("Packing", 17, 18, 19)), ground, SETTINGS)
+    ground = PatchContext(at_clip=19, new=(18, 19), watched={18: CLIPS[18], 19: CLIPS[19]})
+    found = check_patch(patch(segment("Packing", 17, 18, 19)), ground, SETTINGS)
     assert [str(one) for one in found] == ["segment 'Packing' has clips that do not exist: 17"]
 
 
 def test_a_segment_may_not_grow_beyond_its_limit() -> None:
-    ground = Ground(at_clip=19, new=(), watched=CLIPS)
+    ground = PatchContext(at_clip=19, new=(), watched=CLIPS)
     few = SETTINGS.model_copy(update={"segment_clips": 3})
-    assert not check(patch(segment("Packing", 1, 2, 3)), ground, few)
-    assert "more than 3 clips" in str(check(patch(segment("Packing", 1, 2, 3, 4)), ground, few)[0])
+    assert not check_patch(patch(segment("Packing", 1, 2, 3)), ground, few)
+    assert "more than 3 clips" in str(
+        check_patch(patch(segment("Packing", 1, 2, 3, 4)), ground, few)[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +110,7 @@ def test_a_segment_may_not_grow_beyond_its_limit() -> None:
 )
 def test_a_bad_edge_is_told_what_is_wrong_with_it(bad: EdgeDraft, said: str) -> None:
     assert said in complaints(FIRST, SECOND, bad)
-    kept, dropped = drop(patch(FIRST, SECOND, bad), GROUND, SETTINGS)
+    kept, dropped = drop_invalid_items(patch(FIRST, SECOND, bad), GROUND, SETTINGS)
     assert kept == patch(FIRST, SECOND)
     assert said in dropped[0].reasons[0]
 
@@ -125,43 +133,43 @@ def test_labels_differ_whatever_their_case_and_spaces() -> None:
 def test_a_segment_is_extended_once() -> None:
     one = segment("A walk", *range(3, 12), extends="A walk")
     two = segment("Another walk", *range(3, 20), extends="A walk")
-    kept, dropped = drop(patch(one, two), GROUND, SETTINGS)
+    kept, dropped = drop_invalid_items(patch(one, two), GROUND, SETTINGS)
     assert kept.segments == (one,)
     assert "which another segment extends already" in dropped[0].reasons[0]
 
 
 def test_clips_that_no_segment_covers_are_named_and_stay_pending() -> None:
     assert "clips 15, 16, 17, 18, 19 are in no segment" in complaints(FIRST)
-    kept, dropped = drop(patch(FIRST), GROUND, SETTINGS)
+    kept, dropped = drop_invalid_items(patch(FIRST), GROUND, SETTINGS)
     assert kept == patch(FIRST)
     assert not dropped
-    assert uncovered(kept, GROUND) == (15, 16, 17, 18, 19)
+    assert uncovered_clips(kept, GROUND) == (15, 16, 17, 18, 19)
 
 
 def test_edges_of_a_dropped_segment_go_with_it_and_the_rest_stays() -> None:
     bad = segment("Driving off", 15, 99)
-    kept, dropped = drop(patch(FIRST, bad, *GOOD.edges), GROUND, SETTINGS)
+    kept, dropped = drop_invalid_items(patch(FIRST, bad, *GOOD.edges), GROUND, SETTINGS)
     assert kept == patch(FIRST, edge("A walk", "Packing"))
     assert [one.item for one in dropped] == ["segment", "edge"]
 
 
 def test_a_dropped_segment_gives_its_label_and_its_place_to_the_next() -> None:
     bad, good = segment("Packing", 99), segment("Packing", 10)
-    assert drop(patch(bad, good), GROUND, SETTINGS)[0] == patch(good)
+    assert drop_invalid_items(patch(bad, good), GROUND, SETTINGS)[0] == patch(good)
     many = [segment(f"Part {n}", 10 + n) for n in range(8)]
-    assert len(drop(patch(bad, *many), GROUND, SETTINGS)[0].segments) == 8
+    assert len(drop_invalid_items(patch(bad, *many), GROUND, SETTINGS)[0].segments) == 8
 
 
 def test_segments_beyond_the_limit_are_dropped() -> None:
     many = [segment(f"Part {n}", 10 + n) for n in range(10)]
-    kept, dropped = drop(patch(*many), GROUND, SETTINGS)
+    kept, dropped = drop_invalid_items(patch(*many), GROUND, SETTINGS)
     assert len(kept.segments) == 8
     assert "one too many" in dropped[0].reasons[0]
 
 
 def test_a_long_summary_is_complained_of_but_not_dropped() -> None:
     wordy = segment("Packing", *range(10, 20), summary="So it goes. " * 9)
-    assert drop(patch(wordy), GROUND, SETTINGS)[0] == patch(wordy)
+    assert drop_invalid_items(patch(wordy), GROUND, SETTINGS)[0] == patch(wordy)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from domain.media import IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity, escape_tags, tags_in_words
 from people.clip_people import ClipPeople
-from people.memory_lines import clip_text, line, searchable
+from people.memory_lines import format_clip, format_line, search_text
 from tests.support.memory import span
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
@@ -96,13 +96,13 @@ def test_a_tag_is_called_by_the_name_of_its_character(tag: str, label: str) -> N
     ],
 )
 def test_a_line_says_who_said_it_or_where_it_was_read(shown: MemoryDraft, text: str) -> None:
-    assert line(shown, PEOPLE) == text
+    assert format_line(shown, PEOPLE) == text
 
 
 def test_what_is_searched_has_names_and_no_tags_of_speakers() -> None:
-    assert searchable(draft("Hi <face_3>", speaker="<voice_2>"), PEOPLE) == "Ada: Hi <face_3>"
-    assert searchable(draft("Hi.", speaker="<voice_9>"), PEOPLE) == "Hi."
-    assert searchable(draft("EXIT", MemorySource.READ), PEOPLE) == "EXIT"
+    assert search_text(draft("Hi <face_3>", speaker="<voice_2>"), PEOPLE) == "Ada: Hi <face_3>"
+    assert search_text(draft("Hi.", speaker="<voice_9>"), PEOPLE) == "Hi."
+    assert search_text(draft("EXIT", MemorySource.READ), PEOPLE) == "EXIT"
 
 
 TEXTS = st.text(alphabet=st.sampled_from("ab <>_/\\1234"), max_size=30) | st.sampled_from(
@@ -112,11 +112,11 @@ TEXTS = st.text(alphabet=st.sampled_from("ab <>_/\\1234"), max_size=30) | st.sam
 
 @given(TEXTS)
 def test_names_replace_known_tags_only_and_leave_the_rest(text: str) -> None:
-    named = PEOPLE.named(text)
+    named = PEOPLE.replace_tags(text)
     known = [found[0] for found in TAG.finditer(text) if PEOPLE.label(found[0]) != found[0]]
     assert named.count("Ada") == text.count("Ada") + len(known)
-    assert ClipPeople().named(text) == text
-    assert TAG.sub("", PEOPLE.named(text)).replace("Ada", "") == TAG.sub("", text)
+    assert ClipPeople().replace_tags(text) == text
+    assert TAG.sub("", PEOPLE.replace_tags(text)).replace("Ada", "") == TAG.sub("", text)
 
 
 @given(TEXTS)
@@ -130,4 +130,6 @@ def test_foreign_words_hold_no_tag_and_tags_in_words_are_readable(text: str) -> 
 @given(st.lists(st.sampled_from(["a", "b c", "<face_1>"]), max_size=5))
 def test_a_clips_text_is_its_lines_one_a_line(texts: list[str]) -> None:
     drafts = [draft(text) for text in texts]
-    assert clip_text(drafts, PEOPLE).split("\n") == ([line(d, PEOPLE) for d in drafts] or [""])
+    assert format_clip(drafts, PEOPLE).split("\n") == (
+        [format_line(d, PEOPLE) for d in drafts] or [""]
+    )

@@ -13,14 +13,21 @@ from hypothesis import strategies as st
 from domain.media import Box, Group, IdentityKind, Sighting
 from domain.time import TimeSpan
 from people.face_voice_evidence import (
-    LEAST_MS,
+    MIN_SPEECH_MS,
     VISIBLE_GAP_MS,
-    alone,
+    merge_close_spans,
+    spans_alone,
     speaking_alone,
-    stretches,
-    visible,
+    visible_spans,
 )
-from people.matching import SAME_LOOK, choose_exemplars, group_vector, match, together, unit
+from people.matching import (
+    NEAR_DUPLICATE,
+    choose_exemplars,
+    co_occur,
+    group_vector,
+    match_identities,
+    normalise_rows,
+)
 from tests.support.memory import percept
 
 TIMES = st.integers(0, 6000)
@@ -37,10 +44,10 @@ def covered(spans: list[TimeSpan]) -> set[int]:
 
 @given(SPANS, st.integers(0, 2000))
 def test_stretches_cover_all_of_it_and_no_gap_that_is_long(spans: list[TimeSpan], gap: int) -> None:
-    merged = stretches(spans, gap)
+    merged = merge_close_spans(spans, gap)
     assert covered(spans) <= covered(merged)
-    assert merged == stretches(list(reversed(spans)), gap)
-    assert merged == stretches(merged, gap)
+    assert merged == merge_close_spans(list(reversed(spans)), gap)
+    assert merged == merge_close_spans(merged, gap)
     for one, following in itertools.pairwise(merged):
         assert following.start_ms - one.end_ms > gap
     edges = {edge for span in spans for edge in (span.start_ms, span.end_ms)}
@@ -66,8 +73,8 @@ def group(number: int, spans: list[TimeSpan], kind: IdentityKind = IdentityKind.
 @given(st.lists(SPANS, min_size=1, max_size=4))
 def test_alone_is_in_view_without_anybody_else(shown: list[list[TimeSpan]]) -> None:
     groups = [group(number, spans) for number, spans in enumerate(shown)]
-    free = alone(groups)
-    times = {one.number: covered(visible(one)) for one in groups}
+    free = spans_alone(groups)
+    times = {one.number: covered(visible_spans(one)) for one in groups}
     for number, spans in free.items():
         others = set().union(*(times[n] for n in times if n != number))
         assert covered(spans) == times[number] - others
@@ -83,10 +90,12 @@ def test_seconds_of_a_voice_with_one_face_are_counted_to_the_millisecond(
         voices=(group(0, voice, IdentityKind.VOICE),),
     )
     found = {number: seconds for number, _, seconds in speaking_alone(one)}
-    heard = covered(stretches(voice, VISIBLE_GAP_MS))
-    for number, spans in alone(one.faces).items():
+    heard = covered(merge_close_spans(voice, VISIBLE_GAP_MS))
+    for number, spans in spans_alone(one.faces).items():
         shared = len(covered(spans) & heard)
-        assert found.get(number, 0) == pytest.approx(shared / 1000 if shared >= LEAST_MS else 0)
+        assert found.get(number, 0) == pytest.approx(
+            shared / 1000 if shared >= MIN_SPEECH_MS else 0
+        )
 
 
 def seen(who: int, at: int, noise: int, kind: IdentityKind = IdentityKind.FACE) -> Group:
@@ -113,9 +122,9 @@ def test_who_is_whom_does_not_depend_on_the_order_of_groups_or_of_the_known(
 ) -> None:
     groups = [seen(who, at, noise) for noise, (who, at) in enumerate(made)]
     centres = np.eye(8)[:4].tolist()
-    plain = match(groups, centres, 0.5)
+    plain = match_identities(groups, centres, 0.5)
     mixed = data.draw(st.permutations(range(len(groups))))
-    again = match([groups[n] for n in mixed], [centres[n] for n in order], 0.5)
+    again = match_identities([groups[n] for n in mixed], [centres[n] for n in order], 0.5)
     for place, n in enumerate(mixed):
         pick = again[place]
         assert plain[n] == (None if pick is None else order[pick])
@@ -124,12 +133,12 @@ def test_who_is_whom_does_not_depend_on_the_order_of_groups_or_of_the_known(
 @given(SCENES)
 def test_the_known_are_found_unless_two_are_seen_at_once(made: list[tuple[int, int]]) -> None:
     groups = [seen(who, at, noise) for noise, (who, at) in enumerate(made)]
-    found = match(groups, np.eye(8)[:4].tolist(), 0.5)
+    found = match_identities(groups, np.eye(8)[:4].tolist(), 0.5)
     for one, (who, _), pick in zip(groups, made, found, strict=True):
         rivals = [
             other
             for other, (same, _) in zip(groups, made, strict=True)
-            if same == who and other is not one and together(one, other)
+            if same == who and other is not one and co_occur(one, other)
         ]
         assert pick == who if who < 4 and not rivals else pick in (None, who)
 
@@ -149,20 +158,20 @@ def test_what_is_kept_of_somebody_is_good_varied_and_never_nothing(
     chosen = choose_exemplars(qualities, vectors, keep, threshold)
     assert 1 <= len(chosen) <= keep
     assert len(set(chosen)) == len(chosen)
-    rows = unit(vectors)
+    rows = normalise_rows(vectors)
     for one, other in itertools.combinations(chosen, 2):
-        assert float(rows[one] @ rows[other]) < SAME_LOOK + 1e-9
-    fits = rows @ unit(rows.mean(axis=0))[0] >= threshold
+        assert float(rows[one] @ rows[other]) < NEAR_DUPLICATE + 1e-9
+    fits = rows @ normalise_rows(rows.mean(axis=0))[0] >= threshold
     usable = [q for q, good in zip(qualities, fits, strict=True) if good] or qualities
     assert qualities[chosen[0]] == max(usable)
 
 
 @given(VECTORS, st.floats(0.1, 100))
 def test_directions_do_not_know_lengths(vectors: list[list[float]], factor: float) -> None:
-    rows = unit(vectors)
+    rows = normalise_rows(vectors)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1)
-    assert np.allclose(rows, unit(np.asarray(vectors) * factor))
-    assert np.allclose(unit([[0.0, 0.0]]), 0)
+    assert np.allclose(rows, normalise_rows(np.asarray(vectors) * factor))
+    assert np.allclose(normalise_rows([[0.0, 0.0]]), 0)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=4))

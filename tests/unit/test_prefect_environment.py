@@ -94,7 +94,7 @@ def test_the_scheduler_can_insert_its_runs() -> None:
     from prefect.server.database.orm_models import FlowRun
     from sqlalchemy.orm.bulk_persistence import _expand_other_attrs
 
-    from services.prefect_server import omit_state_in_bulk_inserts
+    from services.prefect_internals import omit_state_in_bulk_inserts
 
     omit_state_in_bulk_inserts()
     row = {"name": "a", "state": {"type": "SCHEDULED"}}

@@ -16,14 +16,14 @@ from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
 from api import limits, problems, sse
-from api.asking import Stopping
 from api.concurrency import QuestionSlots
 from api.database_health import DatabaseHealth
-from api.disconnect import SILENT, ClientGone, followed
-from api.limits import MOST_BYTES, RequestLimits
-from api.params import after, as_of_ms
-from api.problems import Crowded, answer_with_problems, problem_of
-from api.server import Unfinished, _run
+from api.disconnect import NO_EVENT, ClientGone, until_disconnect
+from api.limits import MAX_BODY_BYTES, RequestLimits
+from api.params import as_of_ms, next_offset
+from api.problems import TooManyRequests, add_error_handlers, to_problem
+from api.running_question import ServerStopping
+from api.server import UnfinishedQuestions, _run
 from domain.errors import (
     Ambiguous,
     BlobGone,
@@ -47,8 +47,8 @@ class Word(BaseModel):
 
 
 def app_of(most: int = 64) -> FastAPI:
-    app = FastAPI(middleware=[Middleware(RequestLimits, most=most)])
-    answer_with_problems(app)
+    app = FastAPI(middleware=[Middleware(RequestLimits, max_requests=most)])
+    add_error_handlers(app)
 
     @app.post("/word")
     async def word(body: Word) -> Word:
@@ -74,14 +74,14 @@ def client() -> Iterator[TestClient]:
 
 
 def test_a_body_within_the_limit_is_read_and_one_beyond_it_is_not(client: TestClient) -> None:
-    small = {"word": "x" * (MOST_BYTES - 20)}
+    small = {"word": "x" * (MAX_BODY_BYTES - 20)}
     assert client.post("/word", json=small).json() == small
-    problem(client.post("/word", json={"word": "x" * MOST_BYTES}), 413, "too-large")
+    problem(client.post("/word", json={"word": "x" * MAX_BODY_BYTES}), 413, "too-large")
 
 
 def test_nor_is_one_that_does_not_say_how_long_it_is(client: TestClient) -> None:
     def pieces() -> Iterator[bytes]:
-        for _ in range(MOST_BYTES // 1024 + 2):
+        for _ in range(MAX_BODY_BYTES // 1024 + 2):
             yield b" " * 1024
 
     answer = client.post("/word", content=pieces(), headers={"Content-Type": "application/json"})
@@ -175,13 +175,13 @@ def test_however_many_ask_for_health_the_database_is_looked_at_once() -> None:
 def test_who_takes_nothing_of_a_stream_is_gone_and_ends_the_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sse, "UNREAD_S", 0.01)
+    monkeypatch.setattr(sse, "SEND_TIMEOUT_S", 0.01)
     ended: list[str] = []
 
     async def rest() -> Any:
         try:
             while True:
-                yield SILENT
+                yield NO_EVENT
         finally:
             ended.append("search")
 
@@ -203,16 +203,16 @@ def test_who_takes_nothing_of_a_stream_is_gone_and_ends_the_search(
 def test_a_server_that_ends_while_a_model_is_silent_says_so(silent: bool) -> None:
     room, closed = QuestionSlots(1), []
     if silent:
-        room.take()
+        room.acquire()
 
     def stopped(_sockets: object) -> None:
         raise KeyboardInterrupt
 
     desk: Any = SimpleNamespace(questions=room, close=lambda: closed.append(True))
     server: Any = SimpleNamespace(run=stopped)
-    with pytest.raises(Unfinished if silent else KeyboardInterrupt) as told:
+    with pytest.raises(UnfinishedQuestions if silent else KeyboardInterrupt) as told:
         _run(server, desk, cast("Any", None))
-    assert isinstance(told.value, Unfinished) == silent
+    assert isinstance(told.value, UnfinishedQuestions) == silent
     assert bool(closed) != silent
 
 
@@ -220,8 +220,8 @@ def test_what_the_server_will_not_do_is_no_error_of_it(monkeypatch: pytest.Monke
     logged: list[BaseException] = []
     monkeypatch.setattr(problems, "log_error", logged.append)
     gone = DatabaseError("postgresql://me:secret@host/")
-    for error in (Stopping("3f2a"), gone):
-        assert "secret" not in problems.noted(error).detail
+    for error in (ServerStopping("3f2a"), gone):
+        assert "secret" not in problems.to_logged_problem(error).detail
     assert logged == [gone]
 
 
@@ -245,26 +245,26 @@ def test_a_wrong_field_is_named_and_what_was_given_is_not_told_back(client: Test
         (WeightsMissing("x"), 503),
         (ModelError("x"), 502),
         (BudgetExceeded("x"), 504),
-        (Crowded("x"), 429),
+        (TooManyRequests("x"), 429),
         (Diverged("x"), 500),
         (KeyError("x"), 500),
     ],
 )
 def test_every_error_has_its_status_and_says_what_to_do(error: Exception, status: int) -> None:
-    told = problem_of(error)
+    told = to_problem(error)
     assert told.status == status
     assert told.help
 
 
 def test_a_place_is_free_again_when_its_work_is_over() -> None:
     room = QuestionSlots(1)
-    with room.place(), pytest.raises(Crowded, match="1 of these"):
-        room.take()
-    with pytest.raises(ValueError, match="x"), room.place():
+    with room.slot(), pytest.raises(TooManyRequests, match="1 of these"):
+        room.acquire()
+    with pytest.raises(ValueError, match="x"), room.slot():
         raise ValueError("x")
-    assert asyncio.run(room.empty(0))
-    room.take()
-    assert not asyncio.run(room.empty(0.01))
+    assert asyncio.run(room.wait_until_idle(0))
+    room.acquire()
+    assert not asyncio.run(room.wait_until_idle(0.01))
 
 
 class Client:
@@ -293,7 +293,7 @@ def follow(body: Callable[[Any, Client, asyncio.Event, list[str]], Any]) -> list
     async def run() -> None:
         client, closing = Client(), asyncio.Event()
         request: Any = client
-        await body(followed(events(), request, closing), client, closing, told)
+        await body(until_disconnect(events(), request, closing), client, closing, told)
 
     asyncio.run(run())
     return told
@@ -301,7 +301,7 @@ def follow(body: Callable[[Any, Client, asyncio.Event, list[str]], Any]) -> list
 
 def test_events_are_followed_to_their_end() -> None:
     async def all_of_it(events: Any, _c: Client, _e: asyncio.Event, told: list[str]) -> None:
-        told += [one async for one in events if one is not SILENT]
+        told += [one async for one in events if one is not NO_EVENT]
 
     assert follow(all_of_it) == ["closed", "a", "b", "c"]
 
@@ -339,4 +339,8 @@ def test_what_is_no_moment_is_refused(given: Any) -> None:
 
 
 def test_a_page_says_where_the_next_one_begins() -> None:
-    assert [after(0, 20, 50), after(40, 10, 50), after(60, 0, 50)] == [20, None, None]
+    assert [next_offset(0, 20, 50), next_offset(40, 10, 50), next_offset(60, 0, 50)] == [
+        20,
+        None,
+        None,
+    ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from domain.memories import MemoryView
-from people.matching import unit
+from people.matching import normalise_rows
 from retrieval import event_mode as searching
 from retrieval import ranking
 from retrieval import segment_index as weaving
@@ -29,7 +29,7 @@ CLIPS, EACH, SIZE = 1_200, 2, 48
 def near(query: Matrix, count: int, seed: int) -> Matrix:
     """Vectors of which many are about as close to a direction as the closest."""
     spread = np.random.default_rng(seed).uniform(0.9, 1.1, (count, 1))
-    return unit(query + spread * units(count, SIZE, seed)).astype(np.float32)
+    return normalise_rows(query + spread * units(count, SIZE, seed)).astype(np.float32)
 
 
 def sought(seed: int) -> QueryContext:

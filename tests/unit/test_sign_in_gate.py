@@ -15,9 +15,9 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from auth.gate import Gate, SameOrigin, SessionStore
 from auth.listen import SignInMethods
-from auth.password import keep
+from auth.middleware import RequireSignIn, SameOrigin, SessionStore
+from auth.password import set_password
 from auth.signin_page import SignInPage
 from store.home import Home
 
@@ -44,7 +44,7 @@ ENTERED: list[str] = []
 @pytest.fixture
 def place(tmp_path: Path) -> Home:
     home = Home(tmp_path).make()
-    keep(home, WORD)
+    set_password(home, WORD)
     return home
 
 
@@ -52,10 +52,10 @@ def place(tmp_path: Path) -> Home:
 def client(place: Home) -> Iterator[TestClient]:
     """A browser that holds cookies and follows nothing by itself."""
     keeper = SessionStore(place, SignInMethods(password=True, oidc=None, names=()))
-    door = SignInPage(keeper, entered=lambda: ENTERED.append(""))
+    door = SignInPage(keeper, on_sign_in=lambda: ENTERED.append(""))
     every = [*door.routes(), WebSocketRoute("/stream", stream)]
     every.append(Route("/{rest:path}", secret, methods=["GET", "PUT", "POST"]))
-    doors = [Middleware(SameOrigin), Middleware(Gate, keeper=keeper)]
+    doors = [Middleware(SameOrigin), Middleware(RequireSignIn, session_store=keeper)]
     app = Starlette(routes=every, middleware=doors)
     with TestClient(app, follow_redirects=False) as found:
         yield found
@@ -119,7 +119,7 @@ def test_over_tls_the_cookie_goes_nowhere_else(place: Home, client: TestClient) 
 def test_a_wrong_password_is_told_and_too_many_wait(client: TestClient) -> None:
     told = client.post("/sign-in", data={"password": "wrong", "next": "/a"})
     assert told.status_code == 401
-    assert 'role="alert">That is not the password.' in told.text
+    assert 'role="alert">The password is wrong.' in told.text
     assert "set-cookie" not in told.headers
     assert [sign_in(client, "wrong") for _ in range(5)] == [401] * 4 + [429]
     waits = client.post("/sign-in", data={"password": WORD})
@@ -152,7 +152,7 @@ def test_whoever_signs_out_is_out_and_so_is_their_stream(client: TestClient) -> 
 def test_another_password_signs_everybody_out(client: TestClient, place: Home) -> None:
     sign_in(client)
     assert client.get("/").status_code == 200
-    keep(place, "another horse")
+    set_password(place, "another horse")
     assert client.get("/").status_code == 401
     assert sign_in(client) == 401
     assert sign_in(client, "another horse") == 303

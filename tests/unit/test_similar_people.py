@@ -13,14 +13,14 @@ from domain.media import IdentityKind
 from models.thresholds import same_face, same_voice
 from models.wespeaker import WeSpeakerEncoder
 from people import similar
-from people.similar import NEAR, Looks, SimilarPair
+from people.similar import MIN_COSINE_SHARE, Exemplars, SimilarPair
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.3, VOICE: 0.4}
 
 
-def alike(people: Mapping[int, Looks], most: int | None = None) -> list[SimilarPair]:
-    return similar.alike(people, SAME, most)
+def alike(people: Mapping[int, Exemplars], most: int | None = None) -> list[SimilarPair]:
+    return similar.similar_people(people, SAME, most)
 
 
 def at(degrees: float, size: int = 3) -> list[float]:
@@ -29,7 +29,7 @@ def at(degrees: float, size: int = 3) -> list[float]:
     return [float(np.cos(angle)), float(np.sin(angle)), *[0.0] * (size - 2)]
 
 
-def faces(**degrees: float) -> dict[int, Looks]:
+def faces(**degrees: float) -> dict[int, Exemplars]:
     return {int(name[1:]): {FACE: [at(angle)]} for name, angle in degrees.items()}
 
 
@@ -53,14 +53,14 @@ def test_a_pair_is_offered_at_or_near_the_models_own_threshold(
 ) -> None:
     pair = faces(p1=0, p2=float(np.rad2deg(np.arccos(cosine))))
     assert bool(alike(pair)) is offered
-    assert alike(pair) == similar.alike(pair, {FACE: 0.3})
+    assert alike(pair) == similar.similar_people(pair, {FACE: 0.3})
 
 
 def test_models_have_their_own_thresholds() -> None:
     pair = faces(p1=0, p2=70)  # a cosine of 0.34
-    assert similar.alike(pair, {FACE: same_face("insightface")})
-    assert similar.alike(pair, {FACE: same_face("insightface:buffalo_l")})
-    assert not similar.alike(pair, {FACE: same_face("yunet_sface")})
+    assert similar.similar_people(pair, {FACE: same_face("insightface")})
+    assert similar.similar_people(pair, {FACE: same_face("insightface:buffalo_l")})
+    assert not similar.similar_people(pair, {FACE: same_face("yunet_sface")})
     assert same_voice("wespeaker") == WeSpeakerEncoder.same_speaker
 
 
@@ -87,13 +87,13 @@ def test_pairs_are_of_known_people_in_order_and_close_enough(angles: dict[int, f
     assert [a.cosine for a in found] == sorted((a.cosine for a in found), reverse=True)
     for one in found:
         assert one.one < one.other
-        assert one.cosine >= NEAR * SAME[FACE]
+        assert one.cosine >= MIN_COSINE_SHARE * SAME[FACE]
         assert {one.one, one.other} <= angles.keys()
 
 
 @given(st.lists(st.tuples(st.floats(0, 90), st.floats(0, 90)), max_size=6), st.integers(0, 8))
 def test_the_best_few_are_the_first_of_all(angles: list[tuple[float, float]], most: int) -> None:
-    people: dict[int, Looks] = {
+    people: dict[int, Exemplars] = {
         n: {FACE: [at(face)], VOICE: [at(voice)]} for n, (face, voice) in enumerate(angles)
     }
     assert alike(people, most) == alike(people)[:most]

@@ -73,7 +73,7 @@ class Source:
         if (error := self.fails.get(f"remember {clip}")) is not None:
             raise error
 
-    def weave(self, _: object, *, final: bool) -> None:
+    def update_event_graph(self, _: object, *, final: bool) -> None:
         assert not final
         self.notes.append("weave")
 

@@ -15,17 +15,17 @@ from domain.memories import MemorySource
 from domain.time import TimeSpan
 from domain.wording import LINE_WORDS
 from memory.subtitles import (
-    Accompaniment,
-    accompaniment,
-    chosen,
-    cues_of,
-    refuse_other_subtitles,
-    sidecars,
+    SourceTexts,
+    choose_subtitles,
+    cues_to_utterances,
+    find_sidecars,
+    read_source_texts,
+    reject_changed_subtitles,
 )
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
-from people.memory_lines import line
+from people.memory_lines import format_line
 from perception.source import probe_source
 from tests.support.media import make_video
 
@@ -38,7 +38,7 @@ def spoken(start_ms: int, end_ms: int, text: str) -> tuple[TimeSpan, str]:
 
 
 def lines(clip: Clip, *cues: tuple[TimeSpan, str]) -> list[tuple[int, int, str]]:
-    percept = Accompaniment(("x",), (cues_of(cues),)).added_to(Percept(clip=clip))
+    percept = SourceTexts(("x",), (cues_to_utterances(cues),)).add_to(Percept(clip=clip))
     return [(one.span.start_ms, one.span.end_ms, one.text) for one in percept.subtitles]
 
 
@@ -48,7 +48,7 @@ def lines(clip: Clip, *cues: tuple[TimeSpan, str]) -> list[tuple[int, int, str]]
 )
 def test_files_of_subtitles_are_found_by_the_name_of_the_video(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(SRT)
-    assert [file.name for file in sidecars(tmp_path / "talk.mp4")] == [name]
+    assert [file.name for file in find_sidecars(tmp_path / "talk.mp4")] == [name]
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_files_of_subtitles_are_found_by_the_name_of_the_video(name: str, tmp_pa
 )
 def test_other_files_are_left_alone(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(SRT)
-    assert sidecars(tmp_path / "talk.mp4") == []
+    assert find_sidecars(tmp_path / "talk.mp4") == []
 
 
 def test_subtitles_of_a_video_with_a_longer_name_are_left_to_it(tmp_path: Path) -> None:
     (tmp_path / "talk.en.mp4").touch()
     (tmp_path / "talk.en.srt").write_text(SRT)
-    assert sidecars(tmp_path / "talk.mp4") == []
-    assert [file.name for file in sidecars(tmp_path / "talk.en.mp4")] == ["talk.en.srt"]
+    assert find_sidecars(tmp_path / "talk.mp4") == []
+    assert [file.name for file in find_sidecars(tmp_path / "talk.en.mp4")] == ["talk.en.srt"]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_subtitles_of_a_video_with_a_longer_name_are_left_to_it(tmp_path: Path) 
 def test_subtitles_are_read_in_every_unicode(data: bytes, tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.mp4", seconds=2.0)
     (tmp_path / "talk.de.srt").write_bytes(data)
-    found = accompaniment(path, probe_source(path))
-    (one,) = found.added_to(Percept(clip=CLIPS[0])).subtitles
+    found = read_source_texts(path, probe_source(path))
+    (one,) = found.add_to(Percept(clip=CLIPS[0])).subtitles
     assert (one.text, one.language, one.span) == (
         "Omar opens the gate.",
         "de",
@@ -93,7 +93,7 @@ def test_damaged_subtitles_are_told_with_the_way_out(data: bytes, tmp_path: Path
     path = make_video(tmp_path / "talk.mp4", seconds=2.0)
     (tmp_path / "talk.srt").write_bytes(data)
     with pytest.raises(InputError, match=r"talk\.srt.*--subtitles ignore") as told:
-        accompaniment(path, probe_source(path))
+        read_source_texts(path, probe_source(path))
     assert "\n" not in str(told.value)
 
 
@@ -144,7 +144,9 @@ def test_every_cue_is_told_in_the_clip_it_begins_in(cues: list[tuple[int, int, s
     for clip in CLIPS:
         found = lines(clip, *made)
         inside = [
-            c for c in cues_of(made) if clip.span.start_ms <= c.span.start_ms < clip.span.end_ms
+            c
+            for c in cues_to_utterances(made)
+            if clip.span.start_ms <= c.span.start_ms < clip.span.end_ms
         ]
         assert all(clip.span.start_ms <= start < clip.span.end_ms for start, *_ in found)
         assert all(len(text.split()) <= LINE_WORDS for *_, text in found)
@@ -153,13 +155,13 @@ def test_every_cue_is_told_in_the_clip_it_begins_in(cues: list[tuple[int, int, s
 
 
 def test_a_chapter_is_told_when_it_begins_and_not_beyond_what_was_watched() -> None:
-    found = Accompaniment(
+    found = SourceTexts(
         chapters=(Utterance(span=TimeSpan.of(31_000, 80_000), text="The second act"),)
     )
-    assert found.added_to(Percept(clip=CLIPS[0])).chapters == ()
-    (one,) = found.added_to(Percept(clip=CLIPS[1])).chapters
+    assert found.add_to(Percept(clip=CLIPS[0])).chapters == ()
+    (one,) = found.add_to(Percept(clip=CLIPS[1])).chapters
     assert one.span == TimeSpan.of(31_000, 60_000)
-    assert found.added_to(Percept(clip=CLIPS[2])).chapters == ()
+    assert found.add_to(Percept(clip=CLIPS[2])).chapters == ()
 
 
 def test_the_local_writer_cites_them_as_what_they_are() -> None:
@@ -173,7 +175,7 @@ def test_the_local_writer_cites_them_as_what_they_are() -> None:
     )
     drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts
     assert {draft.source for draft in drafts} == {MemorySource.SUBTITLE, MemorySource.CHAPTER}
-    assert [line(draft, ClipPeople()) for draft in drafts] == [
+    assert [format_line(draft, ClipPeople()) for draft in drafts] == [
         "Subtitle, Omar: Come in.",
         "Chapter: Arrival",
         "Subtitle: See ‹face_1›.",
@@ -198,7 +200,7 @@ def video(subtitles: tuple[str, ...] | None) -> Video:
 def test_a_video_goes_on_as_it_was_begun(
     known: Video | None, asked: object, settings: object, wanted: str
 ) -> None:
-    assert chosen(known, asked, settings) == wanted  # type: ignore[arg-type]
+    assert choose_subtitles(known, asked, settings) == wanted  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -213,13 +215,13 @@ def test_a_video_that_was_watched_otherwise_is_told_with_the_way_out(
     before: tuple[str, ...] | None, now: tuple[str, ...] | None, told: str
 ) -> None:
     with pytest.raises(InputError, match=told) as error:
-        refuse_other_subtitles(video(before), None if now is None else Accompaniment(now))
+        reject_changed_subtitles(video(before), None if now is None else SourceTexts(now))
     assert f"homer delete {'a' * 16}" in str(error.value)
 
 
 @pytest.mark.parametrize("before", [None, ()])
-@pytest.mark.parametrize("now", [None, Accompaniment()])
+@pytest.mark.parametrize("now", [None, SourceTexts()])
 def test_where_there_are_none_it_makes_no_difference(
-    before: tuple[str, ...] | None, now: Accompaniment | None
+    before: tuple[str, ...] | None, now: SourceTexts | None
 ) -> None:
-    refuse_other_subtitles(video(before), now)
+    reject_changed_subtitles(video(before), now)

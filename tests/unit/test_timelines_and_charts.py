@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from domain.evaluation import QuestionPart
 from evals.layout import ReportTable
 from evals.tables import ALL, MeanInterval, Point, RunReport, TypeScore
-from ui import chart, curves, timeline
-from ui.timeline import Arc, Lane, TimelineBar, packed
+from ui import charts, evaluation_report, timeline
+from ui.timeline import Arc, Lane, TimelineBar, pack_rows
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
 
@@ -27,7 +27,7 @@ def bars_of(spans: list[tuple[int, int]]) -> list[TimelineBar]:
 @given(SPANS)
 def test_no_bar_lies_over_another_where_there_are_rows_enough(spans: list[tuple[int, int]]) -> None:
     bars = bars_of(spans)
-    rows = packed(bars, most=len(bars) + 1)
+    rows = pack_rows(bars, max_rows=len(bars) + 1)
     assert sorted(one.id for row in rows for one in row) == sorted(one.id for one in bars)
     for row in rows:
         assert all(one.end <= then.start for one, then in pairwise(row))
@@ -37,14 +37,14 @@ def test_no_bar_lies_over_another_where_there_are_rows_enough(spans: list[tuple[
 def test_there_are_only_as_many_rows_as_lie_over_each_other(spans: list[tuple[int, int]]) -> None:
     bars = [one for one in bars_of(spans) if one.end > one.start]
     at_once = [sum(o.start <= one.start < o.end for o in bars) for one in bars]
-    assert len(packed(bars, most=100)) == max(at_once, default=0)
+    assert len(pack_rows(bars, max_rows=100)) == max(at_once, default=0)
 
 
 @given(SPANS, st.integers(1, 4))
 def test_rows_are_no_more_than_asked_and_nothing_is_lost(
     spans: list[tuple[int, int]], most: int
 ) -> None:
-    rows = packed(bars_of(spans), most)
+    rows = pack_rows(bars_of(spans), most)
     assert len(rows) <= most
     assert sum(map(len, rows)) == len(spans)
 
@@ -61,10 +61,10 @@ def drawn(monkeypatch: pytest.MonkeyPatch, picked: object) -> tuple[str | None, 
         assert part == "timeline"
         return lambda **options: given.update(options) or Result()
 
-    monkeypatch.setattr(timeline, "mount", mount)
+    monkeypatch.setattr(timeline, "component", mount)
     lanes = [Lane("Ann", [TimelineBar("p1", 0, 5, "Ann, 0:00")])]
     arcs = [Arc(0, 5, "then", "temporal")]
-    found = timeline.timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events")
+    found = timeline.show_timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events")
     return found, given
 
 
@@ -116,7 +116,7 @@ def spec_of(page: list[tuple[str, Any]]) -> dict[str, Any]:
 def test_a_chart_has_its_numbers_and_says_in_words_what_it_shows(
     page: list[tuple[str, Any]],
 ) -> None:
-    chart.columns("Questions *a day*", ROWS, "day", "asked", "uses")
+    charts.column_chart("Questions *a day*", ROWS, "day", "asked", "uses")
     spec = spec_of(page)
     assert spec["data"]["values"] == ROWS
     assert [spec["encoding"][axis]["field"] for axis in "xy"] == ["day", "asked"]
@@ -125,7 +125,7 @@ def test_a_chart_has_its_numbers_and_says_in_words_what_it_shows(
 
 
 def test_shares_go_from_none_to_all_whatever_the_numbers_are(page: list[tuple[str, Any]]) -> None:
-    chart.shares("Right", [{"day": "d", "right": 0.5}], "day", "right", "rights")
+    charts.share_chart("Right", [{"day": "d", "right": 0.5}], "day", "right", "rights")
     axis = spec_of(page)["encoding"]["y"]
     assert axis["scale"]["domain"] == [0, 1]
     assert axis["axis"]["format"] == "%"
@@ -135,17 +135,17 @@ def test_more_points_make_a_chart_taller_so_that_each_has_its_name(
     page: list[tuple[str, Any]],
 ) -> None:
     rows = [{"type": str(n), "right": 0.5, "low": 0.4, "high": 0.6} for n in range(9)]
-    chart.intervals("By type", rows[:1], "type", "right", "one")
+    charts.interval_chart("By type", rows[:1], "type", "right", "one")
     low = spec_of(page)["height"]
     page.clear()
-    chart.intervals("By type", rows, "type", "right", "nine")
+    charts.interval_chart("By type", rows, "type", "right", "nine")
     assert spec_of(page)["height"] - low == 8 * 34
 
 
 def test_words_of_a_table_are_data_and_heads_without_words_stay_apart(
     page: list[tuple[str, Any]],
 ) -> None:
-    chart.table(ReportTable("Runs [1](x)", ("run", "", ""), (("*a*", "b", "c"),)))
+    charts.report_table(ReportTable("Runs [1](x)", ("run", "", ""), (("*a*", "b", "c"),)))
     assert page[0] == ("header", r"Runs \[1\]\(x\)")
     assert page[1][1] == [{"run": r"\*a\*", "  ": "b", "   ": "c"}]
 
@@ -181,7 +181,7 @@ def score(kind: str, right: float | None, arm: str = "with") -> TypeScore:
 def shown(page: list[tuple[str, Any]], points: list[Point], scores: list[TypeScore]) -> list[str]:
     """The headers over the curves of such a report."""
     report = SimpleNamespace(curve=tuple(points), scores=tuple(scores), main="with")
-    curves.show_curves(cast(RunReport, report))
+    evaluation_report.show_curves(cast(RunReport, report))
     return [what for kind, what in page if kind == "header"]
 
 
@@ -219,6 +219,9 @@ def test_names_of_types_and_their_list_are_cut_to_what_one_can_read(
     page: list[tuple[str, Any]],
 ) -> None:
     shown(page, [], [score("x" * 90 + str(n), 0.5) for n in range(15)])
-    assert all(len(row["type"]) <= curves.NAME for row in spec_of(page)["data"]["values"])
+    assert all(
+        len(row["type"]) <= evaluation_report.MAX_NAME_CHARS
+        for row in spec_of(page)["data"]["values"]
+    )
     (words,) = [what for kind, what in page if kind == "caption"]
     assert "and 3 more in the table" in words

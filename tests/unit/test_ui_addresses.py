@@ -10,7 +10,7 @@ import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui import address, paging
+from ui import navigation
 
 
 class Query(dict[str, str]):
@@ -36,15 +36,15 @@ def asked(query: Iterator[Query]) -> Query:
 
 
 def test_a_parameter_that_is_not_there_is_empty(asked: Query) -> None:
-    assert (address.told("video"), address.all_told("video")) == ("", [])
-    assert (address.number("round"), address.moment()) == (None, None)
+    assert (navigation.text_param("video"), navigation.text_params("video")) == ("", [])
+    assert (navigation.int_param("round"), navigation.time_param()) == (None, None)
 
 
 def test_only_so_much_of_a_value_is_looked_at(asked: Query) -> None:
     asked["q"] = "x" * 5_000
     asked.every["q"] = ["y" * 5_000] * 80
-    assert len(address.told("q")) == address.LIMIT
-    assert [len(one) for one in address.all_told("q")] == [address.LIMIT] * 50
+    assert len(navigation.text_param("q")) == navigation.MAX_PARAM_CHARS
+    assert [len(one) for one in navigation.text_params("q")] == [navigation.MAX_PARAM_CHARS] * 50
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_only_so_much_of_a_value_is_looked_at(asked: Query) -> None:
 )
 def test_a_number_is_a_plain_whole_one(asked: Query, value: str, number: int | None) -> None:
     asked["round"] = value
-    assert address.number("round") == number
+    assert navigation.int_param("round") == number
 
 
 @pytest.mark.parametrize(("value", "number"), [("1", None), ("2", 2), ("4", 4), ("5", None)])
 def test_a_number_lies_within_its_limits(asked: Query, value: str, number: int | None) -> None:
     asked["round"] = value
-    assert address.number("round", 2, 4) == number
+    assert navigation.int_param("round", 2, 4) == number
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_a_number_lies_within_its_limits(asked: Query, value: str, number: int |
 )
 def test_a_moment_is_a_time_of_a_video(asked: Query, value: str, ms: int | None) -> None:
     asked["t"] = value
-    assert address.moment() == ms
+    assert navigation.time_param() == ms
 
 
 def test_what_is_said_is_in_the_address_and_none_is_taken_out(asked: Query) -> None:
-    address.say(video="0123", t=5, person=None)
+    navigation.set_params(video="0123", t=5, person=None)
     assert asked == {"video": "0123", "t": "5"}
-    address.say(t=None, clip=0)
+    navigation.set_params(t=None, clip=0)
     assert asked == {"video": "0123", "clip": "0"}
 
 
@@ -102,20 +102,20 @@ def test_what_is_said_already_is_not_said_again(
         raise AssertionError("the address was written again")
 
     monkeypatch.setattr(Query, "__setitem__", again)
-    address.say(clip=3)
+    navigation.set_params(clip=3)
 
 
 @given(st.text(max_size=30), st.integers(0, 10**6))
 def test_a_link_carries_any_words_whole(title: str, clip: int) -> None:
     title = title.encode("utf-8", "ignore").decode()
-    link = urlsplit(address.link("video", video=title, clip=clip, t=None))
+    link = urlsplit(navigation.link("video", video=title, clip=clip, t=None))
     assert link.path == "/video"
     told = parse_qs(link.query, keep_blank_values=True)
     assert told == {"video": [title], "clip": [str(clip)]}
 
 
 def test_a_link_without_words_is_the_page() -> None:
-    assert address.link("library") == address.link("library", video=None) == "/library"
+    assert navigation.link("library") == navigation.link("library", video=None) == "/library"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_link_without_words_is_the_page() -> None:
 )
 def test_a_page_begins_where_the_one_before_it_ended(asked: Query, page: str, offset: int) -> None:
     asked["page"] = page
-    assert paging.wanted_offset() == offset
+    assert navigation.requested_offset() == offset
 
 
 class Pages:
@@ -163,7 +163,7 @@ def test_a_long_list_is_shown_by_pages_and_a_short_one_without(
 ) -> None:
     asked["page"] = page
     shown = Pages().put(monkeypatch)
-    assert paging.offset_of(total) == offset
+    assert navigation.paginate(total) == offset
     assert shown.captions == caption
 
 
@@ -171,8 +171,8 @@ def test_a_page_that_is_chosen_is_in_the_address_but_not_the_first(
     asked: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Pages(3).put(monkeypatch)
-    assert paging.offset_of(100) == 50
+    assert navigation.paginate(100) == 50
     assert asked == {"page": "3"}
     Pages(1).put(monkeypatch)
-    assert paging.offset_of(100) == 0
+    assert navigation.paginate(100) == 0
     assert asked == {}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.time import TimeSpan, parse_clock
-from ui.times import from_to, hms, lasting, room
+from ui.formatting import format_bytes, format_duration, format_span, format_time
 
 
 @pytest.mark.parametrize(
@@ -15,17 +15,17 @@ from ui.times import from_to, hms, lasting, room
     [(0, "0:00:00"), (125_999, "0:02:05"), (3_600_000, "1:00:00"), (86_400_000, "d2 0:00:00")],
 )
 def test_a_time_is_hours_minutes_seconds(ms: int, told: str) -> None:
-    assert hms(ms) == told
+    assert format_time(ms) == told
 
 
 @given(st.integers(0, 10**12))
 def test_a_time_can_be_read_back(ms: int) -> None:
-    assert parse_clock(hms(ms)) == ms // 1000 * 1000
+    assert parse_clock(format_time(ms)) == ms // 1000 * 1000
 
 
 def test_an_instant_is_one_time() -> None:
-    assert from_to(TimeSpan.of(2_000, 9_000)) == "0:00:02-0:00:09"
-    assert from_to(TimeSpan.of(2_000, 2_500)) == "0:00:02"
+    assert format_span(TimeSpan.of(2_000, 9_000)) == "0:00:02-0:00:09"
+    assert format_span(TimeSpan.of(2_000, 2_500)) == "0:00:02"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_an_instant_is_one_time() -> None:
     ],
 )
 def test_how_long_has_units(seconds: float, told: str) -> None:
-    assert lasting(seconds) == told
+    assert format_duration(seconds) == told
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_how_long_has_units(seconds: float, told: str) -> None:
     ],
 )
 def test_room_has_units(size: float, told: str) -> None:
-    assert room(size) == told
+    assert format_bytes(size) == told

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ui.words import JOINER, plain
+from ui.formatting import WORD_JOINER, escape_markdown
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True})
 TURNED = (
@@ -43,7 +43,7 @@ def text_of(markdown: str) -> str:
     assert turned(inline) == []
     kinds = {child.type for child in inline.children or []}
     assert kinds <= {"text", "text_special"}, kinds
-    return "".join(child.content for child in inline.children or []).replace(JOINER, "")
+    return "".join(child.content for child in inline.children or []).replace(WORD_JOINER, "")
 
 
 def turned(inline: Token) -> list[str]:
@@ -78,21 +78,21 @@ def turned(inline: Token) -> list[str]:
     ],
 )
 def test_no_markup_takes_effect(text: str) -> None:
-    assert text_of(plain(text)) == text
+    assert text_of(escape_markdown(text)) == text
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_every_text_is_shown_as_one_line_of_its_words(text: str) -> None:
-    shown = text_of(plain(text))
-    assert "\n" not in plain(text)
+    shown = text_of(escape_markdown(text))
+    assert "\n" not in escape_markdown(text)
     words = "".join(c if c.isprintable() or c in "\u200c\u200d" else " " for c in text)
     assert re.sub(r"\s+", "", shown) == re.sub(r"\s+", "", words)
 
 
 @given(st.lists(st.sampled_from(ODD), max_size=30).map("".join))
 def test_nothing_like_an_address_becomes_a_link(text: str) -> None:
-    words = text.replace(JOINER, " ").strip()
-    assert " ".join(text_of(plain(text)).split()) == " ".join(words.split())
+    words = text.replace(WORD_JOINER, " ").strip()
+    assert " ".join(text_of(escape_markdown(text)).split()) == " ".join(words.split())
 
 
 def test_only_what_would_be_a_link_gets_a_sign_that_is_not_seen() -> None:
@@ -104,9 +104,9 @@ def test_only_what_would_be_a_link_gets_a_sign_that_is_not_seen() -> None:
         "5:30 // 6",
         "0:02:00-0:02:30 x",
     ):
-        assert JOINER not in plain(words)
+        assert WORD_JOINER not in escape_markdown(words)
 
 
 def test_streamlits_own_marks_are_escaped() -> None:
     for mark in (":red[x]", "$x$", ":smile:"):
-        assert plain(mark)[0] == "\\"
+        assert escape_markdown(mark)[0] == "\\"

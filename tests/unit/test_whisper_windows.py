@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.whisper_windows import LEAST_S, Windows
+from models.whisper_windows import SHORTEST_S, Windows
 
 LONGEST = 448
 PROMPT = [1, 2, 3]
@@ -141,14 +141,14 @@ def test_what_is_no_loop_is_read_once() -> None:
     assert len(model.decoded) == 1
 
 
-@pytest.mark.parametrize("seconds", [0.01, 0.14, LEAST_S - 0.02])
+@pytest.mark.parametrize("seconds", [0.01, 0.14, SHORTEST_S - 0.02])
 def test_a_rest_that_holds_no_word_is_neither_encoded_nor_decoded(seconds: float) -> None:
     model = Model()
     Windows(model)
     model.read(28.0)
     assert silent(model.read(seconds))
     assert len(model.encoded) == len(model.decoded) == 1
-    assert not silent(model.read(LEAST_S + 0.02))
+    assert not silent(model.read(SHORTEST_S + 0.02))
 
 
 def test_all_of_a_short_recording_is_read() -> None:
@@ -157,7 +157,7 @@ def test_all_of_a_short_recording_is_read() -> None:
     model.detect_language(features=features(20))
     assert not silent(model.read(0.2))
     assert silent(model.read(0.2))
-    windows.begin()
+    windows.reset()
     assert not silent(model.read(0.2))
 
 

@@ -11,7 +11,7 @@ from domain.media import IdentityKind, Percept
 from domain.memories import EventPatch, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
-from memory.patches import Ground, check, drop, uncovered
+from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
@@ -131,9 +131,9 @@ def windows(draw: st.DrawFn) -> EventWindow:
     )
 
 
-def ground_of(window: EventWindow) -> Ground:
+def ground_of(window: EventWindow) -> PatchContext:
     known = {one.label: one.clips for one in window.previous}
-    return Ground(window.at_clip, window.new, window.clips, known)
+    return PatchContext(window.at_clip, window.new, window.clips, known)
 
 
 @given(windows())
@@ -141,10 +141,10 @@ def test_any_window_is_covered_by_a_patch_that_may_be_applied(window: EventWindo
     writer, ground = LocalEventWriter(SETTINGS), ground_of(window)
     patch = writer.patch(window)
     for _ in range(SETTINGS.patch_repairs):
-        complaints = check(patch, ground, SETTINGS)
+        complaints = check_patch(patch, ground, SETTINGS)
         patch = writer.repair(window, patch, [str(one) for one in complaints])
-    kept, dropped = drop(patch, ground, SETTINGS)
-    assert uncovered(kept, ground) == ()
+    kept, dropped = drop_invalid_items(patch, ground, SETTINGS)
+    assert uncovered_clips(kept, ground) == ()
     assert dropped == []
     in_order(window, kept)
 
@@ -180,11 +180,11 @@ def test_a_patch_keeps_to_whatever_limits_are_set(
     writer, ground = LocalEventWriter(limits), ground_of(window)
     patch = writer.patch(window)
     for _ in range(limits.patch_repairs):
-        complaints = check(patch, ground, limits)
+        complaints = check_patch(patch, ground, limits)
         patch = writer.repair(window, patch, [str(one) for one in complaints])
-    kept, dropped = drop(patch, ground, limits)
+    kept, dropped = drop_invalid_items(patch, ground, limits)
     assert dropped == []
-    assert uncovered(kept, ground) == ()
+    assert uncovered_clips(kept, ground) == ()
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from domain.errors import ModelError, ReplayMiss
 from domain.media import IdentityKind
 from domain.memories import ClipMemories, Memory, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity
-from memory.writers.llm_clip import TRIES, LlmClipWriter, WrittenClip
+from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import read_value
-from people.characters import STATED
+from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, clip, face, percept, said, span, voice
 
@@ -134,7 +134,7 @@ def test_a_line_about_nobody_of_the_clip_is_asked_for_again_and_then_left_out(
     model = Model(reply(wrong, {}))
     written = LlmClipWriter(model).write(SEEN, PEOPLE, CONTEXT)
     assert [one.text for one in by_model(written)] == ["So."]
-    assert len(model.prompts) == TRIES
+    assert len(model.prompts) == MAX_TRIES
     told = str(model.prompts[-1][-1].content)
     assert TAG.findall(wrong["text"])[0][0] in told
     assert "does not exist" in told
@@ -201,7 +201,7 @@ def test_a_face_is_a_voice_only_where_both_are_in_the_clip(
     same = [{"face": pair[0], "voice": pair[1], "reason": "lips\nmove"}]
     stated = [one for one in write(reply({}, same=same)).statements if one.reason == "lips move"]
     assert [(one.face, one.voice, one.clip, one.support) for one in stated] == (
-        [(3, 5, CLIP, STATED)] if taken else []
+        [(3, 5, CLIP, MODEL_SUPPORT)] if taken else []
     )
 
 

@@ -1,7 +1,8 @@
-"""What the C library holds does not grow with the threads that models ran in."""
+"""Settings of OpenMP and of the C library that models run with."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -36,8 +37,28 @@ with tempfile.NamedTemporaryFile() as file:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's own setting")
-def test_threads_share_a_few_pools_of_memory() -> None:
+def test_memory_pools_do_not_grow_with_threads() -> None:
     done = subprocess.run(
         [sys.executable, "-c", COUNT], capture_output=True, text=True, check=True, timeout=60
     )
     assert int(done.stdout) <= ARENAS
+
+
+USED = "import numpy as n; from models.silero import *; SileroActivity().spans(n.zeros(16000, 'f'))"
+
+
+@pytest.mark.parametrize(("given", "spins"), [({}, "0'"), ({"OMP_WAIT_POLICY": "active"}, "3000")])
+def test_waiting_threads_sleep_unless_the_environment_says_otherwise(
+    given: dict[str, str], spins: str
+) -> None:
+    # OpenMP prints its settings, which it reads once, when it is loaded.
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("OMP_")}
+    told = subprocess.run(
+        [sys.executable, "-c", USED],
+        env=clean | {"OMP_DISPLAY_ENV": "verbose"} | given,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert f"GOMP_SPINCOUNT = '{spins}" in told.stderr

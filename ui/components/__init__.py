@@ -1,4 +1,4 @@
-"""The few parts of pages that Streamlit does not have: HTML, CSS and JavaScript of ours."""
+"""Streamlit components of our own: HTML, CSS and JavaScript."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 @cache
-def mount(name: str) -> Any:
-    """The mounting command of the part ``name``, whose files lie here.
+def component(name: str) -> Any:
+    """Return the command that mounts the component ``name``, whose files are in this folder.
 
-    No word from outside goes into these files: parts set what they are given as text. The player's
-    styles are not kept apart, so that a browser's own tools for videos find it.
+    The scripts set their data as text, so no HTML from outside is interpreted. The player is not
+    isolated in a shadow root, so that a browser's own tools for videos find it.
     """
     import streamlit as st
 

@@ -1,0 +1,146 @@
+"""Add videos, and follow their ingestion."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from fastapi import Path as InPath
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.app_state import ApiState, State
+from api.folders import allowed_file, reject_url
+from api.problems import TooManyRequests
+from domain.audit import Deed
+from domain.errors import Busy, InputError, NotFound
+from flows.jobs import Job, Jobs, new_id
+from services.job_status import JobState
+from services.prefect import PrefectServer
+from store.queries.audit import record_deed
+
+router = APIRouter(tags=["watching"])
+
+MAX_JOBS = 4
+"""Limit of concurrent jobs of this API; each needs memory of its own."""
+RETRY_AFTER_S = 60
+
+
+class Add(BaseModel):
+    """A video file that the server can read."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"path": "talks/talk.mp4"}]}
+    )
+
+    path: str = Field(
+        default="",
+        max_length=4096,
+        description="The file: absolute, or relative to a folder that the operator allowed.",
+    )
+    url: str | None = Field(
+        default=None, max_length=4096, description="Always refused: URLs are not fetched."
+    )
+    profile: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="Set of models; the server's default."
+    )
+    again: bool = Field(default=False, description="Also retry clips that failed for good.")
+
+
+class JobTold(BaseModel):
+    """A job that watches files. GET /videos lists the video from its first clip on."""
+
+    id: str
+    state: str = Field(
+        description="watching, done, paused, failed, killed, or unknown: started elsewhere"
+    )
+    files: list[str] = Field(description="paths relative to the allowed folders")
+    errors: list[str] = Field(description="its error messages")
+    said: str = Field(description="its last message")
+
+
+@router.post("/videos", status_code=202, summary="Add a video")
+def add(state: State, body: Add, response: Response) -> JobTold:
+    """Start a job that watches a file into memory, as `homer ingest` does.
+
+    The job is a process of its own, independent of the server; `Location` is its address. Clips
+    that are in memory already are skipped. With a Prefect server (`PREFECT_API_URL`, or `homer up`)
+    the job is a flow run there, else it runs directly. Only files in the folders of
+    `homer serve --videos FOLDER` may be added; URLs are refused. `homer audit` records who added
+    it, with the id of the job, and later with the id of the video.
+    """
+    for text in (body.url or "", body.path):
+        reject_url(text)
+    if body.url is not None or not body.path.strip():
+        raise InputError("give the `path` of a file in a folder that the operator allowed")
+    path, profile = allowed_file(state.folders, body.path), state.profile_name(body.profile)
+    jobs, direct = Jobs(state.store.home), not _has_prefect(state)
+    with jobs.alone(), state.store.begin() as session:
+        _check_jobs(jobs, str(path))
+        job = new_id()
+        # Recorded first: without a database no job runs unrecorded.
+        record_deed(session, Deed.ADDED, job)
+        jobs.start([path], profile, again=body.again, direct=direct, job=job)
+    response.headers["Location"] = f"/jobs/{job}"
+    return _job_body(state, _find_job(state, job))
+
+
+def _check_jobs(jobs: Jobs, path: str) -> None:
+    running = [job for job in jobs.every() if job.running]
+    same = next((job for job in running if job.watches(path)), None)
+    if same is not None:
+        raise Busy(f"this file is being watched already: GET /jobs/{same.id}")
+    if sum(job.stage is JobState.WATCHING for job in running) >= MAX_JOBS:
+        raise TooManyRequests(f"{MAX_JOBS} jobs run already, which is the limit", RETRY_AFTER_S)
+
+
+def _has_prefect(state: ApiState) -> bool:
+    """Return whether a Prefect server runs; a request does not start one."""
+    if os.environ.get("PREFECT_API_URL"):
+        return True
+    return PrefectServer(state.store.home).address() is not None
+
+
+@router.get("/jobs", summary="List jobs")
+def jobs(state: State) -> list[JobTold]:
+    """The jobs of the API and the app, the latest first."""
+    return [_job_body(state, job) for job in Jobs(state.store.home).every()]
+
+
+@router.get("/jobs/{name}", summary="A job")
+def job(
+    state: State, name: Annotated[str, InPath(max_length=64, description="Its id.")]
+) -> JobTold:
+    """The state of a job, with its errors."""
+    return _job_body(state, _find_job(state, name))
+
+
+def _find_job(state: ApiState, name: str) -> Job:
+    job = next(
+        (candidate for candidate in Jobs(state.store.home).every() if candidate.id == name), None
+    )
+    if job is None:
+        raise NotFound("there is no such job: GET /jobs lists them")
+    return job
+
+
+def _job_body(state: ApiState, job: Job) -> JobTold:
+    folders = [
+        *(folder.resolve() for folder in state.folders),
+        *(Path(f).parent for f in job.sources),
+    ]
+
+    def relative(text: str) -> str:
+        """Make paths relative to their folders, whose location is not disclosed."""
+        for top in folders:
+            text = text.replace(f"{top}/", "")
+        return text
+
+    return JobTold(
+        id=job.id,
+        state=job.stage.value,
+        files=[relative(file) for file in job.sources],
+        errors=[relative(error) for error in job.errors[-10:]],
+        said=relative(job.said[-1]) if job.said else "",
+    )

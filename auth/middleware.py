@@ -1,0 +1,152 @@
+"""Middleware: require a sign-in, and refuse requests of other sites."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from urllib.parse import quote
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from auth.connections import admit
+from auth.headers import same_origin
+from auth.listen import SignInMethods
+from auth.oidc import user_from_cookies
+from auth.password import stored_hash
+from auth.sessions import Sessions
+from store.home import Home
+
+PUBLIC_PATHS = ("/_stcore/health", "/sign-in", "/sign-out")
+PROVIDER_PATHS = ("/auth/login", "/auth/logout", "/oauth2callback")
+POLICY_VIOLATION = 1008
+"""WebSocket close code: policy violation."""
+
+
+class SessionStore:
+    """The sessions of an app, and how they are recognised by cookies."""
+
+    def __init__(
+        self, home: Home, methods: SignInMethods, sessions: Sessions | None = None
+    ) -> None:
+        self.home, self.methods, self.sessions = home, methods, sessions or Sessions()
+        # Cookies ignore ports: two apps on one machine need different names.
+        self.cookie = f"homer_{hashlib.sha256(str(home.root).encode()).hexdigest()[:8]}"
+
+    def is_signed_in(self, cookies: Mapping[str, str]) -> bool:
+        """Return whether these cookies belong to a valid session."""
+        token = cookies.get(self.cookie, "")
+        if (
+            token
+            and self.methods.password
+            and self.sessions.is_valid(token, stored_hash(self.home))
+        ):
+            return True
+        return self.methods.oidc is not None and self.methods.oidc.admits(
+            user_from_cookies(cookies)
+        )
+
+
+class RequireSignIn:
+    """Require a sign-in for pages, media, uploads and WebSockets."""
+
+    def __init__(self, app: ASGIApp, session_store: SessionStore) -> None:
+        self._app, self._session_store = app, session_store
+        self._public_paths = (
+            *PUBLIC_PATHS,
+            *(PROVIDER_PATHS if session_store.methods.oidc else ()),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or redirect to the sign-in page."""
+        if scope["type"] not in ("http", "websocket") or self._is_public(scope["path"]):
+            return await self._app(scope, receive, send)
+        cookies = HTTPConnection(scope).cookies
+
+        def is_signed_in() -> bool:
+            return self._session_store.is_signed_in(cookies)
+
+        if not is_signed_in():
+            return await _refuse(scope, receive, send)
+        admit(scope)
+        if scope["type"] == "websocket":
+            stream = _CheckedWebSocket(receive, send, is_signed_in)
+            receive, send = stream.receive, stream.send
+        return await self._app(scope, receive, send)
+
+    def _is_public(self, path: str) -> bool:
+        is_provider = path.startswith("/sign-in/") and path.count("/") == 2
+        return path in self._public_paths or (
+            is_provider and self._session_store.methods.oidc is not None
+        )
+
+
+class SameOrigin:
+    """Refuse requests that pages of other sites send, WebSockets in particular.
+
+    Args:
+        app: the application.
+        admits: admit all other requests, since nobody has to sign in.
+    """
+
+    def __init__(self, app: ASGIApp, *, admits: bool = False) -> None:
+        self._app, self._admits = app, admits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on requests of the app's own pages, and of clients that are not pages."""
+        if scope["type"] in ("http", "websocket") and not _is_same_origin(Headers(scope=scope)):
+            return await _close(scope, receive, send, "sent by a page of another site")
+        if self._admits:
+            admit(scope)
+        return await self._app(scope, receive, send)
+
+
+def _is_same_origin(headers: Headers) -> bool:
+    return same_origin(headers.get("origin"), headers.get("host", ""))
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Redirect page loads to the sign-in page; refuse everything else."""
+    headers = Headers(scope=scope)
+    wants_html = scope["type"] == "http" and "text/html" in headers.get("accept", "")
+    if wants_html and scope["method"] == "GET":
+        query = scope["query_string"].decode("latin-1")
+        wanted = scope["path"] + (f"?{query}" if query else "")
+        response = RedirectResponse(f"/sign-in?next={quote(wanted, safe='')}", 303)
+        response.headers["Cache-Control"] = "no-store"
+        return await response(scope, receive, send)
+    return await _close(scope, receive, send, "sign in first", 401)
+
+
+async def _close(scope: Scope, receive: Receive, send: Send, reason: str, code: int = 403) -> None:
+    if scope["type"] == "websocket":
+        return await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason})
+    return await PlainTextResponse(reason, code)(scope, receive, send)
+
+
+class _CheckedWebSocket:
+    """A WebSocket that is closed once its session ends."""
+
+    def __init__(self, receive: Receive, send: Send, is_signed_in: Callable[[], bool]) -> None:
+        self._receive, self._send, self._is_signed_in = receive, send, is_signed_in
+        self._closed = False
+
+    async def receive(self) -> Message:
+        """Receive a message of the browser, or a disconnect once the session has ended."""
+        message = await self._receive()
+        if message["type"] == "websocket.receive" and not await self._check():
+            return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send a message to the browser while its session is valid."""
+        if message["type"] != "websocket.send" or await self._check():
+            await self._send(message)
+
+    async def _check(self) -> bool:
+        if not self._closed and not self._is_signed_in():
+            self._closed = True
+            await self._send({"type": "websocket.close", "code": POLICY_VIOLATION})
+        return not self._closed

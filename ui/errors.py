@@ -1,0 +1,44 @@
+"""Show errors on a page; wait for a lost database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from domain.errors import DatabaseError, HomerError
+from telemetry.logs import log_error
+from ui.formatting import escape_markdown
+from ui.media import database_answers
+
+DATABASE_POLL_S = 2.0
+"""Seconds between checks whether the database answers again."""
+
+
+def show_errors(body: Callable[[], None]) -> None:
+    """Draw the body of a page, or a box with the error that it raised."""
+    try:
+        body()
+    except DatabaseError as error:
+        log_error(error)
+        _wait_for_database(str(error))
+    except HomerError as error:
+        log_error(error)
+        show_error(error)
+    except Exception as error:
+        log_error(error)
+        raise
+
+
+def show_error(error: HomerError) -> None:
+    """Draw a box with the message of an error."""
+    st.error(escape_markdown(str(error)))
+
+
+@st.fragment(run_every=DATABASE_POLL_S)
+def _wait_for_database(message: str) -> None:
+    """Draw the error, and draw the page again once the database answers."""
+    st.error(escape_markdown(message))
+    st.caption("Nothing is lost. This page continues as soon as the database is back.")
+    if database_answers():
+        st.rerun()

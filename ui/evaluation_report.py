@@ -1,0 +1,154 @@
+"""Charts and questions of an evaluation run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import streamlit as st
+
+from domain.evaluation import QuestionPart
+from evals.layout import cell, percent
+from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
+from ui import charts
+from ui.formatting import escape_markdown, format_duration
+from ui.navigation import page_link, paginate
+from views.words import shortened
+
+MAX_NAME_CHARS = 40
+"""Characters of a type's name in a chart."""
+
+
+def show_curves(report: RunReport) -> None:
+    """Draw accuracy over answers with and without skills, and accuracy by question type."""
+    curve = list(_curve_rows([score for score in report.curve if score.part is QuestionPart.TEST]))
+    scores = [
+        score for score in report.scores if score.arm == report.main and score.right is not None
+    ]
+    if len({row["answers"] for row in curve}) > 1:
+        st.header("With and without skills", anchor=False)
+        charts.line_chart(
+            _curve_caption(report.curve), curve, "answers", "right so far", "arm", "evolution"
+        )
+    if len(scores) > 1:
+        st.header("Right answers by type", anchor=False)
+        charts.interval_chart(
+            _type_caption(scores),
+            [_type_row(score) for score in scores],
+            "type",
+            "right",
+            "by_type",
+        )
+
+
+def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
+    """Yield each arm's cumulative accuracy with its interval."""
+    done: dict[str, int] = {}
+    for point in points:
+        done[point.arm] = done.get(point.arm, 0) + point.answers
+        if point.so_far is not None:
+            yield {
+                "arm": point.arm,
+                "answers": done[point.arm],
+                "right so far": point.so_far.value,
+                "low": point.so_far.low,
+                "high": point.so_far.high,
+            }
+
+
+def _curve_caption(points: Sequence[Point]) -> str:
+    """Return the last value of each curve in a sentence."""
+    last = {point.arm: point.so_far for point in points if point.part is QuestionPart.TEST}
+    ends = "; ".join(f"{arm} {percent(share)} %" for arm, share in last.items())
+    return (
+        f"Cumulative share of right answers over the test questions. At the end: {ends}. "
+        "The table Evolution has every batch."
+    )
+
+
+def _type_row(score: TypeScore) -> charts.ChartRow:
+    interval = score.right
+    assert interval is not None  # noqa: S101 - only those with figures are drawn
+    kind = "all questions" if score.type == ALL else shortened(score.type, MAX_NAME_CHARS)
+    return {"type": kind, "right": interval.value, "low": interval.low, "high": interval.high}
+
+
+def _type_caption(scores: Sequence[TypeScore]) -> str:
+    ends = "; ".join(
+        f"{shortened(score.type, MAX_NAME_CHARS)} {percent(score.right)} %" for score in scores[:12]
+    )
+    more = f"; and {len(scores) - 12} more in the table" if len(scores) > 12 else ""
+    return f"Bars are 90 % bootstrap intervals. {ends}{more}."
+
+
+QUESTIONS_PER_PAGE = 15
+"""Questions per page."""
+ANY = "all"
+VERDICTS = {True: "right", False: "wrong", None: "unjudged"}
+
+
+def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
+    """List the questions that pass the filters, a page at a time."""
+    st.header("Questions", anchor=False)
+    if not rows:
+        st.caption("No question is planned yet.")
+        return
+    found = _filtered(rows)
+    if not found:
+        st.info("No question passes these filters.")
+        return
+    offset = paginate(len(found), "questions", QUESTIONS_PER_PAGE)
+    for row in found[offset : offset + QUESTIONS_PER_PAGE]:
+        _show_question(row)
+
+
+def _filtered(rows: Sequence[AnsweredQuestion]) -> list[AnsweredQuestion]:
+    arms = list(dict.fromkeys(row.arm for row in rows))
+    kinds = sorted({kind for row in rows for kind in row.types})
+    faults = sorted({str(row.fault) for row in rows if row.fault})
+    columns = st.columns(4)
+    arm = _filter_box(columns[0], "Arm", arms, "arm")
+    verdict = _filter_box(columns[1], "Answer", list(VERDICTS.values()), "answer")
+    kind = _filter_box(columns[2], "Type", kinds, "type")
+    fault = _filter_box(columns[3], "Fault", faults, "fault")
+    return [
+        row
+        for row in rows
+        if arm in (ANY, row.arm)
+        and verdict in (ANY, VERDICTS[row.right])
+        and (kind == ANY or kind in row.types)
+        and fault in (ANY, str(row.fault))
+    ]
+
+
+def _filter_box(
+    column: st.delta_generator.DeltaGenerator, label: str, choices: list[str], key: str
+) -> str:
+    chosen = column.selectbox(
+        label, [ANY, *choices], key=key, bind="query-params", disabled=not choices
+    )
+    return chosen or ANY
+
+
+def _show_question(row: AnsweredQuestion) -> None:
+    with st.container(border=True, key=f"question_{row.arm}_{row.id}"):
+        if row.trajectory:
+            page_link("trajectory", escape_markdown(cell(row.question)), trajectory=row.trajectory)
+        else:
+            st.write(escape_markdown(cell(row.question)))
+        verdict = VERDICTS[row.right] if row.judge else "not asked yet"
+        answer = row.option or row.answer or "nothing"
+        reference = escape_markdown(cell(row.reference)) or "none"
+        lines = [f"**{verdict}**: {escape_markdown(cell(answer))}", f"Reference: {reference}"]
+        lines += [escape_markdown(cell(row.why))] if row.why else []
+        st.markdown("  \n".join(lines))
+        st.caption(escape_markdown(", ".join(_facts(row))))
+
+
+def _facts(row: AnsweredQuestion) -> list[str]:
+    facts = [row.id, row.arm, *row.types]
+    facts += [str(row.fault)] if row.fault else []
+    facts += [f"skills: {' '.join(row.skills)}"] if row.skills else []
+    if row.trajectory:
+        facts += [f"{row.rounds} rounds", f"{row.tokens} tokens", format_duration(row.seconds)]
+        facts.append(f"{row.cost_usd:.4f} US dollars")
+    return facts

@@ -1,0 +1,70 @@
+"""Format times, durations and sizes, and escape text from outside for Markdown."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+
+from domain.time import TimeSpan
+
+
+def format_time(ms: int) -> str:
+    """Format milliseconds as ``0:02:05``, or ``d2 1:00:00`` on the second day."""
+    days, seconds = divmod(ms // 1000, 86_400)
+    minutes, secs = divmod(seconds, 60)
+    clock = f"{minutes // 60}:{minutes % 60:02d}:{secs:02d}"
+    return f"d{days + 1} {clock}" if days else clock
+
+
+def format_span(span: TimeSpan) -> str:
+    """Format a span as ``0:02:05-0:02:09``; an empty one as a single time."""
+    start, end = format_time(span.start_ms), format_time(span.end_ms)
+    return start if start == end else f"{start}-{end}"
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration: ``8.2 s``, ``4 min 10 s``, ``2 h 5 min``."""
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, secs = divmod(round(seconds), 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min {secs} s"
+
+
+def format_bytes(size: float) -> str:
+    """Format a size in bytes: ``512 bytes``, ``3.1 MB``."""
+    power = min(4, max(0, math.floor(math.log10(max(1.0, size)) / 3)))
+    if power < 4 and round(size / 1000**power, min(power, 1)) >= 1000:
+        power += 1  # It would be rounded to 1000 of the smaller unit.
+    unit = ("bytes", "kB", "MB", "GB", "TB")[power]
+    value = size / 1000**power
+    return f"{value:.1f} {unit}" if power else f"{value:.0f} {unit}"
+
+
+def format_date(at: datetime) -> str:
+    """Format a date and time in UTC, to the minute."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+WORD_JOINER = "\u2060"
+"""Invisible and without width; a web address that contains it is not linked."""
+
+_JOINERS = "\u200c\u200d"
+"""Joiners that some scripts and combined emoji need."""
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])")
+_STREAMLIT_MARKUP = re.compile(
+    r"""(https?://(?=[-.\w]) | www(?=\.) | @(?=[-\w])   # a link
+    | :(?=material/|[-+]1:|100:|1234:|(?=[-+\w]++:)[-+\w]*?[a-z_])  # a picture; 0:02:05 is a time
+    | (?<!\S)[<>~-](?=(?:->|[->=])(?!\S)))              # an arrow
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What Streamlit transforms even when each of its characters is escaped."""
+
+
+def escape_markdown(text: str) -> str:
+    """Escape text so that Markdown shows it verbatim, on one line and without links."""
+    line = "".join(char if char.isprintable() or char in _JOINERS else " " for char in text).strip()
+    return _SPECIAL.sub(r"\\\1", _STREAMLIT_MARKUP.sub(rf"\1{WORD_JOINER}", line))

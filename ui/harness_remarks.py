@@ -1,0 +1,59 @@
+"""Show what the harness did in a round, each of its parts in a colour of its own."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from views.rounds import HarnessPart, Remark
+
+COLOURS = {
+    HarnessPart.INFORM: "#1d4ed8",
+    HarnessPart.CONSTRAIN: "#9a3412",
+    HarnessPart.VERIFY: "#6b21a8",
+    HarnessPart.CORRECT: "#9f1239",
+}
+"""Dark enough for white text."""
+
+STATES = {"running": "searching", "done": "answered", "stopped": "stopped", "failed": "failed"}
+
+_LABEL = (
+    '<span style="background:{colour};color:#fff;border-radius:0.3rem;padding:0.05rem 0.45rem;'
+    'font-size:0.85em;white-space:nowrap">{word}</span>'
+)
+_LINE = '<li dir="auto" style="margin:0.25rem 0">{mark} {text}</li>'
+_LIST = '<ul style="list-style:none;padding:0;margin:0;overflow-wrap:anywhere">{lines}</ul>'
+
+
+def part_label(part: HarnessPart) -> str:
+    """Return the name of a part in its colour, as HTML."""
+    return _LABEL.format(colour=COLOURS[part], word=part.value)
+
+
+def remarks_html(remarks: list[Remark]) -> str:
+    """Render remarks as an HTML list, with text from outside escaped."""
+    lines = [
+        _LINE.format(mark=part_label(remark.part), text=escape(remark.text)) for remark in remarks
+    ]
+    return _LIST.format(lines="".join(lines))
+
+
+def show_remarks(remarks: list[Remark]) -> None:
+    """Draw the remarks of a round."""
+    if remarks:
+        st.html(remarks_html(remarks))
+    else:
+        st.caption("No remarks.")
+
+
+def show_legend() -> None:
+    """Draw the legend of the four colours."""
+    meanings = {
+        HarnessPart.INFORM: "shown to the model",
+        HarnessPart.CONSTRAIN: "allowed or refused by rules",
+        HarnessPart.VERIFY: "new evidence, resolved subtasks",
+        HarnessPart.CORRECT: "corrected",
+    }
+    labels = " ".join(f"{part_label(part)} {text}&nbsp;&nbsp;" for part, text in meanings.items())
+    st.html(f'<div style="font-size:0.85rem">{labels}</div>')

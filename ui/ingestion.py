@@ -1,0 +1,228 @@
+"""Add videos, follow their ingestion, and retry clips that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import streamlit as st
+
+from domain.errors import HomerError
+from flows.delete import delete_unwatched_uploads
+from flows.jobs import Job, Jobs
+from flows.retry import clips_to_retry
+from flows.uploads import store_upload
+from flows.video_locks import is_watched, watched_videos
+from models.profile import profile_names
+from services.job_status import JobState
+from store.database import Store
+from store.queries.clips import StoredClip
+from ui.app_state import PageState, page_state
+from ui.errors import show_error, show_errors
+from ui.formatting import escape_markdown, format_duration, format_span
+from ui.navigation import PAGE_SIZE, page_link
+from ui.sign_in import set_acting_user
+from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
+
+POLL_S = 2.0
+"""Seconds between polls of the jobs."""
+
+MESSAGE = "library message"
+"""Session key of a message that is shown once, when the page is drawn again."""
+
+LAST_SEEN = "jobs last seen"
+
+STATE_TEXTS = {
+    JobState.WATCHING: "being watched",
+    JobState.DONE: "watched",
+    JobState.PAUSED: "paused",
+    JobState.FAILED: "ended with errors",
+    JobState.KILLED: "stopped early",
+    JobState.UNKNOWN: "started in another container or on another machine",
+}
+
+
+def add_videos(state: PageState, jobs: Jobs) -> None:
+    """Draw the form that adds files and folders."""
+    with st.expander("Add a video", expanded=False):
+        with st.form("add", border=False):
+            path = st.text_input(
+                "File or folder on this machine", placeholder="/home/me/Videos/talk.mp4"
+            )
+            files = st.file_uploader("Or files from this browser", accept_multiple_files=True)
+            names = profile_names(state.store.home.config)
+            index = names.index(state.profile) if state.profile in names else 0
+            profile = st.selectbox("Models", names, index=index)
+            direct = st.checkbox("Without Prefect's server", help="Direct calls: starts sooner.")
+            sent = st.form_submit_button("Watch", type="primary")
+        if not sent:
+            return
+        paths = [Path(path.strip())] if path.strip() else []
+        if not (files or paths):
+            st.warning("Name a file or folder, or choose files.")
+            return
+        uploads: list[Path] = []
+        try:
+            for file in files or ():
+                uploads.append(store_upload(state.store.home, file.name, file.getvalue()))  # noqa: PERF401 - those before one that fails are to go
+            jobs.start([*uploads, *paths], profile, direct=direct)
+        except HomerError as error:
+            delete_unwatched_uploads(state.store, jobs.unclaimed_sources(map(str, uploads)))
+            show_error(error)
+            return
+    st.rerun()
+
+
+def show_ingestion() -> None:
+    """Draw the jobs, which do not depend on an open page, and poll them."""
+    # The first poll must not rerun the page, or a message shown once would be lost.
+    st.session_state.pop(LAST_SEEN, None)
+    _poll()
+
+
+@st.fragment(run_every=POLL_S)
+def _poll() -> None:
+    show_errors(_show_jobs)
+
+
+def _show_jobs() -> None:
+    state = page_state()
+    jobs = Jobs(state.store.home)
+    watched = watched_videos(state.store)
+    all_jobs, videos = jobs.every(), being_watched(state.store, PAGE_SIZE, watched)
+    ingested = {video.id for video in videos if video.id in watched}
+    others = [video for video in videos if video.id in ingested and not _job_of(video, all_jobs)]
+    if all_jobs or others:
+        st.header("Being watched", anchor=False)
+    for job in all_jobs:
+        _show_job(state, jobs, job, [video for video in videos if job.watches(video.path)])
+    for video in others:
+        with st.container(border=True, key=f"other_{video.id}"):
+            st.markdown(
+                f"**{escape_markdown(video.title)}** being watched by another homer process"
+            )
+            _show_progress(state.store, video)
+    _rerun_if_changed([*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)])
+
+
+def _job_of(video: ListedVideo, all_jobs: Sequence[Job]) -> Job | None:
+    """Return the running job of a video."""
+    return next((job for job in all_jobs if job.running and job.watches(video.path)), None)
+
+
+def _rerun_if_changed(current: Sequence[str]) -> None:
+    """Draw the whole page again when a job began or ended since the last poll."""
+    before = st.session_state.get(LAST_SEEN)
+    st.session_state[LAST_SEEN] = list(current)
+    if before is not None and before != list(current):
+        st.rerun()
+
+
+def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVideo]) -> None:
+    names = ", ".join(Path(source).name for source in job.sources[:5])
+    with st.container(border=True, key=f"job_{job.id}"):
+        st.markdown(f"**{escape_markdown(names)}** {STATE_TEXTS[job.stage]}")
+        for error in job.errors[-3:]:
+            st.error(escape_markdown(error))
+        if job.stage is JobState.KILLED:
+            st.warning(
+                "Watching stopped: its process was killed, or the machine was restarted. "
+                "Finished clips are not lost; it resumes with the next one."
+            )
+        if job.stage is JobState.UNKNOWN:
+            st.caption("Whether it still runs is unknown from here. `homer ingest` can resume it.")
+        for video in videos if job.running else ():
+            _show_progress(state.store, video)
+        if job.running and not videos:
+            st.caption(escape_markdown(job.said[-1]) if job.said else "starting ...")
+        _show_buttons(jobs, job)
+
+
+def _show_buttons(jobs: Jobs, job: Job) -> None:
+    names = escape_markdown(", ".join(Path(source).name for source in job.sources[:5]))
+    with st.container(horizontal=True, key=f"press_{job.id}"):
+        if job.running:
+            tooltip, action = f"Pause: {names}", jobs.pause
+            key, elsewhere = f"pause_{job.id}", not job.here
+            st.button(
+                "Pause", key=key, help=tooltip, on_click=action, args=(job.id,), disabled=elsewhere
+            )
+            return
+        if job.unfinished:
+            tooltip = f"Continue {names}"
+            st.button(
+                "Continue", key=f"on_{job.id}", help=tooltip, on_click=_resume, args=(jobs, job)
+            )
+        tooltip = f"Remove from this page: {names}"
+        st.button("Clear", key=f"clear_{job.id}", help=tooltip, on_click=_clear, args=(jobs, job))
+
+
+def _resume(jobs: Jobs, job: Job) -> None:
+    set_acting_user()
+    jobs.go_on(job.id)
+
+
+def _clear(jobs: Jobs, job: Job) -> None:
+    """Remove a job from the page, with its uploads that became no video."""
+    jobs.dismiss(job.id)
+    deleted = delete_unwatched_uploads(page_state().store, jobs.unclaimed_sources(job.sources))
+    if deleted:
+        names = ", ".join(path.name for path in deleted)
+        st.session_state[MESSAGE] = (
+            f"The uploaded file was removed, since it became no video: {names}."
+        )
+
+
+def _show_progress(store: Store, video: ListedVideo) -> None:
+    left = video.clips - video.done - video.failed
+    remaining_s = seconds_left(watch_rate(store, video.id), left, datetime.now(UTC))
+    eta = f", about {format_duration(remaining_s)} left" if remaining_s is not None else ""
+    fraction = (video.done + video.failed) / max(1, video.clips)
+    st.progress(
+        fraction, escape_markdown(f"{video.title}: {video.done} of {video.clips} clips{eta}")
+    )
+
+
+MAX_FAILED_CLIPS = 5
+"""Failed clips listed in the library."""
+
+
+def show_failed_clips(store: Store, video: str, count: int) -> None:
+    """List the failed clips of a video, each with its error and a button to retry it."""
+    with st.expander(f"Failed clips: {count}"):
+        for clip in failed_clips_of(store, video, MAX_FAILED_CLIPS):
+            st.write(
+                escape_markdown(f"clip {clip.index}, {format_span(clip.span)}: {_reason(clip)}")
+            )
+            retry_button(store, video, clip.index)
+        if count > MAX_FAILED_CLIPS:
+            page_link(
+                "video",
+                f"The other {count - MAX_FAILED_CLIPS} are among its clips",
+                video=video,
+                show="Clips",
+            )
+
+
+def _reason(clip: StoredClip) -> str:
+    times = f" (failed {clip.attempts} times)" if clip.attempts > 1 else ""
+    return f"{clip.error or 'unknown error'}{times}"
+
+
+def retry_button(store: Store, video: str, clip: int | None = None) -> None:
+    """Draw the button that retries one failed clip, or all of a video, in a job."""
+    label = "Try all again" if clip is None else f"Try clip {clip} again"
+    key = f"retry_{video}_{'all' if clip is None else clip}"
+    busy = is_watched(store, video)
+    tooltip = "It is being watched at the moment." if busy else None
+    if not st.button(label, key=key, disabled=busy, help=tooltip):
+        return
+    try:
+        only = () if clip is None else (clip,)
+        # The job reads the whole file to notice a changed one: a page must not wait for that.
+        Jobs(store.home).retry(clips_to_retry(store, video, only, compare=False))
+    except HomerError as error:
+        show_error(error)
+        return
+    st.rerun()

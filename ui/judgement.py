@@ -1,0 +1,53 @@
+"""Judge whether an answer is right, and withdraw the verdict; skills are learned from verdicts."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from domain.skills import JudgedTrajectory
+from flows.learning import question_type
+from skills.learn import judge, recorded_judgement
+from store.database import Store
+from store.queries.trajectories import StoredTrajectory
+
+VERDICTS = {True: "right", False: "wrong", None: "not judged"}
+
+
+def show_judgement(store: Store, row: StoredTrajectory) -> None:
+    """Draw the verdict on an answer, and the buttons to change it."""
+    if row.answer is None:
+        return
+    verdict = recorded_judgement(store, row.id)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"judge_{row.id}"):
+        st.markdown(
+            "Is this answer right?" if verdict is None else f"Judged **{VERDICTS[verdict]}**."
+        )
+        _verdict_button(store, row, verdict, "Right", "thumb_up", right=True)
+        _verdict_button(store, row, verdict, "Wrong", "thumb_down", right=False)
+        if verdict is not None and st.button("Withdraw the verdict", key=f"unjudge_{row.id}"):
+            _record_verdict(store, row, None)
+    if verdict is not None:
+        st.caption("Run `homer skills learn` to learn from judged answers.")
+
+
+def _verdict_button(
+    store: Store, row: StoredTrajectory, verdict: bool | None, label: str, icon: str, *, right: bool
+) -> None:
+    chosen = verdict is right
+    pressed = st.button(
+        label,
+        key=f"judge_{label}_{row.id}",
+        icon=f":material/{icon}:",
+        help=f"The answer is {VERDICTS[right]}",
+        disabled=chosen,
+    )
+    if pressed:
+        _record_verdict(store, row, right)
+
+
+def _record_verdict(store: Store, row: StoredTrajectory, right: bool | None) -> None:
+    judge(
+        store,
+        JudgedTrajectory(trajectory=row.id, question_type=question_type(row.question), right=right),
+    )
+    st.rerun()

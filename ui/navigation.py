@@ -1,0 +1,135 @@
+"""Pages of the app: links between them, their query parameters, pagination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from domain.errors import InputError
+from domain.media import Video
+from domain.time import parse_clock
+from store.database import Store
+from ui.errors import show_error
+from views.library import all_titles, videos_named
+
+PAGE_NAMES = ("ask", "trajectory", "library", "video", "people", "skills", "evaluations", "health")
+"""The pages in order; each is a function ``NAME_page`` in ``ui/NAME.py``."""
+
+MODULE_NAMES = {"people": "people_page", "skills": "skills_page"}
+"""Streamlit puts this folder first on the import path: no file may be named like a package."""
+
+
+def streamlit_page(name: str) -> st.Page:
+    """Return the page of that name, as the navigation has it."""
+    module = import_module(f"ui.{MODULE_NAMES.get(name, name)}")
+    draw: Callable[[], None] = getattr(module, f"{name}_page")
+    return st.Page(draw, title=name.capitalize(), url_path=name, default=name == PAGE_NAMES[0])
+
+
+def page_link(name: str, label: str, **values: object) -> None:
+    """Draw a link to a page with query parameters; None leaves a parameter out."""
+    query = {key: str(value) for key, value in values.items() if value is not None}
+    st.page_link(streamlit_page(name), label=label, query_params=query)
+
+
+MAX_PARAM_CHARS = 200
+"""Characters read of a parameter, since addresses are untrusted input."""
+
+
+def text_param(name: str) -> str:
+    """Return a query parameter, or an empty string."""
+    return str(st.query_params.get(name, ""))[:MAX_PARAM_CHARS]
+
+
+def text_params(name: str) -> list[str]:
+    """Return all values of a repeatable query parameter."""
+    return [value[:MAX_PARAM_CHARS] for value in st.query_params.get_all(name)[:50]]
+
+
+def int_param(name: str, minimum: int = 0, maximum: int = 10**9) -> int | None:
+    """Return an integer parameter, or None where it is missing or out of range."""
+    value = text_param(name)
+    if not value.isascii() or not value.isdigit() or len(value) > 9:
+        return None
+    return int(value) if minimum <= int(value) <= maximum else None
+
+
+def time_param(name: str = "t") -> int | None:
+    """Return a time parameter (``?t=0:02:05`` or ``?t=125``) in milliseconds, or None."""
+    try:
+        return parse_clock(text_param(name)) if text_param(name) else None
+    except ValueError:
+        return None
+
+
+def set_params(**values: object) -> None:
+    """Set query parameters without a rerun; None removes one."""
+    for name, value in values.items():
+        if value is None:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != str(value):
+            st.query_params[name] = str(value)
+
+
+def update_address_bar() -> None:
+    """Write the parameters to the browser's address bar; links within a page do not."""
+    st.query_params.update()
+
+
+def link(page: str, **values: object) -> str:
+    """Where a page shows something: ``/video?video=0123&t=0:02:05``."""
+    told = {name: str(value) for name, value in values.items() if value is not None}
+    return f"/{page}?{urlencode(told)}" if told else f"/{page}"
+
+
+PAGE_SIZE = 25
+
+
+def paginate(total: int, name: str = "page", size: int = PAGE_SIZE) -> int:
+    """Draw the pagination of a list, and return the offset of the selected page.
+
+    Args:
+        total: entries in the whole list.
+        name: the query parameter that holds the page number.
+        size: entries per page.
+    """
+    pages = max(1, -(-total // size))
+    requested = min(int_param(name, 1) or 1, pages)
+    if pages == 1:
+        return 0
+    chosen = st.pagination(pages, default=requested, key=f"{name}_of_{pages}")
+    set_params(**{name: chosen if chosen > 1 else None})
+    first = (chosen - 1) * size
+    st.caption(f"{first + 1} to {min(first + size, total)} of {total}")
+    return first
+
+
+def requested_offset(name: str = "page", size: int = PAGE_SIZE) -> int:
+    """Return the offset that the address asks for, before the total is known."""
+    return ((int_param(name, 1) or 1) - 1) * size
+
+
+def select_video(store: Store) -> Video | None:
+    """Return the video of the page: named by the address, else selected; None without videos."""
+    titles = all_titles(store)
+    if not titles:
+        st.info("Nothing has been watched yet. Add a video on the page Library.")
+        return None
+    names = list(titles)
+    requested = text_param("video")
+    if requested and requested not in titles:
+        show_error(InputError(f"no video has the id {requested}: choose one from the list"))
+    index = names.index(requested) if requested in titles else 0
+    name = st.selectbox(
+        "Video",
+        names,
+        index=index,
+        format_func=lambda video_id: titles[video_id],
+        key=f"video_{requested}",
+    )
+    if name != requested:
+        set_params(video=name, person=None, segment=None, clip=None, t=None)
+    return videos_named(store, [name]).get(name)

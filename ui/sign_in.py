@@ -1,0 +1,78 @@
+"""Who is signed in, for the audit log, and the button to sign out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import streamlit as st
+
+from auth.oidc import user_from_cookies
+from domain.audit import Deed, acting_user
+from domain.errors import HomerError
+from store.queries.audit import record_deed
+from ui.components import component
+from ui.media import shared_store
+
+
+@dataclass
+class SignInState:
+    """Whether people have to sign in to the app of this process."""
+
+    required: bool = False
+
+
+SIGN_IN = SignInState()
+
+
+def show_sign_out_button() -> None:
+    """Draw the button in the sidebar, if people have to sign in."""
+    if SIGN_IN.required:
+        with st.sidebar:
+            component("signout")(key="sign out")
+
+
+PASSWORD_USER = "app (password)"  # noqa: S105 - a name, and no password
+_recorded: set[str] = set()
+"""Digests of the provider sign-ins that this process has recorded."""
+
+
+def set_acting_user() -> None:
+    """Attribute what this page does to the user who is signed in.
+
+    Streamlit runs the callback of a button before it draws the page, so callbacks call this too.
+    """
+    if SIGN_IN.required:
+        user = user_from_cookies(st.context.cookies)
+        name = provider_user_name(user)
+        acting_user.set(name or PASSWORD_USER)
+        if name:
+            _record_once(name, user)
+
+
+def provider_user_name(user: Mapping[str, object]) -> str:
+    """Return the e-mail address of a provider's user, else the name, else the id, else ""."""
+    if not user.get("is_logged_in"):
+        return ""
+    return str(user.get("email") or user.get("name") or user.get("sub") or "")
+
+
+def _record_once(name: str, user: Mapping[str, object]) -> None:
+    """Record a provider's sign-in, which Streamlit handles, when its first page is drawn."""
+    session = f"{name} {user.get('iat', '')} {user.get('exp', '')}"
+    digest = hashlib.sha256(session.encode()).hexdigest()
+    if digest not in _recorded:
+        _recorded.add(digest)
+        record_sign_in(name)
+
+
+def record_sign_in(user: str = PASSWORD_USER) -> None:
+    """Record a sign-in in the audit log; a database that is down does not prevent it."""
+    before = acting_user.set(user)
+    try:
+        with suppress(HomerError), shared_store().begin() as session:
+            record_deed(session, Deed.SIGNED_IN)
+    finally:
+        acting_user.reset(before)

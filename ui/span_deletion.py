@@ -1,0 +1,91 @@
+"""Delete a time span of a video, and show deleted spans on its timeline."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from domain.errors import InputError
+from domain.media import Video
+from domain.time import TimeSpan, parse_clock
+from flows.delete import delete_video_span, preview_span_deletion
+from flows.workspace import Workspace
+from memory.delete_span import list_deleted_spans
+from store.database import Store
+from ui.app_state import PageState
+from ui.errors import show_errors
+from ui.formatting import escape_markdown, format_span
+from ui.timeline import Lane, TimelineBar
+
+TONE = "third"
+_REQUESTED, _RESULT = "span_requested", "span_deleted"
+
+
+def deleted_lane(store: Store, video: Video) -> list[Lane]:
+    """Return the deleted spans of a video as one lane; empty where nothing was deleted."""
+    spans = list_deleted_spans(store, video.id)
+    bars = [
+        TimelineBar(
+            f"gap{n}",
+            span.start_ms,
+            span.end_ms,
+            f"{format_span(span)} was deleted",
+            "deleted",
+            TONE,
+        )
+        for n, span in enumerate(spans)
+    ]
+    return [Lane("Deleted", bars)] if bars else []
+
+
+def show_span_deletion(state: PageState, video: Video) -> None:
+    """Ask for a span, show what would be deleted, and delete it once confirmed."""
+    result = st.session_state.pop(_RESULT, "")
+    if result:
+        st.success(escape_markdown(result))
+    with (
+        st.expander("Delete a part of this video", expanded=_REQUESTED in st.session_state),
+        st.form("part", border=False),
+    ):
+        begin = st.text_input("From", placeholder="12:00")
+        end = st.text_input("To", placeholder="14:30")
+        if st.form_submit_button("Delete this part"):
+            st.session_state[_REQUESTED] = (video.id, begin or "", end or "")
+    requested = st.session_state.get(_REQUESTED)
+    if requested and requested[0] == video.id:
+        show_errors(lambda: _confirm(state, video, _parse_span(requested[1], requested[2])))
+
+
+def _parse_span(begin: str, end: str) -> TimeSpan:
+    try:
+        start, stop = parse_clock(begin), parse_clock(end)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if stop <= start:
+        raise InputError("the part must end after it begins")
+    return TimeSpan.of(start, stop)
+
+
+def _confirm(state: PageState, video: Video, span: TimeSpan) -> None:
+    preview = preview_span_deletion(state.store, video.id, span)
+    cut = preview.cut
+    st.warning(
+        escape_markdown(
+            f"This deletes {format_span(cut.span)}: {len(cut.clips)} whole clips with all that was "
+            "remembered of them, and every answer that used any of it. It cannot be undone. "
+            f"{preview.file}"
+        )
+    )
+    with st.container(horizontal=True, key="sure_part"):
+        if st.button("Yes, delete this part", type="primary"):
+            toolbox = state.toolbox(video.profile)
+            workspace = Workspace(state.store.home, state.store, toolbox.profile, toolbox)
+            deleted = delete_video_span(workspace, video, span)
+            del st.session_state[_REQUESTED]
+            st.session_state[_RESULT] = (
+                f"{format_span(cut.span)} is deleted, with {deleted.images} images and "
+                f"{deleted.answers} answers."
+            )
+            st.rerun()
+        if st.button("Keep this part"):
+            del st.session_state[_REQUESTED]
+            st.rerun()

@@ -1,0 +1,157 @@
+"""Export a trajectory as one self-contained HTML file."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+
+from domain.asking import Citation, Evidence
+from domain.errors import HomerError
+from domain.media import Video
+from domain.people import tags_in_words
+from store.database import Store
+from ui.formatting import format_date, format_duration, format_span, format_time
+from ui.harness_remarks import STATES, remarks_html
+from views.answer_lines import answer_line
+from views.library import videos_named
+from views.moment import frame_at
+from views.rounds import (
+    InspectedTrajectory,
+    ShownCall,
+    SubtaskChange,
+    calls_in_round,
+    round_headline,
+)
+from views.trajectory import Round
+
+TEMPLATE = Path(__file__).parent / "components" / "export.page"
+
+
+def render_page(store: Store, inspected: InspectedTrajectory) -> str:
+    """Render the page, with all text from outside escaped."""
+    row = inspected.row
+    videos = videos_named(store, row.question.videos)
+    numbers = [0, *(round_.number for round_ in inspected.history.rounds)]
+    cited = row.answer.citations if row.answer else ()
+    return Template(TEMPLATE.read_text("utf-8")).substitute(
+        title=escape(f"Homer: {row.question.text}"),
+        question=escape(row.question.text),
+        answer=escape(answer_line(row.answer, row.question) if row.answer else "No answer."),
+        facts=escape(_facts(inspected)),
+        moments="".join(_moment(store, round_, videos) for round_ in cited),
+        lanes="".join(_video_lanes(inspected, video) for video in videos.values()),
+        rounds="".join(_round(store, inspected, videos, number) for number in numbers),
+    )
+
+
+def _facts(inspected: InspectedTrajectory) -> str:
+    row, history = inspected.row, inspected.history
+    facts = (STATES.get(row.state, row.state), f"profile {row.profile}", f"{row.tokens} tokens")
+    cost = f"{history.cost_usd:.4f} US dollars"
+    return " · ".join(
+        (*facts, cost, format_duration(row.seconds), format_date(row.started_at), row.id)
+    )
+
+
+def _video_lanes(inspected: InspectedTrajectory, video: Video) -> str:
+    rows = [_round_lane(round_, video) for round_ in inspected.history.rounds]
+    ends = (
+        f'<div class="ends"><span>0:00:00</span><span>{format_time(video.duration_ms)}</span></div>'
+    )
+    return f'<h3 dir="auto">{escape(video.title)}</h3>{"".join(rows)}{ends}'
+
+
+def _round_lane(round_: Round, video: Video) -> str:
+    found = round_.found.evidence if round_.found else ()
+    bars = "".join(_bar(piece, video) for piece in found if piece.video == video.id)
+    name = f"Round {round_.number}: {_isolated(round_.subtask)}"
+    return f'<div class="lane"><a href="#round-{round_.number}">{name}</a><div>{bars}</div></div>'
+
+
+def _bar(evidence: Evidence, video: Video) -> str:
+    length = max(1, video.duration_ms)
+    left = 100 * evidence.span.start_ms / length
+    width = 100 * evidence.span.length_ms / length
+    label = escape(f"{format_span(evidence.span)} {evidence.ref}", quote=True)
+    return f'<span class="bar" style="left:{left:.3f}%;width:{width:.3f}%" title="{label}"></span>'
+
+
+def _round(
+    store: Store, inspected: InspectedTrajectory, videos: Mapping[str, Video], number: int
+) -> str:
+    round_ = next((other for other in inspected.history.rounds if other.number == number), None)
+    headline = (
+        round_headline(inspected.history, number) if round_ else "Before the first round: the plan"
+    )
+    pieces = [piece for search in (round_.searches if round_ else ()) for piece in search.evidence]
+    parts = [
+        f'<section id="round-{number}"><h2 dir="auto">{escape(headline)}</h2>',
+        remarks_html(inspected.remarks(number)),
+        "".join(_moment(store, piece, videos) for piece in pieces),
+        _ledger(inspected.ledger(number)),
+        "".join(_call(call) for call in calls_in_round(store, inspected, number)),
+        "</section>",
+    ]
+    return "".join(parts)
+
+
+def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]) -> str:
+    title = videos[item.video].title if item.video in videos else item.video
+    score = f", score {item.score:.2f}" if isinstance(item, Evidence) else ""
+    head = escape(f"{format_span(item.span)} {title}")
+    return (
+        f'<div class="moment">{_image(store, item)}<strong dir="auto">{head}</strong>'
+        f'<p dir="auto">{escape(tags_in_words(item.text))}</p>'
+        f'<span class="small">{escape(item.ref)}{score}</span></div>'
+    )
+
+
+def _image(store: Store, item: Citation | Evidence) -> str:
+    frame = frame_at(store, item.video, item.span.start_ms, item.ref)
+    if frame is None:
+        return ""
+    try:
+        data = base64.b64encode(store.blobs.get(frame.blob)).decode()
+    except (HomerError, OSError):
+        return ""
+    alt = f"Frame of the video at {format_span(frame.span)}"
+    return f'<img alt="{alt}" src="data:image/jpeg;base64,{data}">'
+
+
+def _ledger(changes: Sequence[SubtaskChange]) -> str:
+    if not changes:
+        return ""
+    return f"<h3>Ledger</h3><ul>{''.join(_subtask(change) for change in changes)}</ul>"
+
+
+def _subtask(change: SubtaskChange) -> str:
+    subtask = change.subtask
+    marks = f' <span class="changed">changed: {escape(", ".join(change.marks))}</span>'
+    answer = f" → {_isolated(subtask.answer)}" if subtask.answer else ""
+    facts = f"{subtask.id} {_isolated(subtask.text)} ({subtask.state}, {subtask.attempts} attempts)"
+    return f'<li dir="auto">{facts}{answer}{marks if change.marks else ""}</li>'
+
+
+def _isolated(text: str) -> str:
+    """Isolate text, so that it cannot change the writing direction of what follows."""
+    return f"<bdi>{escape(text)}</bdi>"
+
+
+def _call(call: ShownCall) -> str:
+    event = call.event
+    took = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.cost_usd:.4f} US dollars"
+    head = escape(f"{event.purpose}: {event.model}, {took}, {format_duration(event.ms / 1000)}")
+    prompts = _text_blocks((f"Prompt, {role}", text) for role, text in call.messages)
+    reply = _text_blocks([("Error", event.error)] if event.error else [], [("Reply", call.reply)])
+    return f"<details><summary>{head}</summary>{prompts}{reply}</details>"
+
+
+def _text_blocks(*groups: Iterable[tuple[str, str]]) -> str:
+    blocks = [block for group in groups for block in group]
+    return "".join(
+        f'<p class="small">{escape(name)}</p><pre dir="auto">{escape(text)}</pre>'
+        for name, text in blocks
+    )

@@ -1,0 +1,245 @@
+"""Tools of the trajectory page: replay, fork, compare, export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from domain.asking import Action, Answer, Evidence, Mode, Question
+from domain.errors import HomerError
+from domain.trajectory import ForkEdit
+from graphs.edits import plan_text, read_plan
+from graphs.forks import editable
+from graphs.replay import Replayed, replay
+from models.profile import profile_names
+from ui.app_state import PageState
+from ui.errors import show_error
+from ui.formatting import escape_markdown, format_span
+from ui.navigation import int_param, page_link, set_params, text_param
+from ui.trajectory_export import render_page
+from views.answer_lines import answer_line
+from views.comparison import ComparedRound, Difference, FirstDivergence, compare_trajectories
+from views.rounds import InspectedTrajectory
+from views.trajectory import load_history
+
+UNCHANGED = "unchanged"
+
+
+def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
+    """Draw the tools in tabs."""
+    st.header("What if", anchor=False)
+    replay_tab, fork_tab, compare_tab, export_tab = st.tabs(["Replay", "Fork", "Compare", "Export"])
+    with replay_tab:
+        _show_replay(state, inspected)
+    with fork_tab:
+        _show_fork(state, inspected)
+    with compare_tab:
+        _show_compare(state, inspected)
+    with export_tab:
+        _show_export(state, inspected)
+
+
+def _show_replay(state: PageState, inspected: InspectedTrajectory) -> None:
+    st.write("Replays the search from its record: no model is called, and nothing is written.")
+    if st.button("Replay", key="replay"):
+        with st.spinner("Replaying ..."):
+            try:
+                _show_replay_result(replay(state.store, inspected.row.id))
+            except HomerError as error:
+                show_error(error)
+
+
+def _show_replay_result(replayed: Replayed) -> None:
+    divergence = replayed.divergence
+    if divergence is None:
+        end = "" if replayed.ended else ", up to where it was interrupted"
+        st.success(
+            f"{replayed.events} events, the same byte for byte{end}; "
+            f"{replayed.calls} model calls and {replayed.searches} searches from the record, "
+            "none made"
+        )
+        return
+    kinds = [
+        event.kind if event else "nothing" for event in (divergence.recorded, divergence.replayed)
+    ]
+    why = f" because {divergence.why}" if divergence.why else ""
+    message = (
+        f"Event {divergence.at} is the first that differs: {kinds[0]} on record, "
+        f"now {kinds[1]}{why}"
+    )
+    st.error(escape_markdown(message))
+
+
+def _show_fork(state: PageState, inspected: InspectedTrajectory) -> None:
+    numbers = [one.number for one in inspected.history.rounds]
+    if not numbers:
+        st.info("There is no round yet to fork from.")
+        return
+    st.write(
+        "Continues from a round as a new trajectory, with something changed. Earlier rounds are "
+        "copied; models are called only from there on."
+    )
+    requested = int_param("round")
+    index = numbers.index(requested) if requested in numbers else 0
+    number = st.selectbox("From round", numbers, index=index, key=f"fork_at_{requested}")
+    original = editable(inspected.history.events, number)
+    edit = _edit_form(original, number, profile_names(state.store.home.config))
+    if edit is None:
+        return
+    try:
+        with st.spinner("Starting ..."):
+            name = state.runs.fork(
+                state.runner(edit.profile or original.profile), inspected.row.id, number, edit
+            )
+    except HomerError as error:
+        show_error(error)
+        return
+    st.success("The fork has started.")
+    page_link("trajectory", f"Open the fork {name}", trajectory=name)
+    page_link("trajectory", "Compare it with this one", trajectory=inspected.row.id, with_=name)
+
+
+def _edit_form(original: ForkEdit, number: int, profiles: Sequence[str]) -> ForkEdit | None:
+    """Draw the form of a fork; return the edit once it is sent."""
+    action = original.action
+    with st.form(f"fork_{number}"):
+        text = st.text_area(
+            "Plan",
+            plan_text(original.plan or ()),
+            help="One subtask per line; one without an id is new.",
+        )
+        query = st.text_input("Query", action.query if action else "")
+        modes = [UNCHANGED, *(mode.value for mode in Mode)]
+        mode = st.selectbox("Mode", modes, help="The mode of this round's search.")
+        evidence = _select_evidence(original.evidence or ())
+        profile = st.selectbox("Models", [UNCHANGED, *profiles])
+        sent = st.form_submit_button("Fork", type="primary")
+    if not sent:
+        return None
+    try:
+        plan = read_plan(text, original.plan or ())
+    except HomerError as error:
+        show_error(error)
+        return None
+    return ForkEdit(
+        plan=plan if plan != original.plan else None,
+        action=_edited_action(action, query, mode),
+        evidence=evidence
+        if original.evidence is not None and evidence != original.evidence
+        else None,
+        profile=None if profile == UNCHANGED else profile,
+    )
+
+
+def _select_evidence(found: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    if not found:
+        return ()
+    labelled = {
+        f"[{piece.ref}] {format_span(piece.span)} {piece.text[:60]}": piece for piece in found
+    }
+    chosen = st.multiselect(
+        "Evidence that the search returns", list(labelled), default=list(labelled)
+    )
+    return tuple(piece for name, piece in labelled.items() if name in chosen)
+
+
+def _edited_action(original: Action | None, query: str, mode: str) -> Action | None:
+    """Return the action if it was edited; another query or mode makes it a search."""
+    before = (original.query if original else "", UNCHANGED)
+    if (query.strip(), mode) == before or not query.strip():
+        return None
+    new_mode = (
+        Mode(mode)
+        if mode != UNCHANGED
+        else (original.mode if original and original.mode else Mode.VIDEO)
+    )
+    return Action(kind="search", mode=new_mode, query=query.strip(), reason="changed by a person")
+
+
+def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
+    st.write("Shows where two trajectories diverge: in actions, evidence and answers.")
+    other = st.text_input(
+        "The other trajectory", text_param("with_"), placeholder="the beginning of its id"
+    ).strip()
+    if not other:
+        return
+    try:
+        first, second = (
+            load_history(state.store, inspected.row.id),
+            load_history(state.store, other),
+        )
+    except HomerError as error:
+        show_error(error)
+        return
+    set_params(with_=second.id)
+    show_difference(compare_trajectories(first, second), first.question, second.question)
+
+
+def show_difference(difference: Difference, a: Question, b: Question) -> None:
+    """Draw the comparison of two trajectories."""
+    if difference.same:
+        st.success("Both have the same actions, evidence and answer.")
+    for heading, divergence in (
+        ("Actions", difference.action),
+        ("Evidence", difference.evidence),
+    ):
+        st.markdown(f"**{heading}**")
+        _show_divergence(divergence, evidence=heading == "Evidence")
+    st.markdown("**Evidence of only one of them**")
+    left, right = st.columns(2)
+    for column, name, only in (
+        (left, difference.a, difference.only_a),
+        (right, difference.b, difference.only_b),
+    ):
+        with column:
+            _show_only(name, only)
+    st.caption(f"{difference.both} pieces of evidence are in both.")
+    st.markdown("**Answers**")
+    for column, answer, question in zip(
+        st.columns(2), (difference.answer_a, difference.answer_b), (a, b), strict=True
+    ):
+        column.write(escape_markdown(_answer_text(answer, question)))
+
+
+def _show_divergence(divergence: FirstDivergence | None, *, evidence: bool) -> None:
+    if divergence is None:
+        st.write("The same in every round.")
+        return
+    st.write(f"They diverge at round {divergence.round}.")
+    for column, step in zip(st.columns(2), (divergence.a, divergence.b), strict=True):
+        column.write(escape_markdown(_step_text(step, evidence=evidence)))
+
+
+def _step_text(step: ComparedRound | None, *, evidence: bool) -> str:
+    if step is None:
+        return "It had ended."
+    if evidence:
+        return " ".join(f"[{ref}]" for ref in step.seen) or "Nothing."
+    if step.action is None:
+        return f"{step.subtask}: nothing"
+    if step.action.kind == "answer":
+        return f"{step.subtask}: answers {step.action.answer}"
+    return f"{step.subtask}: {step.action.mode} '{step.action.query}'"
+
+
+def _show_only(name: str, only: Sequence[Evidence]) -> None:
+    st.caption(f"Only {name}: {len(only)}")
+    for piece in only[:10]:
+        st.write(escape_markdown(f"{format_span(piece.span)} [{piece.ref}] {piece.text[:160]}"))
+    if len(only) > 10:
+        st.caption(f"and {len(only) - 10} more")
+
+
+def _answer_text(answer: Answer | None, question: Question) -> str:
+    return answer_line(answer, question) if answer else "Nothing."
+
+
+def _show_export(state: PageState, inspected: InspectedTrajectory) -> None:
+    st.write("One file that opens in any browser, without Homer and without a network.")
+    if st.button("Make the page", key="make_export"):
+        with st.spinner("Writing ..."):
+            page = render_page(state.store, inspected)
+        st.download_button(
+            "Download the page", page, f"trajectory-{inspected.row.id}.html", "text/html"
+        )
