@@ -15,10 +15,9 @@ import pytest
 
 from retrieval.moments import best_moments
 from retrieval.options import leaning, soft_maximum
-from retrieval.ranking import PreparedQuestion
-from retrieval.view_index import ViewIndex
+from retrieval.ranking import PreparedQuestion, SearchedLines
 from tests.support.remembered import WordEmbedder
-from tests.support.story import field_of, index_of, view_at
+from tests.support.story import StoryVideo, found_at, prepared, relevance_of, video_of
 
 PEOPLE = ("Ann", "Bob", "Cleo", "Dora")
 DOES = ("washes", "paints", "carries", "repairs", "sells", "hides", "weighs", "photographs")
@@ -66,38 +65,43 @@ def week() -> tuple[tuple[tuple[str, ...], ...], tuple[Deed, ...]]:
 
 
 @cache
-def view() -> ViewIndex:
+def video() -> StoryVideo:
     story, _ = week()
-    return view_at(DAYS * DAY, index_of(story, speakers=SPEAKERS))
+    return video_of(story, speakers=SPEAKERS)
 
 
-def until(last_clip: int) -> ViewIndex:
-    return view_at(last_clip, view().parts[0].index)
+@cache
+def view() -> SearchedLines:
+    return until(DAYS * DAY)
 
 
-def top_clips(asked: PreparedQuestion, seen: ViewIndex, count: int = 3) -> list[int]:
-    field = leaning(field_of(seen, asked))
-    moments = best_moments(seen, asked, field, count)
-    return [seen.cell(moment.cell)[1].clip for moment in moments]
+def until(last_clip: int) -> SearchedLines:
+    return found_at(last_clip, video())
 
 
-def plain_clips(asked: PreparedQuestion, seen: ViewIndex) -> list[int]:
+def top_clips(asked: PreparedQuestion, seen: SearchedLines, count: int = 3) -> list[int]:
+    relevance = leaning(relevance_of(seen, asked))
+    moments = best_moments(seen, asked, relevance, count)
+    return [int(seen.lines.cell_clip[moment.cell]) for moment in moments]
+
+
+def plain_clips(asked: PreparedQuestion, seen: SearchedLines) -> list[int]:
     """What vectors of whole clips alone find."""
-    sums = np.add.reduceat(seen.parts[0].index.vectors, seen.first, axis=0)
+    sums = np.add.reduceat(seen.lines.arrays.vectors, seen.lines.first, axis=0)
     vector = WordEmbedder().embed([asked.text])[0]
     near = np.argsort(-(sums @ vector) / np.linalg.norm(sums, axis=1), kind="stable")[:3]
-    return [seen.cell(int(cell))[1].clip for cell in near]
+    return [int(seen.lines.cell_clip[cell]) for cell in near]
 
 
 def chosen(asked: PreparedQuestion) -> int:
-    return int(soft_maximum(field_of(view(), asked).support).argmax())
+    return int(soft_maximum(relevance_of(view(), asked).support).argmax())
 
 
 def who(deed: Deed) -> PreparedQuestion:
-    return PreparedQuestion(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=DAYS * 86_400.0)
+    return prepared(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=DAYS * 86_400.0)
 
 
-def hits(find: Callable[[PreparedQuestion, ViewIndex], list[int]]) -> float:
+def hits(find: Callable[[PreparedQuestion, SearchedLines], list[int]]) -> float:
     """How often the clip of a deed is among the first three, asked who did it."""
     _, deeds = week()
     return float(np.mean([deed.clip in find(who(deed), view()) for deed in deeds]))
@@ -120,7 +124,7 @@ def test_what_was_done_is_told() -> None:
     for deed in deeds:
         others = [does for does in DOES if does != deed.does][:3]
         options = tuple(f"{does} it" for does in (*others, deed.does))
-        asked = PreparedQuestion(f"What does {deed.who} do with the {deed.thing}?", options)
+        asked = prepared(f"What does {deed.who} do with the {deed.thing}?", options)
         right += chosen(asked) == len(others)
     assert right >= 0.5 * len(deeds)
 
@@ -133,7 +137,7 @@ def test_yesterday_is_the_day_before_the_question(day: int) -> None:
     right = 0
     for thing in sorted(things):
         question = f"What happened to the {thing} yesterday?"
-        asked = PreparedQuestion(question, as_of_s=(day * 24 + 22) * 3600.0)
+        asked = prepared(question, as_of_s=(day * 24 + 22) * 3600.0)
         right += top_clips(asked, seen)[0] // DAY == day - 1
     assert right >= 0.6 * len(things)
 
@@ -147,8 +151,8 @@ def test_times_as_options_are_told_by_the_clock() -> None:
         if deed.clip // DAY != DAYS - 2 or 11 < hour < 13:
             continue
         question = f"When was it that {deed.who} {deed.does} the {deed.thing}?"
-        asked = PreparedQuestion(question, options, as_of_s=((DAYS - 1) * 24 + 21) * 3600.0)
-        assert asked.timed(view())
+        asked = prepared(question, options, as_of_s=((DAYS - 1) * 24 + 21) * 3600.0)
+        assert asked.timed
         right += chosen(asked) == (0 if hour <= 11 else 1)
         total += 1
     assert right >= 0.6 * total
@@ -158,8 +162,6 @@ def test_what_comes_later_is_never_found() -> None:
     _, deeds = week()
     for deed in deeds[::6]:
         seen = until(deed.clip - 1)
-        asked = PreparedQuestion(
-            f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=deed.clip * 30.0
-        )
-        if seen.cell_count:
+        asked = prepared(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=deed.clip * 30.0)
+        if seen.lines.cell_count:
             assert all(clip < deed.clip for clip in top_clips(asked, seen, 10))

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from domain.asking import Mode
 from domain.errors import NotFound
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from people.corrected import people_as_of
-from retrieval.event_search import EventsInView
-from retrieval.index_cache import IndexCache
 from retrieval.retrievers import Retrievers
-from retrieval.view_index import panorama
 from store.database import Store
+from store.queries.candidates import view_size
 from store.queries.clip_contents import frame_vectors, objects_on, on_clips, stored_box
-from store.queries.forget import mark_rewritten
 from store.queries.search import (
-    cells_between,
     cited_frames,
     cited_memories,
     cited_segments,
     edges_of_segment,
-    lines_between,
-    memories_mentioning,
-    segment_revisions,
-    superseded_memories,
 )
-from store.queries.stamps import stamps
 from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import (
     CLIP_MS,
-    SIZE,
     Event,
     Said,
-    WordEmbedder,
     add_event_graph,
     film,
     name,
@@ -70,80 +58,13 @@ def watched(store: Store) -> Store:
     return store
 
 
-def test_lines_come_in_order_with_their_vectors(watched: Store) -> None:
-    with watched.begin() as session:
-        found = lines_between(session, V, -1, 3)
-    texts = ["first", "second", "third", "<face_0> and <face_1> meet"]
-    assert [row.text for row in found.rows] == texts
-    assert [row.clip for row in found.rows] == [0, 0, 2, 3]
-    assert [row.superseded_at for row in found.rows] == [2, None, None, None]
-    assert found.rows[2].speaker == "Ann"
-    assert found.vectors.shape == (4, SIZE)
-    assert np.allclose(found.vectors, WordEmbedder().embed(texts), atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("after", "last", "texts"),
-    [
-        (-1, 0, ["first", "second"]),
-        (0, 2, ["third"]),
-        (2, 2, []),
-        (2, 99, ["<face_0> and <face_1> meet"]),
-    ],
-)
-def test_lines_of_some_clips(watched: Store, after: int, last: int, texts: list[str]) -> None:
-    with watched.begin() as session:
-        assert [row.text for row in lines_between(session, V, after, last).rows] == texts
-
-
-def test_a_line_without_a_vector_has_zeros(watched: Store) -> None:
-    with watched.begin() as session:
-        bare = update(MemoryRow).where(MemoryRow.text == "first").values(embedding=None)
-        session.execute(bare)
-        found = lines_between(session, V, -1, 3)
-    assert not found.vectors[0].any()
-    assert found.vectors[1].any()
-
-
-def test_lines_of_which_none_has_a_vector(watched: Store) -> None:
-    with watched.begin() as session:
-        session.execute(update(MemoryRow).values(embedding=None))
-        assert lines_between(session, V, -1, 3).vectors.shape == (4, 0)
-
-
 def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
     with watched.begin() as session:
-        assert lines_between(session, V, 5, 9).rows == []
-        assert len(segment_revisions(session, V).rows) == 0
-        assert stamps(session, {V: 3})[V].events[2:] == (0, 0, 0)
         assert people_as_of(session, scope(3)) == []
         assert edges_of_segment(session, scope(3), 1) == []
         assert on_clips(session, scope(3), []) == ([], [], [], [])
         with pytest.raises(NotFound, match="homer videos"):
-            stamps(session, {"0" * 16: 0})
-
-
-def test_cells_are_the_clips_in_order(watched: Store) -> None:
-    with watched.begin() as session:
-        cells = cells_between(session, V, 0, 2)
-    assert cells == [(1, CLIP_MS, 2 * CLIP_MS), (2, 2 * CLIP_MS, 3 * CLIP_MS)]
-
-
-def test_superseded_lines_are_named_with_their_clip(watched: Store) -> None:
-    with watched.begin() as session:
-        first = lines_between(session, V, -1, 0).rows[0].id
-        assert superseded_memories(session, V) == {first: 2}
-        assert superseded_memories(session, W) == {}
-
-
-def test_mentions_are_found_by_tag_within_scope_and_clips(watched: Store) -> None:
-    with watched.begin() as session:
-        meeting = lines_between(session, V, 2, 3).rows[0].id
-        assert memories_mentioning(session, scope(3), ["<face_1>"]) == {meeting}
-        assert memories_mentioning(session, scope(3), ["<face_1>", "<face_0>"]) == {meeting}
-        assert memories_mentioning(session, scope(2), ["<face_1>"]) == set()
-        assert memories_mentioning(session, scope(3), ["<voice_1>"]) == set()
-        assert memories_mentioning(session, scope(3, W), ["<face_1>"]) == set()
+            view_size(session, [scope(0, "0" * 16)])
 
 
 def test_people_are_known_as_of_a_clip(watched: Store) -> None:
@@ -174,24 +95,6 @@ def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -
         assert [e.relation for e in edges_of_segment(session, scope(3), ids[0])] == ["causes"]
         assert [e.relation for e in edges_of_segment(session, scope(3), ids[2])] == ["causes"]
         assert edges_of_segment(session, scope(0), ids[0]) == []
-
-
-def test_revisions_change_the_stamp(watched: Store) -> None:
-    with watched.begin() as session:
-        before = stamps(session, {V: 3})[V].events[1:]
-    add_event_graph(
-        watched, V, [Event(0, "one", "a", (0,), 1, until=3), Event(0, "one", "b", (0, 2), 3)]
-    )
-    with watched.begin() as session:
-        found = segment_revisions(session, V)
-        assert [(r.revision, r.summary, r.to_clip) for r in found.rows] == [
-            (0, "a", 3),
-            (1, "b", None),
-        ]
-        assert found.rows[1].clips == (0, 2)
-        assert found.vectors.shape == (2, SIZE)
-        assert stamps(session, {V: 3})[V].events[1:] != before
-        assert stamps(session, {W: 3})[W].events[2:] == (0, 0, 0)
 
 
 def test_frames_with_what_is_on_them(watched: Store) -> None:
@@ -228,8 +131,7 @@ def test_cited_rows_are_those_in_scope(watched: Store) -> None:
     film(watched, V, [61.0])
     ids = add_event_graph(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
     with watched.begin() as session:
-        rows = lines_between(session, V, -1, 3).rows
-        every = [row.id for row in rows]
+        every = list(session.scalars(select(MemoryRow.id)))
         assert {one.text for one in cited_memories(session, scope(1), every)} == {
             "first",
             "second",
@@ -248,64 +150,6 @@ def test_cited_rows_are_those_in_scope(watched: Store) -> None:
         assert cited_frames(session, scope(2), [frame.id]) == [frame]
 
 
-# The cache
-
-
-def test_an_index_is_read_once_and_serves_every_earlier_view(watched: Store) -> None:
-    cache = IndexCache(watched, CLIP_MS)
-    first = cache.lines(scope(3))
-    assert cache.lines(scope(1)) is first
-    assert cache.lines(scope(3)) is first
-
-
-def test_the_least_used_video_is_dropped_first(watched: Store) -> None:
-    cache = IndexCache(watched, CLIP_MS, most_lines=4)
-    one = cache.lines(scope(3))
-    other = cache.lines(scope(0, W))
-    assert cache.lines(scope(0, W)) is other
-    again = cache.lines(scope(3))
-    assert again is not one
-    assert [row.text for row in again.lines] == [row.text for row in one.lines]
-
-
-def test_segments_are_read_anew_when_they_change(watched: Store) -> None:
-    cache = IndexCache(watched, CLIP_MS)
-
-    def seen(last_clip: int) -> EventsInView:
-        view = MemoryView(scopes=(scope(last_clip),))
-        looked = cache.look(view.scopes)
-        (events,) = cache.events(panorama(view, looked.indexes).parts, looked.stamps)
-        return events
-
-    assert seen(3).found == ()
-    add_event_graph(watched, V, [Event(0, "one", "a", (0,), 1)])
-    held = seen(3)
-    assert [one.label for one in held.found] == ["one"]
-    assert seen(3) is held
-    assert seen(0).found == ()
-
-
-def test_nothing_is_asked_of_a_view_until_something_is_written(watched: Store) -> None:
-    cache, scopes = IndexCache(watched, CLIP_MS), [scope(3)]
-    with watched.begin() as writing:
-        mark_rewritten(writing, V)
-        first = cache.look(scopes)
-        assert cache.look(scopes) is first
-        assert cache.look([scope(1)]).indexes == first.indexes
-    again = cache.look(scopes)
-    assert again.stamps != first.stamps
-    assert again.indexes[0] is not first.indexes[0]
-    assert cache.look(scopes) is again
-
-
-def test_a_view_is_read_anew_after_its_video_made_room(watched: Store) -> None:
-    cache = IndexCache(watched, CLIP_MS, most_lines=4)
-    cache.look([scope(3)])
-    other = cache.look([scope(0, W)])
-    assert cache.look([scope(0, W)]) is other
-    assert [line.text for line in cache.look([scope(3)]).indexes[0].lines]
-
-
 def test_an_edge_that_comes_is_seen_by_the_next_question(watched: Store) -> None:
     searching = Retrievers(watched, WordToolbox(), Settings())
     view = MemoryView(scopes=(scope(3),))
@@ -316,12 +160,3 @@ def test_an_edge_that_comes_is_seen_by_the_next_question(watched: Store) -> None
     patch_with_edge(watched, V, ids[0], ids[1], at_clip=3)
     (beside,) = searching.search(view, Mode.EVENT, "soup").neighbours
     assert beside.label == "two"
-
-
-def test_many_threads_share_one_index(watched: Store) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    cache = IndexCache(watched, CLIP_MS)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: cache.lines(scope(3)), range(12)))
-    assert all(one is found[0] for one in found)

@@ -31,7 +31,6 @@ LEFT_OUT = {
     **{t: {"*"} for t in ("library", "questions", "trajectories", "trajectory_videos")},
     **{t: {"*"} for t in ("trajectory_events", "messages")},
     **{t: {"*"} for t in ("skills", "judgements", "observations", "audit", "taken")},
-    "search_indexes": {"*"},
     **{t: {"*"} for t in ("eval_runs", "eval_results", "eval_batches")},
     **{t: {"*"} for t in ("streams", "stream_clips", "stream_gaps")},
 }

@@ -29,7 +29,6 @@ from store.tables.schema import (
     PatchRow,
     QuestionRow,
     ScreenTextRow,
-    SearchIndexRow,
     SegmentRevisionRow,
     SegmentRow,
     SightingRow,
@@ -59,7 +58,6 @@ def fill(store: Store, video_id: str, title: str = "full") -> None:
         _remember(session, video_id, [*faces, *voices])
         _events(session, video_id)
         _call(session, f"seen in {title}", video_id=video_id, clip=1)
-        _add(session, SearchIndexRow(video_id=video_id, key="of then", through=2, body=b"cake"))
 
 
 def ask(store: Store, trajectory: str, question: str, *video_ids: str) -> None:

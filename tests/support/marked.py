@@ -20,7 +20,7 @@ from flows.jobs import PREFIX
 from flows.uploads import store_upload
 from store.database import Store
 from store.queries.learning import add_observations, put_judgement
-from store.tables.schema import Base, BlobRow, SearchIndexRow
+from store.tables.schema import Base, BlobRow
 from tests.support import full_video
 from tests.support.evaluated import evaluated
 
@@ -43,7 +43,7 @@ STRUCTURE = {
         model_calls.video_id model_calls.trajectory_id eval_results.video_id
         eval_results.trajectory_id eval_results.run eval_runs.name eval_batches.run skills.name
         eval_results.question observations.skill streams.video_id stream_clips.video_id
-        stream_gaps.video_id search_indexes.video_id""",
+        stream_gaps.video_id""",
     "digests of content, whose files and rows are looked for": """
         blobs.sha256 keyframes.blob sightings.blob messages.hash model_calls.messages
         model_calls.request_hash""",
@@ -55,7 +55,7 @@ STRUCTURE = {
         model_calls.profile model_calls.model judgements.question_type observations.signal
         observations.question_type eval_results.arm eval_results.part eval_runs.state
         eval_runs.profile stream_gaps.reason""",
-    "names of models, and times": "videos.models clips.gaps search_indexes.key",
+    "names of models, and times": "videos.models clips.gaps",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "of no video: a digest of what a schedule found, and why it could not be watched":
         "taken.key taken.told",
@@ -105,7 +105,6 @@ def plant(store: Store, video: str) -> str:
     path = beside(store, video)
     with store.begin() as session:
         # Last: whatever says the video anew takes it away.
-        session.merge(SearchIndexRow(video_id=video, key="", through=2, body=MARK.encode()))
     return path
 
 

@@ -1,34 +1,43 @@
-"""Indexes and views made from plain stories, for tests of searching without a database."""
+"""Lines and questions made from plain stories, for tests of ranking without a database."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from domain.memories import MemoryView, Scope
-from people.matching import normalise_rows
-from retrieval.event_search import EventsInView, build_events, segments_in
-from retrieval.ranking import PreparedQuestion, QuestionVectors, relevance
+from domain.memories import Scope
+from retrieval.line_set import Ints, LineSet, line_set, search_text
+from retrieval.ranking import PreparedQuestion, QuestionVectors, SearchedLines, relevance
 from retrieval.relevance import Relevance
-from retrieval.video_index import VideoIndex, build_index
-from retrieval.view_index import ViewIndex, panorama
-from store.queries.search import CellRow, Lines, Matrix, Revisions, SegmentRevision, StoredLine
+from retrieval.signals.people import Roster, roster
+from retrieval.signals.words import WordHits, word_hits
+from retrieval.terms import terms
+from store.queries.search import StoredLine
 from tests.support.remembered import CLIP_MS, SIZE, WordEmbedder
 
-SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 Story = Sequence[Sequence[str]]
 
 
-def index_of(
+@dataclass(frozen=True)
+class StoryVideo:
+    """A video's lines, in the order of clip, time and id."""
+
+    video: str
+    rows: tuple[StoredLine, ...]
+    last_clip: int
+
+
+def video_of(
     story: Story,
     video: str = "v",
     first: int = 0,
     gone: Mapping[int, int] | None = None,
     speakers: Mapping[str, str] | None = None,
-) -> VideoIndex:
-    """An index of clips of lines, one second a line.
+) -> StoryVideo:
+    """Make a video of clips of lines, one second a line.
 
     Ids count from 1 in the first clip, from ``1000 * first + 1`` in a later one. ``gone`` maps
     ids to the clip that supersedes them. A line of which ``speakers`` has the text is said.
@@ -38,61 +47,86 @@ def index_of(
     for clip, texts in enumerate(story, start=first):
         for i, text in enumerate(texts):
             number += 1
-            said = (speakers or {}).get(text)
+            speaker = (speakers or {}).get(text)
             start = clip * CLIP_MS + 1000 * i
-            source = "said" if said else "caption"
+            source = "said" if speaker else "caption"
             until = (gone or {}).get(number)
-            rows.append(
-                StoredLine(number, clip, start, start + 900, "episodic", text, source, said, until)
-            )
-    cells = [
-        CellRow(clip, clip * CLIP_MS, (clip + 1) * CLIP_MS)
-        for clip in range(first, first + len(story))
+            line = (number, clip, start, start + 900, "episodic", text, source, speaker, until)
+            rows.append(StoredLine(*line))
+    return StoryVideo(video, tuple(rows), first + len(story) - 1)
+
+
+def found_at(last_clip: int, *videos: StoryVideo) -> SearchedLines:
+    """Return what a search of a small view ranks, as of ``last_clip`` of each video."""
+    scopes = [Scope(video=one.video, last_clip=min(last_clip, one.last_clip)) for one in videos]
+    rows = [
+        (number, row)
+        for number, one in enumerate(videos)
+        for row in one.rows
+        if row.clip <= last_clip and (row.superseded_at is None or row.superseded_at > last_clip)
     ]
-    texts = [row.text for row in rows]
+    texts = [row.text for _, row in rows]
     vectors = WordEmbedder().embed(texts) if texts else np.zeros((0, SIZE), dtype=np.float32)
-    through = first + len(story) - 1
-    return build_index(video, (SINCE, 0, SINCE, 0), through, Lines(rows, vectors), cells, CLIP_MS)
+    return searched(line_set(scopes, rows, vectors, CLIP_MS))
 
 
-def view_at(last_clip: int, *indexes: VideoIndex) -> ViewIndex:
-    """What is seen of these videos as of ``last_clip`` of each."""
-    scopes = tuple(Scope(video=one.video, last_clip=last_clip) for one in indexes)
-    return panorama(MemoryView(scopes=scopes), indexes)
+def searched(lines: LineSet) -> SearchedLines:
+    """Return what is ranked of lines that are all there is, with who speaks and narrates."""
+    sample = np.ones(lines.cell_count, dtype=np.bool_)
+    mean = float(np.diff(lines.bounds).mean()) if lines.cell_count else 1.0
+    hits = hits_of(lines).with_lengths(lines, mean, 0.0)
+    return SearchedLines(lines, sample, hits, lines.cell_count, lines.line_count)
 
 
-def view_of(story: Story, speakers: Mapping[str, str] | None = None) -> ViewIndex:
-    """All of one story."""
-    return view_at(10**6, index_of(story, speakers=speakers))
+def hits_of(lines: LineSet) -> WordHits:
+    """Return which clips hold each word, as the database's full text would."""
+    counts: dict[str, Counter[tuple[int, int]]] = {}
+    for number, (_, row) in enumerate(lines.rows):
+        clip = (int(lines.arrays.video[number]), row.clip)
+        for word in set(terms(search_text(row))):
+            counts.setdefault(word, Counter())[clip] += 1
+    words = sorted(counts)
+    found: dict[int, Ints] = {
+        n: np.array([(*clip, count) for clip, count in sorted(counts[word].items())])
+        for n, word in enumerate(words)
+    }
+    return word_hits(lines.scopes, words, found, lines.cell_count)
 
 
-def vectors_of(asked: PreparedQuestion, view: ViewIndex) -> QuestionVectors:
-    """The vectors of a question, from its words."""
-    embed = WordEmbedder().embed
-    count = 0 if asked.timed(view) else len(asked.options)
+def found_of(story: Story, speakers: Mapping[str, str] | None = None) -> SearchedLines:
+    """Return what is ranked of all of one story."""
+    return found_at(10**6, video_of(story, speakers=speakers))
+
+
+def roster_of(found: SearchedLines) -> Roster:
+    """Return who speaks in a story, and who narrates it."""
+    rows = [row for _, row in found.lines.rows]
+    return roster(Counter(row.speaker for row in rows if row.speaker), rows)
+
+
+def prepared(
+    text: str, options: Iterable[str] = (), as_of_s: float | None = None
+) -> PreparedQuestion:
+    """Make a question ready; without ``as_of_s`` it is asked afterwards."""
+    return PreparedQuestion(text, tuple(options), as_of_s or 0.0, as_of_s is not None)
+
+
+def vectors_of(asked: PreparedQuestion) -> QuestionVectors:
+    """Return the vectors of a question, from its words."""
+    count = 0 if asked.timed else len(asked.options)
     texts = [asked.bare, *asked.statements()[:count], *asked.options[:count], asked.somebody]
-    rows = embed(texts)
+    rows = WordEmbedder().embed(texts)
     return QuestionVectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
 
 
-def field_of(view: ViewIndex, asked: PreparedQuestion) -> Relevance:
-    """How relevant every cell is."""
-    return relevance(view, asked, vectors_of(asked, view))
+def relevance_of(found: SearchedLines, asked: PreparedQuestion) -> Relevance:
+    """Return how relevant every cell is."""
+    if asked.options and not asked.timed:
+        known = roster_of(found)
+        found = replace(found, roster=known, named=tuple(known.people(asked.options)))
+    return relevance(found, asked, vectors_of(asked))
 
 
-def units(count: int, size: int, seed: int) -> Matrix:
-    """Vectors of length 1 in any direction, of shape (count, size)."""
-    return normalise_rows(np.random.default_rng(seed).standard_normal((count, size))).astype(
-        np.float32
-    )
-
-
-def events_of(vectors: Matrix, clips: int = 1, video: str = "v") -> EventsInView:
-    """An event of so many clips for each vector, all of them known since the first clip."""
-    rows = [
-        SegmentRevision(n, n, 0, "Tea", "", tuple(range(clips * n, clips * (n + 1))), 0, None)
-        for n in range(len(vectors))
-    ]
-    spans = {n: CellRow(n, CLIP_MS * n, CLIP_MS * (n + 1)) for n in range(clips * len(vectors))}
-    built = build_events(video, (SINCE, 0, 0, len(rows), 0), Revisions(rows, vectors))
-    return segments_in(built, len(spans), spans)
+def row_of(found: SearchedLines, number: int) -> StoredLine:
+    """Return a line's row."""
+    return found.lines.line(number)[1]

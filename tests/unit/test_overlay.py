@@ -12,7 +12,7 @@ from domain.media import IdentityKind
 from domain.people import Character, CorrectedCharacter, Correction, CorrectionKind
 from people.clip_people import ClipPeople
 from people.overlay import LearnedPeople, Overlay, apply_overlay, are_distinct, overlay_of
-from retrieval.people_in_query import cast, retold
+from retrieval.people_in_query import renamed, view_people
 from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport
 
@@ -192,8 +192,8 @@ def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
     assert found[0].character.aliases == ("Ada",)
     text = "<face_0> says her name is Ada. Ada's boats; Adam."
     assert people.update_names(text) == "Grace says her name is Ada. Grace's boats; Adam."
-    names = cast({"v": people.characters}).names("v")
-    assert retold(text, names) == people.update_names(text)
+    names = view_people({"v": people.characters}).names("v")
+    assert renamed(text, names) == people.update_names(text)
     assert people.label("Ada") == "Grace"
     assert people.label("Omar") == "Omar"
 
@@ -204,7 +204,7 @@ def test_a_name_that_is_part_of_its_replacement_is_replaced_once() -> None:
     assert (
         people.update_names("Ada waves. Ada Byron laughs.") == "Ada Byron waves. Ada Byron laughs."
     )
-    known = cast({"v": people.characters})
+    known = view_people({"v": people.characters})
     assert known.as_written("Does Ada Byron laugh? Does Ada?") == "Does Ada laugh? Does Ada?"
 
 
@@ -212,7 +212,7 @@ def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_on
     found = laid_over(
         STORY, told(CorrectedCharacter(number=0, names=("Grace Hill",)), numbers=(0,))
     )
-    known = cast({"v": [one.character for one in found]})
+    known = view_people({"v": [one.character for one in found]})
     assert known.as_written("What did Grace Hill say?") == "What did Ada say?"
     assert "ada" in known.terms_of("the boats of Grace Hill")
     assert "ada" not in known.terms_of("the boats of Omar")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,17 +10,15 @@ from numpy.typing import NDArray
 
 from domain.people import Character
 from domain.time import TimeSpan
-from retrieval.closeness import FADE, Yardstick, closeness, coverage, faded, least, yardstick
-from retrieval.event_search import build_events, holding, segments_in, word_scores
+from retrieval.closeness import FADE, CosineScale, closeness, cosine_scale, coverage, faded, least
 from retrieval.heuristics.answer_sentence import answering, by_words, extract, whole
-from retrieval.people_in_query import cast, readable, told, with_names
-from retrieval.ranking import PreparedQuestion
+from retrieval.line_set import LineSet, line_set
+from retrieval.people_in_query import line_text, readable, view_people, with_names
 from retrieval.reranking import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
 from retrieval.terms import terms
-from retrieval.view_index import ViewIndex
-from store.queries.search import CellRow, Revisions, SegmentRevision, StoredLine
-from tests.support.remembered import WordEmbedder
-from tests.support.story import SINCE, index_of, view_at, view_of
+from store.queries.search import StoredLine
+from tests.support.remembered import CLIP_MS, WordEmbedder
+from tests.support.story import found_at, found_of, prepared, video_of
 
 ADA = Character(number=2, name="Ada Lovelace", faces=(0,), voices=(1, 3))
 NOBODY = Character(number=3, faces=(4,))
@@ -31,50 +26,48 @@ NOBODY = Character(number=3, faces=(4,))
 # Quoting
 
 
-def talk(*lines: str, speaker: str = "Ann") -> ViewIndex:
-    return view_of([list(lines)], speakers=dict.fromkeys(lines, speaker))
+def talk(*lines: str, speaker: str = "Ann") -> LineSet:
+    return found_of([list(lines)], speakers=dict.fromkeys(lines, speaker)).lines
 
 
 def test_a_sentence_is_made_whole_from_its_lines() -> None:
-    view = talk("Hello.", "I thank Jeff and his team", "for the hospitality.", "Now to work.")
-    found = whole(view, 2)
+    lines = talk("Hello.", "I thank Jeff and his team", "for the hospitality.", "Now to work.")
+    found = whole(lines, 2)
     assert found.lines == (1, 2)
     assert found.text == "I thank Jeff and his team for the hospitality."
 
 
 def test_a_short_line_takes_the_next_one_along() -> None:
-    view = talk("Welcome.", "Have respected meetings.", "First, put the phones away.")
-    assert whole(view, 1).text == "Have respected meetings. First, put the phones away."
+    lines = talk("Welcome.", "Have respected meetings.", "First, put the phones away.")
+    assert whole(lines, 1).text == "Have respected meetings. First, put the phones away."
 
 
 def test_a_sentence_does_not_run_on_into_another_speaker_or_clip_of_description() -> None:
     lines = ["I think that", "so do I"]
-    view = view_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"})
-    assert whole(view, 0).text == "I think that"
-    assert whole(view_of([lines]), 0).text == "I think that"
+    lines = found_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"}).lines
+    assert whole(lines, 0).text == "I think that"
+    assert whole(found_of([lines]).lines, 0).text == "I think that"
 
 
 def test_a_sentence_does_not_run_on_over_a_silence() -> None:
     lines = ["I was going to say", "that we are late"]
-    view = view_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann"))
-    assert whole(view, 0).text == "I was going to say"
+    lines = found_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann")).lines
+    assert whole(lines, 0).text == "I was going to say"
 
 
 def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
-    part = view_of([["I thank Jeff", "Ich danke Jeff", "and his team.", "und seinem Team."]]).parts[
-        0
-    ]
+    plain = found_of([["I thank Jeff", "Ich danke Jeff", "and his team.", "und seinem Team."]])
     sources = ("said", "subtitle", "said", "subtitle")
-    pairs = zip(part.index.lines, sources, strict=True)
-    lines = tuple(line._replace(source=source) for line, source in pairs)
-    view = ViewIndex((replace(part, index=replace(part.index, lines=lines)),))
-    assert whole(view, 0).text == "I thank Jeff and his team."
-    assert whole(view, 3).text == "Ich danke Jeff und seinem Team."
+    pairs = zip(plain.lines.rows, sources, strict=True)
+    rows = [(0, row._replace(source=source)) for (_, row), source in pairs]
+    lines = line_set(plain.lines.scopes, rows, plain.lines.arrays.vectors, CLIP_MS)
+    assert whole(lines, 0).text == "I thank Jeff and his team."
+    assert whole(lines, 3).text == "Ich danke Jeff und seinem Team."
 
 
 def test_a_sentence_runs_on_over_few_lines_only() -> None:
-    view = talk(*(f"and on and on for line {i}" for i in range(20)))
-    assert len(whole(view, 10).lines) == 7
+    lines = talk(*(f"and on and on for line {i}" for i in range(20)))
+    assert len(whole(lines, 10).lines) == 7
 
 
 @pytest.mark.parametrize(
@@ -97,8 +90,8 @@ def test_a_question_is_quoted_with_what_follows() -> None:
 
 
 def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
-    view = talk("Good morning to all of you.", "The bus to the", "harbour leaves at nine.")
-    found = extract(view, 2, by_words("When does the bus leave?"), {"Ann": "Anna"}, 0.5)
+    lines = talk("Good morning to all of you.", "The bus to the", "harbour leaves at nine.")
+    found = extract(lines, 2, by_words("When does the bus leave?"), {"Ann": "Anna"}, 0.5)
     assert found.text == "Anna: The bus to the harbour leaves at nine."
     assert found.refs == ("m3", "m2")
     assert found.span == TimeSpan.of(1_000, 2_900)
@@ -106,16 +99,16 @@ def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
 
 
 def test_what_was_read_is_quoted_as_it_stands() -> None:
-    view = view_of([["HAVE RESPECT / 1. Put phones away. 2. Listen"]])
-    found = extract(view, 0, by_words("What should you do?"), {}, 1.0)
+    lines = found_of([["HAVE RESPECT / 1. Put phones away. 2. Listen"]]).lines
+    found = extract(lines, 0, by_words("What should you do?"), {}, 1.0)
     assert found.text == "HAVE RESPECT / 1. Put phones away. 2. Listen"
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8), st.data())
 def test_any_line_can_be_quoted(lines: list[str], data: st.DataObject) -> None:
-    view = talk(*lines)
+    lines = talk(*lines)
     number = data.draw(st.integers(0, len(lines) - 1))
-    found = extract(view, number, by_words("What?"), {}, 1.0)
+    found = extract(lines, number, by_words("What?"), {}, 1.0)
     assert found.refs
     assert found.span.start_ms <= found.span.end_ms
 
@@ -124,8 +117,8 @@ def test_any_line_can_be_quoted(lines: list[str], data: st.DataObject) -> None:
 
 
 def test_closeness_is_read_against_unrelated_sentences() -> None:
-    assert abs(yardstick(WordEmbedder()).unrelated) < 0.2
-    stick = Yardstick(0.4)
+    assert abs(cosine_scale(WordEmbedder()).unrelated) < 0.2
+    stick = CosineScale(0.4)
     assert stick.nearness(0.4) == stick.nearness(-1) == 0
     assert stick.nearness(1.0) == 1
     assert stick.nearness(0.7) == pytest.approx(0.5)
@@ -138,12 +131,13 @@ def test_either_words_or_vectors_can_tell() -> None:
 
 
 def test_rare_words_cover_more_than_common_ones() -> None:
-    view = view_of([["the dog barks"], ["a dog runs"], ["a zebra and a dog"], ["rain"]])
-    words = terms("zebra dog")
-    assert coverage(view, words, [2]) == pytest.approx(1)
-    assert 0 < coverage(view, words, [0]) < 0.5
-    assert coverage(view, words, [3]) == 0
-    assert coverage(view, [], [0]) == 0
+    found = found_of([["the dog barks"], ["a dog runs"], ["a zebra and a dog"], ["rain"]])
+    rows = [row for _, row in found.lines.rows]
+    weights = {word: found.hits.rarity(word) for word in terms("zebra dog")}
+    assert coverage(rows[2:3], weights) == pytest.approx(1)
+    assert 0 < coverage(rows[:1], weights) < 0.5
+    assert coverage(rows[3:], weights) == 0
+    assert coverage(rows, {}) == 0
 
 
 @given(st.floats(0, 1), st.lists(st.floats(-30, 30), min_size=1))
@@ -172,21 +166,21 @@ class Counts:
 
 
 def test_lines_are_read_alone_and_after_the_one_before() -> None:
-    view = view_of([["a word", "another word here"]], speakers={"a word": "Ann"})
-    asked = PreparedQuestion("What?")
-    assert passage(view, asked, 1, 0) == "another word here"
-    assert passage(view, asked, 1, 1) == "Ann: a word another word here"
-    assert passage(view, asked, 0, 1) == "Ann: a word"
-    found = bonus(view, asked, np.array([0, 1]), Counts())
+    lines = found_of([["a word", "another word here"]], speakers={"a word": "Ann"}).lines
+    asked = prepared("What?")
+    assert passage(lines, asked, 1, 0) == "another word here"
+    assert passage(lines, asked, 1, 1) == "Ann: a word another word here"
+    assert passage(lines, asked, 0, 1) == "Ann: a word"
+    found = bonus(lines, asked, np.array([0, 1]), Counts())
     alone, talk = logits(np.array([0.11, 0.17])), logits(np.array([0.11, 0.29]))
     assert list(found) == pytest.approx(list(ALONE * alone + IN_TALK * talk))
-    assert closest(view, asked, [0, 1], Counts()) == pytest.approx(0.17)
-    assert closest(view, asked, [0, 1], None) == closest(view, asked, [], Counts()) == 0
+    assert closest(lines, asked, [0, 1], Counts()) == pytest.approx(0.17)
+    assert closest(lines, asked, [0, 1], None) == closest(lines, asked, [], Counts()) == 0
 
 
 def test_superseded_lines_are_not_read() -> None:
-    view = view_at(9, index_of([["old", "new"]], gone={1: 0}))
-    assert passage(view, PreparedQuestion("What?"), 1, 1) == "new"
+    lines = found_at(9, video_of([["old", "new"]], gone={1: 0})).lines
+    assert passage(lines, prepared("What?"), 0, 1) == "new"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +199,7 @@ def test_superseded_lines_are_not_read() -> None:
     ],
 )
 def test_a_model_that_reads_sees_names_and_no_tags(shown: StoredLine, text: str) -> None:
-    assert readable(shown, cast({"v": [ADA]}).names("v")) == text
+    assert readable(shown, view_people({"v": [ADA]}).names("v")) == text
 
 
 @pytest.mark.parametrize(("candidates", "score"), [(0, 0.25), (100, 0.35), (100_000, 0.5)])
@@ -239,19 +233,19 @@ def line(
         (line("<face_0> waves at <face_4>", "seen"), "Ada Lovelace waves at <face_4>"),
     ],
 )
-def test_lines_are_told_with_names(shown: StoredLine, text: str) -> None:
-    names = cast({"v": [ADA, NOBODY]}).names("v")
-    assert told(shown, names) == text
+def test_lines_are_shown_with_names(shown: StoredLine, text: str) -> None:
+    names = view_people({"v": [ADA, NOBODY]}).names("v")
+    assert line_text(shown, names) == text
 
 
 def test_who_has_several_tags_and_no_name_goes_by_number() -> None:
     merged = Character(number=5, faces=(0,), voices=(1, 3), joined=(7, 8))
-    names = cast({"v": [merged, NOBODY]}).names("v")
-    assert told(line("<face_0> waves at <face_4>", "seen"), names) == (
+    names = view_people({"v": [merged, NOBODY]}).names("v")
+    assert line_text(line("<face_0> waves at <face_4>", "seen"), names) == (
         "<character_5> waves at <face_4>"
     )
-    assert told(line("Hello", speaker="<voice_3>"), names) == "<character_5>: Hello"
-    assert told(line("<character_7> is a poet", kind="character"), names) == (
+    assert line_text(line("Hello", speaker="<voice_3>"), names) == "<character_5>: Hello"
+    assert line_text(line("<character_7> is a poet", kind="character"), names) == (
         "<character_5> is a poet"
     )
     assert readable(line("<face_0> waves", speaker="<voice_1>"), names) == "somebody waves"
@@ -259,7 +253,7 @@ def test_who_has_several_tags_and_no_name_goes_by_number() -> None:
 
 def test_a_number_that_became_part_of_somebody_is_theirs() -> None:
     ada = Character(number=2, name="Ada", faces=(0,), joined=(7,))
-    people = cast({"v": [ada]})
+    people = view_people({"v": [ada]})
     assert with_names("<character_7> and <character_9>", people.names("v")) == (
         "Ada and <character_9>"
     )
@@ -267,7 +261,7 @@ def test_a_number_that_became_part_of_somebody_is_theirs() -> None:
 
 
 def test_tags_of_one_video_are_nobody_in_another() -> None:
-    both = cast({"v": [ADA], "w": [NOBODY]})
+    both = view_people({"v": [ADA], "w": [NOBODY]})
     assert both.names("w") == {}
     assert with_names("<face_0>", both.names("v")) == "Ada Lovelace"
 
@@ -288,13 +282,13 @@ def test_tags_of_one_video_are_nobody_in_another() -> None:
     ],
 )
 def test_whom_a_query_is_about(query: str, numbers: list[int]) -> None:
-    people = cast({"v": [ADA, NOBODY]}).named_in(query)
+    people = view_people({"v": [ADA, NOBODY]}).named_in(query)
     assert [one.character.number for one in people] == numbers
 
 
 def test_a_part_of_two_names_is_neither() -> None:
     bob = Character(number=5, name="Bob Lovelace")
-    people = cast({"v": [ADA, bob]})
+    people = view_people({"v": [ADA, bob]})
     assert people.named_in("Where is Lovelace?") == ()
     assert [one.character.number for one in people.named_in("Where is Bob?")] == [5]
 
@@ -302,12 +296,12 @@ def test_a_part_of_two_names_is_neither() -> None:
 @pytest.mark.parametrize("query", ["what will happen", "Will it rain?", "the other cup", "no will"])
 def test_an_ordinary_word_is_no_name(query: str) -> None:
     will, other = Character(number=1, name="Will"), Character(number=2, name="Other")
-    found = [one.character.number for one in cast({"v": [will, other]}).named_in(query)]
+    found = [one.character.number for one in view_people({"v": [will, other]}).named_in(query)]
     assert found == ([1] if "Will" in query else [])
 
 
 def test_a_name_is_searched_with_its_tags() -> None:
-    people = cast({"v": [ADA]})
+    people = view_people({"v": [ADA]})
     assert people.terms_of("Where does Ada sing?") == [
         "ada",
         "sing",
@@ -317,48 +311,3 @@ def test_a_name_is_searched_with_its_tags() -> None:
         "voice_3",
     ]
     assert people.terms_of("Who sings?") == ["sing"]
-
-
-# Segments by words
-
-
-def test_segments_are_found_by_their_rarer_words() -> None:
-    def revision(number: int, label: str, summary: str) -> SegmentRevision:
-        return SegmentRevision(number + 1, number, 0, label, summary, (number,), number, None)
-
-    rows = [
-        revision(0, "Tea", "Tea is made with a dog around."),
-        revision(1, "Walk", "A dog runs."),
-        revision(2, "Zoo", "A dog meets a zebra."),
-    ]
-    vectors = np.zeros((3, 4), dtype=np.float32)
-    index = build_events("v", (SINCE, 0, 0, 3, 0), Revisions(rows, vectors))
-    spans = {clip: CellRow(clip, clip, clip + 1) for clip in range(3)}
-    segments = segments_in(index, 2, spans)
-    assert [one.label for one in segments_in(index, 1, spans).found] == ["Tea", "Walk"]
-    held = partial(holding, [segments])
-    scores = word_scores(3, terms("the dog and the zebra"), held)
-    assert scores[2] == pytest.approx(1)
-    assert 0 < scores[0] == scores[1] < 0.5
-    assert list(word_scores(3, [], held)) == [0, 0, 0]
-    assert held("dog").tolist() == [0, 1, 2]
-    assert holding([segments, segments], "zebra").tolist() == [2, 5]
-
-
-@pytest.mark.parametrize(
-    ("last_clip", "summaries"),
-    [(0, []), (1, ["early"]), (2, ["early"]), (3, ["late"]), (9, ["late"])],
-)
-def test_one_revision_of_a_segment_holds_at_a_time(last_clip: int, summaries: list[str]) -> None:
-    rows = [
-        SegmentRevision(1, 0, 0, "event", "early", (0, 1), 1, 3),
-        SegmentRevision(1, 0, 1, "event", "late", (0, 1, 3), 3, None),
-        SegmentRevision(2, 1, 0, "hollow", "no clips", (), 0, None),
-    ]
-    index = build_events(
-        "0" * 16, (SINCE, 0, 0, 3, 1), Revisions(rows, np.zeros((3, 4), np.float32))
-    )
-    spans = {clip: CellRow(clip, 30 * clip, 30 * clip + 30) for clip in (0, 1, 3)}
-    found = [one.segment for one in segments_in(index, last_clip, spans).found]
-    assert [one.summary for one in found] == summaries
-    assert all(one.span == TimeSpan.of(0, 120 if last_clip >= 3 else 60) for one in found)

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from domain.search import OptionSupport
 from retrieval.heuristics.captioned_options import SHORT, doings, is_described, someone
 from retrieval.options import supports
-from retrieval.ranking import PreparedQuestion, relevance
-from retrieval.view_index import ViewIndex
+from retrieval.ranking import PreparedQuestion, SearchedLines, relevance
 from tests.support.remembered import WordEmbedder
-from tests.support.story import index_of, vectors_of, view_at, view_of
+from tests.support.story import found_at, found_of, prepared, roster_of, vectors_of, video_of
 
 YARD = [["A boy and a dog play in a yard"] * 4 + ["The boy throws a ball", "The dog barks"]] * 3
-ASKED = PreparedQuestion("why did the boy run away?", ("catch the ball", "eat lunch"))
+ASKED = prepared("why did the boy run away?", ("catch the ball", "eat lunch"))
 
 
 @pytest.mark.parametrize(
@@ -46,42 +45,46 @@ def test_any_question_has_a_doing_for_each_option(question: str, options: list[s
     assert all(option.strip() in one for option, one in zip(options, found, strict=True))
 
 
+def compared(found: SearchedLines, asked: PreparedQuestion) -> bool:
+    return is_described(found.lines, asked, roster_of(found))
+
+
 def test_captions_of_a_few_clips_are_compared_with_doings() -> None:
-    assert is_described(view_of(YARD), ASKED)
+    assert compared(found_of(YARD), ASKED)
 
 
 @pytest.mark.parametrize(
-    ("view", "asked"),
+    ("found", "asked"),
     [
-        (view_of(YARD), PreparedQuestion("why did the boy run away?")),
-        (view_of(YARD * SHORT), ASKED),
-        (view_of([["I take the ball", "My dog barks"]] * 3), ASKED),
-        (view_at(2, index_of(YARD, speakers=dict.fromkeys(YARD[0], "Ann"))), ASKED),
-        (view_of(YARD), PreparedQuestion("when was it?", ("two hours ago", "yesterday"))),
+        (found_of(YARD), prepared("why did the boy run away?")),
+        (found_of(YARD * SHORT), ASKED),
+        (found_of([["I take the ball", "My dog barks"]] * 3), ASKED),
+        (found_at(2, video_of(YARD, speakers=dict.fromkeys(YARD[0], "Ann"))), ASKED),
+        (found_of(YARD), prepared("when was it?", ("two hours ago", "yesterday"))),
     ],
     ids=["no options", "a long video", "somebody narrates", "talk", "times"],
 )
 def test_other_views_and_options_are_ranked_as_ever(
-    view: ViewIndex, asked: PreparedQuestion
+    found: SearchedLines, asked: PreparedQuestion
 ) -> None:
-    assert not is_described(view, asked)
+    assert not compared(found, asked)
 
 
 def test_options_that_are_people_are_ranked_as_ever() -> None:
     said = {"Ann is here": "Ann", "Bob is here": "Bob"}
-    view = view_at(2, index_of([[*YARD[0], *said]] * 3, speakers=said))
-    assert is_described(view, ASKED)
-    assert not is_described(view, PreparedQuestion("who threw the ball?", ("Ann", "Bob")))
+    found = found_at(2, video_of([[*YARD[0], *said]] * 3, speakers=said))
+    assert compared(found, ASKED)
+    assert not compared(found, prepared("who threw the ball?", ("Ann", "Bob")))
 
 
-def told(
-    view: ViewIndex, asked: PreparedQuestion, *, as_doings: bool = True
+def supported(
+    found: SearchedLines, asked: PreparedQuestion, *, as_doings: bool = True
 ) -> tuple[OptionSupport, ...]:
-    vectors = vectors_of(asked, view)
+    vectors = vectors_of(asked)
     if as_doings:
         said = WordEmbedder().embed(doings(asked.text, asked.options))
         vectors = replace(vectors, doings=said)
-    return supports(view, asked, relevance(view, asked, vectors))
+    return supports(found, asked, relevance(found, asked, vectors))
 
 
 def best(found: tuple[OptionSupport, ...]) -> str:
@@ -92,15 +95,15 @@ def test_what_comes_all_the_time_is_what_is_done() -> None:
     """A clip that stands out says nothing where a scene is told second after second."""
     story = [["The lady holds a pan"] * 6 for _ in range(3)]
     story[1] += ["A red table and a microphone of the lady", "A red table"]
-    asked = PreparedQuestion(
+    asked = prepared(
         "what does the lady do after taking the microphone?", ("red table", "hold a pan")
     )
-    view = view_of(story)
-    assert best(told(view, asked)) == "hold a pan"
-    assert best(told(view, asked, as_doings=False)) != "hold a pan"
+    found = found_of(story)
+    assert best(supported(found, asked)) == "hold a pan"
+    assert best(supported(found, asked, as_doings=False)) != "hold a pan"
 
 
 def test_shares_are_of_all_options() -> None:
-    found = told(view_of(YARD), ASKED)
-    assert sum(one.share for one in found) == pytest.approx(1)
-    assert found[0].share > found[1].share
+    support = supported(found_of(YARD), ASKED)
+    assert sum(one.share for one in support) == pytest.approx(1)
+    assert support[0].share > support[1].share

@@ -12,19 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.closeness import Yardstick, closeness, coverage, faded, least
+from domain.memories import Scope
+from retrieval.closeness import CosineScale, closeness, coverage, faded, least
 from retrieval.keyframe_mode import Scored, spread_over_clips
-from retrieval.lexical import K1, B, bm25, rarity, spread
-from retrieval.moments import lines_of
 from retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
-from retrieval.ranking import PreparedQuestion, fits, now
+from retrieval.ranking import fits
 from retrieval.relevance import Relevance, standard
+from retrieval.signals.words import K1, REACH, B, rarity, word_hits
 from retrieval.terms import terms
-from retrieval.time_grid import grid_of
-from retrieval.view_index import ViewIndex
 from store.queries.clip_contents import KeyframeOnClip
 from tests.support.remembered import CLIP_MS
-from tests.support.story import Story, index_of, view_at, view_of
+from tests.support.story import Story, found_at, found_of, video_of
 
 WORDS = ("soup", "tent", "train", "coffee", "piano")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
@@ -32,108 +30,73 @@ STORIES = st.lists(st.lists(LINES, max_size=3), min_size=1, max_size=8).filter(a
 SCORES = st.floats(-20, 20)
 
 
-def cells_in(story: Story) -> list[tuple[int, list[str]]]:
-    """The clips that have lines, with the terms of each."""
-    return [(n, terms(" ".join(lines))) for n, lines in enumerate(story) if lines]
-
-
-@given(STORIES)
-def test_an_index_counts_every_word_where_it_is(story: list[list[str]]) -> None:
-    view, held = view_of(story), cells_in(story)
-    assert view.cell_count == len(held)
-    assert view.line_count == sum(map(len, story))
-    assert view.lengths.tolist() == [len(words) for _, words in held]
-    for word in (*WORDS, "nowhere"):
-        counts = {place: Counter(words)[word] for place, (_, words) in enumerate(held)}
-        posting = view.posting(word)
-        found = {} if posting is None else dict(zip(posting.cells, posting.counts, strict=True))
-        assert found == {place: count for place, count in counts.items() if count}
-
-
 @given(STORIES)
 def test_every_line_is_of_one_cell_and_back(story: list[list[str]]) -> None:
-    view = view_of(story)
-    texts = [line for lines in story for line in lines]
-    assert [view.line(n)[1].text for n in range(view.line_count)] == texts
-    for number in range(view.line_count):
-        _, row = view.line(number)
-        assert view.cell(int(view.cell_of_line[number]))[1].clip == row.clip
-    every = lines_of(view, np.arange(view.cell_count))
-    assert every.tolist() == list(range(view.line_count))
-    times = view.times
-    assert times.tolist() == [CLIP_MS * (n + 0.5) / 1000 for n, _ in cells_in(story)]
+    lines = found_of(story).lines
+    held = [clip for clip, texts in enumerate(story) if texts]
+    texts = [text for own in story for text in own]
+    assert [lines.line(n)[1].text for n in range(lines.line_count)] == texts
+    assert lines.cell_clip.tolist() == held
+    for number in range(lines.line_count):
+        assert held[int(lines.cell_of_line[number])] == lines.line(number)[1].clip
+    assert lines.lines_of(range(lines.cell_count)).tolist() == list(range(lines.line_count))
+    assert lines.times.tolist() == [CLIP_MS * (clip + 0.5) / 1000 for clip in held]
+    follows = [n > 0 and held[n - 1] == held[n] - 1 for n in range(len(held))]
+    assert lines.follows.tolist() == follows
 
 
 @given(STORIES, STORIES, st.integers(-1, 9))
 def test_videos_lie_one_after_the_other_and_never_touch(
     one: list[list[str]], other: list[list[str]], last: int
 ) -> None:
-    view = view_at(last, index_of(one, "a"), index_of(other, "b", first=2))
+    found = found_at(last, video_of(one, "a"), video_of(other, "b", first=2))
     seen = [("a", n) for n, lines in enumerate(one) if lines and n <= last]
     seen += [("b", n) for n, lines in enumerate(other, start=2) if lines and n <= last]
-    assert [(video, row.clip) for video, row in map(view.cell, range(view.cell_count))] == seen
-    assert np.all(np.diff(view.keys) > 0) if view.cell_count else not seen
-    edges = [n for n in range(1, len(seen)) if seen[n][0] != seen[n - 1][0]]
-    assert all(view.keys[n] - view.keys[n - 1] >= 1000 for n in edges)
     for video, clips in (("a", range(12)), ("b", range(12)), ("c", range(12))):
         mine = [n for n, (name, _) in enumerate(seen) if name == video]
-        assert view.cells_of(video, clips).tolist() == mine
+        assert found.lines.cells_of(video, clips).tolist() == mine
+    places = found.places.tolist()
+    edges = [n for n in range(1, len(seen)) if seen[n][0] != seen[n - 1][0]]
+    assert all(places[n] - places[n - 1] >= REACH for n in edges)
+    assert [found.hits.clip_at(place) for place in places] == [
+        ("ab".index(name), clip) for name, clip in seen
+    ]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=12),
-    st.sampled_from([0, 1, 2, 5]),
-)
-def test_counts_spread_as_far_as_the_window_reaches(made: list[tuple[int, int]], half: int) -> None:
-    keys = np.cumsum([step for step, _ in made])
-    counts = np.array([count for _, count in made], dtype=np.float32)
-    near = [counts[np.abs(keys - key) <= half].sum() for key in keys]
-    own = [counts[keys == key].sum() for key in keys]
-    weak = [0.5 * (around + here) for around, here in zip(near, own, strict=True)]
-    assert spread(counts, grid_of(keys), half).tolist() == pytest.approx(
-        weak if half == 1 else near
-    )
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.sampled_from([0, 1, 2, 5]))
+def test_counts_reach_as_far_as_the_window(counts: list[int], half: int) -> None:
+    held = {0: np.array([(0, clip, count) for clip, count in enumerate(counts)])}
+    scope = Scope(video="v", last_clip=len(counts) - 1)
+    hits = word_hits([scope], ["soup"], held, len(counts))
+    near = [sum(counts[max(0, n - half) : n + half + 1]) for n in range(len(counts))]
+    assert hits.windows("soup", half)[: len(counts)].tolist() == near
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 300), st.sampled_from([0, 1, 5, 99])), min_size=1, max_size=9)
-)
-def test_what_is_at_the_places_of_cells_is_found_in_stretches_and_one_by_one(
-    made: list[tuple[int, int]],
-) -> None:
-    steps = [step for length, gap in made for step in (gap, *[1] * (length - 1))]
-    grid = grid_of(np.cumsum(steps))
-    values = np.arange(grid.size) ** 2 % 3
-    assert grid.of_cells(values).tolist() == values[grid.places].tolist()
-    assert grid.holding(values) == np.count_nonzero(values[grid.places])
-
-
-def slow_bm25(view: ViewIndex, words: set[str], half: int) -> list[float]:
-    lengths = spread(view.lengths, grid_of(view.keys), half)
-    mean = max(float(lengths.mean()), 1e-6)
-    scores = [0.0] * view.cell_count
-    for word in words:
-        counts = np.zeros(view.cell_count, dtype=np.float32)
-        posting = view.posting(word)
-        if posting is not None:
-            counts[posting.cells] = posting.counts
-        held = spread(counts, grid_of(view.keys), half)
-        weight = math.log(1 + (len(held) - (held > 0).sum() + 0.5) / ((held > 0).sum() + 0.5))
-        for n, count in enumerate(held):
-            norm = K1 * (1 - B + B * lengths[n] / mean)
-            scores[n] += weight * count * (K1 + 1) / (count + norm)
+def slow_bm25(story: Story, word: str, half: int) -> list[float]:
+    """BM25 of one word at every clip, in lines."""
+    with_word = [sum(word in terms(text) for text in lines) for lines in story]
+    cells = sum(1 for lines in story if lines)
+    mean = sum(map(len, story)) / max(1, cells)
+    scores = []
+    around = [range(max(0, n - half), min(len(story), n + half + 1)) for n in range(len(story))]
+    whole = [sum(with_word[i] for i in near) for near in around]
+    # Windows reach over the places behind the last clip too.
+    after = [sum(with_word[max(0, n - half) :]) for n in range(len(story), len(story) + half)]
+    holding = min(cells, sum(count > 0 for count in [*whole, *after]))
+    for n, near in enumerate(around):
+        held = whole[n] if half != 1 else (whole[n] + with_word[n]) / 2
+        length = sum(len(story[i]) for i in near) / mean / (2 * half + 1)
+        norm = K1 * (1 - B + B * length)
+        weight = math.log(1 + (cells - holding + 0.5) / (holding + 0.5))
+        scores.append(weight * held * (K1 + 1) / (held + norm))
     return scores
 
 
-@given(STORIES, st.sets(st.sampled_from([*WORDS, "nowhere"])), st.sampled_from([0, 1, 3]))
-def test_words_score_as_okapi_defines_it(
-    story: list[list[str]], words: set[str], half: int
-) -> None:
-    view = view_of(story)
-    known = {word for word in words if view.posting(word) is not None}
-    assert bm25(view, words, [half])[0].tolist() == pytest.approx(
-        slow_bm25(view, known, half), rel=1e-4, abs=1e-5
-    )
+@given(STORIES, st.sampled_from(WORDS), st.sampled_from([0, 1, 3]))
+def test_words_score_as_okapi_defines_it(story: list[list[str]], word: str, half: int) -> None:
+    hits = found_of(story).hits
+    expected = slow_bm25(story, word, half) if word in hits.counts else [0.0] * len(story)
+    assert hits.bm25([word], half)[: len(story)].tolist() == pytest.approx(expected)
 
 
 @given(st.integers(1, 10_000), st.data())
@@ -146,21 +109,23 @@ def test_a_word_is_worth_more_the_fewer_have_it(cells: int, data: st.DataObject)
 def test_more_lines_cover_no_less(
     story: list[list[str]], words: set[str], data: st.DataObject
 ) -> None:
-    view = view_of(story)
-    few = data.draw(st.lists(st.integers(0, view.line_count - 1), max_size=3))
-    more = few + data.draw(st.lists(st.integers(0, view.line_count - 1), max_size=3))
-    assert 0 <= coverage(view, words, few) <= coverage(view, words, more) <= 1 + 1e-9
-    held = {word for n in range(view.line_count) for word in terms(view.line(n)[1].text)}
-    whole = coverage(view, words, range(view.line_count))
+    found = found_of(story)
+    rows = [row for _, row in found.lines.rows]
+    weights = {word: found.hits.rarity(word) for word in words}
+    few = data.draw(st.lists(st.sampled_from(rows), max_size=3))
+    more = few + data.draw(st.lists(st.sampled_from(rows), max_size=3))
+    assert 0 <= coverage(few, weights) <= coverage(more, weights) <= 1 + 1e-9
+    held = {word for row in rows for word in terms(row.text)}
+    whole = coverage(rows, weights)
     assert whole == pytest.approx(1.0) if words and words <= held else whole < 1 or not words
 
 
 @given(st.floats(-1, 0.99), st.floats(-1, 1), st.floats(0, 1))
 def test_closeness_is_between_nothing_and_all(unrelated: float, cosine: float, has: float) -> None:
-    near = Yardstick(unrelated).nearness(cosine)
+    near = CosineScale(unrelated).nearness(cosine)
     assert 0 <= near <= 1
-    assert Yardstick(unrelated).nearness(unrelated) == pytest.approx(0, abs=1e-9)
-    assert Yardstick(unrelated).nearness(1.0) == pytest.approx(1)
+    assert CosineScale(unrelated).nearness(unrelated) == pytest.approx(0, abs=1e-9)
+    assert CosineScale(unrelated).nearness(1.0) == pytest.approx(1)
     assert max(near, has) - 1e-9 <= closeness(near, has) <= 1
     assert closeness(near, has) == pytest.approx(closeness(has, near))
 
@@ -216,13 +181,14 @@ def test_more_support_never_counts_less_and_a_tail_has_no_say(
 
 @given(MATRIX)
 def test_cells_lean_towards_the_option_that_will_be_chosen(scores: np.ndarray) -> None:
-    field = Relevance(scores[0], scores, scores, *np.zeros((2, 1, 1), dtype=np.float32))
+    cosines = np.zeros((1, 1), dtype=np.float32)
+    field = Relevance(scores[0], scores, scores, cosines, cosines[0], ())
     lean = leaning(field).options - scores
     share = shares(soft_maximum(scores))
     assert np.allclose(lean, lean[:, :1])
     assert share[lean[:, 0].argmax()] == pytest.approx(share.max())
     assert (lean <= 1e-9).all()
-    blank = Relevance(scores[0], scores[:0], scores[:0], field.lines, field.near)
+    blank = Relevance(scores[0], scores[:0], scores[:0], cosines, cosines[0], ())
     assert leaning(blank) is blank
 
 
@@ -268,11 +234,4 @@ def test_every_clips_best_image_comes_before_any_clips_second(
 def test_a_window_counts_where_the_view_is_several_of_it_long(
     half: int, cells: int, told: bool
 ) -> None:
-    assert fits(half, view_of([["soup"]] * cells)) is told
-
-
-def test_a_question_is_asked_at_its_moment_or_at_the_end_of_what_was_seen() -> None:
-    view = view_of([["soup"], [], ["tent"]])
-    assert now(PreparedQuestion("Who?"), view) == 90
-    assert now(PreparedQuestion("Who?", as_of_s=12.5), view) == 12.5
-    assert now(PreparedQuestion("Who?"), view_at(-1, index_of([["soup"]]))) == 0
+    assert fits(half, cells) is told

@@ -1,4 +1,4 @@
-"""Ranking: the right moment first, options by evidence, and nothing from after the view."""
+"""Ranking: the right moment first, options by evidence, and nothing from after the found."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from retrieval.heuristics.actors import actor_lines, are_people, people_of
-from retrieval.moments import best_moments, line_scores, lines_of
+from retrieval.moments import best_moments, line_scores
 from retrieval.options import shares, soft_maximum, supports
-from retrieval.ranking import PreparedQuestion, fits, now, relevance
+from retrieval.ranking import fits
 from retrieval.relevance import standard
+from retrieval.signals.people import roster
 from store.queries.search import StoredLine
-from tests.support.story import Story, field_of, index_of, vectors_of, view_at, view_of
+from tests.support.story import (
+    Story,
+    found_at,
+    found_of,
+    prepared,
+    relevance_of,
+    roster_of,
+    row_of,
+    video_of,
+)
 
 KITCHEN = [
     ["Ann bakes a cake", "Bob sings a song"],
@@ -26,9 +36,9 @@ KITCHEN = [
 
 
 def first(story: Story, question: str, *options: str) -> str:
-    view, asked = view_of(story), PreparedQuestion(question, options)
-    moment = best_moments(view, asked, field_of(view, asked), 5)[0]
-    return view.line(moment.line)[1].text
+    found, asked = found_of(story), prepared(question, options)
+    moment = best_moments(found, asked, relevance_of(found, asked), 5)[0]
+    return row_of(found, moment.line).text
 
 
 @pytest.mark.parametrize(
@@ -50,8 +60,8 @@ def test_an_option_draws_to_its_evidence() -> None:
 
 
 def test_moments_are_one_a_cell_and_fall() -> None:
-    view, asked = view_of(KITCHEN), PreparedQuestion("What does Ann do with the dog?")
-    moments = best_moments(view, asked, field_of(view, asked), 3)
+    found, asked = found_of(KITCHEN), prepared("What does Ann do with the dog?")
+    moments = best_moments(found, asked, relevance_of(found, asked), 3)
     assert len(moments) == 3
     assert len({moment.cell for moment in moments}) == 3
     scores = [moment.score for moment in moments]
@@ -59,17 +69,18 @@ def test_moments_are_one_a_cell_and_fall() -> None:
 
 
 def test_superseded_lines_are_no_moments() -> None:
-    view, asked = (
-        view_at(9, index_of([["Ann sings", "Bob hums"]], gone={1: 0})),
-        PreparedQuestion("Ann sings"),
+    found, asked = (
+        found_at(9, video_of([["Ann sings", "Bob hums"]], gone={1: 0})),
+        prepared("Ann sings"),
     )
-    lines = [view.line(m.line)[1].text for m in best_moments(view, asked, field_of(view, asked), 9)]
+    moments = best_moments(found, asked, relevance_of(found, asked), 9)
+    lines = [row_of(found, moment.line).text for moment in moments]
     assert lines == ["Bob hums"]
 
 
 def test_a_view_without_lines_in_force_has_no_moments() -> None:
-    view, asked = view_at(9, index_of([["Ann sings"]], gone={1: 0})), PreparedQuestion("Ann sings")
-    assert best_moments(view, asked, field_of(view, asked), 9) == []
+    found, asked = found_at(9, video_of([["Ann sings"]], gone={1: 0})), prepared("Ann sings")
+    assert best_moments(found, asked, relevance_of(found, asked), 9) == []
 
 
 def test_the_reranker_decides_among_the_nearest() -> None:
@@ -80,9 +91,9 @@ def test_the_reranker_decides_among_the_nearest() -> None:
             assert query == "What does Bob do?"
             return np.array([0.999 if "tea" in one else 0.001 for one in passages], np.float32)
 
-    view, asked = view_of(KITCHEN), PreparedQuestion("What does Bob do?")
-    moments = best_moments(view, asked, field_of(view, asked), 5, LikesTea())
-    assert view.line(moments[0].line)[1].text == "They all drink tea"
+    found, asked = found_of(KITCHEN), prepared("What does Bob do?")
+    moments = best_moments(found, asked, relevance_of(found, asked), 5, LikesTea())
+    assert row_of(found, moments[0].line).text == "They all drink tea"
 
 
 # Times
@@ -94,8 +105,8 @@ TEA_TWICE = [*([["Rain"]] * 20), ["Ann drinks tea"]] * 2 + [["Rain"]] * 20
 
 def tea(question: str, as_of_clip: int | None = None) -> tuple[float, float]:
     """The scores of the first and the second time that tea is drunk."""
-    asked = PreparedQuestion(question, as_of_s=None if as_of_clip is None else as_of_clip * 30.0)
-    scores = field_of(view_of(TEA_TWICE), asked).question
+    asked = prepared(question, as_of_s=None if as_of_clip is None else as_of_clip * 30.0)
+    scores = relevance_of(found_of(TEA_TWICE), asked).question
     return float(scores[20]), float(scores[41])
 
 
@@ -107,15 +118,14 @@ def test_recent_moments_win_where_nothing_else_differs() -> None:
 def test_asked_afterwards_order_has_no_say() -> None:
     earlier, later = tea("When did Ann last drink tea?")
     assert later == pytest.approx(earlier, abs=1e-6)
-    assert now(PreparedQuestion("x"), view_of(TEA_TWICE)) == 62 * 30
-    assert list(view_of(TEA_TWICE).times[:2]) == [15, 45]
+    assert list(found_of(TEA_TWICE).lines.times[:2]) == [15, 45]
 
 
 @pytest.mark.parametrize(("clips", "half", "fit"), [(1, 0, True), (11, 1, False), (12, 1, True)])
 def test_words_are_counted_in_windows_that_tell_places_apart(
     clips: int, half: int, fit: bool
 ) -> None:
-    assert fits(half, view_of([["Rain"]] * clips)) is fit
+    assert fits(half, clips) is fit
 
 
 def test_options_that_are_times_are_compared_with_the_clock() -> None:
@@ -124,14 +134,14 @@ def test_options_that_are_times_are_compared_with_the_clock() -> None:
     story[day + 1000] = ["Ann drinks tea"]  # day 2, 08:20
     for clip in (300, 1800, day + 500, day + 1500):
         story[clip] = ["Rain"]
-    view = view_of(story)
-    asked = PreparedQuestion(
+    found = found_of(story)
+    asked = prepared(
         "When did Ann drink tea?",
         ("Yesterday morning", "This morning", "Yesterday evening", "Last night"),
         as_of_s=(day + 1600) * 30.0,
     )
-    assert asked.timed(view)
-    best = max(supports(view, asked, field_of(view, asked)), key=lambda one: one.share)
+    assert asked.timed
+    best = max(supports(found, asked, relevance_of(found, asked)), key=lambda one: one.share)
     assert best.text == "This morning"
 
 
@@ -141,11 +151,11 @@ def test_the_time_in_a_question_moves_its_moment() -> None:
     for clip in (1000, day + 1000):
         story[clip] = ["Ann drinks tea"]
         story[clip + 100] = ["Rain"]
-    view = view_of(story)
+    found = found_of(story)
 
     def best(question: str) -> int:
-        asked = PreparedQuestion(question, as_of_s=(day + 2000) * 30.0)
-        return int(field_of(view, asked).question.argmax())
+        asked = prepared(question, as_of_s=(day + 2000) * 30.0)
+        return int(relevance_of(found, asked).question.argmax())
 
     assert best("Who drank tea yesterday morning?") == 0
     assert best("Who drank tea this morning?") == 2
@@ -171,9 +181,9 @@ def test_shares_are_a_distribution(scores: list[float]) -> None:
 
 
 def test_options_name_the_lines_that_speak_for_them() -> None:
-    view = view_of(KITCHEN)
-    asked = PreparedQuestion("What does the dog do?", ("It catches a ball", "It bakes a cake"))
-    support = supports(view, asked, field_of(view, asked))
+    found = found_of(KITCHEN)
+    asked = prepared("What does the dog do?", ("It catches a ball", "It bakes a cake"))
+    support = supports(found, asked, relevance_of(found, asked))
     assert [one.letter for one in support] == ["A", "B"]
     assert support[0].share > support[1].share
     assert support[0].evidence[0] in {"m7", "m8"}
@@ -181,10 +191,10 @@ def test_options_name_the_lines_that_speak_for_them() -> None:
 
 
 def test_no_options_no_support() -> None:
-    view, asked = view_of(KITCHEN), PreparedQuestion("Who sings?")
-    field = field_of(view, asked)
-    assert supports(view, asked, field) == ()
-    assert line_scores(view, asked, field, lines_of(view, np.array([0]))).shape == (1, 2)
+    found, asked = found_of(KITCHEN), prepared("Who sings?")
+    scores_of = relevance_of(found, asked)
+    assert supports(found, asked, scores_of) == ()
+    assert line_scores(found, scores_of, found.lines.lines_of([0])).shape == (1, 2)
 
 
 # People
@@ -197,18 +207,18 @@ def test_people_are_told_apart_by_what_they_do() -> None:
         ["Lucia reads", "I drink water", "Where is the cup", "Here it is"],
     ]
     said = {"Good morning": "Jake", "Where is the cup": "Jake", "Here it is": "Lucia"}
-    view = view_of(story, speakers=said | {"Tasha sings": "Tasha"})
-    assert view.actors.narrator() == "Jake"
-    asked = PreparedQuestion("Who washed the dishes?", ("Tasha", "Lucia", "Me"))
-    field = field_of(view, asked)
-    assert supports(view, asked, field)[0].share == max(
-        one.share for one in supports(view, asked, field)
+    found = found_of(story, speakers=said | {"Tasha sings": "Tasha"})
+    assert roster_of(found).narrator == "Jake"
+    asked = prepared("Who washed the dishes?", ("Tasha", "Lucia", "Me"))
+    scores_of = relevance_of(found, asked)
+    assert supports(found, asked, scores_of)[0].share == max(
+        one.share for one in supports(found, asked, scores_of)
     )
-    asked = PreparedQuestion("Who cut the apple?", ("Tasha", "Lucia", "Me"))
-    field = field_of(view, asked)
+    asked = prepared("Who cut the apple?", ("Tasha", "Lucia", "Me"))
+    scores_of = relevance_of(found, asked)
     assert (
-        list((field.support - field.options).max(axis=1)).index(
-            (field.support - field.options).max()
+        list((scores_of.support - scores_of.options).max(axis=1)).index(
+            (scores_of.support - scores_of.options).max()
         )
         == 2
     )
@@ -216,11 +226,17 @@ def test_people_are_told_apart_by_what_they_do() -> None:
 
 def test_lines_belong_to_who_says_them_and_whom_they_name() -> None:
     story = [["Tasha sings", "I sit down", "It rains", "Hello", "Bye"]]
-    actors = view_of(story, speakers={"Hello": "Jake", "Bye": "Tasha"}).actors
-    assert list(np.flatnonzero(actors.of(["Tasha"], narrator=False))) == [0, 4]
-    assert list(np.flatnonzero(actors.of(["Jake"], narrator=False))) == [3]
-    assert list(np.flatnonzero(actors.of(["Jake"], narrator=True))) == [1, 2, 3]
-    assert not actors.of(["Nobody"], narrator=False).any()
+    found = found_of(story, speakers={"Hello": "Jake", "Bye": "Tasha"})
+    actors = actor_lines([row for _, row in found.lines.rows])
+
+    def lines(name: str, *, narrator: bool = False) -> list[int]:
+        own = actors.of([name], narrator=narrator, speakers=["Jake", "Tasha"])
+        return [int(number) for number in np.flatnonzero(own)]
+
+    assert lines("Tasha") == [0, 4]
+    assert lines("Jake") == [3]
+    assert lines("Jake", narrator=True) == [1, 2, 3]
+    assert lines("Nobody") == []
 
 
 KNOWN = {"tasha": "Tasha", "lucia": "Lucia"}
@@ -265,7 +281,7 @@ def test_nobody_narrates_a_film_without_first_person() -> None:
         StoredLine(1, 0, 0, 1, "episodic", "A man walks", "caption", None, None),
         StoredLine(2, 0, 1, 2, "episodic", "I am here", "said", "Ann", None),
     ]
-    assert actor_lines(lines).narrator() is None
+    assert roster({"Ann": 1}, lines).narrator is None
 
 
 # As of
@@ -282,16 +298,13 @@ def test_what_comes_later_changes_nothing(
 ) -> None:
     """The scores as of a clip are the same bits whether or not more was watched."""
     last = len(early) - 1
-    asked = PreparedQuestion(
-        query, ("a dog", "red cake") if options else (), as_of_s=len(early) * 30.0
-    )
-    then = view_at(last, index_of(early))
-    after = view_at(last, index_of([*early, *late]))
-    assert then.cell_count == after.cell_count
-    if not then.cell_count:
+    asked = prepared(query, ("a dog", "red cake") if options else (), as_of_s=len(early) * 30.0)
+    then = found_at(last, video_of(early))
+    after = found_at(last, video_of([*early, *late]))
+    assert then.lines.cell_count == after.lines.cell_count
+    if not then.lines.cell_count:
         return
-    vectors = vectors_of(asked, then)
-    before, later = relevance(then, asked, vectors), relevance(after, asked, vectors)
+    before, later = relevance_of(then, asked), relevance_of(after, asked)
     assert np.array_equal(before.question, later.question)
     assert np.array_equal(before.options, later.options)
     assert np.array_equal(before.support, later.support)
