@@ -1,41 +1,130 @@
-"""How an answer and the rounds that led to it are shown."""
+"""Answering questions for ``homer ask`` and ``homer fork``: progress while it runs, and the answer.
+
+A module of its own since LangGraph and SQLAlchemy are slow to import: ``homer ask --help`` does
+without.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from cli.console import say, say_json
-from views.answer_lines import answer_line, citation_line, confidence_line
-from views.words import plain_line
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+from sqlalchemy.orm import Session
 
-if TYPE_CHECKING:
-    from domain.asking import Question
-    from flows.workspace import Workspace
-    from graphs.ask_result import AskResult
+from cli.console import is_terminal, note, say, say_json
+from cli.options import parse_as_of
+from cli.progress import ProgressMeter, meter
+from domain.asking import Question, check_options
+from domain.errors import InputError
+from domain.trajectory import PartialReply, RunEvent, RunListener
+from flows.workspace import Workspace, open_trajectory_workspace, open_workspace
+from graphs.ask import ask, resume
+from graphs.ask_result import AskResult, StoppedEarly, answer_json
+from graphs.batch import BatchResult, answered_ids, read_questions, run_batch, write_batch
+from models.preload import Name, preloading
+from models.toolbox import Toolbox
+from store.queries.videos import list_videos, named_or_only
+from views.answer_lines import (
+    answer_line,
+    citation_line,
+    confidence_line,
+    event_lines,
+    reply_tail,
+)
+from views.words import plain_line, printable
+
+ROOM = 24
+"""Columns for the spinner, the call's purpose and the ends of a line."""
 
 
-@contextmanager
-def shown(desk: Workspace, question: Question, json: bool) -> Iterator[Callable[[AskResult], None]]:
-    """Shows an answer; one that Ctrl-C cut short too, before it goes on as Ctrl-C."""
-    from graphs.ask_result import StoppedEarly, answer_json
+def ask_one(
+    text: str,
+    videos: tuple[str, ...],
+    options: tuple[str, ...],
+    as_of: str | None,
+    profile: str | None,
+    as_json: bool,
+) -> None:
+    """Ask a question and print its answer."""
+    as_of_ms = parse_as_of(as_of)
+    with open_workspace(profile) as workspace:
+        question = _question(workspace, text, videos, options, as_of_ms)
+        with preloading(workspace.toolbox, _models_needed(workspace.toolbox)):
+            run_and_show(
+                workspace,
+                question,
+                lambda listener: ask(workspace.store, workspace.toolbox, question, listener),
+                as_json=as_json,
+            )
 
-    def show(asked: AskResult) -> None:
-        if json:
-            return say_json(answer_json(asked))
-        return show_answer(asked, question, _titles(desk))
 
+def resume_one(name: str, profile: str | None, as_json: bool) -> None:
+    """Resume a question and print its answer; an answered one prints its answer again."""
+    with (
+        open_trajectory_workspace(name, profile) as (workspace, row),
+        preloading(workspace.toolbox, _models_needed(workspace.toolbox)),
+    ):
+        if row.answer is not None and row.state == "done":
+            note("this question is answered already")
+        run_and_show(
+            workspace,
+            row.question,
+            lambda listener: resume(workspace.store, workspace.toolbox, row.id, listener),
+            as_json=as_json,
+        )
+
+
+def ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | None) -> int:
+    """Ask what ``out`` does not answer yet; return the exit code."""
+    questions = read_questions(batch)
+    done = (answered_ids(out) if out else set()) & {question.id for question in questions}
+    if done:
+        note(f"{out}: {len(done)} of {len(questions)} are answered already")
+    with (
+        open_workspace(profile) as workspace,
+        preloading(workspace.toolbox, _models_needed(workspace.toolbox)),
+        meter() as bar,
+    ):
+        bar.start(batch.stem, len(questions), len(done))
+        results = run_batch(workspace.store, workspace.toolbox, questions, done, concurrency)
+        return _follow_batch(write_batch(out, results) if out else _print_answers(results), bar)
+
+
+def run_and_show(
+    workspace: Workspace,
+    question: Question,
+    run: Callable[[RunListener | None], AskResult],
+    *,
+    as_json: bool,
+) -> None:
+    """Run a question with its progress on stderr, and print the answer.
+
+    Ctrl-C ends it early: the best answer so far is printed before it goes on as Ctrl-C.
+    """
     try:
-        yield show
+        with progress_listener(silent=as_json) as listener:
+            result = run(listener)
     except StoppedEarly as stopped:
-        show(stopped.asked)
+        _show_result(workspace, stopped.asked, question, as_json=as_json)
         raise
+    _show_result(workspace, result, question, as_json=as_json)
 
 
-def show_answer(asked: AskResult, question: Question, titles: Mapping[str, str]) -> None:
-    """The answer, how sure it is, what it rests on, and where its steps can be seen."""
-    answer = asked.answer
+def _show_result(
+    workspace: Workspace, result: AskResult, question: Question, *, as_json: bool
+) -> None:
+    if as_json:
+        return say_json(answer_json(result))
+    return show_answer(result, question, _titles(workspace))
+
+
+def show_answer(result: AskResult, question: Question, titles: Mapping[str, str]) -> None:
+    """Print the answer, its confidence, its citations, and where its steps can be seen."""
+    answer = result.answer
     say(answer_line(answer, question))
     if answer.declined:
         say("declined: the moments below are only the nearest")
@@ -45,11 +134,100 @@ def show_answer(asked: AskResult, question: Question, titles: Mapping[str, str])
     if answer.not_in_memory:
         for searched in answer.searched:
             say(f"  searched: {plain_line(searched)}")
-    say(f"trajectory {asked.trajectory_id} ({asked.rounds} rounds, {asked.seconds:.1f} s)")
+    say(f"trajectory {result.trajectory_id} ({result.rounds} rounds, {result.seconds:.1f} s)")
 
 
-def _titles(desk: Workspace) -> dict[str, str]:
-    from store.queries.videos import list_videos
-
-    with desk.store.begin() as session:
+def _titles(workspace: Workspace) -> dict[str, str]:
+    with workspace.store.begin() as session:
         return {video.id: video.title for video in list_videos(session)}
+
+
+def _question(
+    workspace: Workspace,
+    text: str,
+    videos: tuple[str, ...],
+    options: tuple[str, ...],
+    as_of_ms: int | None,
+) -> Question:
+    choices = check_options(options)
+    with workspace.store.begin() as session:
+        ids = _video_ids(session, videos)
+    return Question(text=text.strip(), videos=ids, options=choices, as_of_ms=as_of_ms)
+
+
+def _video_ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Find the videos named; without names, the only video of the library.
+
+    Raises:
+        InputError: the library has no video, or several and none is named.
+    """
+    if found := named_or_only(session, names):
+        return found
+    titles = ", ".join(video.title for video in list_videos(session)[:5])
+    if not titles:
+        raise InputError("nothing has been watched yet: homer ingest FILE")
+    raise InputError(f"which video? say --video with one of: {titles}")
+
+
+def _models_needed(toolbox: Toolbox) -> tuple[Name, ...]:
+    """Name the models that a question needs, in order: without a language model a reranker too.
+
+    They are loaded in the background, while the question is recorded and planned.
+    """
+    return ("text", "reranker") if toolbox.profile.reasoner == "local" else ("text",)
+
+
+def _follow_batch(results: Iterator[BatchResult], bar: ProgressMeter) -> int:
+    """Move the bar along; return the highest exit code of the errors."""
+    code = 0
+    try:
+        for result in results:
+            if result.error is not None:
+                code = max(code, result.error.exit_code)
+                bar.say(f"homer: question {result.id}: {result.error}")
+            bar.step()
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt("stopped; with --out the same command asks the rest") from stop
+    return code
+
+
+def _print_answers(results: Iterator[BatchResult]) -> Iterator[BatchResult]:
+    for result in results:
+        if result.line is not None:
+            say_json(result.line)
+        yield result
+
+
+@contextmanager
+def progress_listener(*, silent: bool = False) -> Iterator[RunListener | None]:
+    """Open a listener that prints the events of a run on stderr; None where ``silent``.
+
+    On a terminal the last line shows the model's reply as it is written.
+    """
+    if silent or not is_terminal():
+        yield None if silent else print_event
+        return
+    console = Console(stderr=True)
+    with console.status("") as status:
+        yield _TerminalListener(console, status)
+
+
+def print_event(event: RunEvent) -> None:
+    """Print an event as lines, if it says something new."""
+    for line in event_lines(event):
+        note(line)
+
+
+class _TerminalListener:
+    """Prints lines above a last line that shows the reply as it is written."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self._console, self._status = console, status
+
+    def __call__(self, event: RunEvent) -> None:
+        if isinstance(event, PartialReply):
+            self._status.update(Text(reply_tail(event, self._console.width - ROOM), style="dim"))
+            return
+        for line in event_lines(event):
+            self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        self._status.update("")

@@ -9,6 +9,11 @@ import typer
 
 from cli.console import note, say_json, say_table
 from cli.options import Json
+from domain.audit import Deed
+from domain.errors import InputError
+from store.database import open_store
+from store.home import Home
+from store.queries.audit import audit_entries
 from views.words import plain_line
 
 
@@ -36,22 +41,16 @@ def audit(
       homer audit --deed deleted
       homer audit --who ann --since 2026-01-31 --json
     """
-    from domain.audit import Deed
-    from domain.errors import InputError
-    from store.database import open_store
-    from store.home import Home
-    from store.queries.audit import audit_entries
-
     known = {str(one) for one in Deed}
-    for one in deed or ():
-        if one not in known:
-            raise InputError(f"--deed {one!r} is none of: {', '.join(sorted(known))}")
-    wanted = tuple(Deed(one) for one in deed or ())
+    for name in deed or ():
+        if name not in known:
+            raise InputError(f"--deed {name!r} is none of: {', '.join(sorted(known))}")
+    wanted = tuple(Deed(name) for name in deed or ())
     start = since.astimezone() if since else None
     with open_store(Home.default()) as store, store.begin() as session:
         found = audit_entries(session, deeds=wanted, who=who, subject=of, since=start, limit=limit)
     if json:
-        return say_json([one.model_dump(mode="json") for one in found])
+        return say_json([entry.model_dump(mode="json") for entry in found])
     if not found:
         return note("nothing of that kind is on record")
     rows = (
@@ -62,5 +61,5 @@ def audit(
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command of this module."""
+    """Add the command."""
     app.command()(audit)

@@ -1,24 +1,30 @@
-"""``homer import``: a video that is known by its captions only, or out of an export's file."""
+"""``homer import``: a video from its captions alone, or from the file of an export."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.console import note, say, say_json
 from cli.ingest import STOPPED
 from cli.options import Json, Profile
-from cli.progress import ProgressMeter, meter
+from cli.progress import ImportProgress, ProgressMeter, meter
+from domain.errors import InputError, ModelError
+from domain.limits import ImportLimits
+from flows.restore import import_exported_video
+from flows.workspace import Workspace, open_workspace
+from memory.captions import CaptionTrack, read_captions, read_tracks
+from memory.import_captions import import_track
+from memory.writers import make_writers
+from models.profile import load_profile
+from store.database import open_store
+from store.home import Home
+from store.queries.videos import VideoState, video_state
+from store.vector_index import build_index
 from views.words import plain_line
-
-if TYPE_CHECKING:
-    from domain.limits import ImportLimits
-    from flows.workspace import Workspace
-    from memory.captions import CaptionTrack
-    from store.queries.videos import VideoState
 
 
 def import_captions(
@@ -52,9 +58,6 @@ def import_captions(
       homer import lecture --captions lecture.srt
       homer import --captions many.jsonl
     """
-    from models.profile import load_profile
-    from store.home import Home
-
     limits = load_profile(profile, Home.default().config).settings.imports
     if captions is not None and title is None:
         return _import_many(captions, profile, limits, as_json=json)
@@ -62,20 +65,18 @@ def import_captions(
         if title is None:
             raise typer.BadParameter("give a FILE that homer export wrote, or --captions FILE")
         return _import_export(Path(title), limits, as_json=json)
-    from flows.workspace import open_workspace
-    from memory.captions import read_captions
-
     track = read_captions(captions, title.strip(), limits)
     try:
-        with open_workspace(profile) as desk, meter() as bar:
-            found = _remember(desk, track, title.strip() or track.title, bar)
+        with open_workspace(profile) as workspace, meter() as bar:
+            found = _import_track(workspace, track, title.strip() or track.title, bar)
+            build_index(workspace.store, bar)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
-    say_json(found) if json else _say(found)
+    say_json(found) if json else _show(found)
     raise typer.Exit(4 if found["failed"] else 0)
 
 
-def _say(found: Mapping[str, object]) -> None:
+def _show(found: Mapping[str, object]) -> None:
     word = "imported" if found["fresh"] else "already imported"
     known = f"{found['clips']} clips, {found['failed']} failed, id {found['video']}"
     say(f"{plain_line(str(found['title']))}: {word} ({known})")
@@ -84,68 +85,63 @@ def _say(found: Mapping[str, object]) -> None:
 def _import_many(
     captions: Path, profile: str | None, limits: ImportLimits, *, as_json: bool
 ) -> None:
-    """Every video of a file whose lines name theirs; one that fails does not stop the others."""
-    from flows.workspace import open_workspace
-    from memory.captions import read_tracks
-
+    """Import each video of a file whose lines name it; a failed one does not stop the others."""
     tracks = read_tracks(captions, limits)
-    made: list[dict[str, object]] = []
-    left: dict[str, str] = {}
+    imported: list[dict[str, object]] = []
+    failed: dict[str, str] = {}
     try:
-        with open_workspace(profile) as desk, meter() as bar:
+        with open_workspace(profile) as workspace, meter() as bar:
             bar.start("videos", len(tracks))
             for track in tracks:
-                _remember_one(desk, track, made, left)
+                _import_one(workspace, track, imported, failed)
                 bar.step()
+            build_index(workspace.store, bar)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
     if as_json:
-        say_json({"videos": made, "left": left})
+        say_json({"videos": imported, "left": failed})
     else:
-        _say_many(made, left)
-    raise typer.Exit(4 if left or any(one["failed"] for one in made) else 0)
+        _show_many(imported, failed)
+    raise typer.Exit(4 if failed or any(row["failed"] for row in imported) else 0)
 
 
-def _remember_one(
-    desk: Workspace, track: CaptionTrack, made: list[dict[str, object]], left: dict[str, str]
+def _import_one(
+    workspace: Workspace,
+    track: CaptionTrack,
+    imported: list[dict[str, object]],
+    failed: dict[str, str],
 ) -> None:
-    from domain.errors import InputError, ModelError
-
     try:
-        made.append(_remember(desk, track, track.title, _Silent()))
+        imported.append(_import_track(workspace, track, track.title, _SilentMeter()))
     except (InputError, ModelError) as error:
-        left[track.title] = str(error)
+        failed[track.title] = str(error)
 
 
-def _say_many(made: Sequence[Mapping[str, object]], left: Mapping[str, str]) -> None:
-    for one in made:
-        _say(one)
-    for name, why in left.items():
+def _show_many(imported: Sequence[Mapping[str, object]], failed: Mapping[str, str]) -> None:
+    for row in imported:
+        _show(row)
+    for name, why in failed.items():
         note(f"homer: {plain_line(name)}: {plain_line(why)}")
-    say(f"{len(made)} of {len(made) + len(left)} videos are in memory")
+    say(f"{len(imported)} of {len(imported) + len(failed)} videos are in memory")
 
 
-class _Silent:
-    """A meter for work that is a single step of other work."""
+class _SilentMeter:
+    """A meter that shows nothing, for work that is a single step of other work."""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """New work."""
+        """Ignore new work."""
 
     def step(self, steps: int = 1) -> None:
-        """So many steps are done."""
+        """Ignore finished steps."""
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Ignore a line."""
 
     def aside(self, text: str) -> None:
-        """A few words beside the count."""
+        """Ignore words beside the count."""
 
 
 def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
-    from flows.restore import import_exported_video
-    from store.database import open_store
-    from store.home import Home
-
     try:
         with open_store(Home.default()) as store, meter() as bar:
             found = import_exported_video(store, file, bar, limits)
@@ -161,53 +157,33 @@ def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
     return say(f"{plain_line(found.title)}: imported ({counts})")
 
 
-def _remember(
-    desk: Workspace, track: CaptionTrack, title: str, bar: ProgressMeter
+def _import_track(
+    workspace: Workspace, track: CaptionTrack, title: str, bar: ProgressMeter
 ) -> dict[str, object]:
-    from memory.import_captions import import_track
-    from memory.writers import make_writers
-
-    before = _state(desk, track.id)
-    moved = Moved(bar, title, before.done if before else 0)
+    before = _state(workspace, track.id)
+    progress = ImportProgress(bar, title, before.done if before else 0)
     video = import_track(
-        desk.store,
+        workspace.store,
         track,
-        make_writers(desk.toolbox, desk.profile),
-        desk.toolbox,
-        desk.settings,
+        make_writers(workspace.toolbox, workspace.profile),
+        workspace.toolbox,
+        workspace.settings,
         title=title,
-        profile=desk.profile.name,
-        model_names={"text": desk.profile.text, "writer": desk.profile.writer},
-        progress=moved,
+        profile=workspace.profile.name,
+        model_names={"text": workspace.profile.text, "writer": workspace.profile.writer},
+        progress=progress,
     )
-    state = _state(desk, video.id)
+    state = _state(workspace, video.id)
     clips, failed = (state.clips, state.failed) if state else (0, 0)
-    counts = {"clips": clips, "fresh": moved.fresh, "failed": failed}
+    counts = {"clips": clips, "fresh": progress.fresh, "failed": failed}
     return {"video": video.id, "title": video.title, **counts}
 
 
-def _state(desk: Workspace, video: str) -> VideoState | None:
-    from store.queries.videos import video_state
-
-    with desk.store.begin() as session:
+def _state(workspace: Workspace, video: str) -> VideoState | None:
+    with workspace.store.begin() as session:
         return video_state(session, video)
 
 
-class Moved:
-    """Moves the bar to where the import is."""
-
-    def __init__(self, bar: ProgressMeter, title: str, done: int) -> None:
-        self._bar, self._title, self._at, self.fresh = bar, title, done, 0
-
-    def __call__(self, done: int, total: int) -> None:
-        """So many of so many clips are in memory."""
-        if not self.fresh:
-            self._bar.start(self._title, total, self._at)
-        self._bar.step(done - self._at)
-        self.fresh += done - self._at
-        self._at = done
-
-
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the command."""
     app.command("import", no_args_is_help=True)(import_captions)

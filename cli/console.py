@@ -1,8 +1,7 @@
-"""What commands print: data on stdout, everything else on stderr.
+"""Output of the commands: data on stdout, everything else on stderr.
 
-All of it goes through here, since titles, names and what was said come from anyone: control
-characters would steer a terminal, and those that turn the direction of writing would have a line
-show other words than it has.
+All of it goes through here, since titles, names and speech come from anyone: control characters
+could steer a terminal, and those that change the direction of writing could disguise a line.
 """
 
 from __future__ import annotations
@@ -18,41 +17,41 @@ from views.words import plain_line, printable, without_surrogates
 
 
 def say(text: str = "") -> None:
-    """A line of the command's result; a file's name may be no text, and is still told."""
+    """Print a line of the command's result; bytes of a file's name that are no text become "?"."""
     typer.echo(printable(text))
 
 
 def note(text: str) -> None:
-    """A line about the work, for the person watching; no word of it steers their terminal."""
+    """Print a line about the work on stderr, without control characters."""
     typer.echo(printable(text), err=True)
 
 
-def sure(told: str) -> None:
-    """Asks whether to go on.
+def confirm(question: str) -> None:
+    """Ask whether to go on.
 
     Raises:
         typer.Abort: the answer is no.
     """
-    typer.confirm(plain_line(told), abort=True, err=True)
+    typer.confirm(plain_line(question), abort=True, err=True)
 
 
 def is_terminal() -> bool:
-    """Whether a person watches stderr, where progress goes."""
+    """Return whether stderr, where progress goes, is a terminal."""
     return sys.stderr.isatty()
 
 
 def say_json(data: Any) -> None:
-    """One JSON document on one line, UTF-8, keys in the order given."""
+    """Print one JSON document on one line, in UTF-8, keys in the order given."""
     say(escaped(json.dumps(data, ensure_ascii=False, default=str)))
 
 
 def escaped(line: str) -> str:
-    """A line of JSON that means the same, with escapes for all that cannot be seen."""
+    """Escape the characters of a line of JSON that cannot be seen; it means the same."""
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in without_surrogates(line))
 
 
 def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns padded to their widest cell; numbers are flush right."""
+    """Print columns padded to their widest cell; numbers are flush right."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
     right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(heads))]
@@ -66,7 +65,7 @@ def _padded(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def _cell(value: object) -> str:
-    """Untrusted words may hold line breaks and control characters: a cell is one clean line."""
+    """Format a cell as one line: untrusted words may hold line breaks and control characters."""
     text = "" if value is None else str(value)
     return plain_line(text)
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
+from cli.progress import meter
+from models.profile import Profile as ProfileModel
+from models.profile import load_profile
+from services.bug_report import write_bug_report
+from services.health import Check, check_setup
+from store.files import find_exposed, restrict_exposed
+from store.home import Home
 from views.words import plain_line
 
-if TYPE_CHECKING:
-    from models.profile import Profile as ProfileModel
-    from services.health import Check
-    from store.home import Home
-
-LEFT_NAMED = 10
-"""Files that could not be changed are named, up to so many."""
+MOST_NAMED = 10
+"""How many files that could not be changed are named."""
 
 
 def doctor(
@@ -49,28 +51,21 @@ def doctor(
       homer doctor --fix
       homer doctor --bundle report.zip
     """
-    from models.profile import load_profile
-    from services.health import check_setup
-    from store.home import Home
-
     home = Home.default()
     chosen = load_profile(profile, home.config)
     if fix:
-        _close(home)
-    made = list(check_setup(home, chosen))
+        _restrict(home)
+    checks = list(check_setup(home, chosen))
     if json:
-        say_json([asdict(check) for check in made])
+        say_json([asdict(check) for check in checks])
     else:
-        _show(made)
+        _show(checks)
     if bundle is not None:
-        _pack(home, chosen, made, bundle)
-    raise typer.Exit(0 if all(check.ok for check in made) else 3)
+        _write_bundle(home, chosen, checks, bundle)
+    raise typer.Exit(0 if all(check.ok for check in checks) else 3)
 
 
-def _close(home: Home) -> None:
-    from cli.progress import meter
-    from store.files import find_exposed, restrict_exposed
-
+def _restrict(home: Home) -> None:
     places = home.places()
     total = sum(1 for _ in find_exposed(places))
     if not total:
@@ -79,13 +74,13 @@ def _close(home: Home) -> None:
         bar.start("permissions", total)
         done = restrict_exposed(places, bar.step)
     note(f"{done.closed} files and folders are for their owner only now")
-    for path in done.left[:LEFT_NAMED]:
+    for path in done.left[:MOST_NAMED]:
         note(
             f"homer: {plain_line(str(path))} stays as it is: "
             "another user's, a socket, or a hard link"
         )
-    if len(done.left) > LEFT_NAMED:
-        note(f"homer: and {len(done.left) - LEFT_NAMED} more")
+    if len(done.left) > MOST_NAMED:
+        note(f"homer: and {len(done.left) - MOST_NAMED} more")
     return None
 
 
@@ -103,9 +98,7 @@ def _show(checks: list[Check]) -> None:
             say(f"fix {check.what}: {check.fix}")
 
 
-def _pack(home: Home, profile: ProfileModel, checks: list[Check], path: Path) -> None:
-    from services.bug_report import write_bug_report
-
+def _write_bundle(home: Home, profile: ProfileModel, checks: list[Check], path: Path) -> None:
     lines = write_bug_report(home, profile, checks, path)
     note(f"{path} has, without content:")
     for line in lines:
@@ -114,5 +107,5 @@ def _pack(home: Home, profile: ProfileModel, checks: list[Check], path: Path) ->
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the command."""
     app.command()(doctor)

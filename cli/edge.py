@@ -1,4 +1,4 @@
-"""The process's edge: every error becomes one line and an exit code that means something.
+"""Handling of errors at the edge of the process: each becomes one line and an exit code.
 
 ======  ===========================================================
 code    meaning
@@ -33,13 +33,13 @@ STOPPED = 130
 
 
 class ErrorBoundary(TyperGroup):
-    """Runs a command; nothing that goes wrong in it leaves as a traceback."""
+    """A group whose errors become one line on stderr and an exit code, never a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs the command that ``ctx`` names.
+        """Run the command that ``ctx`` names.
 
         Raises:
-            typer.Exit: with the code of the error, after saying it in one line.
+            typer.Exit: with the exit code of the error, after printing its message.
         """
         try:
             return super().invoke(ctx)
@@ -48,32 +48,32 @@ class ErrorBoundary(TyperGroup):
         except BrokenPipeError:
             raise typer.Exit(_close_pipe()) from None
         except KeyboardInterrupt as stop:
-            told, code = str(stop) or "stopped; run the same command to go on", STOPPED
+            message, code = str(stop) or "stopped; run the same command to go on", STOPPED
         except HomerError as error:
-            told, code = f"{error}{_noted(error)}", _code(error, ctx)
+            message, code = f"{error}{_log_error(error)}", _code(error, ctx)
         except Exception as error:
             if is_usage(error):
-                _calm(error)
+                _sanitize(error)
                 raise
-            where = _noted(error) or _hint(ctx)
-            told = f"{type(error).__name__}: {_first_line(error)}{where}"
+            where = _log_error(error) or _hint(ctx)
+            message = f"{type(error).__name__}: {_first_line(error)}{where}"
             code = _code(error, ctx)
-        note(f"homer: {told}")
+        note(f"homer: {message}")
         raise typer.Exit(code)
 
 
 def is_usage(error: Exception) -> bool:
-    """Whether the command line itself was wrong: Typer then shows the usage, exit code 2."""
+    """Return whether the command line is wrong: Typer then shows the usage, exit code 2."""
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
-def _calm(error: Any) -> None:
-    """Typer prints what it was given, such as the name of a file that is none of ours."""
+def _sanitize(error: Any) -> None:
+    """Remove control characters from a message that Typer prints, which may quote arguments."""
     error.message = printable(error.message)
 
 
 def _code(error: Exception, ctx: Any) -> int:
-    """The exit code; with ``--debug`` the way to the error is shown first."""
+    """Return the exit code; with ``--debug``, print the traceback first."""
     if _debug(ctx):
         for line in "".join(traceback.format_exception(error)).splitlines():
             note(line)
@@ -84,8 +84,8 @@ def _first_line(error: Exception) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), "no message")
 
 
-def _noted(error: Exception) -> str:
-    """Writes the error down, and says where; what was only typed wrong is told in full already."""
+def _log_error(error: Exception) -> str:
+    """Log the error and return where; wrong input is not logged, since its message says all."""
     log = None if isinstance(error, InputError) else log_error(error)
     return f" (log: {log})" if log is not None else ""
 
@@ -99,6 +99,6 @@ def _hint(ctx: Any) -> str:
 
 
 def _close_pipe() -> int:
-    """The reader has gone, as with ``homer dump V | head``: the rest goes nowhere, quietly."""
+    """Discard further output: the reader of the pipe has ended, as in ``homer dump V | head``."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

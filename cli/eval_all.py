@@ -5,21 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic_core import to_jsonable_python
 
 from cli.console import note, say_json, say_table
-from cli.eval_runs import EvalReporter
+from cli.eval_bars import watch_present
+from cli.eval_run import EvalReporter
 from cli.options import Json, Profile
-from cli.progress import ProgressMeter, meter
-from cli.watching import moved, told
+from cli.progress import ProgressMeter, answer_progress, import_progress, meter
+from domain.choices import Protocol
+from evals import egolife, first, local
+from evals.baseline import Closest
+from evals.datasets import read, source
+from evals.egolife_questions import CAPTIONS, TITLE
+from evals.first_questions import read_first_questions
+from evals.local import split_by_presence
+from evals.media_questions import read_media_questions
+from evals.plan import checked_name, plan, run_name
+from evals.records import run_report
+from evals.run import run
+from evals.scores import PercentInterval
+from evals.together import CLIPS, FIRST, WEEK, Measure, of_clips, of_first, of_run, of_week
+from flows.workspace import Workspace, open_workspace
+from store.vector_index import build_index
 from views.words import plain_line
-
-if TYPE_CHECKING:
-    from evals.scores import PercentInterval
-    from evals.together import Measure
-    from flows.workspace import Workspace
 
 Sets = Annotated[
     list[str],
@@ -42,127 +53,101 @@ def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
     Example:
       homer eval all local=media egolife=data/egolife nextqa=data/nextqa
     """
-    from flows.workspace import open_workspace
-
-    wanted = [_parted(one) for one in sets]
-    with open_workspace(profile) as desk, meter() as bar:
-        found = [_measured(desk, bar, *one) for one in wanted]
-    rows = [line for lines, _ in found for line in lines]
-    say_json([_plain(one) for one in rows]) if json else show(rows)
-    raise typer.Exit(0 if all(whole for _, whole in found) else 4)
+    wanted = [_parse_set(text) for text in sets]
+    with open_workspace(profile) as workspace, meter() as bar:
+        measured = [_measure(workspace, bar, name, folder) for name, folder in wanted]
+    rows = [line for lines, _ in measured for line in lines]
+    say_json([_as_json(row) for row in rows]) if json else show(rows)
+    raise typer.Exit(0 if all(whole for _, whole in measured) else 4)
 
 
-def _parted(one: str) -> tuple[str, Path]:
-    """A data set's name and its folder.
+def _parse_set(text: str) -> tuple[str, Path]:
+    """Parse the name and the folder of a data set.
 
     Raises:
         BadParameter: it is not SET=FOLDER.
         NotFound: there is no such data set.
     """
-    from evals.datasets import source
-    from evals.together import CLIPS, FIRST, WEEK
-
-    name, _, folder = one.partition("=")
+    name, _, folder = text.partition("=")
     if not name or not folder:
-        raise typer.BadParameter(f"{one!r} is not SET=FOLDER, as in nextqa=data/nextqa")
+        raise typer.BadParameter(f"{text!r} is not SET=FOLDER, as in nextqa=data/nextqa")
     if name not in (CLIPS, FIRST, WEEK):
         source(name)
     return name, Path(folder)
 
 
-def _measured(
-    desk: Workspace, bar: ProgressMeter, name: str, folder: Path
+def _measure(
+    workspace: Workspace, bar: ProgressMeter, name: str, folder: Path
 ) -> tuple[list[Measure], bool]:
-    """The lines of a data set, and whether all of its videos were asked about."""
-    from evals.together import CLIPS, FIRST, WEEK
-
+    """Measure a data set; return its lines and whether all of its videos were asked about."""
     ways = {CLIPS: _clips, FIRST: _first, WEEK: _week}
-    return ways[name](desk, bar, folder) if name in ways else _run(desk, bar, name, folder)
+    return (
+        ways[name](workspace, bar, folder) if name in ways else _run(workspace, bar, name, folder)
+    )
 
 
-def _clips(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
-    from cli.ingest import Reporter
-    from evals.baseline import Closest
-    from evals.local import evaluate, split_by_presence, watch_all
-    from evals.media_questions import read_media_questions
-    from evals.together import of_clips
-
+def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     every = read_media_questions(folder / "questions.json")
     present, absent = split_by_presence(every, folder)
-    ids, failed = watch_all(desk, present, folder, Reporter(bar))
-    for outcome in failed:
-        note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
+    ids, failed = watch_present(workspace, present, folder, bar)
     asked = [one for one in present if one.video in ids]
     bar.start("questions", len(asked))
-    report = evaluate(desk, asked, ids, absent, None, told(bar))
-    closest = Closest(desk.store, desk.toolbox.text)
+    report = local.evaluate(workspace, asked, ids, absent, None, answer_progress(bar))
+    closest = Closest(workspace.store, workspace.toolbox.text)
     return list(of_clips(report, closest, ids)), not failed and not absent
 
 
-def _first(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
-    from cli.ingest import Reporter
-    from evals.first import evaluate
-    from evals.first_questions import read_first_questions
-    from evals.local import split_by_presence, watch_all
-    from evals.together import of_first
-
+def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     present, absent = split_by_presence(read_first_questions(), folder)
-    ids, failed = watch_all(desk, present, folder, Reporter(bar))
-    for outcome in failed:
-        note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
+    ids, failed = watch_present(workspace, present, folder, bar)
     bar.start("questions", sum(one.video in ids for one in present))
-    report = evaluate(desk, present, ids, absent, None, told(bar))
+    report = first.evaluate(workspace, present, ids, absent, None, answer_progress(bar))
     return list(of_first(report)), not failed and not absent
 
 
-def _week(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
-    from evals.egolife import evaluate, import_week, questions_in
-    from evals.egolife_questions import CAPTIONS, TITLE
-    from evals.together import of_week
-
-    questions = questions_in(folder)
-    imported = import_week(desk, folder / CAPTIONS, moved(bar, TITLE))
+def _week(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
+    questions = egolife.questions_in(folder)
+    imported = egolife.import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
+    build_index(workspace.store, bar)
     bar.start("questions", len(questions))
-    report = evaluate(desk, imported, questions, None, told(bar), moved(bar, "baseline"))
+    report = egolife.evaluate(
+        workspace, imported, questions, None, answer_progress(bar), import_progress(bar, "baseline")
+    )
     return list(of_week(report)), not report.errors
 
 
 def _run(
-    desk: Workspace, bar: ProgressMeter, name: str, folder: Path
+    workspace: Workspace, bar: ProgressMeter, name: str, folder: Path
 ) -> tuple[list[Measure], bool]:
-    from domain.choices import Protocol
-    from evals.datasets import read
-    from evals.plan import checked_name, plan, run_name
-    from evals.records import run_report
-    from evals.run import run
-    from evals.together import of_run
-
-    planned = plan(read(name, folder), desk.profile, Protocol.NONE, baseline=True)
+    planned = plan(read(name, folder), workspace.profile, Protocol.NONE, baseline=True)
     called = checked_name(f"{run_name(planned)}-{datetime.now():%Y%m%d-%H%M%S}")
-    ran = run(desk, called, planned, EvalReporter(bar), direct=True)
+    ran = run(workspace, called, planned, EvalReporter(bar), direct=True)
     for video, why in ran.left_out.items():
         note(f"homer: {plain_line(video)}: {plain_line(why)}")
-    return list(of_run(run_report(desk.store, called))), not ran.left_out
+    return list(of_run(run_report(workspace.store, called))), not ran.left_out
 
 
 def show(rows: Sequence[Measure]) -> None:
-    """All measures as one table."""
+    """Print all measures as one table."""
     heads = ("data set", "measure", "questions", "Homer %", "baseline %", "points above")
     say_table(heads, _rows(rows))
 
 
 def _rows(measured: Iterable[Measure]) -> Iterator[tuple[object, ...]]:
-    for one in measured:
-        above = "" if one.above is None else f"{one.above:+.1f}"
-        figures = _shown(one.ours), _shown(one.plain)
-        yield one.dataset, one.measure, one.questions, *figures, above
+    for row in measured:
+        above = "" if row.above is None else f"{row.above:+.1f}"
+        figures = _figure(row.ours), _figure(row.plain)
+        yield row.dataset, row.measure, row.questions, *figures, above
 
 
-def _shown(figure: PercentInterval | None) -> str:
+def _figure(figure: PercentInterval | None) -> str:
     return "" if figure is None else f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
 
 
-def _plain(one: Measure) -> dict[str, object]:
-    from pydantic_core import to_jsonable_python
+def _as_json(measure: Measure) -> dict[str, object]:
+    return {**to_jsonable_python(measure), "above": measure.above}
 
-    return {**to_jsonable_python(one), "above": one.above}
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("all", no_args_is_help=True)(all_sets)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cli.console import say, say_json, say_table
-from cli.eval_report import MISSED
 from cli.options import Json
+from evals.dataset import DatasetSource
+from evals.datasets import read, source, sources
+from evals.datasets.census import Census, census
 from views.words import plain_line, shortened
 
-if TYPE_CHECKING:
-    from evals.dataset import DatasetSource
-    from evals.datasets.census import Census
+DIFFERENT = 1
+"""Exit code where a copy differs from what was published."""
 
-NAMED = 5
+MOST_NAMED = 5
 """How many absent videos are named."""
 
 
@@ -39,41 +40,40 @@ def data(
     Example:
       homer eval data m3-robot data/m3
     """
-    from evals.datasets import source, sources
-
     if name is None or folder is None:
-        told = sources() if name is None else (source(name),)
-        say_json([_plain(one) for one in told]) if json else _list(told)
+        listed = sources() if name is None else (source(name),)
+        say_json([_as_json(dataset) for dataset in listed]) if json else _list(listed)
         return
-    found = _counted(name, folder)
+    found = _count(name, folder)
     say_json({**dataclasses.asdict(found), "whole": found.whole}) if json else _show(found)
-    raise typer.Exit(MISSED if found.unlike else 0)
+    raise typer.Exit(DIFFERENT if found.unlike else 0)
 
 
-def _counted(name: str, folder: Path) -> Census:
-    from evals.datasets import read, source
-    from evals.datasets.census import census
-
+def _count(name: str, folder: Path) -> Census:
     return census(read(name, folder), source(name).published)
 
 
-def _plain(one: DatasetSource) -> dict[str, Any]:
-    told = ("name", "title", "licence", "where")
-    counts = {**dataclasses.asdict(one.published), "types": dict(one.published.types)}
-    return {**{name: getattr(one, name) for name in told}, "published": counts}
+def _as_json(dataset: DatasetSource) -> dict[str, Any]:
+    names = ("name", "title", "licence", "where")
+    counts = {**dataclasses.asdict(dataset.published), "types": dict(dataset.published.types)}
+    return {**{name: getattr(dataset, name) for name in names}, "published": counts}
 
 
-def _list(told: tuple[DatasetSource, ...]) -> None:
+def _list(listed: tuple[DatasetSource, ...]) -> None:
     heads = ("name", "videos", "questions", "data set", "licence")
-    say_table(heads, [_row(one) for one in told])
-    for where in dict.fromkeys(one.where for one in told):
+    say_table(heads, map(_row, listed))
+    for where in dict.fromkeys(dataset.where for dataset in listed):
         say()
-        say(f"{', '.join(one.name for one in told if one.where == where)}: {where}")
+        names = ", ".join(dataset.name for dataset in listed if dataset.where == where)
+        say(f"{names}: {where}")
 
 
-def _row(one: DatasetSource) -> tuple[object, ...]:
-    known = (one.published.videos, one.published.questions)
-    return (one.name, *("" if n is None else n for n in known), one.title, one.licence)
+def _row(dataset: DatasetSource) -> tuple[object, ...]:
+    known = (dataset.published.videos, dataset.published.questions)
+    return (
+        *(dataset.name, *("" if count is None else count for count in known)),
+        *(dataset.title, dataset.licence),
+    )
 
 
 def _show(found: Census) -> None:
@@ -95,9 +95,14 @@ def _show(found: Census) -> None:
 def _named(missing: tuple[str, ...]) -> str:
     if not missing:
         return ""
-    more = ", ..." if len(missing) > NAMED else ""
-    return f" ({', '.join(shortened(name, 60) for name in missing[:NAMED])}{more})"
+    more = ", ..." if len(missing) > MOST_NAMED else ""
+    return f" ({', '.join(shortened(name, 60) for name in missing[:MOST_NAMED])}{more})"
 
 
 def _share(count: int, found: Census) -> str:
     return f"{count} ({100 * count / found.questions:.1f} %)"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("data")(data)

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import say, say_json, say_table
-from cli.eval_report import code_of, plain, show_bars
+from cli.eval_bars import code_of, report_json, show_bars
 from cli.options import Json, Profile
 from cli.progress import meter
+from domain.errors import SetupError
+from evals.export import write
+from models.profile import load_profile
+from store.home import Home
 from views.words import plain_line
 
 if TYPE_CHECKING:
@@ -43,18 +47,16 @@ def perception(
       homer eval perception media --out perception.json
     """
     _need_checkout()
-    from evals.export import write
+    # The wheel leaves it out.
     from evals.perception import evaluate_perception
-    from models.profile import load_profile
-    from store.home import Home
 
     home = Home.default()
     with meter() as bar:
         report = evaluate_perception(folder, load_profile(profile, home.config), home, bar)
-    told = plain(report, report.bars)
+    document = report_json(report, report.bars)
     if out is not None:
-        write(out, json_module.dumps(told, indent=2) + "\n")
-    say_json(told) if json else _show(report)
+        write(out, json_module.dumps(document, indent=2) + "\n")
+    say_json(document) if json else _show(report)
     raise typer.Exit(code_of(report.bars))
 
 
@@ -64,8 +66,6 @@ def _need_checkout() -> None:
     Raises:
         SetupError: It is not.
     """
-    from domain.errors import SetupError
-
     if find_spec("evals.perception") is None:
         raise SetupError(
             "Perception is evaluated in a checkout of Homer only: this installation leaves it out. "
@@ -153,3 +153,8 @@ def _show_shots(report: PerceptionReport) -> None:
 
 def _cuts(cuts: Cuts | None) -> tuple[object, ...]:
     return (f"{100 * cuts.f1:.1f}", cuts.told, cuts.right) if cuts else ("", "", "")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("perception")(perception)

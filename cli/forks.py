@@ -1,21 +1,85 @@
-"""``homer fork`` and ``homer diff``: what if a round had gone otherwise, and what came of it."""
+"""``homer replay``, ``fork`` and ``diff``: run a trajectory again, as it was or changed."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
+from cli.answers import run_and_show
 from cli.console import note, say, say_json
 from cli.options import Json, Profile
 from cli.trajectories import Id
+from domain.asking import Answer, Question
+from domain.errors import Diverged, InputError
+from domain.trajectory import ForkEdit, canonical_event
+from flows.workspace import open_trajectory_workspace
+from graphs.ask import fork as run_fork
+from graphs.replay import Divergence, Replayed
+from graphs.replay import replay as run_replay
+from store.database import open_store
+from store.home import Home
+from views.answer_lines import answer_line
+from views.comparison import ComparedRound, Difference, compare_trajectories
+from views.trajectory import load_history
 from views.words import plain_line, shortened
 
-if TYPE_CHECKING:
-    from domain.asking import Answer, Question
-    from domain.trajectory import ForkEdit
-    from views.comparison import ComparedRound, Difference
+
+def replay(name: Id, json: Json = False) -> None:
+    """Run an answer's trajectory again from its record, and see that the same comes of it.
+
+    Model calls, searches and rankings come from the record: no model is called or loaded, and
+    nothing is written. Exit code 6: it went another way, and the first difference is shown.
+
+    \b
+    Examples:
+      homer replay 3f2a
+      homer replay 3f2a --json
+    """
+    with open_store(Home.default()) as store:
+        result = run_replay(store, name)
+    divergence = result.divergence
+    if json:
+        say_json(_replay_json(result))
+    elif divergence is not None:
+        _show_divergence(divergence)
+    else:
+        end = "" if result.ended else ", up to where it was broken off"
+        say(
+            f"{result.trajectory}: {result.events} events, the same byte for byte{end}; "
+            f"{result.calls} model calls and {result.searches} searches from the record, none made"
+        )
+    if divergence is not None:
+        raise Diverged(f"the replay of {result.trajectory} parts at event {divergence.at}")
+
+
+def _replay_json(result: Replayed) -> dict[str, object]:
+    divergence = result.divergence
+    return {
+        "trajectory": result.trajectory,
+        "same": result.whole,
+        "events": result.events,
+        "calls": result.calls,
+        "searches": result.searches,
+        "ended": result.ended,
+        "divergence": divergence
+        and {
+            "event": divergence.at,
+            "recorded": divergence.recorded and divergence.recorded.model_dump(mode="json"),
+            "replayed": divergence.replayed and divergence.replayed.model_dump(mode="json"),
+            "why": divergence.why,
+        },
+    }
+
+
+def _show_divergence(divergence: Divergence) -> None:
+    say(f"event {divergence.at} is the first that differs")
+    for side, event in (("recorded", divergence.recorded), ("replayed", divergence.replayed)):
+        say(f"{side}: {plain_line(canonical_event(event)) if event else 'none'}")
+    if divergence.why:
+        say(f"because {plain_line(divergence.why)}")
 
 
 def fork(
@@ -44,41 +108,34 @@ def fork(
       homer trajectory 3f2a --round 2 --json > round.json; edit it; then
       homer fork 3f2a --round 2 --edit round.json
     """
-    from cli.answers import shown
-    from cli.live import teller
-    from flows.workspace import open_trajectory_workspace
-    from graphs.ask import fork as run_fork
-
     change = read_edit(edit, profile)
-    with open_trajectory_workspace(name, change.profile) as (desk, row):
+    with open_trajectory_workspace(name, change.profile) as (workspace, row):
         if not json:
             note(f"a fork of {row.id} at round {at}")
-        with shown(desk, row.question, json) as show:
-            with teller(silent=json) as tell:
-                asked = run_fork(desk.store, desk.toolbox, row.id, at, change, tell)
-            show(asked)
+        store, toolbox = workspace.store, workspace.toolbox
+        run_and_show(
+            workspace,
+            row.question,
+            lambda listener: run_fork(store, toolbox, row.id, at, change, listener),
+            as_json=json,
+        )
 
 
 def read_edit(path: Path | None, profile: str | None) -> ForkEdit:
-    """The edit in a file; ``profile`` is changed where it is given.
+    """Read the edit in a file; ``profile``, where it is given, replaces that of the file.
 
     Raises:
-        InputError: the file cannot be read, or is no edit; says where it is wrong.
+        InputError: the file cannot be read, or is no edit; the message says where it is wrong.
     """
-    from pydantic import ValidationError
-
-    from domain.errors import InputError
-    from domain.trajectory import ForkEdit
-
     try:
         text = path.read_text(encoding="utf-8") if path else "{}"
         made = ForkEdit.model_validate_json(text)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InputError(f"{path} is no edit: {where}: {first['msg']}") from error
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"]) or "the file"
+        raise InputError(f"{path} is no edit: {where}: {problem['msg']}") from error
     return made.model_copy(update={"profile": profile}) if profile else made
 
 
@@ -94,20 +151,15 @@ def diff(
       homer diff 3f2a 81bc
       homer diff 3f2a 81bc --json
     """
-    from store.database import open_store
-    from store.home import Home
-    from views.comparison import compare_trajectories
-    from views.trajectory import load_history
-
     with open_store(Home.default()) as store:
         a, b = load_history(store, one), load_history(store, other)
     found = compare_trajectories(a, b)
     if json:
         return say_json({"same": found.same, **found.model_dump(mode="json")})
-    return _show(found, a.question, b.question)
+    return _show_difference(found, a.question, b.question)
 
 
-def _show(found: Difference, a: Question, b: Question) -> None:
+def _show_difference(found: Difference, a: Question, b: Question) -> None:
     if not found.same_question:
         say(f"other questions: {plain_line(a.text)} | {plain_line(b.text)}")
     for what, parting in (("actions", found.action), ("evidence", found.evidence)):
@@ -115,20 +167,20 @@ def _show(found: Difference, a: Question, b: Question) -> None:
             say(f"{what}: the same in every round")
             continue
         say(f"{what}: part at round {parting.round}")
-        say(f"  A: {_step(parting.a, what)}")
-        say(f"  B: {_step(parting.b, what)}")
+        say(f"  A: {_round_line(parting.a, what)}")
+        say(f"  B: {_round_line(parting.b, what)}")
     say(f"seen by both: {found.both}")
     for side, only in (("A", found.only_a), ("B", found.only_b)):
         for evidence in only:
             say(f"  only {side}: {evidence.span}  [{evidence.ref}] {shortened(evidence.text, 90)}")
     if found.same_answer:
-        return say(f"both answer: {_said(found.answer_a, a)}")
-    say(f"A answers: {_said(found.answer_a, a)}")
-    return say(f"B answers: {_said(found.answer_b, b)}")
+        return say(f"both answer: {_answer_line(found.answer_a, a)}")
+    say(f"A answers: {_answer_line(found.answer_a, a)}")
+    return say(f"B answers: {_answer_line(found.answer_b, b)}")
 
 
-def _step(step: ComparedRound | None, what: str) -> str:
-    """A step as far as it is of interest."""
+def _round_line(step: ComparedRound | None, what: str) -> str:
+    """Describe a round by its evidence or its action."""
     if step is None:
         return "had ended"
     if what == "evidence":
@@ -142,13 +194,11 @@ def _step(step: ComparedRound | None, what: str) -> str:
     return f"{step.subtask}: {action.kind} {plain_line(done)}"
 
 
-def _said(answer: Answer | None, question: Question) -> str:
-    from views.answer_lines import answer_line
-
+def _answer_line(answer: Answer | None, question: Question) -> str:
     return answer_line(answer, question) if answer else "nothing"
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
-    app.command(no_args_is_help=True)(fork)
-    app.command(no_args_is_help=True)(diff)
+    """Add the commands."""
+    for command in (replay, fork, diff):
+        app.command(no_args_is_help=True)(command)

@@ -54,22 +54,25 @@ def ingest(
       homer ingest talk.mp4
       homer ingest ~/Videos --direct --subtitles use
     """
+    # These take more than a second to import, which help and usage errors do without.
     from flows.ingest_files import watch_files
     from flows.workspace import open_workspace
     from perception.source import find_media
+    from store.vector_index import build_index
 
     files = find_media(sources)
     try:
         with open_workspace(profile) as opened, meter() as bar:
-            desk = opened.with_workers(workers, pool)
+            workspace = opened.with_workers(workers, pool)
             listener = Reporter(bar)
             outcomes = []
             for outcome in watch_files(
-                desk, files, listener, direct=direct, again=again, subtitles=subtitles
+                workspace, files, listener, direct=direct, again=again, subtitles=subtitles
             ):
                 outcomes.append(outcome)
                 if outcome.error is not None:
                     bar.say(f"homer: {outcome.error}")
+            build_index(workspace.store, bar)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
     show_outcomes(outcomes, as_json=json)
@@ -77,34 +80,34 @@ def ingest(
 
 
 class Reporter:
-    """Tells the meter what the flow says."""
+    """Shows the progress of a flow on a meter."""
 
     def __init__(self, bar: ProgressMeter) -> None:
         self._bar = bar
 
     def opened(self, video: Video, clips: int, done: int) -> None:
-        """A video is taken up."""
+        """Start on a video."""
         if done:
             self._bar.say(f"{plain_line(video.title)}: going on after {done} of {clips} clips")
         self._bar.start(video.title, clips, done)
 
     def remembered(self, video: Video, clip: int) -> None:
-        """A clip is in memory."""
+        """Count a clip that is in memory."""
         del video, clip
         self._bar.step()
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """A clip is left."""
+        """Count a clip that failed, and print why."""
         self._bar.say(f"{plain_line(video.title)}: clip {clip} failed: {error}")
         self._bar.step()
 
     def said(self, text: str) -> None:
-        """Something else."""
+        """Print another message."""
         self._bar.say(text)
 
 
 def show_outcomes(outcomes: list[FileOutcome], *, as_json: bool) -> None:
-    """What became of each file."""
+    """Print the outcome of each file."""
     if as_json:
         return say_json([_as_json(outcome) for outcome in outcomes])
     for outcome in outcomes:
@@ -136,5 +139,5 @@ def _as_json(outcome: FileOutcome) -> dict[str, Any]:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the command."""
     app.command(no_args_is_help=True)(ingest)

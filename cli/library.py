@@ -1,4 +1,4 @@
-"""``homer videos``, ``show``, ``dump``, ``export`` and ``delete``: what is in the library."""
+"""``homer videos``, ``show``, ``dump``, ``export`` and ``check``: what is in the library."""
 
 from __future__ import annotations
 
@@ -7,19 +7,31 @@ from typing import Annotated
 
 import typer
 
-from cli.console import escaped, note, say, say_json, say_table, sure
-from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of, parse_span
+from cli.console import escaped, note, say, say_json, say_table
+from cli.options import AsOf, Json, OneVideo, parse_as_of
+from cli.portrait import show_portrait
+from cli.progress import meter
+from domain.time import format_clock
+from flows.stream.interrupted import end_interrupted_streams
+from flows.video_locks import current_state, watched_videos, with_current_state
+from store.database import open_store
+from store.home import Home
+from views.library import (
+    VideoCheck,
+    check_video,
+    dump_lines,
+    export_to_file,
+    list_library,
+    show_video,
+)
 from views.words import plain_line
+
+INCONSISTENT = 1
+"""Exit code of ``homer check`` where something is found."""
 
 
 def videos(json: Json = False) -> None:
     """List the videos in the library; one that nothing watches any more is paused."""
-    from domain.time import format_clock
-    from flows.video_locks import watched_videos, with_current_state
-    from store.database import open_store
-    from store.home import Home
-    from views.library import list_library
-
     with open_store(Home.default()) as store:
         busy = watched_videos(store)
         found = [with_current_state(entry, busy) for entry in list_library(store)]
@@ -42,12 +54,6 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
       homer show talk
       homer show talk --as-of 10:00 --json
     """
-    from cli.portrait import show_portrait
-    from flows.video_locks import current_state, watched_videos
-    from store.database import open_store
-    from store.home import Home
-    from views.library import show_video
-
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
         portrait = show_video(store, video, as_of_ms)
@@ -65,10 +71,6 @@ def dump(video: OneVideo) -> None:
     Example:
       homer dump talk | sha256sum
     """
-    from store.database import open_store
-    from store.home import Home
-    from views.library import dump_lines
-
     with open_store(Home.default()) as store:
         for line in dump_lines(store, video):
             say(escaped(line))
@@ -84,86 +86,45 @@ def export(
     Example:
       homer export talk --out talk.zip
     """
-    from store.database import open_store
-    from store.home import Home
-    from views.library import export_to_file as write
-
     with open_store(Home.default()) as store:
-        write(store, video, out)
+        export_to_file(store, video, out)
     say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
-Begin = Annotated[
-    str | None,
-    typer.Option("--from", metavar="MM:SS", help="Delete only a span: where it begins."),
-]
-End = Annotated[
-    str | None, typer.Option("--to", metavar="MM:SS", help="Where the span ends; else the end.")
-]
+def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
+    """Check the event graph of a video as a whole, and every stored image of it.
 
-
-def delete(
-    video: OneVideo,
-    begin: Begin = None,
-    end: End = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    profile: Profile = None,
-) -> None:
-    """Delete a video from memory: every row, vector, image, checkpoint and trajectory of it.
-
-    With --from and --to only that span goes, in whole clips, and every answer that was shown any
-    of it; it is never watched again. A file that was uploaded to the app goes too; one of your own
-    is not touched.
+    Finds clips that no event covers, events without their clips, edges that lead nowhere or rest
+    on nothing, circles in time and edges that contradict each other, and images that are
+    missing or damaged. The exit code is 1 where something is found.
 
     \b
     Examples:
-      homer delete talk --yes
-      homer delete talk --from 12:00 --to 14:30
+      homer check talk
+      homer check talk --as-of 10:00 --json
     """
-    from flows.delete import delete_video, preview_video_deletion
-    from store.database import open_store
-    from store.home import Home
-
-    if begin is not None or end is not None:
-        return _delete_span(video, begin, end, yes, profile)
+    as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
-        found = preview_video_deletion(store, video)
-        if not yes:
-            named = f"{plain_line(found.video.title)} ({found.video.id})"
-            sure(f"Delete {named} from memory? {found.file}")
-        done = delete_video(store, found.video.id)
-    say(f"{plain_line(done.video.title)} is deleted")
-    for path in done.uploads:
-        say(f"its upload is gone too: {plain_line(str(path))}")
+        end_interrupted_streams(store)
+        with meter() as bar:
+            checked = check_video(store, video, as_of_ms, bar)
+    say_json(checked.model_dump(mode="json")) if json else _show_check(checked)
+    raise typer.Exit(INCONSISTENT if checked.findings else 0)
+
+
+def _show_check(checked: VideoCheck) -> None:
+    size = f"{checked.segments} segments, {checked.edges} edges over {checked.clips} clips"
+    size += f", {checked.images} images"
+    if not checked.findings:
+        return say(f"{plain_line(checked.title)}: consistent ({size})")
+    say(f"{plain_line(checked.title)}: {len(checked.findings)} findings in {size}")
+    for finding in checked.findings:
+        say(f"  {finding.fault}: {plain_line(finding.text)}  [{', '.join(finding.refs)}]")
     return None
 
 
-def _delete_span(
-    video: str, begin: str | None, end: str | None, yes: bool, profile: str | None
-) -> None:
-    from flows.delete import delete_video_span, preview_span_deletion
-    from flows.workspace import open_workspace
-    from store.database import open_store
-    from store.home import Home
-
-    span = parse_span(begin, end)
-    with open_store(Home.default()) as store:
-        found = preview_span_deletion(store, video, span)
-    cut, named = found.cut, plain_line(found.cut.video.title)
-    if not yes:
-        clips = f"{len(cut.clips)} clips, with every answer that was shown any of them"
-        told = f"Delete {cut.span} of {named} ({clips})? It cannot be undone. {found.file}"
-        sure(told)
-    with open_workspace(profile or cut.video.profile) as desk:
-        gone = delete_video_span(desk, cut.video, span)
-    say(
-        f"{cut.span} of {named} is deleted: {gone.clips} clips, {gone.images} images, "
-        f"{gone.people} people, {gone.answers} answers; {gone.rewritten} texts written anew"
-    )
-
-
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the commands."""
     app.command()(videos)
-    for command in (show, dump, export, delete):
+    for command in (show, dump, export, check):
         app.command(no_args_is_help=True)(command)

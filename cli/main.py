@@ -1,42 +1,23 @@
-"""The ``homer`` command. Each command's work is imported when it runs, so help comes at once."""
+"""The ``homer`` command: its options, and the list of its commands."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from cli import (
-    ask,
-    audit,
-    backup,
-    captions,
-    check,
-    database,
-    doctor,
-    evals,
-    forks,
-    ingest,
-    library,
-    models,
-    people,
-    retain,
-    retry,
-    schedules,
-    search,
-    serve,
-    services,
-    skills,
-    trajectories,
-    watch,
-)
 from cli.edge import STOPPED, ErrorBoundary
+from cli.lazy_group import LazyGroup
 from models.lazy_packages import defer_packages
 from services.job_status import ACTING, END, write_exit_code
 from store.files import set_private_umask
+from store.home import Home
+from telemetry.logging_setup import set_up_telemetry
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -49,10 +30,111 @@ Start with:
   homer ask "Who opens the talk?" --video talk
 """
 
+COMMANDS = {
+    "ingest": ("ingest", "Watch videos into memory."),
+    "watch": (
+        "watch",
+        "Watch a live source as it comes; questions are answered meanwhile, as of then.",
+    ),
+    "retry": ("retry", "Try the failed clips of a video again, however often they failed."),
+    "ask": ("ask", "Ask a question and get an answer with the times that support it."),
+    "videos": (
+        "library",
+        "List the videos in the library; one that nothing watches any more is paused.",
+    ),
+    "show": ("library", "Show what is known of a video: its clips, people, segments and edges."),
+    "dump": ("library", "Print all that was learned of a video as canonical JSON lines."),
+    "export": (
+        "library",
+        "Write everything about a video into one zip file: rows, vectors, images, answers.",
+    ),
+    "delete": (
+        "removal",
+        "Delete a video from memory: every row, vector, image, checkpoint and trajectory of it.",
+    ),
+    "audit": (
+        "audit",
+        "List who asked, added, deleted, forgot, exported, backed up, signed in, and "
+        "changed people.",
+    ),
+    "retain": (
+        "removal",
+        "Take from each video what its age does not keep: images first, at last all of it.",
+    ),
+    "backup": ("database", "Back the whole library up into one file, as it is at this moment."),
+    "restore": ("database", "Fill an empty library from a back-up."),
+    "check": (
+        "library",
+        "Check the event graph of a video as a whole, and every stored image of it.",
+    ),
+    "search": (
+        "search",
+        "Search the memory once, with scores and times; without --video in all of it.",
+    ),
+    "trajectory": (
+        "trajectories",
+        "Show the rounds that led to an answer; without an id, list the latest answers.",
+    ),
+    "replay": (
+        "forks",
+        "Run an answer's trajectory again from its record, and see that the same comes of it.",
+    ),
+    "fork": ("forks", "Go on from a round of a trajectory as a new one, with something changed."),
+    "diff": (
+        "forks",
+        "Show where two trajectories part: in what they did, what they saw, and what "
+        "they answered.",
+    ),
+    "import": (
+        "captions",
+        "Take over a video that was exported, or remember videos from their captions alone.",
+    ),
+    "doctor": (
+        "doctor",
+        "Check the database, the profile's models, codecs and extras; say how to fix each.",
+    ),
+    "serve": (
+        "serve",
+        "Serve the HTTP API until Ctrl-C: videos, search, questions with their answers "
+        "as they come.",
+    ),
+    "up": (
+        "services",
+        "Start Postgres, Prefect's server, the app and what carries out schedules; say "
+        "where they are.",
+    ),
+    "down": (
+        "services",
+        "Stop the app, schedules, Prefect's server and the embedded Postgres; nothing is lost.",
+    ),
+    "password": (
+        "services",
+        "Give the app a password, which it asks for from then on; asks for it where no "
+        "file is named.",
+    ),
+    "people": ("people", "Show the people of a video, and put right who is who."),
+    "skills": (
+        "skills",
+        "Show, add and ban skills: short advice that questions like it are given.",
+    ),
+    "models": ("models", "Show the model files of a profile: what is there, licence, size."),
+    "db": ("database", "Care of a database of your own."),
+    "eval": ("evals", "Measure how well questions with known answers are answered."),
+    "schedule": ("schedules", "Show and change what Homer does by itself while `homer up` runs."),
+}
+"""Each command's module, and the first sentence of its help."""
+
+
+class Commands(ErrorBoundary, LazyGroup):
+    """Homer's commands."""
+
+    entries: ClassVar[Mapping[str, tuple[str, str]]] = COMMANDS
+
+
 app = typer.Typer(
     name="homer",
     help=GUIDE,
-    cls=ErrorBoundary,
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -63,13 +145,11 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"homer {version('homer-video')}")
+        typer.echo(f"homer {installed_version('homer-video')}")
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=GUIDE)
 def options(
     context: typer.Context,
     debug: Annotated[
@@ -88,54 +168,24 @@ def options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Options that stand before the command."""
-    from store.home import Home
-    from telemetry.logging_setup import set_up_telemetry
-
+    """Set up logging; ``help`` above is what users read."""
     context.obj = {"debug": debug}
     set_up_telemetry(Home.default(), log_level)
 
 
-app.callback(help=GUIDE)(options)
-for module in (
-    ingest,
-    watch,
-    retry,
-    ask,
-    library,
-    audit,
-    retain,
-    backup,
-    people,
-    skills,
-    check,
-    search,
-    trajectories,
-    forks,
-    captions,
-    models,
-    database,
-    doctor,
-    evals,
-    schedules,
-    serve,
-    services,
-):
-    module.register(app)
-
-
-def _act_for(who: str) -> None:
+def _act_for(user: str) -> None:
+    # Pydantic, which is slow to import: jobs of the app and the API need it, ``--help`` does not.
     from domain.audit import acting_user
 
-    acting_user.set(who)
+    acting_user.set(user)
 
 
 def main() -> None:
-    """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
+    """Run the console script. After Ctrl-C it waits for nothing: finished work is stored."""
     set_private_umask()
     job = os.environ.pop(END, "")
-    if who := os.environ.pop(ACTING, ""):
-        _act_for(who)
+    if user := os.environ.pop(ACTING, ""):
+        _act_for(user)
     defer_packages()
     try:
         app(prog_name="homer")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
-
-if TYPE_CHECKING:
-    from models.fetch import FetchProgress
-    from models.weights import FileStatus
+from models.fetch import FetchProgress
+from models.manifest import weights_named
+from models.profile import load_profile
+from models.weights import FileStatus, status
+from models.weights import pull as pull_weights
+from store.home import Home
 
 MEGABYTE = 1e6
 LARGE = 50 * MEGABYTE
@@ -45,22 +47,19 @@ def pull(
       homer models pull
       homer models pull yunet_sface
     """
-    from models.weights import pull as fetch
-    from store.home import Home
-
     wanted = _names(profile, tuple(names or ()))
     weights = Home.default().weights
     missing = [row["model"] for row in _rows(wanted) if row["state"] != "present"]
     _show_licences(tuple(missing))
-    got = fetch(weights, wanted, _DownloadLines())
-    fresh = [pulled for pulled in got if pulled.source]
+    pulled_files = pull_weights(weights, wanted, _DownloadLines())
+    fresh = [pulled for pulled in pulled_files if pulled.source]
     for pulled in fresh:
         say(f"{pulled.model}/{pulled.path.name} from {pulled.source}")
-    say(f"models: {len(got)} files in place, {len(fresh)} fetched")
+    say(f"models: {len(pulled_files)} files in place, {len(fresh)} fetched")
 
 
 class _DownloadLines:
-    """A line when a file begins to come, and at every further quarter of a large one."""
+    """Prints a line at the start of a download, and at each quarter of a large one."""
 
     def __init__(self) -> None:
         self._last: tuple[str, str, int] = ("", "", -1)
@@ -77,17 +76,10 @@ class _DownloadLines:
 
 
 def _names(profile: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    from models.profile import load_profile
-    from store.home import Home
-
     return names or load_profile(profile, Home.default().config).weights
 
 
 def _rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
-    from models.manifest import weights_named
-    from models.weights import status
-    from store.home import Home
-
     found = status(Home.default().weights, names)
     return [
         {
@@ -105,7 +97,7 @@ def _rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _state(files: list[FileStatus]) -> str:
-    """The worst state of a model's files."""
+    """Return the worst state of a model's files."""
     states = {str(file.state) for file in files}
     return next((state for state in ("wrong", "missing") if state in states), "present")
 
@@ -131,22 +123,20 @@ def _table(rows: list[dict[str, Any]]) -> None:
 
 
 def _languages(row: dict[str, Any]) -> str:
-    """Few by their codes, many by their number."""
+    """List few languages by their codes, many by their number."""
     known = row["languages"]
     return f"{len(known)} languages" if len(known) > FEW else ", ".join(known)
 
 
 def _show_licences(names: tuple[str, ...]) -> None:
-    """A licence that is not free for every use is said before the file is fetched."""
-    from models.manifest import weights_named
-
+    """Print licences that restrict the use of a model, before it is fetched."""
     for weights in map(weights_named, names):
         if weights.restricted:
             note(f"{weights.name} ({weights.need}): {weights.licence}")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the commands."""
     group = typer.Typer(rich_markup_mode=None)
     group.callback(invoke_without_command=True)(show)
     group.command("pull")(pull)

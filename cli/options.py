@@ -1,13 +1,14 @@
-"""Options that several commands share."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-if TYPE_CHECKING:
-    from domain.time import TimeSpan
+from domain.errors import InputError
+from domain.time import TimeSpan, parse_clock
 
 Profile = Annotated[
     str | None,
@@ -38,14 +39,11 @@ AsOf = Annotated[
 
 
 def parse_as_of(text: str | None) -> int | None:
-    """Milliseconds of video time, or None.
+    """Parse a time of the video, in milliseconds.
 
     Raises:
         InputError: the text is not a time.
     """
-    from domain.errors import InputError
-    from domain.time import parse_clock
-
     try:
         return None if text is None else parse_clock(text)
     except ValueError as error:
@@ -57,14 +55,11 @@ LAST_MS = 10**15
 
 
 def parse_span(begin: str | None, end: str | None) -> TimeSpan:
-    """The span of video time between two clocks; without them from the start, to the end.
+    """Parse a span of video time; without its begin from the start, without its end to the end.
 
     Raises:
         InputError: one is not a time, or the span ends before it begins.
     """
-    from domain.errors import InputError
-    from domain.time import TimeSpan, parse_clock
-
     try:
         start = 0 if begin is None else parse_clock(begin)
         stop = LAST_MS if end is None else parse_clock(end)
@@ -73,3 +68,23 @@ def parse_span(begin: str | None, end: str | None) -> TimeSpan:
     if stop <= start:
         raise InputError(f"--to {end} is not after --from {begin or '0:00'}")
     return TimeSpan.of(start, stop)
+
+
+SEVERAL_WORDS = {"allow_extra_args": True}
+"""Context settings of a ``WordsCommand``, which itself rejects extra arguments."""
+
+
+class WordsCommand(TyperCommand):
+    """A command with one argument in words; explains how a second argument was meant."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line; extra arguments are a usage error with a suggestion."""
+        extra: list[str] = super().parse_args(ctx, args)
+        if len(extra) == 1:
+            ctx.fail(
+                f"Got unexpected extra argument ({extra[0]}): did you mean --video {extra[0]}?"
+            )
+        if extra:
+            words = " ".join(extra)
+            ctx.fail(f"Got unexpected extra arguments ({words}): put all the words between quotes")
+        return extra

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from cli.console import note, say, say_json, say_table, sure
+from cli.console import confirm, note, say, say_json, say_table
 from cli.options import Json, OneVideo, Profile
+from domain.people import Correction
+from flows.workspace import open_workspace
+from people import corrections
+from people.corrections import KnownPerson
+from people.forget import forget as forget_person
+from people.forget import restore_forgotten
+from store.database import Store, open_store
+from store.home import Home
+from views.library import resolve_video
+from views.people_view import CardPair, likely_same_people
 from views.words import plain_line
-
-if TYPE_CHECKING:
-    from domain.people import Correction
-    from people.corrections import KnownPerson
-    from store.database import Store
-    from views.people_view import CardPair
 
 GUIDE = """Show the people of a video, and put right who is who.
 
@@ -36,11 +40,11 @@ Examples:
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="Number, tag (face_3) or name.")]
 
 
-class _People(TyperGroup):
-    """Takes a video in the place of a command: ``homer people talk`` lists its people."""
+class _PeopleGroup(TyperGroup):
+    """A group that takes a video in place of a command: ``homer people talk`` lists its people."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """``list`` is put before what is no command."""
+        """Put ``list`` before an argument that is no command."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["list", *args]
         return super().parse_args(ctx, args)
@@ -57,30 +61,29 @@ def show(video: OneVideo, json: Json = False) -> None:
       homer people talk
       homer people list talk --json
     """
-    from people.corrections import list_people
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
-        found = list_people(store, video)
+        found = corrections.list_people(store, video)
     if json:
-        return say_json([one.model_dump(mode="json") for one in found])
+        return say_json([row.model_dump(mode="json") for row in found])
     if not found:
         return note("nobody was recognised yet")
     heads = ("number", "person", "names", "tags", "seen", "heard", "when")
-    say_table(heads, (_row(one) for one in found))
-    for one in found:
-        for same in one.maybe:
-            if one.number < same.number:
-                told = f"{one.number} may be {same.number}, which is not sure yet: {same.reason}"
-                note(plain_line(told))
+    say_table(heads, map(_row, found))
+    for person in found:
+        for same in person.maybe:
+            if person.number < same.number:
+                text = f"{person.number} may be {same.number}, which is not sure yet: {same.reason}"
+                note(plain_line(text))
     return None
 
 
-def _row(one: KnownPerson) -> tuple[object, ...]:
-    names = ", ".join(f"{name.name} ({name.source})" for name in one.names)
-    tags = " ".join(tag.strip("<>") for tag in one.tags)
-    return (one.number, one.label, names, tags, one.seen, one.heard, one.span or "")
+def _row(person: KnownPerson) -> tuple[object, ...]:
+    names = ", ".join(f"{name.name} ({name.source})" for name in person.names)
+    tags = " ".join(tag.strip("<>") for tag in person.tags)
+    return (
+        *(person.number, person.label, names, tags),
+        *(person.seen, person.heard, person.span or ""),
+    )
 
 
 def rename(
@@ -98,12 +101,8 @@ def rename(
       homer people rename talk 3 "Ada Lovelace"
       homer people rename talk Omar ''
     """
-    from people.corrections import rename as do
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
-        _done(do(store, video, person, name), video, json)
+        _done(corrections.rename(store, video, person, name), video, json)
 
 
 def merge(
@@ -121,12 +120,8 @@ def merge(
       homer people merge talk 5 3
       homer people merge talk voice_1 "Ada Lovelace"
     """
-    from people.corrections import merge as do
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
-        _done(do(store, video, person, into), video, json)
+        _done(corrections.merge(store, video, person, into), video, json)
 
 
 def split(
@@ -145,12 +140,8 @@ def split(
       homer people split talk 3 voice_2
       homer people split talk Ada face_4 --name Ruth
     """
-    from people.corrections import split as do
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
-        _done(do(store, video, person, tags, name), video, json)
+        _done(corrections.split(store, video, person, tags, name), video, json)
 
 
 def apart(
@@ -166,12 +157,8 @@ def apart(
       homer people apart talk 5 3
       homer people apart talk Ada face_4
     """
-    from people.corrections import keep_apart as do
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
-        _done(do(store, video, person, other), video, json)
+        _done(corrections.keep_apart(store, video, person, other), video, json)
 
 
 def alike(video: OneVideo, json: Json = False) -> None:
@@ -183,10 +170,6 @@ def alike(video: OneVideo, json: Json = False) -> None:
     Example:
       homer people alike talk
     """
-    from store.database import open_store
-    from store.home import Home
-    from views.people_view import likely_same_people
-
     with open_store(Home.default()) as store:
         found = likely_same_people(store, video)
     if json:
@@ -225,20 +208,14 @@ def forget(
       homer people forget talk 3
       homer people forget talk Ada --keep-undo ada.zip
     """
-    from flows.workspace import open_workspace
-    from people.forget import forget as do
-    from store.database import open_store
-    from store.home import Home
-    from views.library import resolve_video
-
     with open_store(Home.default()) as store, store.begin() as session:
         found = resolve_video(session, video)
     # Texts that change get vectors of the kind that the others have.
-    with open_workspace(profile or found.profile) as desk:
+    with open_workspace(profile or found.profile) as workspace:
         if not yes:
             undone = f"only {keep_undo} can undo it" if keep_undo else "it cannot be undone"
-            sure(f"Forget {person} in {found.title}? ({undone})")
-        done = do(desk.store, video, person, desk.toolbox.text, keep_undo)
+            confirm(f"Forget {person} in {found.title}? ({undone})")
+        done = forget_person(workspace.store, video, person, workspace.toolbox.text, keep_undo)
     if keep_undo:
         note(f"homer people undo {plain_line(video)} --from {keep_undo} brings them back")
     if done.path:
@@ -277,20 +254,16 @@ def undo(
       homer people undo talk 2
       homer people undo talk --from ada.zip
     """
-    from people.corrections import undo as do
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
         if source is not None:
-            return _brought_back(store, video, source, json)
-        done = do(store, video, number)
-    return say_json(done.model_dump(mode="json")) if json else say(f"taken back: {_told(done)}")
+            return _restore(store, video, source, json)
+        correction = corrections.undo(store, video, number)
+    if json:
+        return say_json(correction.model_dump(mode="json"))
+    return say(f"taken back: {_line(correction)}")
 
 
-def _brought_back(store: Store, video: str, source: Path, json: bool) -> None:
-    from people.forget import restore_forgotten
-
+def _restore(store: Store, video: str, source: Path, json: bool) -> None:
     rows = restore_forgotten(store, video, source)
     say_json({"rows": rows}) if json else say(f"all is as it was: {rows} rows came back")
 
@@ -302,36 +275,32 @@ def history(video: OneVideo, json: Json = False) -> None:
     Example:
       homer people history talk
     """
-    from people.corrections import history as read
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
-        found = read(store, video)
+        found = corrections.history(store, video)
     if json:
-        return say_json([one.model_dump(mode="json") for one in found])
+        return say_json([row.model_dump(mode="json") for row in found])
     if not found:
         return note("nothing was corrected yet: homer people --help says how")
-    for one in found:
-        say(f"{_told(one)}{'  (taken back)' if one.undone else ''}")
+    for correction in found:
+        say(f"{_line(correction)}{'  (taken back)' if correction.undone else ''}")
     return None
 
 
-def _done(made: Correction, video: str, json: bool) -> None:
+def _done(correction: Correction, video: str, json: bool) -> None:
     if json:
-        return say_json(made.model_dump(mode="json"))
-    say(_told(made))
+        return say_json(correction.model_dump(mode="json"))
+    say(_line(correction))
     return note(f"homer people undo {plain_line(video)} takes it back")
 
 
-def _told(made: Correction) -> str:
-    """A correction in one line: ``2 merge: 3 (Omar) is 1 (Ada)``."""
-    return f"{made.number} {made.kind}: {plain_line(made.told)}"
+def _line(correction: Correction) -> str:
+    """Format a correction in one line: ``2 merge: 3 (Omar) is 1 (Ada)``."""
+    return f"{correction.number} {correction.kind}: {plain_line(correction.told)}"
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
-    group = typer.Typer(cls=_People, no_args_is_help=True, rich_markup_mode=None)
+    """Add the commands."""
+    group = typer.Typer(cls=_PeopleGroup, no_args_is_help=True, rich_markup_mode=None)
     for name, command in (
         ("list", show),
         ("rename", rename),

@@ -1,23 +1,20 @@
-"""How a video's portrait is shown."""
+"""How ``homer show`` prints a video."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cli.console import say
+from domain.streams import Gap
 from domain.time import format_clock
+from domain.wording import count_objects, describe_counts
+from views.library import ClipCost, ShownClip, VideoDetails
+from views.streams import StreamDetails, describe_gap, describe_watching
 from views.words import plain_line
-
-if TYPE_CHECKING:
-    from domain.streams import Gap
-    from views.library import ClipCost, ShownClip, VideoDetails
-    from views.streams import StreamDetails
 
 SHOWN_LINES = 12
 
 
 def show_portrait(portrait: VideoDetails) -> None:
-    """Head, people, segments with their edges, then clip by clip what is remembered."""
+    """Print a video: its data, people, segments with edges, then its memory clip by clip."""
     _head(portrait)
     _people(portrait)
     _segments(portrait)
@@ -47,7 +44,7 @@ def _head(portrait: VideoDetails) -> None:
     if portrait.languages:
         say(f"  spoken in {', '.join(portrait.languages)}")
     if video.has_video:
-        say(f"  {_eyes(portrait)}")
+        say(f"  {_image_search(portrait)}")
     if video.subtitles is not None:
         say(f"  with subtitles: {plain_line(', '.join(video.subtitles)) or 'there were none'}")
     if spent := _spent(portrait.cost):
@@ -56,8 +53,8 @@ def _head(portrait: VideoDetails) -> None:
         say(f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}")
 
 
-def _eyes(portrait: VideoDetails) -> str:
-    """What its images are found by."""
+def _image_search(portrait: VideoDetails) -> str:
+    """Describe what its images are found by."""
     model = portrait.models.get("images", "none")
     if model == "none":
         return "images are found by the words of their time (no image-text model)"
@@ -85,7 +82,7 @@ def _segments(portrait: VideoDetails) -> None:
 
 
 def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:
-    """How often a clip failed, and how it is tried again; one of a stream has gone by."""
+    """Describe how often a clip failed and how it is retried; one of a stream cannot be."""
     if clip.state != "failed" or stream is not None:
         return ""
     how = "homer ingest --again tries it" if clip.given_up else "the next homer ingest tries it"
@@ -93,7 +90,7 @@ def _tries(clip: ShownClip, stream: StreamDetails | None) -> str:
 
 
 def _spent(cost: ClipCost) -> str:
-    """Calls, tokens, money and seconds, where there were any."""
+    """Describe calls, tokens, cost and seconds, where there were any."""
     parts = []
     if cost.calls:
         wrong = f" ({cost.failed} failed)" if cost.failed else ""
@@ -103,8 +100,8 @@ def _spent(cost: ClipCost) -> str:
     return f"  [{', '.join(parts)}]" if parts else ""
 
 
-def _kept_to(clip: ShownClip) -> str:
-    """The budget of a clip that a language model wrote, and what it was not shown for that."""
+def _budget(clip: ShownClip) -> str:
+    """Describe the token budget of a clip's writer, and what it left out of the prompt."""
     if clip.budget is None:
         return ""
     without = f" without {', '.join(map(plain_line, clip.left_out))}" if clip.left_out else ""
@@ -112,25 +109,20 @@ def _kept_to(clip: ShownClip) -> str:
 
 
 def _missing(stream: StreamDetails) -> str:
-    """How much of a stream is in no clip."""
+    """Describe how much of a stream is in no clip."""
     lost = sum(gap.span.length_ms for gap in stream.gaps)
     count = f"{len(stream.gaps)} gap{'s' if len(stream.gaps) > 1 else ''}"
     return f"{count}, {format_clock(lost)} in all" if stream.gaps else "no gaps"
 
 
 def _gap(gap: Gap) -> None:
-    from views.streams import describe_gap
-
     say(f"gap     {gap.span}  {describe_gap(gap)}")
 
 
 def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
-    from domain.wording import count_objects, describe_counts
-    from views.streams import describe_watching
-
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
     error = f"  {plain_line(clip.error)}" if clip.error else ""
-    say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}{_kept_to(clip)}")
+    say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}{_budget(clip)}")
     if stream is not None and clip.index in stream.clips:
         say(f"  {describe_watching(stream.clips[clip.index])}")
     for line in clip.lines[:SHOWN_LINES]:

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cli.console import is_terminal, note
 from views.words import plain_line
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from graphs.batch import BatchResult
+
 PLAIN_EVERY_S = 2.0
-"""A log is read later: it needs no line for each of a hundred quick steps."""
+"""Seconds between plain lines: a log needs none for each of a hundred quick steps."""
 
 
 class ProgressMeter(Protocol):
-    """Follows one piece of work at a time."""
+    """Shows the progress of one piece of work at a time."""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """New work of ``total`` steps, ``done`` of which need not be done again."""
+        """Start on ``total`` steps, ``done`` of which are finished already."""
 
     def step(self, steps: int = 1) -> None:
-        """So many steps are done."""
+        """Count finished steps."""
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
 
     def aside(self, text: str) -> None:
-        """A few words beside the count, such as what it has cost so far."""
+        """Set a few words beside the count, such as the cost so far."""
 
 
 class PlainMeter:
@@ -36,74 +41,72 @@ class PlainMeter:
     def __init__(self) -> None:
         self._label, self._total, self._done, self._first = "", 0, 0, 0
         self._aside = ""
-        self._began, self._told = 0.0, 0.0
+        self._started, self._printed = 0.0, 0.0
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """New work of ``total`` steps."""
+        """Start on ``total`` steps."""
         self._label, self._total, self._done, self._first = plain_line(label), total, done, done
-        self._began, self._told, self._aside = time.monotonic(), 0.0, ""
+        self._started, self._printed, self._aside = time.monotonic(), 0.0, ""
 
     def step(self, steps: int = 1) -> None:
-        """So many steps are done; lines come at most every few seconds."""
+        """Count finished steps; print a line at most every few seconds."""
         self._done += steps
         now, last = time.monotonic(), self._done >= self._total
-        if not last and now - self._told < PLAIN_EVERY_S:
+        if not last and now - self._printed < PLAIN_EVERY_S:
             return
-        self._told = now
-        eta = "" if last else f", {self._left_seconds():.0f} s left"
-        note(f"{self._label}: {self._done}/{self._total}{eta}{self._aside}")
+        self._printed = now
+        time_left = "" if last else f", {self._left_seconds():.0f} s left"
+        note(f"{self._label}: {self._done}/{self._total}{time_left}{self._aside}")
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a line."""
         note(text)
 
     def aside(self, text: str) -> None:
-        """A few words after the count, from the next line on."""
+        """Set a few words after the count, from the next line on."""
         self._aside = f", {plain_line(text)}" if text else ""
 
     def _left_seconds(self) -> float:
         fresh = max(1, self._done - self._first)
-        return (time.monotonic() - self._began) / fresh * (self._total - self._done)
+        return (time.monotonic() - self._started) / fresh * (self._total - self._done)
 
 
 class BarMeter:
     """A rich bar with the time left."""
 
-    def __init__(self, progress: object) -> None:
-        from rich.progress import Progress
-
-        assert isinstance(progress, Progress)  # noqa: S101 - typed lazily: rich is slow to import
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task = progress.add_task("", total=None, visible=False)
         self._label = ""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """New work of ``total`` steps."""
+        """Start on ``total`` steps."""
         self._label = plain_line(label)
         self._progress.reset(
             self._task, total=total, completed=done, description=self._label, visible=True
         )
 
     def step(self, steps: int = 1) -> None:
-        """So many steps are done."""
+        """Count finished steps."""
         self._progress.advance(self._task, steps)
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         self._progress.console.print(plain_line(text), markup=False, highlight=False)
 
     def aside(self, text: str) -> None:
-        """A few words after the label."""
+        """Set a few words after the label."""
         both = f"{self._label}, {plain_line(text)}" if text else self._label
         self._progress.update(self._task, description=both)
 
 
 @contextmanager
 def meter() -> Iterator[ProgressMeter]:
-    """The meter that suits where stderr goes."""
+    """Open the meter that suits stderr: a bar on a terminal, else lines."""
     if not is_terminal():
         yield PlainMeter()
         return
+    # Rich is slow to import, and needed on a terminal only.
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -117,3 +120,49 @@ def meter() -> Iterator[ProgressMeter]:
     console = Console(stderr=True)
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         yield BarMeter(progress)
+
+
+class ImportProgress:
+    """Moves a meter to where an import of captions is, and counts its new clips in ``fresh``.
+
+    Args:
+        bar: the meter.
+        title: what is imported.
+        done: clips that were in memory before.
+    """
+
+    def __init__(self, bar: ProgressMeter, title: str, done: int) -> None:
+        self._bar, self._title, self._done, self.fresh = bar, title, done, 0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` clips are in memory."""
+        if not self.fresh:
+            self._bar.start(self._title, total, self._done)
+        self._bar.step(done - self._done)
+        self.fresh += done - self._done
+        self._done = done
+
+
+def import_progress(bar: ProgressMeter, label: str) -> Callable[[int, int], None]:
+    """Return a callback that moves the bar to where an import is, whatever was done before."""
+    reached: list[int] = []
+
+    def move(done: int, total: int) -> None:
+        if not reached:
+            bar.start(label, total, done)
+        else:
+            bar.step(done - reached[-1])
+        reached.append(done)
+
+    return move
+
+
+def answer_progress(bar: ProgressMeter) -> Callable[[BatchResult], None]:
+    """Return a callback that moves the bar by an answer, or says why there is none."""
+
+    def step(result: BatchResult) -> None:
+        if result.error is not None:
+            bar.say(f"homer: question {result.id}: {result.error}")
+        bar.step()
+
+    return step

@@ -10,6 +10,11 @@ from cli.console import note
 from cli.ingest import STOPPED, Reporter, show_outcomes
 from cli.options import Json, OneVideo, Profile
 from cli.progress import meter
+from flows.ingest_files import watch_files
+from flows.retry import clips_to_retry
+from flows.workspace import open_workspace
+from store.database import open_store
+from store.home import Home
 from views.words import plain_line
 
 
@@ -36,20 +41,19 @@ def retry(
       homer retry talk
       homer retry talk --clip 4 --clip 7
     """
-    from flows.ingest_files import watch_files
-    from flows.retry import clips_to_retry
-    from flows.workspace import open_workspace
-    from store.database import open_store
-    from store.home import Home
-
     with open_store(Home.default()) as store:
         wanted = clips_to_retry(store, video, clip or ())
     if not wanted.clips:
         return note(f"no clip of {plain_line(wanted.video.title)} has failed")
     try:
-        with open_workspace(profile or wanted.video.profile) as desk, meter() as bar:
+        with open_workspace(profile or wanted.video.profile) as workspace, meter() as bar:
             (outcome,) = watch_files(
-                desk, [wanted.path], Reporter(bar), direct=direct, again=True, only=wanted.indices
+                workspace,
+                [wanted.path],
+                Reporter(bar),
+                direct=direct,
+                again=True,
+                only=wanted.indices,
             )
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
@@ -60,5 +64,5 @@ def retry(
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command of this module."""
+    """Add the command."""
     app.command(no_args_is_help=True)(retry)

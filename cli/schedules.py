@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +10,15 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
+from flows.schedules.api import open_schedules
+from flows.schedules.changing import changed_schedule
+from flows.schedules.kinds import KINDS
+from flows.schedules.worker import ScheduleWorker
+from store.home import Home
 from views.words import plain_line, shortened
 
 if TYPE_CHECKING:
+    # Prefect reads its environment when it is imported, which ``open_schedules`` sets first.
     from flows.schedules.deployments import ScheduleDeployments, ScheduleEntry
 
 GUIDE = """Show and change what Homer does by itself while `homer up` runs.
@@ -31,13 +36,8 @@ Examples:
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
 
 
-@contextmanager
-def _book() -> Iterator[ScheduleDeployments]:
-    from flows.schedules.api import open_schedules
-    from store.home import Home
-
-    with open_schedules(Home.default().make()) as book:
-        yield book
+def _open() -> AbstractContextManager[ScheduleDeployments]:
+    return open_schedules(Home.default().make())
 
 
 def list_all(json: Json = False) -> None:
@@ -48,22 +48,29 @@ def list_all(json: Json = False) -> None:
       homer schedule list
       homer schedule list --json
     """
-    with _book() as book:
-        entries = book.entries()
+    with _open() as deployments:
+        entries = deployments.entries()
     if json:
-        return say_json([one.model_dump(mode="json") for one in entries])
+        return say_json([entry.model_dump(mode="json") for entry in entries])
     heads = ("schedule", "kind", "when", "state", "next", "last", "at")
-    say_table(heads, (_row(one) for one in entries))
-    for one in entries:
-        if one.last and one.last.told:
-            say(f"{one.name}: {plain_line(one.last.told)}")
+    say_table(heads, (_row(entry) for entry in entries))
+    for entry in entries:
+        if entry.last and entry.last.told:
+            say(f"{entry.name}: {plain_line(entry.last.told)}")
     return _remind(entries)
 
 
-def _row(one: ScheduleEntry) -> tuple[object, ...]:
-    last = one.last
+def _row(entry: ScheduleEntry) -> tuple[object, ...]:
+    last = entry.last
     ended = (last.state, _clock(last.at)) if last else ("", "")
-    return (one.name, one.kind, one.when, "on" if one.on else "paused", _clock(one.next), *ended)
+    return (
+        entry.name,
+        entry.kind,
+        entry.when,
+        "on" if entry.on else "paused",
+        _clock(entry.next),
+        *ended,
+    )
 
 
 def _clock(at: datetime | None) -> str:
@@ -71,11 +78,7 @@ def _clock(at: datetime | None) -> str:
 
 
 def _remind(entries: list[ScheduleEntry]) -> None:
-    from flows.schedules.kinds import KINDS
-    from flows.schedules.worker import ScheduleWorker
-    from store.home import Home
-
-    there = {one.kind for one in entries}
+    there = {entry.kind for entry in entries}
     for kind in KINDS:
         if kind.name not in there:
             note(f"not there yet: {kind.name}, to {kind.does} (homer schedule kinds)")
@@ -90,8 +93,6 @@ def kinds() -> None:
     Example:
       homer schedule kinds
     """
-    from flows.schedules.kinds import KINDS
-
     for kind in KINDS:
         say(f"{kind.name}: {kind.does} (unless told: {kind.when})")
         for name, field in kind.options.model_fields.items():
@@ -126,12 +127,10 @@ def put(
 
     homer schedule set talks --kind fetch urls=https://example.org/feed right=yes
     """
-    from flows.schedules.changing import changed_schedule
-
-    with _book() as book:
-        one = changed_schedule(book.entries(), name, kind, when, options or [], on=not off)
-        book.put(one)
-    say(f"{name}: {one.when}{', paused' if off else ''}")
+    with _open() as deployments:
+        entry = changed_schedule(deployments.entries(), name, kind, when, options or [], on=not off)
+        deployments.put(entry)
+    say(f"{name}: {entry.when}{', paused' if off else ''}")
 
 
 def pause(name: Name) -> None:
@@ -141,8 +140,8 @@ def pause(name: Name) -> None:
     Example:
       homer schedule pause check
     """
-    with _book() as book:
-        book.pause(name)
+    with _open() as deployments:
+        deployments.pause(name)
     note(f"{name} is paused")
 
 
@@ -153,8 +152,8 @@ def resume(name: Name) -> None:
     Example:
       homer schedule resume check
     """
-    with _book() as book:
-        book.resume(name)
+    with _open() as deployments:
+        deployments.resume(name)
     note(f"{name} is on")
 
 
@@ -165,11 +164,8 @@ def run(name: Name) -> None:
     Example:
       homer schedule run backup
     """
-    from flows.schedules.worker import ScheduleWorker
-    from store.home import Home
-
-    with _book() as book:
-        found = book.run(name)
+    with _open() as deployments:
+        found = deployments.run(name)
     say(found)
     if ScheduleWorker(Home.default()).address() is None:
         note("it begins with `homer up`")
@@ -182,8 +178,8 @@ def remove(name: Name) -> None:
     Example:
       homer schedule remove talks
     """
-    with _book() as book:
-        book.remove(name)
+    with _open() as deployments:
+        deployments.remove(name)
     note(f"{name} is gone")
 
 
@@ -194,8 +190,8 @@ def pool() -> None:
     Example:
       homer schedule pool
     """
-    with _book() as book:
-        say(book.pool)
+    with _open() as deployments:
+        say(deployments.pool)
 
 
 def show(name: Name, json: Json = False) -> None:
@@ -205,28 +201,29 @@ def show(name: Name, json: Json = False) -> None:
     Example:
       homer schedule show backup
     """
-    with _book() as book:
-        one = book.entry(name)
+    with _open() as deployments:
+        entry = deployments.entry(name)
     if json:
-        return say_json(one.model_dump(mode="json"))
-    say(f"{one.name}: {one.kind}, {one.when}, {'on' if one.on else 'paused'}")
-    for key, value in one.options.items():
+        return say_json(entry.model_dump(mode="json"))
+    say(f"{entry.name}: {entry.kind}, {entry.when}, {'on' if entry.on else 'paused'}")
+    for key, value in entry.options.items():
         say(f"  {key} = {shortened(str(value))}")
-    if one.last:
-        say(f"last: {one.last.state} {_clock(one.last.at)} {plain_line(one.last.told)}".rstrip())
+    if entry.last:
+        last = entry.last
+        say(f"last: {last.state} {_clock(last.at)} {plain_line(last.told)}".rstrip())
     return None
 
 
-def _all(context: typer.Context) -> None:
-    """``homer schedule`` alone lists them."""
+def _list_by_default(context: typer.Context) -> None:
+    """List the schedules for ``homer schedule`` without a command."""
     if context.invoked_subcommand is None:
         list_all()
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the commands."""
     group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
-    group.callback()(_all)
+    group.callback()(_list_by_default)
     group.command("list")(list_all)
     group.command()(kinds)
     group.command()(pool)

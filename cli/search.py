@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cli.asking import BESIDE, WordsFirst
 from cli.console import note, say, say_json, say_table
-from cli.options import AsOf, Json, Profile, Videos, parse_as_of
+from cli.options import (
+    SEVERAL_WORDS,
+    AsOf,
+    Json,
+    Profile,
+    Videos,
+    WordsCommand,
+    parse_as_of,
+)
+from domain.asking import Mode
+from flows.workspace import open_workspace
+from retrieval.result import Retrieval
+from retrieval.retrievers import Retrievers
+from retrieval.search_once import search_once
 from views.words import plain_line, shortened
-
-if TYPE_CHECKING:
-    from retrieval.result import Retrieval
 
 
 class SearchMode(StrEnum):
@@ -43,16 +52,11 @@ def search(
       homer search "the budget" -v talk
       homer search "a red car" --mode keyframe
     """
-    from domain.asking import Mode
-    from flows.workspace import open_workspace
-    from retrieval.retrievers import Retrievers
-    from retrieval.search_once import search_once
-
     as_of_ms = parse_as_of(as_of)
-    with open_workspace(profile) as desk:
-        retrievers = Retrievers(desk.store, desk.toolbox, desk.settings)
+    with open_workspace(profile) as workspace:
+        retrievers = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
         found, titles = search_once(
-            desk.store, retrievers, Mode(mode), query, video or (), as_of_ms
+            workspace.store, retrievers, Mode(mode), query, video or (), as_of_ms
         )
     say_json(found.model_dump(mode="json")) if json else _show(found, titles)
 
@@ -78,5 +82,5 @@ def _show(found: Retrieval, titles: dict[str, str]) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
-    app.command(cls=WordsFirst, context_settings=BESIDE, no_args_is_help=True)(search)
+    """Add the command."""
+    app.command(cls=WordsCommand, context_settings=SEVERAL_WORDS, no_args_is_help=True)(search)

@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from auth.listen import is_loopback
 from cli.console import note, say
 from cli.options import Profile
+from store.home import Home
 
 STOPPED = "stopped; what was being searched is kept:  homer trajectory"
 
@@ -48,21 +50,19 @@ def serve(
       homer serve
       homer serve --videos ~/Videos --port 9000
     """
-    from api.server import ServerOptions, UnfinishedQuestions
-    from api.server import serve as run
-    from auth.listen import is_loopback
-    from store.home import Home
+    # FastAPI is slow to import, and help does without.
+    from api import server
 
-    def told(where: str) -> None:
+    def announce(where: str) -> None:
         say(f"the API is at {where}; how it is used: {where}/docs; Ctrl-C stops it")
         if not is_loopback(address):
             note(f"it listens on {address}, unencrypted: put a proxy with TLS before it")
 
     try:
         folders = tuple(videos or ())
-        serving = ServerOptions(address, port, folders, questions, profile, body_seconds)
-        run(Home.default(), serving, told)
-    except UnfinishedQuestions:
+        options = server.ServerOptions(address, port, folders, questions, profile, body_seconds)
+        server.serve(Home.default(), options, announce)
+    except server.UnfinishedQuestions:
         note(STOPPED)
         os._exit(130)
     except KeyboardInterrupt as stop:
@@ -70,5 +70,5 @@ def serve(
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command of this module."""
+    """Add the command."""
     app.command()(serve)

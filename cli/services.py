@@ -7,8 +7,18 @@ from typing import Annotated
 
 import typer
 
+from auth.listen import is_loopback
+from auth.password import read_password_file, remove_password, set_password
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
+from flows.schedules.api import start_schedules
+from flows.schedules.worker import ScheduleWorker
+from services.prefect import PrefectServer, api_url
+from services.prefect_login import login_file
+from store.database import open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from ui.server import AppServer
 
 
 def up(
@@ -34,17 +44,9 @@ def up(
     They listen on this machine only and go on in the background until `homer down`. The app alone
     can listen elsewhere, where people have to sign in.
     """
-    from auth.listen import is_loopback
-    from flows.schedules.api import start_schedules
-    from services.prefect import PrefectServer, api_url
-    from services.prefect_login import login_file
-    from store.database import open_store
-    from store.home import Home
-    from ui.server import AppServer
-
     home = Home.default().make()
     app = AppServer(home, port, address)
-    ways = app.sign_in_methods()
+    methods = app.sign_in_methods()
     note("starting; the first time takes half a minute ...")
     with open_store(home) as store:
         database = repr(store)
@@ -59,7 +61,7 @@ def up(
     note(f"Prefect's pages ask for a password: the line in {login_file(home)}")
     if not is_loopback(address):
         note(f"the app listens on {address}, unencrypted: put a proxy with TLS before it")
-    if ways.required:
+    if methods.required:
         note("one has to sign in to the app")
     if not json:
         say("homer down stops them")
@@ -75,14 +77,11 @@ def password(
 
     Only a salted hash of it is kept. Another password signs everybody out.
     """
-    from auth.password import read_password_file, set_password
-    from auth.password import remove_password as forget
-    from store.home import Home
-
     home = Home.default()
     if remove:
-        told = "there is no password any more" if forget(home) else "there was no password"
-        return say(f"{told}; `homer down` and `homer up` begin the app anew")
+        removed = remove_password(home)
+        state = "there is no password any more" if removed else "there was no password"
+        return say(f"{state}; `homer down` and `homer up` begin the app anew")
     given = (
         read_password_file(file) if file else typer.prompt("Password", hide_input=True, err=True)
     )
@@ -96,12 +95,6 @@ def password(
 
 def down(json: Json = False) -> None:
     """Stop the app, schedules, Prefect's server and the embedded Postgres; nothing is lost."""
-    from flows.schedules.worker import ScheduleWorker
-    from services.prefect import PrefectServer
-    from store.embedded import EmbeddedPostgres
-    from store.home import Home
-    from ui.server import AppServer
-
     home = Home.default()
     stopped = {
         "app": AppServer(home).stop(),
@@ -117,6 +110,6 @@ def _show(rows: list[tuple[str, str]], as_json: bool) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the commands."""
     for command in (up, down, password):
         app.command()(command)

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
+from domain.skills import JudgedTrajectory
+from flows.learning import learn_in_batches, question_type
+from flows.workspace import open_workspace
+from skills.files import read_skills, write_skills
+from skills.learn import LearningResult
+from skills.learn import judge as store_judgement
+from skills.library import (
+    LibrarySkill,
+    find_skill,
+    list_skills,
+    set_banned,
+    store_skills,
+    trajectories_given,
+    trajectories_learned_from,
+)
+from store.database import Store, open_store
+from store.home import Home
+from store.queries.trajectories import find_trajectory
+from views.skill_use import policy_lines
 from views.words import plain_line, shortened
-
-if TYPE_CHECKING:
-    from skills.learn import LearningResult
-    from skills.library import LibrarySkill
-    from store.database import Store
 
 GUIDE = """Show, add and ban skills: short advice that questions like it are given.
 
@@ -37,9 +51,6 @@ Name = Annotated[str, typer.Argument(metavar="SKILL", help="The skill's name.")]
 
 
 def _store() -> Store:
-    from store.database import open_store
-    from store.home import Home
-
     return open_store(Home.default())
 
 
@@ -51,23 +62,21 @@ def list_all(json: Json = False) -> None:
       homer skills list
       homer skills list --json
     """
-    from skills.library import list_skills
-
     with _store() as store:
-        kept = list_skills(store)
+        found = list_skills(store)
     if json:
-        return say_json([one.model_dump(mode="json") for one in kept])
-    if not kept:
+        return say_json([entry.model_dump(mode="json") for entry in found])
+    if not found:
         return note("there are no skills yet; 'homer skills import FILE' puts some in")
     heads = ("skill", "version", "topic", "tone", "given", "state", "for")
-    return say_table(heads, (_row(one) for one in kept))
+    return say_table(heads, map(_row, found))
 
 
-def _row(one: LibrarySkill) -> tuple[object, ...]:
-    skill = one.skill
-    state = "banned" if one.banned else "in use"
+def _row(entry: LibrarySkill) -> tuple[object, ...]:
+    skill = entry.skill
+    state = "banned" if entry.banned else "in use"
     about = shortened(skill.description, 60)
-    return (skill.name, skill.version, skill.topic, skill.tone, one.uses, state, about)
+    return (skill.name, skill.version, skill.topic, skill.tone, entry.uses, state, about)
 
 
 def show(name: Name, json: Json = False) -> None:
@@ -77,29 +86,25 @@ def show(name: Name, json: Json = False) -> None:
     Examples:
       homer skills show order-of-events
     """
-    from skills.library import find_skill, trajectories_given, trajectories_learned_from
-
     with _store() as store:
-        one = find_skill(store, name)
+        entry = find_skill(store, name)
         sources, trajectories = (
             trajectories_learned_from(store, name),
             trajectories_given(store, name),
         )
     if json:
-        told = {"learned_from": sources, "trajectories": trajectories}
-        return say_json(one.model_dump(mode="json") | told)
-    for line in _lines(one):
+        origins = {"learned_from": sources, "trajectories": trajectories}
+        return say_json(entry.model_dump(mode="json") | origins)
+    for line in _lines(entry):
         say(plain_line(line))
     if sources:
         say(f"learned from {' '.join(sources)}")
-    return say(f"given to {one.uses} questions: {' '.join(trajectories)}".rstrip(": "))
+    return say(f"given to {entry.uses} questions: {' '.join(trajectories)}".rstrip(": "))
 
 
-def _lines(one: LibrarySkill) -> Iterator[str]:
-    from views.skill_use import policy_lines
-
-    skill, policy = one.skill, one.skill.policy
-    state = ", banned" if one.banned else ""
+def _lines(entry: LibrarySkill) -> Iterator[str]:
+    skill, policy = entry.skill, entry.skill.policy
+    state = ", banned" if entry.banned else ""
     yield f"{skill.name}, version {skill.version}: {skill.topic}, {skill.tone}{state}"
     yield f"for: {skill.description}"
     if skill.triggers:
@@ -121,14 +126,11 @@ def put(
     Examples:
       homer skills import mine.toml
     """
-    from skills.files import read_skills
-    from skills.library import store_skills
-
     skills = read_skills(file)
     with _store() as store:
         fresh = store_skills(store, skills)
-    for one in fresh:
-        say(f"{one.name}: version {one.version}")
+    for skill in fresh:
+        say(f"{skill.name}: version {skill.version}")
     if len(fresh) < len(skills):
         note(f"{len(skills) - len(fresh)} are in the library as they are")
 
@@ -142,13 +144,10 @@ def export(
     Examples:
       homer skills export --out skills.json
     """
-    from skills.files import write_skills
-    from skills.library import list_skills
-
     with _store() as store:
-        kept = [one.skill for one in list_skills(store)]
-    write_skills(out, kept)
-    note(f"{out}: {len(kept)} skills")
+        found = [entry.skill for entry in list_skills(store)]
+    write_skills(out, found)
+    note(f"{out}: {len(found)} skills")
 
 
 def ban(name: Name) -> None:
@@ -183,18 +182,15 @@ def judge(
     Examples:
       homer skills judge 3f2a right
     """
-    from domain.skills import JudgedTrajectory
-    from flows.learning import question_type
-    from skills.learn import judge as put
-    from store.queries.trajectories import find_trajectory
-
     if verdict not in VERDICTS:
         raise typer.BadParameter("say right, wrong or unknown")
     with _store() as store:
         with store.begin() as session:
             row = find_trajectory(session, trajectory)
         kind = question_type(row.question)
-        put(store, JudgedTrajectory(trajectory=row.id, question_type=kind, right=VERDICTS[verdict]))
+        right = VERDICTS[verdict]
+        judged = JudgedTrajectory(trajectory=row.id, question_type=kind, right=right)
+        store_judgement(store, judged)
     note(f"{row.id}: {verdict}")
 
 
@@ -209,42 +205,37 @@ def learn(profile: Profile = None, json: Json = False) -> None:
       homer skills learn
       homer skills learn --profile gemini
     """
-    from flows.learning import learn_in_batches
-    from flows.workspace import open_workspace
-
-    with open_workspace(profile) as desk:
-        batches = list(learn_in_batches(desk))
+    with open_workspace(profile) as workspace:
+        batches = list(learn_in_batches(workspace))
     if json:
-        return say_json([one.model_dump(mode="json") for one in batches])
+        return say_json([batch.model_dump(mode="json") for batch in batches])
     for line in (line for batch in batches for line in _changes(batch)):
         say(plain_line(line))
-    return note(f"learned from {sum(one.answers for one in batches)} answers")
+    return note(f"learned from {sum(batch.answers for batch in batches)} answers")
 
 
 def _changes(batch: LearningResult) -> Iterator[str]:
-    yield from (f"{one.name}: version {one.version}" for one in batch.written)
+    yield from (f"{skill.name}: version {skill.version}" for skill in batch.written)
     yield from (f"not kept: {fault}" for fault in batch.refused)
     yield from (f"{name} is banned: answers were worse with it" for name in batch.banned)
 
 
 def _set(name: str, *, banned: bool) -> None:
-    from skills.library import set_banned
-
     with _store() as store:
         set_banned(store, name, banned=banned)
     note(f"{name} is {'banned' if banned else 'in use'}")
 
 
-def _all(context: typer.Context) -> None:
-    """``homer skills`` alone lists them."""
+def _list_by_default(context: typer.Context) -> None:
+    """List the skills for ``homer skills`` without a command."""
     if context.invoked_subcommand is None:
         list_all()
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the commands."""
     group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
-    group.callback()(_all)
+    group.callback()(_list_by_default)
     group.command("list")(list_all)
     group.command()(show)
     group.command("import", no_args_is_help=True)(put)

@@ -1,21 +1,30 @@
-"""``homer trajectory`` and ``homer replay``: what led to an answer, and doing it again."""
+"""``homer trajectory``: what led to an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
+from domain.trajectory import Event, Forked
+from graphs.edits import fork_line
+from graphs.forks import editable
+from store.database import open_store
+from store.home import Home
+from store.queries.trajectories import (
+    StoredTrajectory,
+    events_of,
+    find_trajectory,
+    forks_of,
+    list_trajectories,
+    marks_of,
+)
+from views.answer_lines import answer_line, citation_line, event_lines
+from views.usage import CallTotals, TrajectoryUsage, usage_in
 from views.words import plain_line, shortened
-
-if TYPE_CHECKING:
-    from domain.trajectory import Event, Forked
-    from graphs.replay import Divergence, Replayed
-    from store.queries.trajectories import StoredTrajectory
-    from views.usage import CallTotals, TrajectoryUsage
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="An answer's trajectory, by the beginning of its id.")
@@ -49,22 +58,12 @@ def trajectory(
       homer trajectory 3f2a --usage
       homer trajectory 3f2a --round 2 --json > round.json
     """
-    from store.database import open_store
-    from store.home import Home
-    from store.queries.trajectories import (
-        events_of,
-        find_trajectory,
-        forks_of,
-        list_trajectories,
-        marks_of,
-    )
-
     if name is None and (usage or at is not None):
         raise typer.BadParameter("--usage and --round need the ID of a trajectory")
     with open_store(Home.default()) as store, store.begin() as session:
         if name is None:
             listed = list_trajectories(session)
-            return _show_list(listed, forks_of(session, [one.id for one in listed]), json)
+            return _show_list(listed, forks_of(session, [row.id for row in listed]), json)
         found = find_trajectory(session, name)
         events, marks = events_of(session, found.id), marks_of(session, found.id)
     if usage:
@@ -81,8 +80,6 @@ def trajectory(
 
 
 def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
-    from views.answer_lines import answer_line, citation_line, event_lines
-
     say(f"{found.id}  {found.state}  {found.profile}  {found.seconds:.1f} s")
     say(f"question: {plain_line(found.question.text)}")
     for event in events:
@@ -98,9 +95,6 @@ def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
 
 
 def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
-    from graphs.forks import editable
-    from views.answer_lines import event_lines
-
     shown = editable(events, number)
     if as_json:
         return say_json(shown.model_dump(mode="json"))
@@ -117,8 +111,6 @@ def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
 
 
 def _show_usage(events: Sequence[Event], as_json: bool) -> None:
-    from views.usage import usage_in
-
     used = usage_in(events)
     if as_json:
         return say_json(used.model_dump(mode="json"))
@@ -146,11 +138,9 @@ def _usage_rows(named: Mapping[str, CallTotals], used: TrajectoryUsage) -> list[
 
 
 def _show_list(found: list[StoredTrajectory], forks: Mapping[str, Forked], as_json: bool) -> None:
-    from graphs.edits import fork_line
-
-    told = {name: fork_line(fork) for name, fork in forks.items()}
+    fork_lines = {name: fork_line(fork) for name, fork in forks.items()}
     if as_json:
-        return say_json([{**_as_json(one), "fork": told.get(one.id)} for one in found])
+        return say_json([{**_as_json(row), "fork": fork_lines.get(row.id)} for row in found])
     if not found:
         return note('nothing has been asked yet: homer ask "..." --video VIDEO')
     rows = [
@@ -163,9 +153,9 @@ def _show_list(found: list[StoredTrajectory], forks: Mapping[str, Forked], as_js
         for t in found
     ]
     heads = ("id", "state", "question", "answer")
-    if not told:
+    if not fork_lines:
         return say_table(heads, rows)
-    notes = [shortened(plain_line(told.get(t.id, "")), 90) for t in found]
+    notes = [shortened(plain_line(fork_lines.get(t.id, "")), 90) for t in found]
     return say_table((*heads, "fork"), [(*r, n) for r, n in zip(rows, notes, strict=True)])
 
 
@@ -183,69 +173,6 @@ def _as_json(found: StoredTrajectory) -> dict[str, object]:
     }
 
 
-def replay(name: Id, json: Json = False) -> None:
-    """Run an answer's trajectory again from its record, and see that the same comes of it.
-
-    Model calls, searches and rankings come from the record: no model is called or loaded, and
-    nothing is written. Exit code 6: it went another way, and the first difference is shown.
-
-    \b
-    Examples:
-      homer replay 3f2a
-      homer replay 3f2a --json
-    """
-    from domain.errors import Diverged
-    from graphs.replay import replay as run_again
-    from store.database import open_store
-    from store.home import Home
-
-    with open_store(Home.default()) as store:
-        made = run_again(store, name)
-    parted = made.divergence
-    if json:
-        say_json(_replay_json(made))
-    elif parted is not None:
-        _show_parting(parted)
-    else:
-        end = "" if made.ended else ", up to where it was broken off"
-        say(
-            f"{made.trajectory}: {made.events} events, the same byte for byte{end}; "
-            f"{made.calls} model calls and {made.searches} searches from the record, none made"
-        )
-    if parted is not None:
-        raise Diverged(f"the replay of {made.trajectory} parts at event {parted.at}")
-
-
-def _replay_json(made: Replayed) -> dict[str, object]:
-    parted = made.divergence
-    return {
-        "trajectory": made.trajectory,
-        "same": made.whole,
-        "events": made.events,
-        "calls": made.calls,
-        "searches": made.searches,
-        "ended": made.ended,
-        "divergence": parted
-        and {
-            "event": parted.at,
-            "recorded": parted.recorded and parted.recorded.model_dump(mode="json"),
-            "replayed": parted.replayed and parted.replayed.model_dump(mode="json"),
-            "why": parted.why,
-        },
-    }
-
-
-def _show_parting(parted: Divergence) -> None:
-    from domain.trajectory import canonical_event
-
-    say(f"event {parted.at} is the first that differs")
-    for side, event in (("recorded", parted.recorded), ("replayed", parted.replayed)):
-        say(f"{side}: {plain_line(canonical_event(event)) if event else 'none'}")
-    if parted.why:
-        say(f"because {plain_line(parted.why)}")
-
-
 def register(app: typer.Typer) -> None:
-    """Adds the commands of this module."""
+    """Add the command."""
     app.command()(trajectory)
-    app.command(no_args_is_help=True)(replay)

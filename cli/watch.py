@@ -6,16 +6,18 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.console import note, say, say_json
 from cli.options import Json, Profile
+from domain.media import Video
+from flows.stream.steps import watch_stream
+from flows.stream.watching import open_stream
+from flows.workspace import open_workspace
+from perception.live import live_source
 from views.words import plain_line
-
-if TYPE_CHECKING:
-    from domain.media import Video
 
 _STOPPING = "stopping: what came is still watched; Ctrl-C again stops at once"
 _AT_ONCE = "stopped at once: what was not in memory yet is a gap; the same command goes on"
@@ -57,38 +59,35 @@ def watch(
       homer watch rtsp://door.local/live --title door
       ffmpeg ... | homer watch - -t talk
     """
-    from flows.stream.steps import watch_stream
-    from flows.stream.watching import open_stream
-    from flows.workspace import open_workspace
-    from perception.live import live_source
-
     live, stop = live_source(source, title), Event()
-    with open_workspace(profile) as desk, _until_stopped(stop):
+    with open_workspace(profile) as workspace, _until_stopped(stop):
         reporter = LiveReporter()
-        with open_stream(desk, live, stop=stop, said=reporter.said, away_s=away) as work:
-            told = watch_stream(work, reporter, direct=direct)
+        with open_stream(workspace, live, stop=stop, said=reporter.said, away_s=away) as work:
+            outcome = watch_stream(work, reporter, direct=direct)
             state = work.state()
     if json:
         row = {"video": live.id, "source": live.name, "clips": state.clips, "failed": state.failed}
         say_json(row)
     else:
-        say(f"{plain_line(live.label)}: {told}, id {live.id}")
+        say(f"{plain_line(live.label)}: {outcome}, id {live.id}")
 
 
 @contextmanager
 def _until_stopped(stop: Event) -> Iterator[None]:
-    """Ctrl-C, or being asked to end, sets ``stop``; the second time it stops at once."""
+    """Set ``stop`` on SIGINT or SIGTERM; the second signal stops at once."""
     if current_thread() is not main_thread():
         yield
         return
 
-    def hear(_number: int, _frame: object) -> None:
+    def on_signal(_number: int, _frame: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt(_AT_ONCE)
         stop.set()
         note(_STOPPING)
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
@@ -97,27 +96,27 @@ def _until_stopped(stop: Event) -> Iterator[None]:
 
 
 class LiveReporter:
-    """A line for each clip: there is one every half minute."""
+    """Prints a line for each clip, which comes every half minute."""
 
     def opened(self, video: Video, clips: int, done: int) -> None:
-        """The stream is taken up."""
+        """Print that the stream is being watched."""
         del done
-        kept = f", going on after {clips} clips" if clips else ""
-        note(f"watching {plain_line(video.title)} (id {video.id}){kept}; Ctrl-C ends it")
+        resumed = f", going on after {clips} clips" if clips else ""
+        note(f"watching {plain_line(video.title)} (id {video.id}){resumed}; Ctrl-C ends it")
 
     def remembered(self, video: Video, clip: int) -> None:
-        """A clip is in memory."""
+        """Print that a clip is in memory."""
         note(f"{plain_line(video.title)}: clip {clip} is in memory")
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """A clip is left for good."""
+        """Print that a clip is lost."""
         note(f"{plain_line(video.title)}: clip {clip} is lost: {plain_line(str(error))}")
 
     def said(self, text: str) -> None:
-        """Something else."""
+        """Print another message."""
         note(plain_line(text))
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command of this module."""
+    """Add the command."""
     app.command(no_args_is_help=True)(watch)

@@ -1,12 +1,10 @@
-"""Choices that commands offer: enums only, so that ``homer --help`` builds no model."""
+"""Choices that commands offer."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from domain.asking import Mode
+from domain.asking import Mode
 
 
 class AblationStage(StrEnum):
@@ -24,8 +22,6 @@ class AblationStage(StrEnum):
     @property
     def modes(self) -> tuple[Mode, ...]:
         """The retrieval modes available at this stage."""
-        from domain.asking import Mode
-
         known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
         return tuple(
             mode for mode in Mode if mode in known[: max(1, tuple(AblationStage).index(self))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from prefect import flow, tags
+from prefect import flow
 from prefect.runtime import flow_run
 
 from domain.settings import CLUSTERS, Subtitles
@@ -23,11 +23,9 @@ from flows.ingest_steps import (
 )
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
-from flows.prefect_executor import InProcess, prefect_executor
-from flows.stream.interrupted import end_interrupted_streams
+from flows.prefect_executor import InProcess, prefect_executor, runs_of_video
 from flows.workspace import open_workspace
-from services.library_tag import library_id, library_tag_name
-from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
+from services.stale_runs import label_run
 from store.files import set_private_umask
 from store.home import Home
 from telemetry.ids import bind_ids
@@ -90,13 +88,8 @@ def ingest_open_video(
 def run_ingest_flow(
     ingestion: VideoIngestion, listener: Listener, pool: WorkerPool
 ) -> IngestResult:
-    """Run the flow for the open video; mark killed runs first."""
-    tag = f"video:{ingestion.video.id}"
-    library = library_id(ingestion.desk.store)
-    mark_killed_runs(library, tag)
-    mark_dead_runs(library)
-    end_interrupted_streams(ingestion.desk.store)
+    """Run the flow for the open video."""
     opened = InProcess(OpenIngestion(ingestion, listener, pool))
-    with tags(tag, library_tag_name(library)):
+    with runs_of_video(ingestion.desk.store, ingestion.video.id):
         # The server stores the parameters: after a deletion it has no more than the video's id.
         return ingest_open_video(ingestion.video.id, opened)

@@ -174,18 +174,16 @@ def _watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) ->
         listener.said(remark)
     with ClipSpans(ingestion.video, ingestion.desk.settings.watch.clip_ms) as spans:
         for clip, error in _perceived_clips(ingestion, steps, spans, pending):
-            error = error or spans.run(clip, try_to_remember, ingestion, steps, clip)
-            if error is not None:
-                ingestion.give_up(clip, error)
+            error = spans.run(clip, settle_clip, ingestion, steps, clip, error)
             spans.end(clip, error)
-            _notify(ingestion.video, clip, error, listener)
-            if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
-                steps.update_event_graph(ingestion, final=False)
+            notify(listener, ingestion.video, clip, error)
+            update_graph_if_due(ingestion, steps, clip)
         steps.update_event_graph(ingestion, final=ingestion.seen_to_the_end())
         return ingestion.finish()
 
 
-def _notify(video: Video, clip: int, error: Exception | None, listener: Listener) -> None:
+def notify(listener: Listener, video: Video, clip: int, error: Exception | None) -> None:
+    """Tell a listener that a clip is in memory, or that it is left for another run."""
     if error is None:
         listener.remembered(video, clip)
     else:
@@ -223,10 +221,28 @@ def wait_for_failure(step: Waitable) -> ModelError | None:
     return None
 
 
-def try_to_remember(ingestion: Ingestion, steps: IngestSteps, clip: int) -> ModelError | None:
-    """Store a clip as memory; return the error if it is left for another run."""
-    try:
-        steps.remember(ingestion, clip)
-    except ModelError as error:
-        return error
-    return None
+def settle_clip(
+    ingestion: Ingestion, steps: IngestSteps, clip: int, error: ModelError | None
+) -> ModelError | None:
+    """Store a clip as memory, or mark it as failed; return the error if it is left.
+
+    Args:
+        ingestion: the ingestion.
+        steps: runs its steps.
+        clip: the number of the clip.
+        error: the error with which it was perceived, if any.
+    """
+    if error is None:
+        try:
+            steps.remember(ingestion, clip)
+        except ModelError as raised:
+            error = raised
+    if error is not None:
+        ingestion.give_up(clip, error)
+    return error
+
+
+def update_graph_if_due(ingestion: Ingestion, steps: IngestSteps, clip: int) -> None:
+    """Update the event graph once the last clip of a patch is settled."""
+    if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
+        steps.update_event_graph(ingestion, final=False)

@@ -1,4 +1,4 @@
-"""Steps as Prefect tasks, and open objects as parameters of flows.
+"""Steps as Prefect tasks, tags of runs, and open objects as parameters of flows.
 
 Import this module only after Prefect's environment is set
 (``services.prefect.prefect_environment``).
@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
-from prefect import Task, task
+from prefect import Task, tags, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.futures import PrefectFuture
@@ -20,6 +20,10 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from domain.settings import WorkSettings
 from flows.cluster_runners import dask_runner, ray_runner
 from flows.executors import BACK_OFF_S, Step, is_transient
+from flows.stream.interrupted import end_interrupted_streams
+from services.library_tag import library_id, library_tag_name
+from services.stale_runs import mark_dead_runs, mark_killed_runs
+from store.database import Store
 from store.home import Home
 
 Runner = TaskRunner[PrefectFuture[Any]]
@@ -92,6 +96,20 @@ def task_runner(settings: WorkSettings, home: Home) -> AbstractContextManager[Ru
 def thread_runner(workers: int) -> Runner:
     """Return a task runner of threads."""
     return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=workers))
+
+
+@contextmanager
+def runs_of_video(store: Store, video: str) -> Iterator[None]:
+    """Tag the flow runs in this block with a video; mark killed runs and streams first.
+
+    The caller holds the video's lock, so no other run of it is alive.
+    """
+    tag, library = f"video:{video}", library_id(store)
+    mark_killed_runs(library, tag)
+    mark_dead_runs(library)
+    end_interrupted_streams(store)
+    with tags(tag, library_tag_name(library)):
+        yield
 
 
 class InProcess(Generic[Held]):

@@ -6,16 +6,14 @@ Import this module only after Prefect's environment is set
 
 from __future__ import annotations
 
-from prefect import flow, tags
+from prefect import flow
 
 from flows.ingest_steps import Listener, open_steps
 from flows.perception_workers import WorkerPool
-from flows.prefect_executor import InProcess, prefect_executor
-from flows.stream.interrupted import end_interrupted_streams
+from flows.prefect_executor import InProcess, prefect_executor, runs_of_video
 from flows.stream.steps import RUN_CLIPS, follow_stream, stream_work_settings
 from flows.stream.watching import StreamIngestion
-from services.library_tag import library_id, library_tag_name
-from services.stale_runs import label_run, mark_dead_runs, mark_killed_runs
+from services.stale_runs import label_run
 
 
 @flow(
@@ -38,12 +36,7 @@ def watch_clips(
 
 
 def run_stream_flow(ingestion: StreamIngestion, listener: Listener) -> bool:
-    """Run the flow for the next clips; mark killed runs first."""
-    tag = f"video:{ingestion.video.id}"
-    library = library_id(ingestion.desk.store)
-    mark_killed_runs(library, tag)
-    mark_dead_runs(library)
-    end_interrupted_streams(ingestion.desk.store)
+    """Run the flow for the next clips."""
     opened = InProcess((ingestion, listener))
-    with tags(tag, library_tag_name(library)):
+    with runs_of_video(ingestion.desk.store, ingestion.video.id):
         return watch_clips(ingestion.video.id, ingestion.state().clips, opened)

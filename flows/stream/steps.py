@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from httpx import HTTPError
 
-from domain.errors import ModelError
 from domain.settings import WorkSettings
 from flows.ingest_steps import (
     IngestSteps,
     Listener,
+    notify,
     open_direct_steps,
-    try_to_remember,
+    settle_clip,
+    update_graph_if_due,
     wait_for_failure,
 )
 from flows.perception_workers import WorkerPool
@@ -87,7 +88,9 @@ def follow_stream(
         error = wait_for_failure(perceiving) if perceiving is not None else None
         following = _next(ingestion, clip, wait=False) if remaining != 0 else None
         perceiving = steps.perceive(ingestion, following) if following is not None else None
-        _finish(ingestion, steps, listener, clip, error)
+        error = settle_clip(ingestion, steps, clip, error)
+        notify(listener, ingestion.video, clip, error)
+        update_graph_if_due(ingestion, steps, clip)
         if remaining == 0:
             return True
         if following is None:
@@ -107,20 +110,3 @@ def _next(ingestion: StreamIngestion, clip: int, *, wait: bool) -> int | None:
     """Return the clip after ``clip`` that an earlier run has not finished, else the next one."""
     later = (index for index in ingestion.taken() if index > clip)
     return next(later, None) or ingestion.take_up(wait=wait)
-
-
-def _finish(
-    ingestion: StreamIngestion,
-    steps: IngestSteps,
-    listener: Listener,
-    clip: int,
-    error: ModelError | None,
-) -> None:
-    error = error or try_to_remember(ingestion, steps, clip)
-    if error is None:
-        listener.remembered(ingestion.video, clip)
-    else:
-        ingestion.give_up(clip, error)
-        listener.failed(ingestion.video, clip, error)
-    if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
-        steps.update_event_graph(ingestion, final=False)

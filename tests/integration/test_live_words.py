@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli import live
+from cli import answers
 from domain.asking import Question
 from domain.trajectory import Event, ModelCalled, PartialReply
 from graphs.ask import ask
@@ -103,16 +103,16 @@ def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
     party: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr(live, "is_terminal", lambda: True)
+    monkeypatch.setattr(answers, "is_terminal", lambda: True)
     monkeypatch.setattr(
-        "rich.console.Console",
+        "cli.answers.Console",
         lambda **_: Console(file=screen, force_terminal=True, width=100, height=30),
     )
     shown: list[str] = []
     monkeypatch.setattr(
         "rich.status.Status.update", lambda _self, status, **_: shown.append(str(status))
     )
-    with OpenAIServer(obedient) as server, live.teller() as tell:
+    with OpenAIServer(obedient) as server, answers.progress_listener() as tell:
         ask(party, LlmToolbox(server), GATE, tell)
     assert any(line.startswith("act: ") and len(line) > 5 for line in shown)
     assert all(len(line) <= 100 and line.isprintable() for line in shown)
@@ -123,9 +123,9 @@ def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
 def test_json_wants_no_lines_and_a_log_no_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with live.teller(silent=True) as tell:
+    with answers.progress_listener(silent=True) as tell:
         assert tell is None
-    with live.teller() as tell:
+    with answers.progress_listener() as tell:
         assert tell is not None
         tell(PartialReply(round=1, purpose="act", text='{"query": "the gate'))
     assert capsys.readouterr().err == ""

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from cli.console import note, say, say_json, say_table, sure
+from cli.console import confirm, note, say, say_json, say_table
 from cli.edge import ErrorBoundary
 from domain.errors import HomerError
 from tests.support.patterns import sources
@@ -100,7 +100,7 @@ def test_names_of_files_that_are_not_wanted_are_told_calmly(before: list[str]) -
 
 def test_a_question_to_the_person_has_none() -> None:
     app = typer.Typer()
-    app.command()(lambda: sure(f"Delete {EVIL}?"))
+    app.command()(lambda: confirm(f"Delete {EVIL}?"))
     asked = CliRunner().invoke(app, [], input="n\n").stderr
     assert is_calm(asked)
 
@@ -108,13 +108,13 @@ def test_a_question_to_the_person_has_none() -> None:
 def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    from cli import live
+    from cli import answers
     from domain.trajectory import PartialReply
 
-    monkeypatch.setattr(live, "event_lines", lambda _: [f"  {EVIL}"])
+    monkeypatch.setattr(answers, "event_lines", lambda _: [f"  {EVIL}"])
     out = StringIO()
     console = Console(file=out, force_terminal=True, no_color=True, width=200)
-    live._Live(console, console.status(""))(object())  # type: ignore[arg-type]
+    answers._TerminalListener(console, console.status(""))(object())  # type: ignore[arg-type]
     assert not set(out.getvalue()) & set(BIDI)
     assert "\x1b[2J" not in out.getvalue()
     assert is_calm(reply_tail(PartialReply(round=1, purpose="act", text=EVIL), 80))
@@ -136,7 +136,7 @@ def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() 
 PRINTS = {
     "cli/console.py": "the one place",
     "cli/main.py": "the version",
-    "cli/live.py": "through Rich, and cleaned",
+    "cli/answers.py": "through Rich, and cleaned",
     "cli/progress.py": "through Rich, and cleaned",
 }
 """Files of the command line that print themselves."""

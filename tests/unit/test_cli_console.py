@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from cli.console import note, say_json, say_table, sure
+from cli.console import confirm, note, say_json, say_table
 from views.words import plain_line
 
 
@@ -88,7 +88,7 @@ def test_words_of_a_note_are_as_they_are_where_they_can_be_shown(text: str) -> N
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
 def test_a_question_is_one_clean_line_and_only_yes_goes_on(answer: str, code: int) -> None:
     asking = typer.Typer()
-    asking.command()(lambda: sure(f"Delete {STEERS}?"))
+    asking.command()(lambda: confirm(f"Delete {STEERS}?"))
     done = CliRunner().invoke(asking, [], input=f"{answer}\n")
     assert done.exit_code == code
     assert "Delete" not in done.stdout

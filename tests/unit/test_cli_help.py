@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from cli.main import app
+from cli.evals import Evaluations
+from cli.lazy_group import LazyGroup
+from cli.main import Commands, app
+from tests.support.commands import homer, loaded
 
 SHOWN = re.compile(r"^ {2}(?:Examples?|Start with):(.*)$", re.MULTILINE)
 COMMAND = re.compile(r"(?<![\w/])homer [a-z]+")
@@ -24,7 +26,7 @@ def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
         yield from commands(one, *path, name)
 
 
-EVERY = list(commands(typer.main.get_command(app)))
+EVERY = list(commands(homer()))
 
 
 def help_of(path: tuple[str, ...]) -> str:
@@ -65,6 +67,16 @@ def test_an_example_is_of_a_command_that_there_is(path: tuple[str, ...]) -> None
     for line in examples(help_of(path)):
         for found in COMMAND.findall(line):
             assert (found.split()[1],) in EVERY
+
+
+@pytest.mark.parametrize("group", [Commands, Evaluations], ids=["homer", "eval"])
+def test_a_list_of_commands_has_the_help_of_each_command(group: type[LazyGroup]) -> None:
+    for name in group.entries:
+        listed, whole = group().commands[name], loaded(group()).commands[name]
+        assert whole.name == name
+        assert [listed.get_short_help_str(width) for width in range(10, 200)] == [
+            whole.get_short_help_str(width) for width in range(10, 200)
+        ]
 
 
 def asked(*arguments: str, command: str = "ask") -> str:

@@ -19,10 +19,9 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from cli import models
-from cli.captions import Moved
 from cli.console import say, say_json, say_table
 from cli.ingest import Reporter, _as_json, _line
-from cli.progress import BarMeter, PlainMeter, ProgressMeter
+from cli.progress import BarMeter, ImportProgress, PlainMeter, ProgressMeter
 from cli.search import SearchMode
 from domain.asking import Mode
 from domain.errors import MediaError
@@ -127,7 +126,7 @@ def test_an_import_moves_the_bar_by_what_is_new(steps: list[int], before: int) -
         aside = say
 
     total = before + sum(steps)
-    moved, done = Moved(Kept(), "week", before), before
+    moved, done = ImportProgress(Kept(), "week", before), before
     for step in steps:
         done += step
         moved(done, total)

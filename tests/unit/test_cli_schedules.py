@@ -93,7 +93,7 @@ def book(monkeypatch: pytest.MonkeyPatch, home: Home) -> Book:
     def opened() -> Iterator[Book]:
         yield found
 
-    monkeypatch.setattr(schedules, "_book", opened)
+    monkeypatch.setattr(schedules, "_open", opened)
     monkeypatch.setattr(ScheduleWorker, "address", lambda _: None)
     return found
 

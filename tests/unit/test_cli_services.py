@@ -12,11 +12,10 @@ from typer.testing import CliRunner, Result
 
 from api import server
 from auth.password import stored_hash
+from cli import services
 from cli.main import app
-from flows.schedules import api
 from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer
-from store import database
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from ui.server import AppServer
@@ -55,10 +54,10 @@ def begun(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return stopped
 
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    monkeypatch.setattr(database, "open_store", lambda _: Opened())
+    monkeypatch.setattr(services, "open_store", lambda _: Opened())
     monkeypatch.setattr(PrefectServer, "start", start("prefect"))
     monkeypatch.setattr(AppServer, "start", start("app"))
-    monkeypatch.setattr(api, "start_schedules", start("schedules"))
+    monkeypatch.setattr(services, "start_schedules", start("schedules"))
     monkeypatch.setattr(AppServer, "stop", stop("app"))
     monkeypatch.setattr(ScheduleWorker, "stop", stop("schedules", was=False))
     monkeypatch.setattr(PrefectServer, "stop", stop("prefect"))

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
 
-from cli.main import app
+from tests.support.commands import homer
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -25,7 +24,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 SCRIPTS = [ROOT / "demo" / "run.sh", ROOT / "docker" / "compose.yaml", *PAGES]
-COMMAND = typer.main.get_group(app)
+COMMAND = homer()
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 

@@ -16,6 +16,8 @@ from tests.support.rooms import rooms
 ROOT = Path(__file__).parents[2]
 ROOMS = rooms()
 CODE = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+MOST_LATE_IMPORTS = 120
+"""Imports within functions: of heavy packages that a start of Homer does without."""
 BINARY = {".mp4", ".png", ".jpg", ".onnx"}
 
 
@@ -54,6 +56,10 @@ def test_a_class_name_means_one_thing() -> None:
     assert measure().shared == {}
 
 
+def test_imports_stand_at_the_top_of_files() -> None:
+    assert len(measure().late_imports) <= MOST_LATE_IMPORTS
+
+
 def test_only_commands_print() -> None:
     printing = [
         path
@@ -71,8 +77,9 @@ def test_sql_stays_in_the_store() -> None:
 
 def test_importing_a_room_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
     """Every module of the doors can be imported in an empty home that cannot be written."""
-    modules = "cli.main flows.ingest_files graphs.ask views.library store.database ui.server"
-    code = "import " + ", ".join(modules.split())
+    modules = ["flows.ingest_files", "graphs.ask", "views.library", "store.database", "ui.server"]
+    modules += [f"cli.{path.stem}" for path in CODE if path.parent.name == "cli"]
+    code = "import " + ", ".join(modules)
     home = tmp_path / "home"
     done = subprocess.run(
         [sys.executable, "-c", code],

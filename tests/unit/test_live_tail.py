@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.live import tell, teller
+from cli.answers import print_event, progress_listener
 from domain.asking import Subtask
 from domain.trajectory import Interrupted, PartialReply, Planned
 from views.answer_lines import reply_tail
@@ -56,14 +56,14 @@ def test_a_terminal_is_told_nothing_that_would_move_its_cursor() -> None:
 
 
 def test_events_without_words_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(Interrupted())
+    print_event(Interrupted())
     assert capsys.readouterr().err == ""
-    tell(Planned(subtasks=(Subtask(id="t1", text="what Ann opens"),)))
+    print_event(Planned(subtasks=(Subtask(id="t1", text="what Ann opens"),)))
     assert capsys.readouterr().err == "plan t1: what Ann opens\n"
 
 
 def test_without_a_terminal_there_are_lines_and_where_silent_nothing() -> None:
-    with teller(silent=True) as nobody:
+    with progress_listener(silent=True) as nobody:
         assert nobody is None
-    with teller() as lines:
-        assert lines is tell
+    with progress_listener() as lines:
+        assert lines is print_event

@@ -224,14 +224,13 @@ def test_a_record_is_one_line_whatever_is_in_it(words: str, form: str) -> None:
 def test_a_command_that_fails_names_the_log(
     home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import services.health
     from cli.main import app
 
     def gone(*_: object) -> None:
         raise DatabaseError(f"the database of {SECRET} is gone")
 
     monkeypatch.setenv("HOMER_HOME", str(home.root))
-    monkeypatch.setattr(services.health, "check_setup", gone)
+    monkeypatch.setattr("cli.doctor.check_setup", gone)
     result = CliRunner().invoke(app, ["doctor"])
     told = f"homer: the database of {SECRET} is gone (log: {log_path(home)})\n"
     assert (result.exit_code, result.stderr) == (3, told)

@@ -86,11 +86,9 @@ def _paths(kind: type[BaseModel], before: str) -> Iterator[str]:
 
 def commands() -> dict[str, list[str]]:
     """The options and arguments of each command."""
-    import typer
+    from tests.support.commands import homer
 
-    from cli.main import app
-
-    return dict(sorted(_commands(typer.main.get_group(app), "homer")))
+    return dict(sorted(_commands(homer(), "homer")))
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:

@@ -1,0 +1,281 @@
+"""``homer eval local``, ``egolife`` and ``first``: evaluations with bars to reach."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic_core import to_jsonable_python
+
+from cli.console import note, say, say_json, say_table
+from cli.ingest import Reporter
+from cli.options import Json, Profile
+from cli.progress import ProgressMeter, answer_progress, import_progress, meter
+from evals import egolife as egolife_evaluation
+from evals import first as first_evaluation
+from evals import local as local_evaluation
+from evals.bars import Bar, all_met
+from evals.egolife import BaselineComparison, EgoReport, import_week, questions_in
+from evals.egolife_questions import CAPTIONS, TITLE
+from evals.first import FirstAnswer, FirstReport, FirstRow
+from evals.first_questions import SET, read_first_questions
+from evals.local import JudgedAnswer, LocalReport, LocalRow, OfVideo, split_by_presence, watch_all
+from evals.media_questions import read_media_questions
+from evals.scores import PercentInterval, Summary
+from flows.workspace import Workspace, open_workspace
+from views.words import plain_line, shortened
+
+MISSED = 1
+"""Exit code where a bar is missed."""
+
+SHOWN = 100
+"""Characters of a wrong answer that are printed."""
+
+Out = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the answers there, as JSON lines.")
+]
+
+
+def local(
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="questions.json, the clips beside it.")
+    ],
+    out: Out = None,
+    profile: Profile = None,
+    json: Json = False,
+) -> None:
+    """Questions about real clips: is the right moment cited, is the right option chosen?
+
+    Clips that are not in memory are watched first; absent files are left out. The exit code is 1
+    where a bar is missed.
+
+    \b
+    Example:
+      homer eval local media/questions.json --out answers.jsonl
+    """
+    every, folder = read_media_questions(questions), questions.parent
+    present, absent = split_by_presence(every, folder)
+    with open_workspace(profile) as workspace, meter() as bar:
+        ids, failed = watch_present(workspace, present, folder, bar)
+        asked = [one for one in present if one.video in ids]
+        bar.start("questions", len(asked))
+        report = local_evaluation.evaluate(workspace, asked, ids, absent, out, answer_progress(bar))
+    say_json(report_json(report, report.bars)) if json else _show_local(report)
+    raise typer.Exit(code_of(report.bars) if not failed else 4)
+
+
+def egolife(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Has captions.jsonl.gz and questions.json.")
+    ],
+    out: Out = None,
+    profile: Profile = None,
+    json: Json = False,
+) -> None:
+    """Questions about a week of captions, each as of its time, beside a plain baseline.
+
+    The captions are imported first, unless they are in memory. The exit code is 1 where a bar is
+    missed.
+
+    \b
+    Example:
+      homer eval egolife data/egolife --out answers.jsonl
+    """
+    questions = questions_in(folder)
+    with open_workspace(profile) as workspace, meter() as bar:
+        imported = import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
+        bar.start("questions", len(questions))
+        report = egolife_evaluation.evaluate(
+            workspace,
+            imported,
+            questions,
+            out,
+            answer_progress(bar),
+            import_progress(bar, "baseline"),
+        )
+    say_json(report_json(report, report.bars)) if json else _show_egolife(report)
+    raise typer.Exit(code_of(report.bars))
+
+
+def _show_local(report: LocalReport) -> None:
+    heads = ("video", "questions", "cited %", "choices", "right %", "chance %", "rounds", "seconds")
+    say_table(heads, [_local_row(row) for row in (*report.videos, report.every)])
+    for answer in report.answers:
+        if not answer.cited or answer.right is False:
+            say(_missed_line(answer))
+    if report.absent:
+        say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
+    say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
+    if report.conduct.tokens_in:
+        each = report.conduct.tokens_in / max(1, report.conduct.rounds)
+        say(f"{each:.0f} tokens read a round, over {report.conduct.rounds} rounds")
+    show_bars(report.bars)
+
+
+def _local_row(row: LocalRow) -> tuple[object, ...]:
+    shares = ("" if share is None else f"{share:.1f}" for share in (row.accuracy, row.chance))
+    return (
+        row.name,
+        row.questions,
+        f"{row.cited:.1f}",
+        row.choices,
+        *shares,
+        f"{row.rounds:g}",
+        f"{row.seconds:.2f}",
+    )
+
+
+def _missed_line(answer: JudgedAnswer) -> str:
+    """Describe what went wrong with a question."""
+    asked = answer.question
+    marked = ", ".join(f"{start:g}-{end:g}" for start, end in asked.spans_s)
+    cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g}"
+    parts = [] if answer.cited else [f"cites {cited} s, marked {marked} s"]
+    if answer.right is False:
+        parts.append(f"chose {answer.option or 'nothing'}, right is {asked.right}")
+    return f"  {plain_line(asked.id)}: {'; '.join(parts)}"
+
+
+def _show_egolife(report: EgoReport) -> None:
+    heads = ("", "questions", "right %", "top 1 %", "top 3 %", "top 10 %", "IoU %")
+    say_table(heads, _ego_rows("all", report.every, report.baseline))
+    say()
+    kinds = [row for kind, one in report.types.items() for row in _short_rows(kind, one)]
+    say_table(("by type", *heads[1:]), kinds)
+    say()
+    took = report.imported.seconds
+    said = "was in memory already" if took is None else f"took {took:.0f} s"
+    say(f"the import {said}; {report.questions} questions were asked in {report.ask_s:.0f} s")
+    show_bars(report.bars)
+
+
+def _ego_rows(name: str, both: BaselineComparison, baseline: str) -> list[tuple[object, ...]]:
+    ours, plain = both.homer, both.plain
+    pairs = zip(_figures(ours), _figures(plain), strict=True)
+    ratios = [f"{a.value / b.value:.2f}" if b.value else "" for a, b in pairs]
+    return [
+        (f"{name}: Homer", ours.questions, *(f"{f.value:.1f}" for f in _figures(ours))),
+        ("  90 % of resamples", "", *(f"{f.low:.1f}-{f.high:.1f}" for f in _figures(ours))),
+        (f"{name}: {baseline}", plain.questions, *(f"{f.value:.1f}" for f in _figures(plain))),
+        ("  90 % of resamples", "", *(f"{f.low:.1f}-{f.high:.1f}" for f in _figures(plain))),
+        ("  times the baseline", "", *ratios),
+    ]
+
+
+def _short_rows(name: str, both: BaselineComparison) -> list[tuple[object, ...]]:
+    return [
+        (f"{name}: {who}", one.questions, *(_with_interval(f) for f in _figures(one)))
+        for who, one in (("Homer", both.homer), ("baseline", both.plain))
+    ]
+
+
+def _with_interval(figure: PercentInterval) -> str:
+    return f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
+
+
+def _figures(one: Summary) -> list[PercentInterval]:
+    return [one.accuracy, *one.found.values(), one.iou]
+
+
+def first(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the clips lie.")],
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Other questions of the same form than Homer's own."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the answers there, as JSON lines.")
+    ] = None,
+    profile: Profile = None,
+    json: Json = False,
+) -> None:
+    """Ask what people ask first: who is in it, who speaks when, how it begins and ends.
+
+    Also what memory cannot tell without a vision model, which must be declined. Clips that are not
+    in memory are watched first; absent files are left out. The exit code is 1 where a bar is
+    missed.
+
+    \b
+    Example:
+      homer eval first media --out answers.jsonl
+    """
+    present, absent = split_by_presence(read_first_questions(questions or SET), folder)
+    with open_workspace(profile) as workspace, meter() as bar:
+        ids, failed = watch_present(workspace, present, folder, bar)
+        bar.start("questions", sum(one.video in ids for one in present))
+        report = first_evaluation.evaluate(
+            workspace, present, ids, absent, out, answer_progress(bar)
+        )
+    say_json(report_json(report, report.bars)) if json else _show_first(report)
+    raise typer.Exit(code_of(report.bars) if not failed else 4)
+
+
+def _show_first(report: FirstReport) -> None:
+    heads = ("kind", "questions", "right", "rightly declined", "wrong", "wrong and sure")
+    say_table(heads, [_first_row(row) for row in (*report.kinds, report.every)])
+    for answer in report.answers:
+        if not answer.right:
+            say(_wrong_answer_line(answer))
+    if report.absent:
+        say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
+    say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
+    show_bars(report.bars)
+
+
+def _first_row(row: FirstRow) -> tuple[object, ...]:
+    return (row.name, row.questions, row.right, row.declined, row.wrong, row.sure)
+
+
+def _wrong_answer_line(answer: FirstAnswer) -> str:
+    """Describe a wrong answer and its confidence."""
+    cited = "nothing" if answer.top is None else f"{answer.top[0]:g}-{answer.top[1]:g} s"
+    what = "declined" if answer.declined else shortened(plain_line(answer.text), SHOWN)
+    return f"  {plain_line(answer.question.id)} ({answer.confidence:.2f}, cites {cited}): {what}"
+
+
+def watch_present(
+    workspace: Workspace, questions: Sequence[OfVideo], folder: Path, bar: ProgressMeter
+) -> tuple[dict[str, str], bool]:
+    """Watch the clips that are asked about, and print which of them failed.
+
+    Returns:
+        The id of each clip in memory, by file name, and whether any clip failed.
+    """
+    ids, failed = watch_all(workspace, questions, folder, Reporter(bar))
+    for outcome in failed:
+        note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
+    return ids, bool(failed)
+
+
+def code_of(bars: Sequence[Bar]) -> int:
+    """Return the exit code: 0 where every bar is reached."""
+    return 0 if all_met(bars) else MISSED
+
+
+def report_json(report: Any, bars: Sequence[Bar]) -> dict[str, Any]:
+    """Convert a report for JSON: its figures, and every bar with whether it is met."""
+    reached = [{**dataclasses.asdict(bar), "met": bar.met} for bar in bars]
+    return {**to_jsonable_python(report), "bars": reached}
+
+
+def show_bars(bars: Sequence[Bar]) -> None:
+    """Print a line for each bar."""
+    rows = (
+        (
+            bar.name,
+            f"{bar.value:.1f}",
+            f"{'at most' if bar.most else 'at least'} {bar.limit:g}",
+            "met" if bar.met else "MISSED",
+        )
+        for bar in bars
+    )
+    say_table(("bar", "reached", "wanted", ""), rows)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (local, egolife, first):
+        app.command(no_args_is_help=True)(command)

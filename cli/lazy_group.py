@@ -1,0 +1,41 @@
+"""A group of commands whose modules are imported only when one of them is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class LazyGroup(TyperGroup):
+    """A group that lists its commands without importing them.
+
+    A command's module is imported when the command is run or its own help is requested.
+
+    Attributes:
+        entries: by the name of each command, its module in ``cli`` and the first sentence of its
+            help. The module's ``register(app)`` adds the command to a Typer app.
+    """
+
+    entries: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (_, sentence) in self.entries.items():
+            self.commands[name] = TyperCommand(name, help=sentence, rich_markup_mode=None)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that ``args`` begin with, and import it."""
+        if args and args[0] in self.entries:
+            self.load(args[0])
+        return super().resolve_command(ctx, args)
+
+    def load(self, name: str) -> None:
+        """Import a command: what its module registers replaces the entry in the list."""
+        module, _ = self.entries[name]
+        app = typer.Typer(rich_markup_mode=None)
+        import_module(f"cli.{module}").register(app)
+        self.commands[name] = typer.main.get_group(app).commands[name]
