@@ -33,16 +33,15 @@ from retrieval.signals.words import WordHits, word_hits
 from retrieval.terms import plain_words
 from store.queries.candidates import (
     EVERYTHING,
-    Reader,
     Restriction,
     ViewSize,
     clips_with_words,
     has_index,
     lines_of_clips,
     near_clips,
-    speakers_in_view,
-    who_speaks,
 )
+from store.queries.people_in_view import speakers_in_view, who_speaks
+from store.queries.view_conditions import Reader
 
 Clip = tuple[int, int]
 """Number of a scope, and a clip of its video."""

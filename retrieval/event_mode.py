@@ -18,7 +18,7 @@ from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import standard
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.terms import terms
-from store.queries.candidates import SegmentNear
+from store.queries.segments_in_view import SegmentNear
 
 READ = 200
 """Segments whose labels and summaries are read: the nearest, and those with the best clips."""

@@ -24,7 +24,8 @@ from retrieval.query_context import QueryContext
 from retrieval.ranking import PreparedQuestion, QuestionVectors, SearchedLines, relevance
 from retrieval.terms import plain_words
 from store.database import Store
-from store.queries.candidates import ViewSize, read_lines, videos_naming, view_size
+from store.queries.candidates import ViewSize, read_lines, view_size
+from store.queries.people_in_view import videos_naming
 
 FEW_VIDEOS = 8
 """In a view of more videos, people are looked up by the names that a question has."""

@@ -31,16 +31,12 @@ from retrieval.result import Retrieval
 from retrieval.structural import structural
 from retrieval.video_mode import about_people, video
 from store.database import Store
-from store.queries.candidates import (
-    WIDE,
-    lines_mentioning,
-    lines_of_clips,
-    read_segments,
-    segments_in_view,
-)
+from store.queries.candidates import WIDE, lines_of_clips
 from store.queries.clip_contents import KeyframeOnClip, frame_vectors, on_clips
 from store.queries.memories import strengths
+from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
+from store.queries.segments_in_view import read_segments, segments_in_view
 from store.queries.videos import video_state
 from telemetry import tracing
 

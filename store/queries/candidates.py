@@ -15,24 +15,20 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 from psycopg.sql import SQL, Composed, Identifier, Literal
-from sqlalchemy import Connection
-from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
-from domain.memories import Scope, Segment
-from domain.time import TimeSpan
-from store.driver import driver_of
+from domain.memories import Scope
 from store.queries.search import StoredLine
+from store.queries.view_conditions import (
+    IN_VIEW,
+    LINES_IN_VIEW,
+    VIEW,
+    Reader,
+    reading_driver,
+    view_parameters,
+)
 
 Matrix = NDArray[np.float32]
-Reader = Connection | Session
-"""What reads: a connection, or a session in its transaction."""
-
-
-def _driver(database: Reader) -> psycopg.Connection[Any]:
-    return driver_of(database.connection() if isinstance(database, Session) else database)
-
-
 WIDE = 20_000
 """Views of more lines are searched through the HNSW index, if there is one; others exactly."""
 EF_SEARCH = 200
@@ -87,34 +83,8 @@ class Restriction:
 
 EVERYTHING = Restriction()
 
-_IN_VIEW = """
-    m.clip <= (%(last_clips)s::int[])[array_position(%(videos)s::text[], m.video_id)]
-    AND (m.superseded_at IS NULL OR m.superseded_at >
-         (%(last_clips)s::int[])[array_position(%(videos)s::text[], m.video_id)])
-"""
-"""The condition that a line is in view, evaluated line by line as an index scan goes on."""
-
-_VIEW = """
-    view AS MATERIALIZED (
-        SELECT video, last_clip, (n - 1)::int AS n
-        FROM unnest(%(videos)s::text[], %(last_clips)s::int[])
-             WITH ORDINALITY AS one (video, last_clip, n))
-"""
-_LINES_IN_VIEW = """
-    view JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
-         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
-"""
-
-
-def _view_parameters(scopes: Sequence[Scope]) -> dict[str, Any]:
-    return {
-        "videos": [scope.video for scope in scopes],
-        "last_clips": [scope.last_clip for scope in scopes],
-    }
-
-
 _SIZE = f"""
-    WITH {_VIEW}
+    WITH {VIEW}
     SELECT (SELECT coalesce(array_agg(video), '{{}}') FROM view
                 WHERE NOT EXISTS (SELECT FROM videos AS v WHERE v.id = view.video)),
            (SELECT count(*) FROM view JOIN clips AS c
@@ -134,8 +104,8 @@ def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
     Raises:
         NotFound: A video of the view is not there.
     """
-    parameters = _view_parameters(scopes) | {"limit": WIDE + 1}
-    row = _driver(database).execute(_SIZE, parameters).fetchone()
+    parameters = view_parameters(scopes) | {"limit": WIDE + 1}
+    row = reading_driver(database).execute(_SIZE, parameters).fetchone()
     missing, *counts = row or ([], 0, 0, 0, 0)
     if missing:
         raise NotFound(f"no video goes by {missing[0]!r}: `homer videos` lists them")
@@ -194,7 +164,7 @@ def near_clips(
     parameters = _near_parameters(scopes, limit, restriction) | {
         "vectors": [as_text(vector) for vector in vectors]
     }
-    rows = _near(_driver(database), statement, parameters, by_index=by_index)
+    rows = _near(reading_driver(database), statement, parameters, by_index=by_index)
     return [NearClip._make(row) for row in rows]
 
 
@@ -239,14 +209,14 @@ def near_lines(
     template = _LINES_BY_INDEX if by_index else _LINES_EXACT
     parameters = _near_parameters(scopes, limit, restriction) | {"vector": as_text(vector)}
     statement = _near_statement(template, len(vector), restriction)
-    rows = _near(_driver(database), statement, parameters, by_index=by_index)
+    rows = _near(reading_driver(database), statement, parameters, by_index=by_index)
     return sorted(map(ScoredLine._make, rows), key=lambda one: (one.distance, one.id))
 
 
 def _near_parameters(
     scopes: Sequence[Scope], limit: int, restriction: Restriction
 ) -> dict[str, Any]:
-    return _view_parameters(scopes) | {
+    return view_parameters(scopes) | {
         "limit": limit,
         "identities": list(restriction.identities),
         "speaker": restriction.speaker,
@@ -277,9 +247,9 @@ def _near(
 
 def _near_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
     return SQL(template).format(
-        view=SQL(_VIEW),
-        lines=SQL(_LINES_IN_VIEW),
-        in_view=SQL(_IN_VIEW),
+        view=SQL(VIEW),
+        lines=SQL(LINES_IN_VIEW),
+        in_view=SQL(IN_VIEW),
         size=Literal(size),
         restriction=SQL(_restriction(restriction)),
     )
@@ -305,7 +275,7 @@ def as_text(vector: NDArray[np.floating]) -> str:
 
 
 _WORDS = f"""
-    WITH {_VIEW}, word AS MATERIALIZED (
+    WITH {VIEW}, word AS MATERIALIZED (
         SELECT (n - 1)::int AS n, phraseto_tsquery('english', text) AS query
         FROM unnest(%(words)s::text[]) WITH ORDINALITY AS one (text, n))
     SELECT held.word, string_agg(int8send(held.video) || int8send(held.clip)
@@ -330,8 +300,8 @@ def clips_with_words(
     """
     if not words or not scopes:
         return {}
-    parameters = _view_parameters(scopes) | {"words": list(words)}
-    with _driver(database).cursor(binary=True) as cursor:
+    parameters = view_parameters(scopes) | {"words": list(words)}
+    with reading_driver(database).cursor(binary=True) as cursor:
         rows = cursor.execute(_WORDS, parameters, prepare=False).fetchall()
     return {
         word: np.frombuffer(data, dtype=">i8").reshape(-1, 3).astype(np.int64)
@@ -388,12 +358,12 @@ def lines_of_clips(
         size: D. Lines embedded in another size are left out.
     """
     pairs = sorted(set(clips))
-    statement = SQL(_LINES_OF_CLIPS).format(view=SQL(_VIEW), size=Literal(size))
-    parameters = _view_parameters(scopes) | {
+    statement = SQL(_LINES_OF_CLIPS).format(view=SQL(VIEW), size=Literal(size))
+    parameters = view_parameters(scopes) | {
         "video_numbers": [video for video, _ in pairs],
         "clips": [clip for _, clip in pairs],
     }
-    with _driver(database).cursor(binary=True) as cursor:
+    with reading_driver(database).cursor(binary=True) as cursor:
         row = cursor.execute(statement, parameters, prepare=False).fetchone()
     return _line_arrays((row and row[0]) or b"", size)
 
@@ -406,186 +376,6 @@ def _line_arrays(data: bytes, size: int) -> LineArrays:
     return LineArrays(**numbers, vectors=rows["vector"].astype(np.float32))
 
 
-_SPEAKERS = f"""
-    WITH {_VIEW}
-    SELECT m.speaker, count(*)::int FROM view
-    JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
-    WHERE m.speaker IS NOT NULL GROUP BY m.speaker
-"""  # noqa: S608
-
-
-def speakers_in_view(database: Reader, scopes: Sequence[Scope]) -> dict[str, int]:
-    """Return how many lines each speaker says in view."""
-    rows = _driver(database).execute(_SPEAKERS, _view_parameters(scopes)).fetchall()
-    return dict(rows)
-
-
-_SPEAKING = f"""
-    WITH {_VIEW}
-    SELECT name FROM unnest(%(names)s::text[]) AS one (name) WHERE EXISTS (
-        SELECT FROM {_LINES_IN_VIEW} WHERE m.speaker = name)
-"""  # noqa: S608
-
-
-def who_speaks(database: Reader, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:
-    """Return those of some names that somebody speaks under in view."""
-    parameters = _view_parameters(scopes) | {"names": list(names)}
-    rows = _driver(database).execute(_SPEAKING, parameters).fetchall()
-    return {name for (name,) in rows}
-
-
-class NearLine(NamedTuple):
-    """A line near a vector: its id, number of its video, its clip."""
-
-    id: int
-    video: int
-    clip: int
-
-
-_MENTIONS = """
-    WITH {view}
-    SELECT DISTINCT m.id, view.n, m.clip, m.embedding <=> %(vector)s::halfvec AS distance
-    FROM {lines}
-    JOIN memory_links AS l ON l.memory_id = m.id
-    JOIN identities AS i ON i.id = l.identity_id
-    WHERE vector_dims(m.embedding) = {size}
-      AND (view.video, concat('<', i.kind, '_', i.number, '>')) IN (
-          SELECT * FROM unnest(%(tag_videos)s::text[], %(tags)s::text[]))
-      {clips}
-    ORDER BY distance, m.id LIMIT %(limit)s
-"""
-
-
-def lines_mentioning(
-    database: Reader,
-    scopes: Sequence[Scope],
-    tags: Mapping[str, Collection[str]],
-    vector: NDArray[np.floating],
-    limit: int,
-    clips: Collection[int] | None = None,
-) -> list[NearLine]:
-    """Return the lines that mention an identity with one of these tags, nearest first.
-
-    Args:
-        database: A connection or session.
-        scopes: The view.
-        tags: Tags such as ``<face_3>``, by video.
-        vector: What they are to be near, (D,).
-        limit: Most lines.
-        clips: Clips that they must be in; None: anywhere in view.
-    """
-    pairs = [(video, tag) for video, own in tags.items() for tag in sorted(own)]
-    statement = SQL(_MENTIONS).format(
-        view=SQL(_VIEW),
-        lines=SQL(_LINES_IN_VIEW),
-        size=Literal(len(vector)),
-        clips=SQL("" if clips is None else "AND m.clip = ANY(%(clips)s)"),
-    )
-    parameters = _view_parameters(scopes) | {
-        "vector": as_text(vector),
-        "tag_videos": [video for video, _ in pairs],
-        "tags": [tag for _, tag in pairs],
-        "limit": limit,
-        "clips": sorted(clips or ()),
-    }
-    rows = _driver(database).execute(statement, parameters).fetchall()
-    return [NearLine._make(row[:3]) for row in rows]
-
-
-class SegmentNear(NamedTuple):
-    """A segment in view: id, number of its video, its clips in view, cosine with the query."""
-
-    id: int
-    video: int
-    clips: Sequence[int]
-    cosine: float
-
-
-_SEGMENTS = """
-    WITH {view}
-    SELECT s.id, view.n,
-           CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
-                ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip) END,
-           CASE WHEN vector_dims(r.embedding) = {size}
-                THEN 1 - (r.embedding <=> %(vector)s::halfvec) ELSE 0 END
-    FROM view JOIN segments AS s ON s.video_id = view.video
-    JOIN segment_revisions AS r ON r.segment_id = s.id
-         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
-    WHERE cardinality(r.clips) > 0
-    ORDER BY view.n, s.number
-"""
-
-
-def segments_in_view(
-    database: Reader, scopes: Sequence[Scope], vector: NDArray[np.floating]
-) -> list[SegmentNear]:
-    """Return the segments that hold in view, by video and number, with cosines to ``vector``."""
-    statement = SQL(_SEGMENTS).format(view=SQL(_VIEW), size=Literal(len(vector)))
-    parameters = _view_parameters(scopes) | {"vector": as_text(vector)}
-    rows = _driver(database).execute(statement, parameters).fetchall()
-    return [
-        SegmentNear(one, video, clips, float(cosine or 0)) for one, video, clips, cosine in rows
-    ]
-
-
-_NAMING = """
-    SELECT c.video_id FROM characters AS c JOIN character_names AS n ON n.character_id = c.id
-    WHERE c.video_id = ANY(%(videos)s) AND lower(n.name) LIKE ANY(%(patterns)s)
-    UNION
-    SELECT video_id FROM corrections
-    WHERE video_id = ANY(%(videos)s) AND lower(outcomes::text) LIKE ANY(%(patterns)s)
-"""
-
-
-def videos_naming(database: Reader, scopes: Sequence[Scope], words: Iterable[str]) -> set[str]:
-    """Return the videos of a view in which somebody has, or had, a name with one of these words.
-
-    Args:
-        database: A connection or session.
-        scopes: The view.
-        words: Words of letters and digits in lower case.
-    """
-    patterns = [f"%{word}%" for word in words]
-    parameters = {"videos": [scope.video for scope in scopes], "patterns": patterns}
-    rows = _driver(database).execute(_NAMING, parameters).fetchall()
-    return {video for (video,) in rows}
-
-
-_SEGMENT_ROWS = """
-    WITH {view}
-    SELECT s.id, s.video_id, s.number, r.label, r.summary, r.revision,
-           array_agg(c.clip ORDER BY c.clip), min(c.start_ms), max(c.end_ms)
-    FROM view JOIN segments AS s ON s.video_id = view.video
-    JOIN segment_revisions AS r ON r.segment_id = s.id
-         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
-    JOIN clips AS c ON c.video_id = s.video_id AND c.clip = ANY(r.clips)
-         AND c.clip <= view.last_clip
-    WHERE s.id = ANY(%(ids)s) GROUP BY s.id, r.id
-"""
-
-
-def read_segments(
-    database: Reader, scopes: Sequence[Scope], ids: Collection[int]
-) -> dict[int, Segment]:
-    """Return those of these segments that hold in view, with their clips in view, by id."""
-    statement = SQL(_SEGMENT_ROWS).format(view=SQL(_VIEW))
-    parameters = _view_parameters(scopes) | {"ids": sorted(ids)}
-    rows = _driver(database).execute(statement, parameters).fetchall()
-    return {
-        row[0]: Segment(
-            id=row[0],
-            video=row[1],
-            number=row[2],
-            label=row[3],
-            summary=row[4],
-            revision=row[5],
-            clips=tuple(row[6]),
-            span=TimeSpan.of(row[7], row[8]),
-        )
-        for row in rows
-    }
-
-
 _STORED = """
     SELECT id, clip, start_ms, end_ms, kind, text, source, speaker, superseded_at
     FROM memories WHERE id = ANY(%s)
@@ -594,7 +384,7 @@ _STORED = """
 
 def read_lines(connection: Reader, ids: Collection[int]) -> dict[int, StoredLine]:
     """Return stored lines by id."""
-    rows = _driver(connection).execute(_STORED, (sorted(ids),)).fetchall()
+    rows = reading_driver(connection).execute(_STORED, (sorted(ids),)).fetchall()
     return {row[0]: StoredLine._make(row) for row in rows}
 
 
@@ -606,7 +396,7 @@ def index_name(size: int) -> str:
 def has_index(database: Reader, size: int) -> bool:
     """Check whether the HNSW index of vectors of this size is there and complete."""
     row = (
-        _driver(database)
+        reading_driver(database)
         .execute(
             "SELECT i.indisvalid FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid"
             " WHERE c.relname = %s",

@@ -76,15 +76,3 @@ def test_what_came_late_is_found_by_an_index_that_was_read_before(gap: Store) ->
     fresh = Retrievers(gap, tools, Settings())
     for query in ("coffee ships", "green lighthouse", "harbour"):
         assert found(retrievers, gap, query) == found(fresh, gap, query)
-
-
-def test_nothing_is_read_anew_where_nothing_changed(gap: Store) -> None:
-    tools: Any = SearchTools()
-    retrievers = Retrievers(gap, tools, Settings())
-    (scope,) = now(gap).scopes
-    held = retrievers._cache.lines(scope)
-    assert retrievers._cache.lines(scope) is held
-    watch(gap, 2)
-    assert retrievers._cache.lines(scope) is held
-    watch(gap, 1)
-    assert retrievers._cache.lines(scope) is not held

@@ -131,7 +131,7 @@ def test_cited_rows_are_those_in_scope(watched: Store) -> None:
     film(watched, V, [61.0])
     ids = add_event_graph(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
     with watched.begin() as session:
-        every = list(session.scalars(select(MemoryRow.id)))
+        every = list(session.scalars(select(MemoryRow.id).where(MemoryRow.video_id == V)))
         assert {one.text for one in cited_memories(session, scope(1), every)} == {
             "first",
             "second",

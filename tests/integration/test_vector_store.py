@@ -46,7 +46,7 @@ def found(store: Store, words: str, top: int = 3, **filters: object) -> list[str
         filters=[
             MetadataFilter(
                 key=key,
-                value=value,  # type: ignore[arg-type]
+                value=value,
                 operator=FilterOperator.IN if isinstance(value, list) else FilterOperator.EQ,
             )
             for key, value in filters.items()

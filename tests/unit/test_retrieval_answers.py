@@ -44,15 +44,15 @@ def test_a_short_line_takes_the_next_one_along() -> None:
 
 def test_a_sentence_does_not_run_on_into_another_speaker_or_clip_of_description() -> None:
     lines = ["I think that", "so do I"]
-    lines = found_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"}).lines
-    assert whole(lines, 0).text == "I think that"
+    found = found_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"}).lines
+    assert whole(found, 0).text == "I think that"
     assert whole(found_of([lines]).lines, 0).text == "I think that"
 
 
 def test_a_sentence_does_not_run_on_over_a_silence() -> None:
     lines = ["I was going to say", "that we are late"]
-    lines = found_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann")).lines
-    assert whole(lines, 0).text == "I was going to say"
+    found = found_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann")).lines
+    assert whole(found, 0).text == "I was going to say"
 
 
 def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
@@ -106,11 +106,11 @@ def test_what_was_read_is_quoted_as_it_stands() -> None:
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8), st.data())
 def test_any_line_can_be_quoted(lines: list[str], data: st.DataObject) -> None:
-    lines = talk(*lines)
+    found = talk(*lines)
     number = data.draw(st.integers(0, len(lines) - 1))
-    found = extract(lines, number, by_words("What?"), {}, 1.0)
-    assert found.refs
-    assert found.span.start_ms <= found.span.end_ms
+    quote = extract(found, number, by_words("What?"), {}, 1.0)
+    assert quote.refs
+    assert quote.span.start_ms <= quote.span.end_ms
 
 
 # Closeness

@@ -1,0 +1,128 @@
+"""People in a view: who speaks, what mentions somebody, and where somebody has a name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.sql import SQL, Literal
+
+from domain.memories import Scope
+from store.queries.candidates import as_text
+from store.queries.view_conditions import (
+    LINES_IN_VIEW,
+    VIEW,
+    Reader,
+    reading_driver,
+    view_parameters,
+)
+
+_SPEAKERS = f"""
+    WITH {VIEW}
+    SELECT m.speaker, count(*)::int FROM view
+    JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
+    WHERE m.speaker IS NOT NULL GROUP BY m.speaker
+"""  # noqa: S608
+
+
+def speakers_in_view(database: Reader, scopes: Sequence[Scope]) -> dict[str, int]:
+    """Return how many lines each speaker says in view."""
+    rows = reading_driver(database).execute(_SPEAKERS, view_parameters(scopes)).fetchall()
+    return dict(rows)
+
+
+_SPEAKING = f"""
+    WITH {VIEW}
+    SELECT name FROM unnest(%(names)s::text[]) AS one (name) WHERE EXISTS (
+        SELECT FROM {LINES_IN_VIEW} WHERE m.speaker = name)
+"""  # noqa: S608
+
+
+def who_speaks(database: Reader, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:
+    """Return those of some names that somebody speaks under in view."""
+    parameters = view_parameters(scopes) | {"names": list(names)}
+    rows = reading_driver(database).execute(_SPEAKING, parameters).fetchall()
+    return {name for (name,) in rows}
+
+
+class NearLine(NamedTuple):
+    """A line near a vector: its id, number of its video, its clip."""
+
+    id: int
+    video: int
+    clip: int
+
+
+_MENTIONS = """
+    WITH {view}
+    SELECT DISTINCT m.id, view.n, m.clip, m.embedding <=> %(vector)s::halfvec AS distance
+    FROM {lines}
+    JOIN memory_links AS l ON l.memory_id = m.id
+    JOIN identities AS i ON i.id = l.identity_id
+    WHERE vector_dims(m.embedding) = {size}
+      AND (view.video, concat('<', i.kind, '_', i.number, '>')) IN (
+          SELECT * FROM unnest(%(tag_videos)s::text[], %(tags)s::text[]))
+      {clips}
+    ORDER BY distance, m.id LIMIT %(limit)s
+"""
+
+
+def lines_mentioning(
+    database: Reader,
+    scopes: Sequence[Scope],
+    tags: Mapping[str, Collection[str]],
+    vector: NDArray[np.floating],
+    limit: int,
+    clips: Collection[int] | None = None,
+) -> list[NearLine]:
+    """Return the lines that mention an identity with one of these tags, nearest first.
+
+    Args:
+        database: A connection or session.
+        scopes: The view.
+        tags: Tags such as ``<face_3>``, by video.
+        vector: What they are to be near, (D,).
+        limit: Most lines.
+        clips: Clips that they must be in; None: anywhere in view.
+    """
+    pairs = [(video, tag) for video, own in tags.items() for tag in sorted(own)]
+    statement = SQL(_MENTIONS).format(
+        view=SQL(VIEW),
+        lines=SQL(LINES_IN_VIEW),
+        size=Literal(len(vector)),
+        clips=SQL("" if clips is None else "AND m.clip = ANY(%(clips)s)"),
+    )
+    parameters = view_parameters(scopes) | {
+        "vector": as_text(vector),
+        "tag_videos": [video for video, _ in pairs],
+        "tags": [tag for _, tag in pairs],
+        "limit": limit,
+        "clips": sorted(clips or ()),
+    }
+    rows = reading_driver(database).execute(statement, parameters).fetchall()
+    return [NearLine._make(row[:3]) for row in rows]
+
+
+_NAMING = """
+    SELECT c.video_id FROM characters AS c JOIN character_names AS n ON n.character_id = c.id
+    WHERE c.video_id = ANY(%(videos)s) AND lower(n.name) LIKE ANY(%(patterns)s)
+    UNION
+    SELECT video_id FROM corrections
+    WHERE video_id = ANY(%(videos)s) AND lower(outcomes::text) LIKE ANY(%(patterns)s)
+"""
+
+
+def videos_naming(database: Reader, scopes: Sequence[Scope], words: Iterable[str]) -> set[str]:
+    """Return the videos of a view in which somebody has, or had, a name with one of these words.
+
+    Args:
+        database: A connection or session.
+        scopes: The view.
+        words: Words of letters and digits in lower case.
+    """
+    patterns = [f"%{word}%" for word in words]
+    parameters = {"videos": [scope.video for scope in scopes], "patterns": patterns}
+    rows = reading_driver(database).execute(_NAMING, parameters).fetchall()
+    return {video for (video,) in rows}

@@ -1,0 +1,86 @@
+"""Segments in a view, with how near they are to a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.sql import SQL, Literal
+
+from domain.memories import Scope, Segment
+from domain.time import TimeSpan
+from store.queries.candidates import as_text
+from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
+
+
+class SegmentNear(NamedTuple):
+    """A segment in view: id, number of its video, its clips in view, cosine with the query."""
+
+    id: int
+    video: int
+    clips: Sequence[int]
+    cosine: float
+
+
+_SEGMENTS = """
+    WITH {view}
+    SELECT s.id, view.n,
+           CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
+                ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip) END,
+           CASE WHEN vector_dims(r.embedding) = {size}
+                THEN 1 - (r.embedding <=> %(vector)s::halfvec) ELSE 0 END
+    FROM view JOIN segments AS s ON s.video_id = view.video
+    JOIN segment_revisions AS r ON r.segment_id = s.id
+         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+    WHERE cardinality(r.clips) > 0
+    ORDER BY view.n, s.number
+"""
+
+
+def segments_in_view(
+    database: Reader, scopes: Sequence[Scope], vector: NDArray[np.floating]
+) -> list[SegmentNear]:
+    """Return the segments that hold in view, by video and number, with cosines to ``vector``."""
+    statement = SQL(_SEGMENTS).format(view=SQL(VIEW), size=Literal(len(vector)))
+    parameters = view_parameters(scopes) | {"vector": as_text(vector)}
+    rows = reading_driver(database).execute(statement, parameters).fetchall()
+    return [
+        SegmentNear(one, video, clips, float(cosine or 0)) for one, video, clips, cosine in rows
+    ]
+
+
+_SEGMENT_ROWS = """
+    WITH {view}
+    SELECT s.id, s.video_id, s.number, r.label, r.summary, r.revision,
+           array_agg(c.clip ORDER BY c.clip), min(c.start_ms), max(c.end_ms)
+    FROM view JOIN segments AS s ON s.video_id = view.video
+    JOIN segment_revisions AS r ON r.segment_id = s.id
+         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+    JOIN clips AS c ON c.video_id = s.video_id AND c.clip = ANY(r.clips)
+         AND c.clip <= view.last_clip
+    WHERE s.id = ANY(%(ids)s) GROUP BY s.id, r.id
+"""
+
+
+def read_segments(
+    database: Reader, scopes: Sequence[Scope], ids: Collection[int]
+) -> dict[int, Segment]:
+    """Return those of these segments that hold in view, with their clips in view, by id."""
+    statement = SQL(_SEGMENT_ROWS).format(view=SQL(VIEW))
+    parameters = view_parameters(scopes) | {"ids": sorted(ids)}
+    rows = reading_driver(database).execute(statement, parameters).fetchall()
+    return {
+        row[0]: Segment(
+            id=row[0],
+            video=row[1],
+            number=row[2],
+            label=row[3],
+            summary=row[4],
+            revision=row[5],
+            clips=tuple(row[6]),
+            span=TimeSpan.of(row[7], row[8]),
+        )
+        for row in rows
+    }

@@ -1,0 +1,52 @@
+"""SQL fragments of a view, for statements that see what it sees and nothing else.
+
+A view is a list of videos, each up to a clip. Statements take it as two arrays (``%(videos)s`` and
+``%(last_clips)s``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from domain.memories import Scope
+from store.driver import driver_of
+
+Reader = Connection | Session
+"""What reads: a connection, or a session in its transaction."""
+
+
+def reading_driver(database: Reader) -> psycopg.Connection[Any]:
+    """Return psycopg's connection of what reads."""
+    return driver_of(database.connection() if isinstance(database, Session) else database)
+
+
+IN_VIEW = """
+    m.clip <= (%(last_clips)s::int[])[array_position(%(videos)s::text[], m.video_id)]
+    AND (m.superseded_at IS NULL OR m.superseded_at >
+         (%(last_clips)s::int[])[array_position(%(videos)s::text[], m.video_id)])
+"""
+"""The condition that a line is in view, evaluated line by line as an index scan goes on."""
+
+VIEW = """
+    view AS MATERIALIZED (
+        SELECT video, last_clip, (n - 1)::int AS n
+        FROM unnest(%(videos)s::text[], %(last_clips)s::int[])
+             WITH ORDINALITY AS one (video, last_clip, n))
+"""
+LINES_IN_VIEW = """
+    view JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
+         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+"""
+
+
+def view_parameters(scopes: Sequence[Scope]) -> dict[str, Any]:
+    """Return the parameters of a view."""
+    return {
+        "videos": [scope.video for scope in scopes],
+        "last_clips": [scope.last_clip for scope in scopes],
+    }
