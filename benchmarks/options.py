@@ -9,69 +9,69 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from domain.settings import DoingSettings, SearchSettings
 from evals.baseline import Closest
 from evals.dataset import EvalQuestion
 from evals.datasets import read
 from flows.workspace import Workspace, open_workspace
-from retrieval.heuristics.captioned_options import DoingWeights
 from retrieval.options import supports
+from retrieval.preparation import SearchPreparation
 from retrieval.query_context import QueryContext
-from retrieval.ranking import SignalWeights, relevance
-from retrieval.retrievers import Retrievers
+from retrieval.ranking import relevance
 from store.queries.clips import memory_view
 from views.library import resolve_video
 
 NAME = 28
 
 
-def variants() -> dict[str, SignalWeights]:
+def variants() -> dict[str, SearchSettings]:
     """The whole, and each signal switched off, by what is switched off."""
-    whole = SignalWeights()
+    whole = SearchSettings()
     made = {"nothing": whole}
-    for one in fields(DoingWeights):
-        changed = replace(whole.doings, **{one.name: 0.0})
-        made[f"doings: {one.name}"] = replace(whole, doings=changed)
-    for one in fields(SignalWeights):
-        if one.name != "doings":
-            off: object = () if isinstance(getattr(whole, one.name), tuple) else 0.0
-            made[one.name] = replace(whole, **{one.name: off})  # type: ignore[arg-type]
+    for name in DoingSettings.model_fields:
+        changed = whole.doings.model_copy(update={name: 0.0})
+        made[f"doings: {name}"] = whole.model_copy(update={"doings": changed})
+    for name in SearchSettings.model_fields:
+        if name != "doings":
+            off: object = () if isinstance(getattr(whole, name), tuple) else 0.0
+            made[name] = whole.model_copy(update={name: off})
     return made
 
 
-def chosen(sought: QueryContext, weights: SignalWeights, *, general: bool) -> str:
+def chosen(context: QueryContext, weights: SearchSettings, *, general: bool) -> str:
     """The letter of the option that is chosen; A where nothing is in view."""
-    vectors = replace(sought.vectors, doings=None) if general else sought.vectors
-    if not sought.panorama.cell_count:
+    vectors = replace(context.vectors, doings=None) if general else context.vectors
+    if not context.lines.cell_count:
         return "A"
-    field = relevance(sought.panorama, sought.asked, vectors, weights)
-    found = supports(sought.panorama, sought.asked, field)
+    field = relevance(context.found, context.asked, vectors, weights)
+    found = supports(context.found, context.asked, field)
     return max(found, key=lambda one: one.share).letter
 
 
 def answers(desk: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, bool]]:
     """Of each question which ways of answering are right, by name."""
-    search = Retrievers(desk.store, desk.toolbox, desk.settings)
-    plain = Closest(desk.store, desk.toolbox.text, desk.settings.watch.clip_ms)
+    search = SearchPreparation(desk.store, desk.toolbox, desk.settings.search)
+    plain = Closest(desk.store, desk.toolbox.text)
     ids: dict[str, str] = {}
     for one in asked:
         with desk.store.begin() as session:
             if one.video not in ids:
                 ids[one.video] = resolve_video(session, one.video).id
             view = memory_view(session, [ids[one.video]], one.as_of_ms)
-        sought = search.sought(view, one.question, one.options)
+        context = search.context(view, one.question, one.options)
         ways = {"baseline": plain.option(one, ids[one.video])}
-        ways["general"] = chosen(sought, SignalWeights(), general=True)
-        described = sought.vectors.doings is not None
+        ways["general"] = chosen(context, SearchSettings(), general=True)
+        described = context.vectors.doings is not None
         for name, weights in variants().items():
             if name.startswith("doings") or not described or name == "nothing":
-                ways[f"without {name}"] = chosen(sought, weights, general=False)
+                ways[f"without {name}"] = chosen(context, weights, general=False)
             else:
-                ways[f"general without {name}"] = chosen(sought, weights, general=True)
+                ways[f"general without {name}"] = chosen(context, weights, general=True)
         yield {name: letter == one.answer for name, letter in ways.items()}
 
 

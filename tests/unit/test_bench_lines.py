@@ -23,7 +23,7 @@ def _sized(size: float, ms: float) -> Line:
     return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
 
 
-HELPERS = {"__main__", "grown", "growing", "lines", "machines"}
+HELPERS = {"__main__", "grown", "growing", "lines", "machines", "search_process"}
 ALONE = {"stream", "partitions", "options"}
 """Run by itself: it prints more than lines have room for."""
 
