@@ -89,7 +89,7 @@ def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
     every = read_media_questions(folder / "questions.json")
     present, absent = split_by_presence(every, folder)
     ids, failed = watch_present(workspace, present, folder, bar)
-    asked = [one for one in present if one.video in ids]
+    asked = [question for question in present if question.video in ids]
     bar.start("questions", len(asked))
     report = local.evaluate(workspace, asked, ids, absent, None, answer_progress(bar))
     closest = Closest(workspace.store, workspace.toolbox.text, workspace.settings.watch.clip_ms)
@@ -99,7 +99,7 @@ def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
 def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     present, absent = split_by_presence(read_first_questions(), folder)
     ids, failed = watch_present(workspace, present, folder, bar)
-    bar.start("questions", sum(one.video in ids for one in present))
+    bar.start("questions", sum(question.video in ids for question in present))
     report = first.evaluate(workspace, present, ids, absent, None, answer_progress(bar))
     return list(of_first(report)), not failed and not absent
 

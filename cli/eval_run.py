@@ -119,7 +119,7 @@ def _parse_stages(names: list[str]) -> list[AblationStage]:
     """Parse stages given by their short names.
 
     Raises:
-        BadParameter: one is none.
+        BadParameter: there is no such stage.
     """
     wanted = [part.strip().lower() for name in names for part in name.split(",")]
     if unknown := [name for name in wanted if name not in (ALL, *STAGES)]:

@@ -66,6 +66,7 @@ def unpaired(pairs: Pairs, size: int) -> Codes:
 
 def _product(pairs: Pairs, steps: Floats, size: int) -> ModelProto:
     """The product of a vector that is to come with these rows, as a model of one step."""
+    # Slow to import; small indexes do without.
     from onnx import TensorProto, helper
 
     count, blocks, half = pairs.shape
