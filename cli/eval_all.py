@@ -15,7 +15,7 @@ from cli.eval_bars import watch_present
 from cli.eval_run import EvalReporter
 from cli.options import Json, Profile
 from cli.progress import ProgressMeter, answer_progress, import_progress, meter
-from domain.choices import Protocol
+from domain.evaluation_options import Protocol
 from evals import egolife, first, local
 from evals.baseline import Closest
 from evals.datasets import read, source

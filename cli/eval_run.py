@@ -11,7 +11,7 @@ from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, Profile
 from cli.progress import ImportProgress, ProgressMeter, meter
-from domain.choices import AblationStage, Protocol
+from domain.evaluation_options import AblationStage, Protocol
 from domain.garbage import garbage_collection_paused
 from views.words import plain_line
 
