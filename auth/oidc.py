@@ -71,6 +71,7 @@ def load_oidc(home: Home) -> Oidc | None:
 
 def user_from_cookies(cookies: Mapping[str, str]) -> dict[str, Any]:
     """Return the user in Streamlit's signed cookie; empty if there is none or it is invalid."""
+    # Streamlit is slow to import; only sign-in through a provider needs it here.
     from streamlit.auth_util import get_cookie_with_chunks
     from streamlit.web.server.server_util import get_cookie_secret
     from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
@@ -89,6 +90,7 @@ def user_from_cookies(cookies: Mapping[str, str]) -> dict[str, Any]:
 
 def login_path(provider: str) -> str:
     """Return the path that starts a sign-in with a provider; it is valid for two minutes."""
+    # Slow to import, as in ``user_from_cookies``.
     from streamlit.auth_util import encode_provider_token
 
     return f"/auth/login?provider={encode_provider_token(provider)}"

@@ -41,7 +41,7 @@ def audit(
       homer audit --deed deleted
       homer audit --who ann --since 2026-01-31 --json
     """
-    known = {str(one) for one in Deed}
+    known = {str(kind) for kind in Deed}
     for name in deed or ():
         if name not in known:
             raise InputError(f"--deed {name!r} is none of: {', '.join(sorted(known))}")

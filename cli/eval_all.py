@@ -15,7 +15,7 @@ from cli.eval_bars import watch_present
 from cli.eval_run import EvalReporter
 from cli.options import Json, Profile
 from cli.progress import ProgressMeter, answer_progress, import_progress, meter
-from domain.choices import Protocol
+from domain.evaluation_options import Protocol
 from evals import egolife, first, local
 from evals.baseline import Closest
 from evals.datasets import read, source
@@ -90,7 +90,7 @@ def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
     every = read_media_questions(folder / "questions.json")
     present, absent = split_by_presence(every, folder)
     ids, failed = watch_present(workspace, present, folder, bar)
-    asked = [one for one in present if one.video in ids]
+    asked = [question for question in present if question.video in ids]
     bar.start("questions", len(asked))
     report = local.evaluate(workspace, asked, ids, absent, None, answer_progress(bar))
     closest = Closest(workspace.store, workspace.toolbox.text)
@@ -100,7 +100,7 @@ def _clips(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list
 def _first(workspace: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     present, absent = split_by_presence(read_first_questions(), folder)
     ids, failed = watch_present(workspace, present, folder, bar)
-    bar.start("questions", sum(one.video in ids for one in present))
+    bar.start("questions", sum(question.video in ids for question in present))
     report = first.evaluate(workspace, present, ids, absent, None, answer_progress(bar))
     return list(of_first(report)), not failed and not absent
 

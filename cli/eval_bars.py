@@ -60,7 +60,7 @@ def local(
     present, absent = split_by_presence(every, folder)
     with open_workspace(profile) as workspace, meter() as bar:
         ids, failed = watch_present(workspace, present, folder, bar)
-        asked = [one for one in present if one.video in ids]
+        asked = [question for question in present if question.video in ids]
         bar.start("questions", len(asked))
         report = local_evaluation.evaluate(workspace, asked, ids, absent, out, answer_progress(bar))
     say_json(report_json(report, report.bars)) if json else _show_local(report)
@@ -143,7 +143,7 @@ def _show_egolife(report: EgoReport) -> None:
     heads = ("", "questions", "right %", "top 1 %", "top 3 %", "top 10 %", "IoU %")
     say_table(heads, _ego_rows("all", report.every, report.baseline))
     say()
-    kinds = [row for kind, one in report.types.items() for row in _short_rows(kind, one)]
+    kinds = [row for kind, both in report.types.items() for row in _short_rows(kind, both)]
     say_table(("by type", *heads[1:]), kinds)
     say()
     took = report.imported.seconds
@@ -167,8 +167,8 @@ def _ego_rows(name: str, both: BaselineComparison, baseline: str) -> list[tuple[
 
 def _short_rows(name: str, both: BaselineComparison) -> list[tuple[object, ...]]:
     return [
-        (f"{name}: {who}", one.questions, *(_with_interval(f) for f in _figures(one)))
-        for who, one in (("Homer", both.homer), ("baseline", both.plain))
+        (f"{name}: {who}", summary.questions, *map(_with_interval, _figures(summary)))
+        for who, summary in (("Homer", both.homer), ("baseline", both.plain))
     ]
 
 
@@ -176,8 +176,8 @@ def _with_interval(figure: PercentInterval) -> str:
     return f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
 
 
-def _figures(one: Summary) -> list[PercentInterval]:
-    return [one.accuracy, *one.found.values(), one.iou]
+def _figures(summary: Summary) -> list[PercentInterval]:
+    return [summary.accuracy, *summary.found.values(), summary.iou]
 
 
 def first(
@@ -205,7 +205,7 @@ def first(
     present, absent = split_by_presence(read_first_questions(questions or SET), folder)
     with open_workspace(profile) as workspace, meter() as bar:
         ids, failed = watch_present(workspace, present, folder, bar)
-        bar.start("questions", sum(one.video in ids for one in present))
+        bar.start("questions", sum(question.video in ids for question in present))
         report = first_evaluation.evaluate(
             workspace, present, ids, absent, out, answer_progress(bar)
         )

@@ -90,17 +90,18 @@ def _show_faces(report: PerceptionReport) -> None:
         say()
 
 
-def _face_row(one: FaceReport) -> tuple[object, ...]:
-    pairs = one.pairs
+def _face_row(report: FaceReport) -> tuple[object, ...]:
+    pairs = report.pairs
     shares = (f"{100 * share:.1f}" for share in (pairs.f1, pairs.precision, pairs.recall))
-    missed = f"{one.missed} of {one.marked}"
+    missed = f"{report.missed} of {report.marked}"
     return (
-        *(one.name, one.engine, *shares, one.people, one.identities, one.sightings),
-        *(one.strangers, missed, one.twice),
+        *(report.name, report.engine, *shares, report.people, report.identities, report.sightings),
+        *(report.strangers, missed, report.twice),
     )
 
 
 def _show_voices(report: PerceptionReport) -> None:
+    # The wheel leaves these out too.
     from evals.perception import total
     from evals.perception_metrics import COLLAR_MS
 
@@ -139,14 +140,15 @@ def _show_words(report: PerceptionReport) -> None:
 
 
 def _show_shots(report: PerceptionReport) -> None:
+    # The wheel leaves it out.
     from evals.perception_metrics import TOLERANCE_MS
 
     if report.shots:
         say(f"Cuts: found within {TOLERANCE_MS} ms, beside PySceneDetect's content detector")
         rows = ((s.name, s.ours.true, *_cuts(s.ours), *_cuts(s.reference)) for s in report.shots)
-        heads = ("video", "cuts", "F1 %", "told", "right")
-        say_table((*heads, "PySceneDetect F1 %", "told", "right"), rows)
-        if any(one.reference is None for one in report.shots):
+        heads = ("video", "cuts", "F1 %", "found", "right")
+        say_table((*heads, "PySceneDetect F1 %", "found", "right"), rows)
+        if any(shots.reference is None for shots in report.shots):
             say("PySceneDetect is not installed: pip install scenedetect --no-deps")
         say()
 

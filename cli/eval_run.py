@@ -11,7 +11,7 @@ from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, Profile
 from cli.progress import ImportProgress, ProgressMeter, meter
-from domain.choices import AblationStage, Protocol
+from domain.evaluation_options import AblationStage, Protocol
 from views.words import plain_line
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _parse_stages(names: list[str]) -> list[AblationStage]:
     """Parse stages given by their short names.
 
     Raises:
-        BadParameter: one is none.
+        BadParameter: there is no such stage.
     """
     wanted = [part.strip().lower() for name in names for part in name.split(",")]
     if unknown := [name for name in wanted if name not in (ALL, *STAGES)]:

@@ -24,6 +24,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
+        self._loaded: set[str] = set()
         for name, (_, sentence) in self.entries.items():
             self.commands[name] = TyperCommand(name, help=sentence, rich_markup_mode=None)
 
@@ -34,8 +35,11 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def load(self, name: str) -> None:
-        """Import a command: what its module registers replaces the entry in the list."""
+        """Import a command, once: what its module registers replaces the entry in the list."""
+        if name in self._loaded:
+            return
         module, _ = self.entries[name]
         app = typer.Typer(rich_markup_mode=None)
         import_module(f"cli.{module}").register(app)
         self.commands[name] = typer.main.get_group(app).commands[name]
+        self._loaded.add(name)

@@ -58,7 +58,7 @@ def parse_span(begin: str | None, end: str | None) -> TimeSpan:
     """Parse a span of video time; without its begin from the start, without its end to the end.
 
     Raises:
-        InputError: one is not a time, or the span ends before it begins.
+        InputError: a text is not a time, or the span ends before it begins.
     """
     try:
         start = 0 if begin is None else parse_clock(begin)

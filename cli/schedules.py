@@ -94,7 +94,7 @@ def kinds() -> None:
       homer schedule kinds
     """
     for kind in KINDS:
-        say(f"{kind.name}: {kind.does} (unless told: {kind.when})")
+        say(f"{kind.name}: {kind.does} (default: {kind.when})")
         for name, field in kind.options.model_fields.items():
             needed = " (needed)" if field.is_required() else ""
             say(f"  {name}={needed} {field.description or ''}".rstrip())

@@ -13,7 +13,7 @@ from cli.console import note, say
 from cli.options import Profile
 from store.home import Home
 
-STOPPED = "stopped; what was being searched is kept:  homer trajectory"
+STOPPED = "stopped; unfinished questions can be resumed:  homer trajectory"
 
 
 def serve(

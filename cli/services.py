@@ -62,7 +62,7 @@ def up(
     if not is_loopback(address):
         note(f"the app listens on {address}, unencrypted: put a proxy with TLS before it")
     if methods.required:
-        note("one has to sign in to the app")
+        note("people have to sign in to the app")
     if not json:
         say("homer down stops them")
 

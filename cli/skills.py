@@ -216,7 +216,7 @@ def learn(profile: Profile = None, json: Json = False) -> None:
 
 def _changes(batch: LearningResult) -> Iterator[str]:
     yield from (f"{skill.name}: version {skill.version}" for skill in batch.written)
-    yield from (f"not kept: {fault}" for fault in batch.refused)
+    yield from (f"rejected: {fault}" for fault in batch.refused)
     yield from (f"{name} is banned: answers were worse with it" for name in batch.banned)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from domain.base import Frozen
-from domain.choices import AblationStage, Protocol
+from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
 
 

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from domain.base import Frozen
-from domain.choices import AblationStage
+from domain.evaluation_options import AblationStage
 from domain.limits import ImportLimits
 from domain.retention import RetainSettings
 from domain.streams import StreamSettings

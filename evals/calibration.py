@@ -67,6 +67,7 @@ def curve(rows: Sequence[AnsweredQuestion]) -> Curve:
     A level that spans several raw confidences is stored as its two ends; one of too few answers is
     merged with the adjacent level.
     """
+    # SciPy is slow to import, and reports do without.
     from scipy.optimize import isotonic_regression
 
     raw, counts, shares = _grouped([(row.raw or 0.0, bool(row.right)) for row in rows])

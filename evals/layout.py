@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from domain.choices import AblationStage
 from domain.evaluation import ErrorType
+from domain.evaluation_options import AblationStage
 from evals.paired import Comparison
 from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
 

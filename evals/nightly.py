@@ -12,8 +12,8 @@ from pathlib import Path
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from domain.choices import Protocol
 from domain.evaluation import Verdict
+from domain.evaluation_options import Protocol
 from evals.datasets import read
 from evals.layout import headline
 from evals.plan import checked_name, plan, run_name

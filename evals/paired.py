@@ -34,6 +34,7 @@ def mcnemar(better: int, worse: int) -> float:
 
     The binomial distribution of ``better`` among all changes (Edwards, 1948); 1 without changes.
     """
+    # SciPy's statistics are slow to import; only comparisons need them.
     from scipy.stats import binomtest
 
     changed = better + worse

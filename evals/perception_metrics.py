@@ -132,6 +132,7 @@ def words_of(text: str) -> list[str]:
 
 def word_errors(said: str, written: str) -> WordErrors:
     """Count the errors of ``written``."""
+    # A package for evaluation only.
     from jiwer import process_words
 
     true = words_of(said)
@@ -190,6 +191,7 @@ def speaker_errors(
         scored: the scored time spans, disjoint.
         collar_ms: unscored time on either side of each border of a reference turn.
     """
+    # Packages for evaluation only.
     from pyannote.core import Segment, Timeline
     from pyannote.metrics.diarization import DiarizationErrorRate
 

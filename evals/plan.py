@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, QuestionPart, RunSettings
+from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
 from domain.texts import make_storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.reasoners.question_parts import kind_of
-from domain.choices import AblationStage, Protocol
 from domain.evaluation import (
     BASELINE_ARM,
     WITH_SKILLS,
@@ -16,6 +15,7 @@ from domain.evaluation import (
     QuestionPart,
     RunSettings,
 )
+from domain.evaluation_options import AblationStage, Protocol
 from evals.calibration import reliability
 from evals.dataset import EvalQuestion
 from evals.paired import effect

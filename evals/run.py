@@ -82,6 +82,7 @@ def _conduct(
         run_directly(evaluation, workers)
         return
     with report_to_prefect(evaluation.desk.home, api):
+        # Prefect reads its settings when it is imported: now they are set.
         from flows.evaluate import run_evaluation_flow as in_flow
 
         in_flow(evaluation, workers)

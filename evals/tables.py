@@ -8,8 +8,8 @@ from datetime import datetime
 from pydantic import NonNegativeInt
 
 from domain.base import Frozen
-from domain.choices import AblationStage, Protocol
 from domain.evaluation import WITH_SKILLS, ErrorType, QuestionPart, RunSettings
+from domain.evaluation_options import AblationStage, Protocol
 from evals.sampling import interval, mean
 
 ALL = "all"

@@ -105,6 +105,7 @@ class _IngestionRunner:
 
     def _run_in_flow(self, ingestion: VideoIngestion, api: str) -> IngestResult:
         with report_to_prefect(self._workspace.home, api):
+            # Prefect reads its settings when it is imported: now they are set.
             from flows.ingest import run_ingest_flow
 
             return run_ingest_flow(ingestion, self._listener, self._pool)

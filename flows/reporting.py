@@ -28,6 +28,7 @@ def connect_to_prefect(home: Home, said: Callable[[str], None]) -> str | None:
 def report_to_prefect(home: Home, api: str) -> Iterator[None]:
     """Let flows that run in this block report to ``api``."""
     os.environ.update(prefect_environment(home))
+    # Prefect reads its settings when it is imported: now they are set.
     from prefect.settings import (
         PREFECT_API_AUTH_STRING,
         PREFECT_API_URL,

@@ -12,7 +12,7 @@ from agent.reasoners.local import MOMENTS, LocalReasoner
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
 from agent.run_context import RunContext, SearchableMemory
-from domain.choices import AblationStage
+from domain.evaluation_options import AblationStage
 from domain.memories import MemoryView
 from domain.settings import AskSettings
 from models.chat import Replay, Sink, StructuredChat

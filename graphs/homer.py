@@ -70,6 +70,7 @@ def recursion_limit(rounds: int, retries: int) -> int:
 
 def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledStateGraph[Any, Any]:
     """Compile the machine; its context is a ``RunContext``, its thread id the trajectory's."""
+    # LangGraph is slow to import; views of a trajectory need only the names of the steps.
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(State, context_schema=RunContext)
@@ -102,6 +103,7 @@ def _step(name: str, node: Node, end: str, context_of: ContextOf | None) -> Any:
 
     If a step fails, the runner flushes the recorder.
     """
+    # Slow to import, as in ``build``.
     from langgraph.runtime import Runtime
     from langgraph.types import Command
 

@@ -15,8 +15,8 @@ from domain.memories import ClipMemories
 from domain.settings import Settings
 from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
 from memory.event_graph_update import update_event_graph
-from memory.facts import store_memories
 from memory.ports import MemoryModels
+from memory.store_memories import store_memories
 from memory.writer_calls import CallRecording
 from memory.writers.port import ClipContext, Writers
 from people.characters import (

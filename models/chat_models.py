@@ -30,6 +30,7 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
     Raises:
         SetupError: A package or a key is missing; names the extra or the variable.
     """
+    # LangChain is slow to import, and the local profile does without.
     from langchain.chat_models import init_chat_model
 
     make: Callable[..., BaseChatModel] = init_chat_model

@@ -35,6 +35,7 @@ class InsightFaceEngine:
     min_quality = 14.0
 
     def __init__(self, folder: Path, min_score: float = 0.5) -> None:
+        # InsightFace is slow to import; only these parts of it are needed here.
         from insightface.model_zoo.arcface_onnx import ArcFaceONNX
         from insightface.model_zoo.scrfd import SCRFD
 
@@ -108,6 +109,7 @@ def _pack_folder(pack: str, weights: Path) -> Path:
 
 def _fetch(pack: str, root: Path, folder: Path) -> None:
     """Have InsightFace fetch a pack into ``folder``; leave nothing behind if it cannot."""
+    # Only packs that are not here yet need it.
     from insightface.utils.storage import download
 
     if not _PACK_NAME.fullmatch(pack):
@@ -127,6 +129,7 @@ def _fetch(pack: str, root: Path, folder: Path) -> None:
 
 
 def _prepared(folder: Path, min_score: float) -> Any:
+    # Its app imports all of InsightFace; only named packs need it.
     from insightface.app import FaceAnalysis
 
     wanted = ["detection", "recognition"]

@@ -81,6 +81,7 @@ def _repaired(path: Path) -> bytes:
     dropped (left over from quantising), and so are block sizes on values that have one scale for
     all.
     """
+    # Slow to import, and few models are repaired.
     import onnx
 
     model = onnx.load_model(str(path))
@@ -107,6 +108,7 @@ def _drop_idle_block_sizes(graph: GraphProto) -> None:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """Return what ONNX Runtime raises for a file that is no model; they share no base class."""
+    # Slow to import.
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return (

@@ -110,6 +110,7 @@ def _held_to_schema(
     Raises:
         NotImplementedError: The client's chain cannot be taken apart.
     """
+    # LangChain is slow to import, and replays do without.
     from langchain_core.runnables import RunnableSequence
 
     chain = model.with_structured_output(schema, method=method)

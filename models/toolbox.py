@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from models.chat import Replay, Sink, StructuredChat
 from models.chat_models import ChatFactory, make_chat_model
 from models.endpoint import Endpoint
+from models.llama_server import llama_url
 from models.manifest import weights_named
 from models.ports import (
     FaceEngine,
@@ -22,7 +23,9 @@ from models.ports import (
     VoiceActivity,
 )
 from models.profile import IN_PROCESS, NO_MODEL, ChatSpec, Profile
+from models.silero import SileroActivity
 from models.weights import verified_folder
+from models.whisper import WhisperRecognizer
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 class Toolbox:
     """All models of one profile, loaded on first use and cached.
+
+    Adapters with a heavy runtime are imported with their model: most commands need few of them.
 
     Args:
         profile: names the models.
@@ -59,8 +64,6 @@ class Toolbox:
     @cached_property
     def speech(self) -> SpeechRecognizer:
         """Speech to text."""
-        from models.whisper import WhisperRecognizer
-
         name = self.profile.speech
         folder, known = verified_folder(self.weights, name), weights_named(name).languages
         return WhisperRecognizer(name, folder, self.profile.languages, known=known)
@@ -68,8 +71,6 @@ class Toolbox:
     @cached_property
     def activity(self) -> VoiceActivity:
         """Voice activity detection."""
-        from models.silero import SileroActivity
-
         return SileroActivity()
 
     @cached_property
@@ -165,8 +166,6 @@ class Toolbox:
 
     def _make_chat(self, spec: ChatSpec, temperature: float | None) -> BaseChatModel:
         if spec.provider == IN_PROCESS:
-            from models.llama_server import llama_url
-
             model = verified_folder(self.weights, spec.model_name) / "model.gguf"
             spec = spec.model_copy(update={"base_url": llama_url(model)})
         return self._chat_factory(spec, temperature)

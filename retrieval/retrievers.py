@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from domain.asking import Evidence, Mode, Question
-from domain.choices import AblationStage
+from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
 from domain.search import Aim, Extract, Ranking
 from domain.settings import Settings

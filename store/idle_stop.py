@@ -74,6 +74,7 @@ def kill_server(server: psutil.Process) -> None:
 
 
 def _stop(home: Home) -> None:
+    # It imports this module, to launch the watcher.
     from store.embedded import EmbeddedPostgres
 
     EmbeddedPostgres(home).stop()

@@ -31,7 +31,7 @@ from store.usage import UsageLock
 from telemetry import tracing
 from tests.support import compiled
 from tests.support.filled import FilledLibraries
-from tests.support.full import FULL, SHORT
+from tests.support.full import FULL, SHORT, examples
 from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def made_once() -> Iterator[None]:
         compiled.share(patch, "store.database", "store.migrations")
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
+        # Whose files the doctor would list each time; test_package_names has the real ones.
+        patch.setattr("services.health.distributions", list)
         yield
 
 
@@ -199,15 +201,15 @@ def tampered() -> None:
 def store(home: Home, database: str, request: pytest.FixtureRequest) -> Iterator[Store]:
     """A store on a fresh migrated database of the shared server.
 
-    Every trajectory that the test leaves in it is replayed, unless one with the same record was:
-    the same events, and no model asked.
+    The last trajectory that the test leaves in it is replayed, with ``--full`` every one, unless
+    one with the same record was: the same events, and no model asked.
     """
     with open_store(home, database) as opened:
         yield opened
         if "tampered" not in request.fixturenames:
             from tests.support.replaying import replay_all
 
-            replay_all(opened, _replayed)
+            replay_all(opened, _replayed, examples(1, 1000))
 
 
 @pytest.fixture(scope="session")

@@ -216,6 +216,7 @@ def _csv(path: Path) -> Iterator[Record]:
 
 
 def _parquet(path: Path) -> Iterator[Record]:
+    # PyArrow is slow to import; few data sets come as Parquet.
     import pyarrow
     from pyarrow.parquet import read_table
 

@@ -40,6 +40,7 @@ def open_schedules(
     """
     library = _library(home)
     with report_to_prefect(home, api or api_url(home)):
+        # Prefect reads its settings when it is imported: now they are set.
         from prefect.client.orchestration import get_client
 
         from flows.schedules.deployments import ScheduleDeployments
@@ -68,6 +69,7 @@ def start_schedules(home: Home, api: str) -> str:
         library = library_id(store)
         end_interrupted_streams(store)
     with open_schedules(home, api) as deployments:
+        # It imports Prefect, whose settings are set by now.
         from services.stale_runs import mark_dead_runs
 
         mark_dead_runs(library)

@@ -131,6 +131,7 @@ def video_fetcher() -> VideoFetcher:
 
 
 def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -> FetchResult:
+    # An optional extra.
     from yt_dlp import YoutubeDL
     from yt_dlp.utils import DownloadCancelled, DownloadError, YoutubeDLError
 

@@ -55,6 +55,7 @@ def stream_work_settings(ingestion: StreamIngestion) -> WorkSettings:
 def _run_in_flow(ingestion: StreamIngestion, listener: Listener, api: str) -> bool:
     """Run the flow once; return whether there may be another run."""
     with report_to_prefect(ingestion.desk.home, api):
+        # Prefect reads its settings when it is imported: now they are set.
         from flows.stream.live import run_stream_flow
 
         try:
@@ -67,6 +68,7 @@ def _run_in_flow(ingestion: StreamIngestion, listener: Listener, api: str) -> bo
 
 def _server_errors() -> tuple[type[Exception], ...]:
     """Return the errors that are raised when Prefect's server is gone."""
+    # Like the flow, it is imported after Prefect's settings are set.
     from prefect.exceptions import PrefectException
 
     return (HTTPError, PrefectException)

@@ -117,13 +117,13 @@ def keep(page: Page, shots: Path | None) -> Callable[[str], None]:
 
     def taken(name: str) -> None:
         settled(page)
+        page.wait_for_timeout(500)
         if shots is not None:
             picture(shots / f"{name}.png")
         assert page.get_by_text("Traceback").count() == 0
         assert page.locator("[data-testid=stException], [data-testid=stJson]").count() == 0
 
     def picture(path: Path) -> None:
-        page.wait_for_timeout(500)
         tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
         page.set_viewport_size({"width": 1280, "height": max(900, min(int(tall) + 20, 5000))})
         page.screenshot(path=str(path))

@@ -64,6 +64,7 @@ def test_words_from_outside_are_shown_as_words(page: Page, address: str) -> None
     assert page.get_by_text("bold", exact=True).count() == 0
 
 
+@pytest.mark.full
 def test_options_are_told_apart_by_letters(page: Page, address: str) -> None:
     ask(page, address, "What colour was the lighthouse?", "red\ngreen\nwhite")
     page.get_by_role("heading", name="B. green").wait_for()
@@ -98,6 +99,7 @@ def test_a_trajectory_is_replayed(page: Page) -> None:
     seen(page, "the same byte for byte")
 
 
+@pytest.mark.full
 def test_a_fork_with_another_query_is_a_new_branch(page: Page, keep: Keep) -> None:
     before = page.url
     page.get_by_role("tab", name="Fork").click()
@@ -132,6 +134,7 @@ def test_the_exported_page_opens_without_a_network(
     other.close()
 
 
+@pytest.mark.full
 def test_somebody_is_named_merged_split_and_all_is_taken_back(
     page: Page, address: str, place: Home, keep: Keep
 ) -> None:
@@ -142,7 +145,7 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
     page.get_by_role("button", name="Save the name").click()
     done(page, "is Ada Lovelace")
     keep("people")
-    page.get_by_role("button", name="Merge").click()
+    page.get_by_role("button", name="Merge", exact=True).click()
     done(page, "Merged:")
     chosen = page.get_by_role("combobox", name="Faces and voices of another person")
     chosen.click()
@@ -159,6 +162,7 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
         expect(left).to_have_count(more, timeout=60_000)
 
 
+@pytest.mark.full
 def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, keep: Keep) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}", "Video")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import cycle, product
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -101,7 +101,10 @@ PAGES = ("Ask", "Trajectory", "Library", "Video", "People", "Skills", "Evaluatio
 
 @pytest.mark.parametrize(
     ("heading", "scheme"),
-    sample(zip(PAGES, cycle(("light", "dark")), strict=False), product(PAGES, ("light", "dark"))),
+    sample(
+        [("Ask", "light"), ("Trajectory", "dark"), ("Video", "light"), ("People", "dark")],
+        product(PAGES, ("light", "dark")),
+    ),
 )
 def test_no_page_has_a_serious_violation_of_accessibility(
     page: Page,

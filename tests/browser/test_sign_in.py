@@ -14,6 +14,7 @@ from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
 from tests.browser.pages import opened, settled
+from tests.support.full import in_full
 from ui.server import AppServer
 from views.library import all_titles
 
@@ -36,7 +37,7 @@ def enter(page: Page, word: str) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", in_full("dark")])
 def test_the_sign_in_page_is_for_everybody(
     page: Page, address: str, scheme: str, shots: Path | None
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.asking import Mode, Question
-from domain.choices import AblationStage
+from domain.evaluation_options import AblationStage
 from domain.settings import AskSettings
 from domain.trajectory import Event, EvidenceRetrieved, Prompted, QuestionAsked, SkillsRouted
 from graphs.runner import Runner

@@ -127,6 +127,6 @@ def test_the_process_serves_whoever_has_a_key_and_ends_with_ctrl_c(
         process.kill()
         process.wait()
     said = log.read_text()
-    assert "stopped; what was being searched is kept" in said
+    assert "stopped; unfinished questions can be resumed" in said
     assert KEY not in said
     assert not any(KEY.encode() in one.read_bytes() for one in home.logs.iterdir())

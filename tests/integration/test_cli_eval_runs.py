@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain.choices import AblationStage
+from domain.evaluation_options import AblationStage
 from evals import records
 from evals.dataset import Dataset
 from services.prefect import PrefectServer

@@ -17,6 +17,7 @@ from perception.containers import StreamClock
 from perception.decode import RawClip, merge_spans, read_clips
 from perception.picture_stream import marks_unreferenced
 from perception.source import probe
+from tests.support.full import in_full
 from tests.support.media import COLOURS, GOOD, damage, looped, make_video
 
 SETTINGS = WatchSettings()
@@ -299,7 +300,7 @@ def test_a_file_that_shrinks_after_the_probe_is_an_error_and_not_a_crash(tmp_pat
         list(read_clips(path, info, SETTINGS))
 
 
-@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.parametrize("lanes", [2, in_full(3)])
 @pytest.mark.parametrize("gop", [5, 12, 1_000])
 def test_clips_decoded_beside_each_other_are_those_of_one_decoding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lanes: int, gop: int

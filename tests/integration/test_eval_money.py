@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from domain.choices import Protocol
 from domain.errors import ModelError
 from domain.evaluation import Verdict
+from domain.evaluation_options import Protocol
 from evals.records import BROKEN_OFF, list_runs, run_report, run_rows
 from evals.running import BEFORE, exclusive_run
 from memory.captions import CaptionTrack

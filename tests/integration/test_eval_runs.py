@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart
+from domain.evaluation_options import AblationStage, Protocol
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
-from domain.choices import Protocol
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
+from domain.evaluation_options import Protocol
 from evals.records import find_run, page_of_runs
 from evals.running import exclusive_run
 from store.database import Store

@@ -18,7 +18,7 @@ from perception.faces import box_iou
 from perception.perceive_clip import Perceived, perceive
 from perception.source import probe
 from tests.support.asked_once import AskedOnce
-from tests.support.full import in_full
+from tests.support.full import sample
 
 SETTINGS = WatchSettings()
 DEMO = Path(__file__).parents[2] / "demo"
@@ -101,6 +101,7 @@ def every(percept: Percept) -> Iterator[tuple[int, int]]:
     yield from ((key.time_ms, key.time_ms) for key in percept.keyframes)
 
 
+@pytest.mark.full
 def test_three_people_at_a_table_are_three_faces(
     watch: Callable[[str], list[Perceived]], shared_media: Callable[[str], Path]
 ) -> None:
@@ -112,6 +113,7 @@ def test_three_people_at_a_table_are_three_faces(
     assert all(len(counts) == 1 and counts.total() >= 15 for counts in people)
 
 
+@pytest.mark.full
 def test_two_people_who_talk_are_two_voices(
     watch: Callable[[str], list[Perceived]], shared_media: Callable[[str], Path]
 ) -> None:
@@ -122,6 +124,7 @@ def test_two_people_who_talk_are_two_voices(
     assert all(c.most_common(1)[0][1] >= 0.8 * c.total() for c in speakers)
 
 
+@pytest.mark.full
 def test_what_they_say_is_understood_and_given_to_the_right_one(
     watch: Callable[[str], list[Perceived]],
 ) -> None:
@@ -162,7 +165,11 @@ def test_a_lone_speaker_is_one_face(watch: Callable[[str], list[Perceived]]) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["msdwild_00001.mp4", "googlework_short.mp4", in_full("audio/pyannote_sample.flac")]
+    "name",
+    sample(
+        ["googlework_short.mp4"],
+        ["msdwild_00001.mp4", "googlework_short.mp4", "audio/pyannote_sample.flac"],
+    ),
 )
 def test_everything_lies_within_its_clip(
     name: str, watch: Callable[[str], list[Perceived]]

@@ -222,6 +222,7 @@ def test_the_pool_is_made_once(book: ScheduleDeployments) -> None:
     assert book._client.read_work_pool(book.pool).concurrency_limit == 2
 
 
+@pytest.mark.full
 def test_two_libraries_at_one_server_have_each_their_own_schedules(
     book: ScheduleDeployments,
 ) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.choices import Protocol
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
+from domain.evaluation_options import Protocol
 from domain.skills import Signal
 from evals.records import run_report, run_rows
 from evals.tables import AnsweredQuestion, RunReport

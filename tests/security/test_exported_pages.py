@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from domain.choices import AblationStage, Protocol
 from domain.evaluation import QuestionPart
+from domain.evaluation_options import AblationStage, Protocol
 from evals import export as reports
 from evals.report import report
 from evals.tables import AnsweredQuestion, RunLine

@@ -23,6 +23,7 @@ from store.backup import back_up, check_archive
 from store.database import Store, open_store
 from store.home import Home
 from tests.support.asking import WordToolbox
+from tests.support.full import ends
 from tests.support.hostile import (
     Members,
     backup_with,
@@ -246,7 +247,7 @@ TARS = {
 }
 
 
-@pytest.mark.parametrize("name", TARS)
+@pytest.mark.parametrize("name", ends([*TARS]))
 def test_images_that_are_no_images_are_refused(
     backup: Path, tmp_path: Path, refused: Callable[..., None], name: str
 ) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from domain.choices import Protocol
 from domain.evaluation import QuestionPart, RunSettings, Verdict
+from domain.evaluation_options import Protocol
 from store.database import Store
 from store.queries.evaluations import Slot, begin_run, plan_slots, set_trajectory, set_verdict
 

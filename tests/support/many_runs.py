@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from domain.choices import Protocol
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart, Verdict
+from domain.evaluation_options import Protocol
 from store.database import Store
 from store.queries.evaluations import (
     DONE,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -52,13 +54,19 @@ def app_over(
     forget_desk()
 
 
+component_manifests = cache(manifest_scanner.scan_component_manifests)
+"""Read once: it parses the metadata of every installed package, for each page that is opened."""
+
+
 def open_page(name: str, **query: object) -> AppTest:
     """A page as it is drawn first, by its address."""
     page = AppTest.from_file(SCRIPT, default_timeout=120)
     page._page_hash = calc_hash(name)
     for key, value in query.items():
         page.query_params[key] = str(value)
-    page.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", component_manifests)
+        page.run()
     assert not page.exception, page.exception
     return page
 

@@ -13,15 +13,16 @@ KINDS = ("local", "llm")
 """Reasoners whose decisions come from the record; a scripted one is replayed by its own tests."""
 
 
-def replay_all(store: Store, known: set[str] | None = None) -> int:
+def replay_all(store: Store, known: set[str] | None = None, most: int = 1000) -> int:
     """Replay what is on record; returns how many trajectories that were.
 
     Args:
         store: the library.
         known: what was replayed before, byte for byte; it is not replayed again.
+        most: Look at so many of the latest trajectories.
     """
     with store.begin() as session:
-        rows = [(row.id, events_of(session, row.id)) for row in list_trajectories(session, 1000)]
+        rows = [(row.id, events_of(session, row.id)) for row in list_trajectories(session, most)]
     ran = [(name, events) for name, events in rows if _is_replayed(events)]
     before = set() if known is None else known
     for name, events in ran:

@@ -60,6 +60,6 @@ def test_the_document_shows_every_way_to_ask() -> None:
 
 
 def test_its_limits_are_those_of_the_code() -> None:
-    assert f"`limit` is {DEFAULT_LIMIT} and at most {MAX_LIMIT}" in TEXT
+    assert f"`limit` is {DEFAULT_LIMIT} by default and at most {MAX_LIMIT}" in TEXT
     assert f"of {MIN_KEY_CHARS} characters or more" in TEXT
     assert GRACE_S == 10

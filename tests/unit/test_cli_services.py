@@ -100,7 +100,7 @@ def test_the_app_opens_to_others_only_with_a_password(begun: list[str], home: Ho
     homer("password", typed="a long one\na long one\n")
     told = homer("up", "--address", "0.0.0.0").stderr
     assert "listens on 0.0.0.0, unencrypted" in told
-    assert "one has to sign in" in told
+    assert "people have to sign in" in told
 
 
 def test_on_this_machine_nothing_is_said_of_signing_in(begun: list[str]) -> None:

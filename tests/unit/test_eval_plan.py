@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
+from domain.evaluation_options import AblationStage, Protocol
 from domain.settings import AskSettings
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.choices import AblationStage, Protocol
 from domain.evaluation import (
     BASELINE_ARM,
     WITH_SKILLS,
@@ -21,6 +20,7 @@ from domain.evaluation import (
     QuestionPart,
     RunSettings,
 )
+from domain.evaluation_options import AblationStage, Protocol
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
 from evals.paired import changes, effect, mcnemar

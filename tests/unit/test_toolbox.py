@@ -16,8 +16,8 @@ from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
 
 MODELS = {
-    "speech": ("models.whisper", "WhisperRecognizer"),
-    "activity": ("models.silero", "SileroActivity"),
+    "speech": ("models.toolbox", "WhisperRecognizer"),
+    "activity": ("models.toolbox", "SileroActivity"),
     "faces": ("models.insightface_pack", "InsightFaceEngine"),
     "speaker": ("models.wespeaker", "WeSpeakerEncoder"),
     "screen": ("models.rapidocr_reader", "RapidOcrReader"),
@@ -130,7 +130,7 @@ def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
         asked.append(spec)
         return object()
 
-    monkeypatch.setattr(llama_server, "llama_url", serve)
+    monkeypatch.setattr(toolbox, "llama_url", serve)
     profile = Profile(name="p", chat={"default": ChatSpec(model="llama:tiny")})
     made = Toolbox(profile, Path("/weights"), factory)
     chat = made.chat("reasoner")

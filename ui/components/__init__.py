@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
+
 
 @cache
 def component(name: str) -> Any:
@@ -14,8 +16,6 @@ def component(name: str) -> Any:
     The scripts set their data as text, so no HTML from outside is interpreted. The player is not
     isolated in a shadow root, so that a browser's own tools for videos find it.
     """
-    import streamlit as st
-
     here = Path(__file__).parent
     files = {kind: (here / f"{name}.{kind}").read_text("utf-8") for kind in ("html", "css", "js")}
     return st.components.v2.component(f"homer_{name}", **files, isolate_styles=name != "player")

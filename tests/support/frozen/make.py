@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from domain.asking import Question
-from domain.choices import Protocol
+from domain.evaluation_options import Protocol
 from domain.trajectory import EvidenceRetrieved, ForkEdit, ModelCalled, RunEvent
 from graphs.ask import ask
 from graphs.ask_result import AskResult, StoppedEarly

@@ -1,4 +1,4 @@
-"""Stores the lines of a clip: links, and facts that are met again or no longer so."""
+"""Store the memories of a clip: links, and facts that are confirmed or no longer hold."""
 
 from __future__ import annotations
 

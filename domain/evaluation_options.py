@@ -1,4 +1,4 @@
-"""Choices that commands offer."""
+"""Options of evaluations: enums only, so that ``homer --help`` builds no model."""
 
 from __future__ import annotations
 
