@@ -20,7 +20,7 @@ OURS := domain store telemetry auth models perception people memory retrieval sk
     flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
-.PHONY: help setup dev models demo test test-all check style chaos storm fuzz bench eval eval-local eval-first eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,7 @@ test: style models ## every check and the tests, in ten minutes
 	wait $$types || code=$$?; cat $$told; rm $$told; exit $$code
 
 test-all: FULL := --full
+test-all: N := 500
 test-all: test fuzz ## and the long tests: every fault, storms, fuzzing, Ray, more examples of each property
 
 chaos: .venv/.dev ## every fault at every fault point, with a table
@@ -64,6 +65,9 @@ style: .venv/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
+
+mutants: .venv/.dev ## break the code in N=200 random places and count what unit tests notice: SEED=1
+	@nice $(BIN)/python -m tests.mutants --number $(or $(N),200) --seed $(or $(SEED),1)
 
 fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of what became of them
 	@nice $(BIN)/python -m tests.fuzz --cases $(or $(N),10000) --seed $(or $(SEED),1)

@@ -72,7 +72,7 @@ class Calls:
             BudgetExceeded: the tokens or the seconds are spent, before or during the call.
             ModelError: the model cannot be reached.
         """
-        room = self._afford(request_tokens(messages, schema, len(images)), last=last)
+        tokens_left = self._afford(request_tokens(messages, schema, len(images)), last=last)
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -82,7 +82,7 @@ class Calls:
                 temperature=temperature,
                 timeout_s=max(LEAST_SECONDS, self._budget.seconds_left),
                 images=images,
-                max_tokens=room,
+                max_tokens=tokens_left,
                 on_text=self._recorder.reply_listener(round, purpose),
             )
         except ReplayMiss:
@@ -98,10 +98,10 @@ class Calls:
             BudgetExceeded: there is no room for a reply.
         """
         exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
-        room = self._budget.tokens_left - tokens_in
-        if exhausted or room < LEAST_REPLY:
+        tokens_left = self._budget.tokens_left - tokens_in
+        if exhausted or tokens_left < LEAST_REPLY:
             raise BudgetExceeded(exhausted or "too few tokens are left for another call")
-        return room
+        return tokens_left
 
     def _classified(self, error: ModelError) -> Exception:
         """Turn a model error into spent time, an unreadable reply or an unreachable model."""

@@ -77,7 +77,7 @@ def conduct_in(events: Sequence[Event], retries: int) -> Conduct:
     """Count the rounds and the choice of one trajectory."""
     acted_rounds = {event.round for event in events if isinstance(event, Acted)}
     valid = {acted.round for acted in _accepted(events) if _own(acted) and acted.attempt <= retries}
-    question_event, answer = _asked(events), _answer(events)
+    question_event, answer = _question_event(events), _answer(events)
     letters = ascii_uppercase[: len(question_event.question.options)]
     return Conduct(
         answers=int(answer is not None),
@@ -103,7 +103,7 @@ def _own(acted: Acted) -> bool:
     return acted.action is not None and acted.action.reason != BY_HARNESS
 
 
-def _asked(events: Sequence[Event]) -> QuestionAsked:
+def _question_event(events: Sequence[Event]) -> QuestionAsked:
     return next(event for event in events if isinstance(event, QuestionAsked))
 
 
@@ -116,5 +116,7 @@ def _cited(session: Session, events: Sequence[Event]) -> Conduct:
     answer = _answer(events)
     cited = answer.citations if answer else ()
     unscored = [citation.unscored for citation in cited]
-    resolved = cite(session, _asked(events).view, [citation.ref for citation in unscored]).citations
+    resolved = cite(
+        session, _question_event(events).view, [citation.ref for citation in unscored]
+    ).citations
     return Conduct(citations=len(unscored), resolved=len(set(unscored) & set(resolved)))

@@ -125,7 +125,7 @@ def evaluate(
 
     ``progress`` reports how much of the memory the baseline has embedded.
     """
-    batch_questions = [question.asked_of(imported.video) for question in questions]
+    batch_questions = [question.to_batch_question(imported.video) for question in questions]
     batch = ask_all(workspace, batch_questions, out, on_result)
     baseline = Baseline.of(workspace.store, imported.video, workspace.toolbox.text, progress)
     pairs = _judged(baseline, questions, batch)

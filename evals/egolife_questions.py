@@ -70,7 +70,7 @@ class EgoQuestion(Frozen):
         """Return the index of the right option."""
         return ascii_uppercase.index(self.answer)
 
-    def asked_of(self, video: str) -> BatchQuestion:
+    def to_batch_question(self, video: str) -> BatchQuestion:
         """Return the question for a batch."""
         return BatchQuestion(
             id=self.id,

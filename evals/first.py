@@ -78,7 +78,9 @@ def evaluate(
 ) -> FirstReport:
     """Ask the questions about the clips in ``ids`` and judge the answers."""
     available = [question for question in questions if question.video in ids]
-    batch = ask_all(workspace, [q.asked_of(ids[q.video]) for q in available], out, on_result)
+    batch = ask_all(
+        workspace, [q.to_batch_question(ids[q.video]) for q in available], out, on_result
+    )
     answers = tuple(judge(question, batch) for question in available)
     kinds = dict.fromkeys(answer.question.kind for answer in answers)
     return FirstReport(

@@ -84,7 +84,7 @@ class FirstQuestion(Frozen):
             raise ValueError("a video is named by its file name alone")
         return name
 
-    def asked_of(self, video: str) -> BatchQuestion:
+    def to_batch_question(self, video: str) -> BatchQuestion:
         """Return the question for a batch, about the video with this id."""
         return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
 

@@ -63,7 +63,7 @@ def person_at(scenes: Sequence[Scene], time_ms: int, middle: float) -> str | Non
     return None
 
 
-def heard_at(scenes: Sequence[Scene], start_ms: int, end_ms: int) -> Counter[str]:
+def speakers_at(scenes: Sequence[Scene], start_ms: int, end_ms: int) -> Counter[str]:
     """Count the milliseconds of a span by known speaker; "" where unknown."""
     edges, durations = starts(scenes), Counter[str]()
     for scene, low, high in zip(scenes, edges, edges[1:], strict=False):

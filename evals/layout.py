@@ -27,7 +27,7 @@ def tables(report: RunReport) -> list[ReportTable]:
     """Return every table of a report that has rows."""
     all_tables = [
         _scores(report),
-        _beside(report),
+        _comparison_table(report),
         _reliability(report),
         _ablation(report),
         *_learning(report),
@@ -94,7 +94,7 @@ def _reliability(report: RunReport) -> ReportTable:
     )
 
 
-def _beside(report: RunReport) -> ReportTable:
+def _comparison_table(report: RunReport) -> ReportTable:
     heads = ("type", "questions", "right %", "baseline %", "points above", "p")
     rows = (
         (

@@ -124,7 +124,9 @@ def evaluate(
     A question without an answer counts as wrong and uncited.
     """
     available = [question for question in questions if question.video in ids]
-    batch = ask_all(workspace, [q.asked_of(ids[q.video]) for q in available], out, on_result)
+    batch = ask_all(
+        workspace, [q.to_batch_question(ids[q.video]) for q in available], out, on_result
+    )
     answers = tuple(judge(question, batch) for question in available)
     return LocalReport(
         answers=answers,

@@ -52,7 +52,7 @@ class MediaQuestion(Frozen):
         """Check whether a cited span overlaps a marked one."""
         return any(start < span[1] and span[0] < end for start, end in self.spans_s)
 
-    def asked_of(self, video: str) -> BatchQuestion:
+    def to_batch_question(self, video: str) -> BatchQuestion:
         """Return the question for a batch, about the video with this id."""
         return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.media import IdentityKind
-from evals.joining import WIDTH, Scene, heard_at, person_at
+from evals.joining import WIDTH, Scene, person_at, speakers_at
 from evals.senses import OnlyPeople
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
@@ -104,7 +104,7 @@ def _seen(scenes: Sequence[Scene], face: SightingAt) -> str:
 
 def _heard(scenes: Sequence[Scene], voice: SightingAt) -> Counter[str]:
     """Count the milliseconds of the sighting by known speaker; "" where unknown."""
-    return heard_at(scenes, voice.start_ms, voice.end_ms)
+    return speakers_at(scenes, voice.start_ms, voice.end_ms)
 
 
 def _mostly(labelled: Iterable[tuple[int, str, int]]) -> dict[int, str]:

@@ -99,7 +99,7 @@ def judge_voices(
     marked: AnnotatedRecording, toolbox: Toolbox, settings: WatchSettings
 ) -> VoiceReport:
     """Measure speaker turns in a recording, which is processed as one clip."""
-    samples = _whole(marked.path, settings)
+    samples = _decode_samples(marked.path, settings)
     spans = toolbox.activity.spans(samples)
     turns = find_turns(samples, spans, toolbox.speaker, settings.audio_hz)
     detected = [SpeakerSpan(turn.start_ms, turn.end_ms, str(turn.voice)) for turn in turns]
@@ -112,7 +112,7 @@ def judge_voices(
     )
 
 
-def _whole(path: Path, settings: WatchSettings) -> Samples:
+def _decode_samples(path: Path, settings: WatchSettings) -> Samples:
     info = probe(path)
     clip = Clip(index=0, span=TimeSpan.of(0, info.duration_ms))
     return decode_audio(path, info, clip, settings.audio_hz).samples

@@ -141,7 +141,7 @@ class ClipMemory:
         """Store the perceived clip as memory, in one transaction.
 
         Raises:
-            ClipLeft: it could not be decoded, or its memory not be written; the store says why.
+            ClipFailed: it could not be decoded, or its memory not be written; the store says why.
         """
         perceived, workspace, start = self._percepts[clip], self._workspace, time.monotonic()
         draft = self._drafting.draft(clip) if self._drafting is not None else None

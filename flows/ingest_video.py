@@ -130,7 +130,7 @@ class VideoIngestion:
         """Store the perceived clip as memory, in one transaction.
 
         Raises:
-            ClipLeft: it could not be decoded, or its memory not be written; the store says why.
+            ClipFailed: it could not be decoded, or its memory not be written; the store says why.
         """
         self._memory.remember(clip)
 

@@ -64,7 +64,7 @@ class WorkerPool:
         """Perceive a clip, and wait for it; called from as many threads as there are workers.
 
         Raises:
-            WorkerGone: the worker was killed; a retry uses another one.
+            WorkerKilled: the worker was killed; a retry uses another one.
             ModelError: a model failed.
             CancelledError: the pool was closed in the meantime.
         """

@@ -35,7 +35,7 @@ from tests.support.full import FULL, SHORT, examples
 from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
-    from tests.support.asked_once import AskedOnce
+    from tests.support.cached_models import CachedModels
 
 TEMPLATE = "homer_template"
 SHARED_MEDIA = Path(__file__).parents[1] / ".." / "shared" / "media"
@@ -112,11 +112,8 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def made_once() -> Iterator[None]:
-    """All engines of a run share what they compile; the command line is built once.
-
-    So are TLS contexts, of which each client of each test's model server has four.
-    """
+def share_across_tests() -> Iterator[None]:
+    """Share compiled statements, the command line and TLS contexts between the tests of a run."""
     with pytest.MonkeyPatch.context() as patch:
         compiled.share(patch, "store.database", "store.migrations")
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
@@ -127,8 +124,8 @@ def made_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def models_outside_transactions() -> Iterator[None]:
-    """No test calls a model while a transaction is open: the lock would be held for minutes."""
+def refuse_models_in_transactions() -> Iterator[None]:
+    """Fail tests that call a model in a transaction, which would hold its lock for minutes."""
     from tests.support.outside import refuse_calls_in_transactions
 
     with pytest.MonkeyPatch.context() as patch:
@@ -194,7 +191,7 @@ def telemetry_off() -> Iterator[None]:
 
 @pytest.fixture
 def tampered() -> None:
-    """Asked for by a test that falsifies what is on record, which then need not replay."""
+    """Mark a test that falsifies its trajectories, which then need not replay."""
 
 
 @pytest.fixture
@@ -213,16 +210,16 @@ def store(home: Home, database: str, request: pytest.FixtureRequest) -> Iterator
 
 
 @pytest.fixture(scope="session")
-def toolbox(tmp_path_factory: pytest.TempPathFactory) -> AskedOnce:
+def toolbox(tmp_path_factory: pytest.TempPathFactory) -> CachedModels:
     """The real local models; skips where their weights were not pulled."""
     from models.profile import load_profile
-    from tests.support.asked_once import AskedOnce
+    from tests.support.cached_models import CachedModels
 
     base = tmp_path_factory.getbasetemp()
     # The folder above a worker's own is that of all workers of the run.
     answers = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "answers"
     answers.mkdir(exist_ok=True)
-    found = AskedOnce(load_profile("local", None), WEIGHTS, answers)
+    found = CachedModels(load_profile("local", None), WEIGHTS, answers)
     try:
         _ = found.text, found.speech, found.faces, found.speaker
     except WeightsMissing as exc:

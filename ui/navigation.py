@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -77,12 +76,6 @@ def set_params(**values: object) -> None:
 def update_address_bar() -> None:
     """Write the parameters to the browser's address bar; links within a page do not."""
     st.query_params.update()
-
-
-def link(page: str, **values: object) -> str:
-    """Where a page shows something: ``/video?video=0123&t=0:02:05``."""
-    told = {name: str(value) for name, value in values.items() if value is not None}
-    return f"/{page}?{urlencode(told)}" if told else f"/{page}"
 
 
 PAGE_SIZE = 25

@@ -132,8 +132,8 @@ def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
     return f"{citation.span}  {text}  ({title}{clip}) [{plain_line(citation.ref)}]{support}"
 
 
-def reply_tail(reply: PartialReply, room: int) -> str:
+def reply_tail(reply: PartialReply, width: int) -> str:
     """Return the end of a partial reply on one line."""
-    words, room = plain_line(latest_text(reply.text)), max(0, room)
-    shown = words if len(words) <= room else f"…{words[len(words) - room :]}"
+    words, width = plain_line(latest_text(reply.text)), max(0, width)
+    shown = words if len(words) <= width else f"…{words[len(words) - width :]}"
     return f"{reply.purpose}: {shown}"

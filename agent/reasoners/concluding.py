@@ -157,7 +157,9 @@ def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, .
 def by_quotation(decision: DecisionContext) -> Conclusion:
     """Quote the answer to each part; "not in memory" where nothing is close to any."""
     held = {e.ref: e for e in decision.held}
-    parts = [found_for(task, decision.searches) for task in asked(decision.ledger.subtasks)]
+    parts = [
+        found_for(task, decision.searches) for task in answering_subtasks(decision.ledger.subtasks)
+    ]
     quotes = [quote for part in parts if (quote := quote_of(part, held))]
     ranked = _best_first(e for part in parts for search in part for e in search.evidence)
     order = tuple(e.ref for e in ranked if e.ref in held)
@@ -174,7 +176,7 @@ def by_event(decision: DecisionContext, event: Evidence) -> Conclusion:
     return Conclusion(text=event.text, refs=(event.ref,), ranked=tuple(order))
 
 
-def asked(subtasks: Sequence[Subtask]) -> list[Subtask]:
+def answering_subtasks(subtasks: Sequence[Subtask]) -> list[Subtask]:
     """Return the subtasks whose findings answer: not lead-ups to a cause, nor counter-evidence."""
     alive = [task for task in subtasks if task.state is not SubtaskState.ABANDONED]
     return [task for task in alive if not task.text.startswith((EVENT, AGAINST))] or alive

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from agent.reasoners.concluding import asked, found_for, quote_of
+from agent.reasoners.concluding import answering_subtasks, found_for, quote_of
 from agent.reasoners.port import Conclusion, DecisionContext
 from domain.asking import Evidence, Subtask, Support
 from domain.search import Asks, Finding, StructurePart
@@ -43,7 +43,7 @@ class PartAnswer:
 def by_structure(decision: DecisionContext) -> Conclusion | None:
     """Answer from structural searches; None if none was made."""
     held = {e.ref: e for e in decision.held}
-    tasks = asked(decision.ledger.subtasks)
+    tasks = answering_subtasks(decision.ledger.subtasks)
     if not any(_finding(task, decision) for task in tasks):
         return None
     if decision.question.options:

@@ -125,7 +125,7 @@ class StreamIngestion:
         """Store the perceived clip as memory, with a record of how it was watched.
 
         Raises:
-            ClipLeft: it could not be decoded, or its memory not be written.
+            ClipFailed: it could not be decoded, or its memory not be written.
         """
         try:
             self._memory.remember(clip)

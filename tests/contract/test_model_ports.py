@@ -28,7 +28,7 @@ from models.ports import (
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.home import Home
-from tests.support.asked_once import AskedOnce
+from tests.support.cached_models import CachedModels
 from tests.support.full import examples
 from tests.support.signals import frame_at, noise, samples_of, silence, slide
 
@@ -47,7 +47,7 @@ SENTENCES = [
 
 
 @pytest.fixture(scope="module")
-def toolbox(toolbox: AskedOnce) -> Toolbox:
+def toolbox(toolbox: CachedModels) -> Toolbox:
     """The models themselves, whatever they were asked before."""
     return toolbox.anew
 

@@ -17,7 +17,7 @@ from perception.decode import read_clips
 from perception.faces import box_iou
 from perception.perceive_clip import Perceived, perceive
 from perception.source import probe
-from tests.support.asked_once import AskedOnce
+from tests.support.cached_models import CachedModels
 from tests.support.full import sample
 
 SETTINGS = WatchSettings()
@@ -184,7 +184,9 @@ def test_everything_lies_within_its_clip(
 
 @pytest.mark.full
 def test_a_second_look_perceives_the_same(
-    watch: Callable[[str], list[Perceived]], toolbox: AskedOnce, shared_media: Callable[[str], Path]
+    watch: Callable[[str], list[Perceived]],
+    toolbox: CachedModels,
+    shared_media: Callable[[str], Path],
 ) -> None:
     path = clip_finder(shared_media)("googlework_short.mp4")
     again = next(read_clips(path, probe(path), SETTINGS, first_clip=1))

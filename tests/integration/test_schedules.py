@@ -176,7 +176,7 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
         assert mark_dead_runs(book.library) == []
         state = client.read_flow_run(gone).state
         assert state is not None
-        assert (state.name, state.message) == ("Crashed", "its process was killed")
+        assert (state.name, state.message) == ("Crashed", "its process is gone")
         assert mark_dead_runs(book.library, datetime.now(UTC) + BEGINS_WITHIN * 2) == [waits]
         assert {client.read_flow_run(one).state_name for one in runs_on} == {"Running"}
         for one in runs_on:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.joining import WIDTH, Scene, heard_at, join
+from evals.joining import WIDTH, Scene, join, speakers_at
 from evals.perception import PerceptionReport
 from evals.perception_joins import JoinReport, VideoIdentities, judge_joins
 from perception.source import probe
@@ -21,9 +21,9 @@ LEFT, RIGHT = (0, 0, 100, 100), (1_100, 0, 1_200, 100)
 
 
 def test_who_is_heard_is_counted_scene_by_scene() -> None:
-    assert heard_at(SCENES, 3_000, 4_500) == {"ann": 1_000, "bob": 500}
-    assert heard_at(SCENES, 7_500, 9_000) == {"bob": 500, "": 1_000}
-    assert heard_at(SCENES, 10_000, 11_000) == {}
+    assert speakers_at(SCENES, 3_000, 4_500) == {"ann": 1_000, "bob": 500}
+    assert speakers_at(SCENES, 7_500, 9_000) == {"bob": 500, "": 1_000}
+    assert speakers_at(SCENES, 10_000, 11_000) == {}
 
 
 def met(*joined: tuple[int, int]) -> VideoIdentities:

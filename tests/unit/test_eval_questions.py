@@ -46,7 +46,7 @@ def test_a_week_is_read_as_a_list_or_with_its_source(tmp_path: Path, whole: Any)
     assert found.right == 1
     assert found.as_of.video_s == 86_500
     assert found.target == {2879, 2880}
-    asked = found.asked_of("abc")
+    asked = found.to_batch_question("abc")
     assert (asked.id, asked.video, asked.as_of_s) == ("7", "abc", 86_500)
     assert asked.options == ("Alice's", "Mine")
 

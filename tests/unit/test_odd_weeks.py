@@ -98,7 +98,7 @@ def test_questions_read_back_as_they_were_written(
     path = written(tmp_path_factory.mktemp("week"), text)
     assert read_ego_questions(path) == tuple(made)
     for one in made:
-        asked = one.asked_of("v")
+        asked = one.to_batch_question("v")
         assert (asked.video, asked.options) == ("v", one.options)
         assert asked.as_of_s == one.as_of.video_s
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import streamlit
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ui import navigation
 
@@ -103,19 +100,6 @@ def test_what_is_said_already_is_not_said_again(
 
     monkeypatch.setattr(Query, "__setitem__", again)
     navigation.set_params(clip=3)
-
-
-@given(st.text(max_size=30), st.integers(0, 10**6))
-def test_a_link_carries_any_words_whole(title: str, clip: int) -> None:
-    title = title.encode("utf-8", "ignore").decode()
-    link = urlsplit(navigation.link("video", video=title, clip=clip, t=None))
-    assert link.path == "/video"
-    told = parse_qs(link.query, keep_blank_values=True)
-    assert told == {"video": [title], "clip": [str(clip)]}
-
-
-def test_a_link_without_words_is_the_page() -> None:
-    assert navigation.link("library") == navigation.link("library", video=None) == "/library"
 
 
 @pytest.mark.parametrize(
