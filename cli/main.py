@@ -13,7 +13,6 @@ import typer
 
 from cli.edge import STOPPED, ErrorBoundary
 from cli.lazy_group import LazyGroup
-from models.lazy_packages import defer_packages
 from services.job_status import ACTING, END, write_exit_code
 from store.files import set_private_umask
 from store.home import Home
@@ -186,7 +185,6 @@ def main() -> None:
     job = os.environ.pop(END, "")
     if user := os.environ.pop(ACTING, ""):
         _act_for(user)
-    defer_packages()
     try:
         app(prog_name="homer")
     except SystemExit as end:
