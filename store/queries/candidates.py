@@ -239,9 +239,11 @@ def _near(
     by_index: bool,
 ) -> list[tuple[Any, ...]]:
     """Run a search by meaning; index scans go on until enough lines fulfil the conditions."""
+    if not by_index:
+        # A transaction would be two more round trips.
+        return driver.execute(statement, parameters, prepare=False).fetchall()
     with driver.transaction():
-        if by_index:
-            driver.execute(_INDEX_SCAN, (str(max(EF_SEARCH, parameters["limit"])),))
+        driver.execute(_INDEX_SCAN, (str(max(EF_SEARCH, parameters["limit"])),))
         return driver.execute(statement, parameters, prepare=False).fetchall()
 
 
