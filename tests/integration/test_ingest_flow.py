@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from domain.errors import MediaError, ModelError, SetupError
+from domain.evaluation import QuestionPart
 from domain.media import Video
 from domain.settings import Pool
 from flows import ingest_video, reporting
 from flows.clip_memory import ClipFailed
 from flows.ingest_files import FileOutcome, watch_files
 from flows.perception_workers import WorkerPool
+from flows.reporting import report_to_prefect
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
 from flows.workspace import Workspace
@@ -34,6 +36,7 @@ from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.clips import clips_of
+from store.queries.evaluations import Slot
 from store.queries.records import dump_video
 from store.queries.videos import list_videos, video_state
 from tests.support.crew import (
@@ -44,6 +47,7 @@ from tests.support.crew import (
     limited,
     watched_by,
 )
+from tests.support.evaluated import slot
 from tests.support.light import light_toolbox, read_by
 from tests.support.media import make_video
 from tests.support.streams import Fed, segment
@@ -371,3 +375,49 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     assert heard.notes[-2:] == ["remembered 0", "remembered 1"]
     found = sorted(state for state, _message, _tasks in runs_of(prefect, work.video.id))
     assert found == ["Completed"] * 3
+
+
+class Counted:
+    """An evaluation of a video and two questions, which notes what is done to it."""
+
+    name = "counted"
+
+    def __init__(self, desk: Workspace) -> None:
+        self.desk, self.done = desk, list[str]()
+
+    def videos(self) -> list[str]:
+        return ["v"]
+
+    def ingest(self, video: str) -> None:
+        self.done.append(f"ingest {video}")
+
+    def batches(self) -> list[int]:
+        return [0]
+
+    def pending(self, _batch: int) -> list[Slot]:
+        return [slot(f"0{c}", "v", part=QuestionPart.TEST) for c in "ab"]
+
+    def answer(self, one: Slot) -> None:
+        self.done.append(f"ask {one.question}")
+
+    def over(self) -> bool:
+        return False
+
+    def should_learn_from(self, _batch: int) -> bool:
+        return True
+
+    def learned(self, batch: int) -> None:
+        self.done.append(f"learned {batch}")
+
+
+def test_an_evaluation_in_a_flow_takes_the_same_steps(prefect: str, desk: Workspace) -> None:
+    from prefect.client.orchestration import get_client
+
+    with report_to_prefect(desk.home, prefect), reached(prefect):
+        from flows.evaluate import run_evaluation_flow
+
+        run_evaluation_flow(evaluation := Counted(desk), 1)
+        with get_client(sync_client=True) as client:
+            states = {run.name: run.state_name for run in client.read_flow_runs()}
+    assert evaluation.done == ["ingest v", "ask 0a", "ask 0b", "learned 0"]
+    assert (states["counted"], states["after batch 0"]) == ("Completed", "Completed")
