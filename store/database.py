@@ -15,7 +15,7 @@ import psycopg
 from sqlalchemy import URL, Connection, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoneFree
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, configure_mappers
 
 from domain import faults
 from domain.errors import DatabaseError
@@ -52,6 +52,8 @@ class Store:
         self._url = url
         # The servers of the data directory are in use while the store is open.
         self._hold = UsageLock(home)
+        # Else the first search would wait for it.
+        configure_mappers()
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
         # Without pre-ping, which would be one more round trip than the query.
         self._glances = create_engine(
