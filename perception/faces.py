@@ -88,7 +88,7 @@ def _is_recognisable(face: Face, engine: FaceEngine, settings: WatchSettings) ->
 
 
 def _crop(image: Image, box: tuple[int, int, int, int]) -> tuple[Image, tuple[int, int]]:
-    """Group faces by person, in order of appearance; the best sighting has the crop."""
+    """Crop the face with a margin; return a copy and its upper left corner on the image."""
     x0, y0, x1, y1 = box
     dx, dy = round((x1 - x0) * _CROP_MARGIN), round((y1 - y0) * _CROP_MARGIN)
     left, top = max(0, x0 - dx), max(0, y0 - dy)
