@@ -28,13 +28,13 @@ MIN_AT_ONCE = 2
 
 
 def last_known_clip(clip: int, at_once: int) -> int:
-    """The last clip whose lines, names and joined characters a clip's writer is shown."""
+    """Return the last clip whose lines, names and characters a clip's writer is given."""
     return clip - max(at_once, MIN_AT_ONCE)
 
 
 @dataclass(frozen=True)
 class WriterInput:
-    """What a writer is shown of the memory so far."""
+    """What a clip writer is given of the memory so far."""
 
     people: ClipPeople
     title: str
@@ -42,7 +42,7 @@ class WriterInput:
 
     @property
     def key(self) -> object:
-        """Equal where a writer is shown the same; rows that are yet to be stored do not count."""
+        """Return a key that is equal where a writer is given the same input."""
         people = self.people
         return (
             self.title,
@@ -56,13 +56,13 @@ class WriterInput:
 
 @dataclass(frozen=True)
 class WrittenDraft:
-    """What a writer made of what it was shown, or the error that it ended with."""
+    """What a writer returned for its input, or the error that it ended with."""
 
     given: WriterInput
     output: ClipMemories | ModelError
 
     def result(self) -> ClipMemories:
-        """What was written.
+        """Return the written memories.
 
         Raises:
             ModelError: the memory could not be written.
@@ -80,7 +80,7 @@ def write_draft(
     video: str,
     recording: CallRecording,
 ) -> WrittenDraft:
-    """Have a clip written; to be called outside of transactions."""
+    """Write a clip's memories; call it outside of transactions."""
     recorder = (recording.record, recording.recorded_reply)
     context = ClipContext(video, given.title, given.facts, blobs, *recorder)
     try:
@@ -90,7 +90,7 @@ def write_draft(
 
 
 def update_tags(written: ClipMemories, before: ClipPeople, now: ClipPeople) -> ClipMemories:
-    """What was written, with the tags of those who joined another character since then.
+    """Replace the tags of people who joined another character since the draft was written.
 
     Args:
         written: By the tags of ``given``.
@@ -107,7 +107,7 @@ def update_tags(written: ClipMemories, before: ClipPeople, now: ClipPeople) -> C
 
 
 def _current_tag(tag: str, before: ClipPeople, now: ClipPeople) -> str:
-    """The tag of the character that those behind ``tag`` belong to now, else of the first."""
+    """Return the tag of the character that ``tag``'s members belong to now, else of the first."""
     members = before.members(tag)
     owners = {owner.tag for one in members if (owner := now.character(one.tag)) is not None}
     if len(owners) == 1:

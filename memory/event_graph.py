@@ -1,4 +1,4 @@
-"""The open event graph, and the change that a checked patch makes to it; pure.
+"""The open event graph and the change that a checked patch makes (section 3.3); pure.
 
 Only the part of the graph that a patch touches is needed: segments it names or shares clips with,
 and their edges. So a change costs as much as the patch, however long the video is.
@@ -14,7 +14,7 @@ from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 
 @dataclass(frozen=True)
 class AbsorbedSegment:
-    """The words of a segment that was merged into another."""
+    """Label and summary of a segment that was merged into another."""
 
     number: int
     label: str
@@ -52,19 +52,19 @@ class OpenEdge:
 
     @property
     def key(self) -> EdgeKey:
-        """What makes it this edge and no other."""
+        """Return source number, target number and relation, which identify the edge."""
         return (self.source, self.target, self.relation)
 
 
 @dataclass(frozen=True)
 class OpenGraph:
-    """Open segments by number, and open edges by their ends."""
+    """Open segments by number, and open edges by key."""
 
     segments: Mapping[int, OpenSegment] = field(default_factory=dict)
     edges: Mapping[EdgeKey, OpenEdge] = field(default_factory=dict)
 
     def number_of(self, label: str) -> int | None:
-        """The number of the segment with that label."""
+        """Return the number of the segment with that label."""
         return next(
             (segment.number for segment in self.segments.values() if segment.label == label), None
         )
@@ -72,7 +72,7 @@ class OpenGraph:
 
 @dataclass(frozen=True)
 class GraphChange:
-    """What a patch does to the graph: ``after`` holds every touched segment and edge.
+    """What a patch changes in the graph.
 
     Attributes:
         segments: Segments that are new or read otherwise than before, by number.
@@ -90,7 +90,7 @@ class GraphChange:
 def change_from_patch(
     graph: OpenGraph, patch: EventPatch, at_clip: int, next_number: int
 ) -> GraphChange:
-    """The change that a checked patch makes.
+    """Compute the change that a checked patch makes.
 
     Args:
         graph: The part of the open graph that the patch touches, or all of it.
@@ -147,7 +147,7 @@ def _apply_edge(
 
 
 def _find_subsets(segments: Mapping[int, OpenSegment], touched: set[int]) -> dict[int, int]:
-    """Each segment whose clips are a strict subset of another's, and its largest superset."""
+    """Map each segment whose clips are a strict subset of another's to its largest superset."""
     absorbed = {}
     for segment in segments.values():
         supersets = [
@@ -184,7 +184,7 @@ def _absorb_subsets(
 def _redirect_edges(
     edges: Mapping[EdgeKey, OpenEdge], absorbed: Mapping[int, int]
 ) -> dict[EdgeKey, OpenEdge]:
-    """Edges of absorbed segments go to the survivor, unless it has that edge or both ends meet."""
+    """Redirect edges of absorbed segments to the survivor; drop duplicates and self edges."""
     redirected: dict[EdgeKey, OpenEdge] = {}
     of_survivors = [edge for edge in edges.values() if not absorbed.keys() & set(edge.key[:2])]
     others = [edge for edge in edges.values() if absorbed.keys() & set(edge.key[:2])]
@@ -217,7 +217,7 @@ def _change_between(
 
 
 def apply_change(graph: OpenGraph, change: GraphChange) -> OpenGraph:
-    """The open graph after a change."""
+    """Return the open graph after a change."""
     segments = {n: segment for n, segment in graph.segments.items() if n not in change.absorbed}
     edges = {key: edge for key, edge in graph.edges.items() if key not in change.closed_edges}
     return OpenGraph(segments | dict(change.segments), edges | dict(change.opened_edges))

@@ -1,4 +1,4 @@
-"""Every ten clips, a patch to the event graph: proposed, checked, repaired, applied.
+"""Updates the event graph every ten clips: a patch is proposed, checked, repaired, applied.
 
 A patch is one transaction, which begins once the patch is written: what the writer was shown is
 read anew in it, and where it is no longer so, the patch is written anew. What was applied, dropped
@@ -93,7 +93,7 @@ def _apply_next_patch(
 
 @dataclass(frozen=True)
 class Proposal:
-    """A patch that may be applied, what was dropped from it, and what it leaves uncovered."""
+    """A patch to apply, the items dropped from it, and the clips it leaves uncovered."""
 
     patch: EventPatch
     dropped: tuple[DroppedItem, ...]
@@ -102,7 +102,7 @@ class Proposal:
 
 
 class _GraphUpdate:
-    """The next patch of a video: written outside of transactions, stored within one."""
+    """Writes the next patch of a video outside of transactions, and stores it in one."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class _GraphUpdate:
         return True
 
     def _propose(self, session: Session, due: DueWindow, window: EventWindow) -> Proposal:
-        """What was written, without what the memory as it is now does not bear out."""
+        """Return the written patch without items that the memory does not support."""
         if not window.new:
             return Proposal(EventPatch(), (), (), 0)
         if self._written_for != (due, _window_key(window)):
@@ -155,7 +155,7 @@ class _GraphUpdate:
 
 
 def _window_key(window: EventWindow) -> object:
-    """What the writer of a patch is shown; equal where it would be shown the same."""
+    """Return what the patch writer is given; equal where it would be given the same."""
     lines = [[_line_key(line) for line in of] for of in (window.lines, window.before)]
     segments = [[_segment_key(one) for one in of] for of in (window.previous, window.related)]
     return window.new, window.clips, lines, segments, window.edges
@@ -172,7 +172,7 @@ def _segment_key(segment: KnownSegment) -> object:
 def _write_patch(
     store: Store, window: EventWindow, writer: EventWriter, settings: MemorySettings
 ) -> tuple[EventPatch, int]:
-    """A patch, and how often it was repaired; what is wrong with it is looked up in between."""
+    """Write a patch and have it repaired; return it with the number of repairs."""
     patch, repairs = writer.patch(window), 0
     while repairs < settings.patch_repairs:
         with store.begin() as session:
@@ -188,7 +188,7 @@ def _write_patch(
 
 
 def _labels_and_clips(patch: EventPatch) -> tuple[set[str], set[int]]:
-    """Labels and clips that a patch speaks of."""
+    """Return the labels and clips that a patch mentions."""
     labels = {draft.label for draft in patch.segments}
     labels |= {draft.extends for draft in patch.segments if draft.extends}
     labels |= {end for edge in patch.edges for end in (edge.source, edge.target)}
@@ -197,7 +197,7 @@ def _labels_and_clips(patch: EventPatch) -> tuple[set[str], set[int]]:
 
 
 def read_patch_context(session: Session, window: EventWindow, patch: EventPatch) -> PatchContext:
-    """What ``patch`` is checked against, read for the labels and clips it mentions."""
+    """Read what ``patch`` is checked against: the labels and clips it mentions."""
     labels, clips = _labels_and_clips(patch)
     segments = stored.open_segments_near(session, window.video, labels=labels)
     names = {one.id: one.label for one in segments}
@@ -293,13 +293,13 @@ class _GraphRows:
 
 
 def to_open_segment(row: SegmentAt) -> OpenSegment:
-    """A stored revision as a node of the graph."""
+    """Convert a stored revision."""
     history = tuple(AbsorbedSegment(**one) for one in row.history)
     return OpenSegment(row.number, row.revision, row.label, row.summary, row.clips, history)
 
 
 def to_open_edge(row: EdgeAt, numbers: Mapping[int, int]) -> OpenEdge:
-    """A stored edge as a link of the graph."""
+    """Convert a stored edge."""
     return OpenEdge(
         source=numbers[row.source_id],
         target=numbers[row.target_id],
@@ -334,7 +334,7 @@ def _dropped_row(item: DroppedItem) -> dict[str, object]:
 
 
 def rebuild_graph(patches: Sequence[PatchAt]) -> OpenGraph:
-    """The open graph built anew from what its patches applied, in order."""
+    """Rebuild the open graph from what its patches applied, in order."""
     graph, number = OpenGraph(), 0
     for patch in patches:
         for step in patch.applied["steps"]:

@@ -1,4 +1,4 @@
-"""Whether a whole event graph holds together: what a patch by itself cannot show.
+"""Checks a whole event graph for what checking single patches cannot find.
 
 Each patch is checked before it is applied (``memory.patches``), but against what it touches only.
 Here the graph is read as one: time may not run in a circle, nor two edges say opposite things.
@@ -36,7 +36,7 @@ class GraphFinding(Frozen):
 
 
 class CheckedGraph(Frozen):
-    """An event graph with what it stands on, as of one moment.
+    """An event graph with the clips it rests on, as of one moment.
 
     Attributes:
         stored: Clips that are in memory.
@@ -73,7 +73,7 @@ OPPOSITE = (
 
 
 def find_faults(graph: CheckedGraph) -> list[GraphFinding]:
-    """Everything that is wrong with a graph; an empty list where it is consistent."""
+    """Return every fault of a graph; empty where it is consistent."""
     return [
         *_uncovered(graph),
         *_orphans(graph),
@@ -128,7 +128,7 @@ def _cycles(graph: CheckedGraph) -> Iterator[GraphFinding]:
 
 
 def _find_cycle(arcs: Iterable[tuple[int, int]]) -> list[int]:
-    """Nodes along one circle, the first again at its end; empty where there is none."""
+    """Return the nodes of a cycle, the first again at its end; empty if there is none."""
     predecessors: dict[int, set[int]] = {}
     for source, target in sorted(arcs):
         predecessors.setdefault(target, set()).add(source)
@@ -157,7 +157,7 @@ def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
 
 
 def are_opposite(one: Edge, other: Edge) -> bool:
-    """Whether two edges between the same two segments cannot both hold."""
+    """Tell whether two edges between the same two segments cannot both hold."""
     if one.relation is other.relation:
         return one.source != other.source and one.relation in ONE_WAY
     kinds = {one.relation, other.relation}
@@ -210,7 +210,7 @@ def _segment_ref(segment: Segment) -> str:
 
 
 def _clip_ranges(clips: Sequence[int]) -> str:
-    """Clips as ranges: 3, 5-8."""
+    """Format clips as ranges: 3, 5-8."""
     starts = [c for i, c in enumerate(clips) if i == 0 or clips[i - 1] != c - 1]
     ends = [a for a, b in pairwise(clips) if b != a + 1] + list(clips[-1:])
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))

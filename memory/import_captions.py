@@ -1,4 +1,4 @@
-"""A video that is known by its captions only: remembered and woven, many clips at a time."""
+"""Imports a video that is known by its captions only, many clips at a time."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def import_track(
 def _begin(
     store: Store, video: Video, percepts: Sequence[Percept], model_names: Mapping[str, str]
 ) -> set[int]:
-    """Clips that are still to be remembered."""
+    """Add the video if it is new; return the clips that are still to be stored."""
     with store.begin() as session:
         clips = [one.clip for one in percepts]
         if add_video(session, video, clips, model_names):
@@ -109,7 +109,7 @@ def _begin(
 
 
 def _finish(store: Store, video_id: str) -> Video:
-    """The video as it is known: one that was imported before keeps its title."""
+    """Set the video's final state; a video imported before keeps its title."""
     with store.begin() as session:
         state = video_state(session, video_id)
         failed = state.failed if state else 0
@@ -173,7 +173,7 @@ def _expected_texts(batch: Sequence[Percept]) -> list[str]:
 
 @dataclass(frozen=True)
 class _ModelsWithText:
-    """The tools with another text embedder."""
+    """The memory models with another text embedder."""
 
     models: MemoryModels
     text: _PrefetchingEmbedder
@@ -190,7 +190,7 @@ class _ModelsWithText:
 
 
 class _PrefetchingEmbedder:
-    """A text embedder that works ahead in a thread and remembers what it has seen."""
+    """A text embedder that embeds ahead in a thread and caches vectors."""
 
     def __init__(self, embedder: TextEmbedder) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
@@ -201,7 +201,7 @@ class _PrefetchingEmbedder:
         self._pending: dict[str, Future[dict[str, NDArray[np.float32]]]] = {}
 
     def prefetch(self, texts: Sequence[str]) -> None:
-        """Begin to embed texts that will be asked for."""
+        """Start to embed texts that will be asked for."""
         new = [t for t in dict.fromkeys(texts) if t not in self._cached and t not in self._pending]
         if new:
             future = self._pool.submit(self._embed, new)
@@ -211,7 +211,7 @@ class _PrefetchingEmbedder:
         return dict(zip(texts, self._embedder.embed(texts), strict=True))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """As of the embedder itself: a text's row depends on that text only."""
+        """Embed texts like the embedder itself; rows have shape (D,), float32."""
         self.prefetch(texts)
         for text in texts:
             if text not in self._cached:

@@ -1,4 +1,4 @@
-"""Words by which a text betrays that it rests on what was deleted; pure.
+"""Finds texts that repeat words of deleted clips; pure.
 
 A model that wrote later memory was shown what was known before, and may have repeated it. What it
 cannot have from elsewhere are words that only the deleted clips said or showed.
@@ -16,7 +16,7 @@ _REF = re.compile(r"(?<!\w)(?:[msk][1-9]\d*|[0-9a-f]{64})(?!\w)")
 
 
 def exclusive_words(deleted: Iterable[str], remaining: Iterable[str]) -> frozenset[str]:
-    """The telling words of ``deleted`` that none of ``remaining`` has, in lower case."""
+    """Return content words of ``deleted`` that ``remaining`` does not have, in lower case."""
     words = {word for text in deleted for word in content_words(text)}
     for text in remaining:
         if words:
@@ -25,7 +25,7 @@ def exclusive_words(deleted: Iterable[str], remaining: Iterable[str]) -> frozens
 
 
 def flatten_text(value: Any) -> str:
-    """All texts of a JSON value, one a line."""
+    """Return all texts of a JSON value, one per line."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -36,10 +36,10 @@ def flatten_text(value: Any) -> str:
 
 
 def contains_any(text: str, words: Collection[str]) -> bool:
-    """Whether a text has one of these words."""
+    """Tell whether a text contains one of these words."""
     return bool(words) and not set(words).isdisjoint(content_words(text))
 
 
 def quotes_any(text: str, words: Collection[str], refs: Collection[str]) -> bool:
-    """Whether a text has one of these words, or cites one of ``refs`` (``m12``, a SHA-256)."""
+    """Tell whether a text has one of these words or cites one of ``refs`` (``m12``, a SHA-256)."""
     return not set(refs).isdisjoint(_REF.findall(text)) or contains_any(text, words)

@@ -1,4 +1,4 @@
-"""Which window of clips is due for a patch, and what its writer is given."""
+"""Finds the window of clips that is due for a patch, and reads what its writer is given."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DueWindow:
 
 
 def due_window(session: Session, video_id: str, every: int, is_final: bool) -> DueWindow | None:
-    """The next window that has no patch yet and whose clips are all done or failed."""
+    """Return the next window without a patch whose clips are all done or failed."""
     last = stored.last_patch(session, video_id)
     start = last.at_clip + 1 if last else 0
     state = clip_states(session, video_id, start, start + every, last.pending if last else ())
@@ -58,7 +58,7 @@ def due_window(session: Session, video_id: str, every: int, is_final: bool) -> D
 
 
 def _window_end(state: ClipStates, start: int, every: int, is_final: bool) -> int | None:
-    """The last clip of the window, where all of it is settled."""
+    """Return the last clip of the window, if all of it is settled."""
     full = start + every - 1
     if state.highest >= full and (state.first_pending is None or state.first_pending > full):
         return full
@@ -67,7 +67,7 @@ def _window_end(state: ClipStates, start: int, every: int, is_final: bool) -> in
 
 
 def read_window(session: Session, video_id: str, due: DueWindow) -> EventWindow:
-    """All that the writer of the patch is given; reads the window, not the video."""
+    """Read all that the patch writer is given: the window, not the video."""
     people = read_people(session, video_id, due.at_clip)
     lines = to_window_lines(memories_of_clips(session, video_id, due.new, due.at_clip), people)
     previous = _previous_segments(session, video_id)
@@ -91,13 +91,13 @@ def read_window(session: Session, video_id: str, due: DueWindow) -> EventWindow:
 
 
 def read_people(session: Session, video_id: str, clip: int) -> ClipPeople:
-    """The people of a video as they were known after ``clip``."""
+    """Read the people of a video as they were known after ``clip``."""
     rows = characters_at(session, video_id, clip)
     return ClipPeople(characters=tuple(one.character for one in rows))
 
 
 def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[WindowLine, ...]:
-    """Stored lines as an event writer reads them."""
+    """Convert stored memories to lines for an event writer."""
     return tuple(
         WindowLine(
             clip=one.memory.clip,
@@ -113,7 +113,7 @@ def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[Windo
 
 
 def _previous_segments(session: Session, video_id: str) -> list[SegmentAt]:
-    """The open segments of the last patch, the latest clips last."""
+    """Read the open segments of the last patch, the latest clips last."""
     last = stored.last_patch(session, video_id)
     steps = last.applied["steps"] if last else []
     labels = {draft["label"] for step in steps for draft in step["segments"]}

@@ -1,4 +1,4 @@
-"""Checks a patch of the event graph before it is applied, and drops what is wrong; pure.
+"""Checks a patch of the event graph before it is applied, and drops invalid items; pure.
 
 Complaints name the item and what to do, since they go back to the writer word for word.
 """
@@ -21,7 +21,7 @@ MAX_SUMMARY_SENTENCES = 8
 
 @dataclass(frozen=True)
 class PatchContext:
-    """What a patch stands on: all that a check needs to know.
+    """What a patch is checked against.
 
     Attributes:
         at_clip: The clip after which the patch will hold.
@@ -60,7 +60,7 @@ class Complaint:
 def check_patch(
     patch: EventPatch, context: PatchContext, settings: MemorySettings
 ) -> list[Complaint]:
-    """Everything that is wrong with ``patch``: an empty list where it may be applied as it is."""
+    """Return all complaints about ``patch``; empty where it may be applied as it is."""
     return [
         *_check_segments(patch, context, settings),
         *_check_edges(patch, context),
@@ -104,7 +104,7 @@ def _check_wording(draft: SegmentDraft, settings: MemorySettings) -> Iterator[tu
 
 
 def count_sentences(text: str) -> int:
-    """How many sentences a text has, at least 1."""
+    """Count the sentences of a text, at least 1."""
     return max(1, len(re.findall(r"[.!?…][\"'”’)\]]*(?:\s|$)", text.strip())))
 
 
@@ -218,7 +218,7 @@ def _check_evidence(draft: EdgeDraft, context: PatchContext) -> Iterator[str]:
 
 
 def uncovered_clips(patch: EventPatch, context: PatchContext) -> tuple[int, ...]:
-    """The new clips that no segment of the patch holds, in order."""
+    """Return the new clips that no segment of the patch covers, in order."""
     covered = {clip for draft in patch.segments for clip in draft.clips}
     return tuple(clip for clip in context.new if clip not in covered)
 
@@ -242,7 +242,7 @@ class DroppedItem:
 def drop_invalid_items(
     patch: EventPatch, context: PatchContext, settings: MemorySettings
 ) -> tuple[EventPatch, list[DroppedItem]]:
-    """Take out every item that cannot be applied, until the rest can.
+    """Drop every item that cannot be applied, until the rest can.
 
     Segments go first, one round at a time, since dropping one frees its label, its place and its
     extended segment for those after it; then the edges that are wrong or lost an end.

@@ -1,4 +1,4 @@
-"""Characters: the identities of one person under one number, with the names they are known by.
+"""Joins the identities of one person into a character with a number and names.
 
 Every face and voice starts as a character of its own. Accepted statements "this face is this
 voice" move the voice to the face's character. Numbers are never given again, and every change
@@ -49,7 +49,7 @@ class NameClaim:
 
 
 def add_characters(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
-    """A character for each new identity; speakers that the source names keep that name."""
+    """Add a character for each new identity; speakers that the source names keep that name."""
     ids = [one.id for one in recognised.new] + [one.id for _, one in recognised.new_speakers]
     rows = stored.open_characters(session, video_id, ids, clip)
     speaker_rows = rows[len(recognised.new) :]
@@ -58,7 +58,7 @@ def add_characters(session: Session, video_id: str, recognised: Recognised, clip
 
 
 def limit_model_statements(statements: Iterable[IdentityStatement]) -> list[IdentityStatement]:
-    """The statements of one clip, of a model's one a voice, which counts ``MODEL_SUPPORT`` at most.
+    """Keep one model statement per voice of a clip, with ``MODEL_SUPPORT`` at most.
 
     What a model says of one clip in several ways is one statement.
     """
@@ -76,7 +76,7 @@ def limit_model_statements(statements: Iterable[IdentityStatement]) -> list[Iden
 def best_character(
     supports: Sequence[IdentitySupport], character_of: Mapping[int, int]
 ) -> int | None:
-    """The character that one voice belongs to by what was stated.
+    """Return the character that one voice belongs to by what was stated.
 
     Args:
         supports: All support for the voice.
@@ -145,7 +145,7 @@ def _move(
 
 
 def _names_to_move(source: CharacterAt) -> list[stored.Name]:
-    """The names that a voice takes along: all of its own character's, else the spoken ones."""
+    """Return names that move with a voice: all of its own character's, else the spoken ones."""
     if len(source.members) == 1:
         return list(source.names)
     only_voice = len(source.character.voices) == 1
@@ -155,7 +155,7 @@ def _names_to_move(source: CharacterAt) -> list[stored.Name]:
 def name_characters(
     session: Session, claims: Iterable[NameClaim], people: ClipPeople, clip: int
 ) -> None:
-    """Give names to characters; a name that a character already has is not given again."""
+    """Name characters; a name that a character already has is not added again."""
     for claim in claims:
         rows = [identity.id for identity in people.members(claim.tag)]
         for found in stored.characters_with(session, rows, clip):
@@ -167,7 +167,7 @@ def name_characters(
 
 
 def source_of_name(tag: str, writer_source: str) -> str:
-    """Where a name comes from: the writer, else read for a face and said by a voice."""
+    """Return a name's source: the writer, else read for a face and said for a voice."""
     if writer_source:
         return writer_source
     found = TAG.fullmatch(tag)
@@ -175,6 +175,6 @@ def source_of_name(tag: str, writer_source: str) -> str:
 
 
 def identities_of_tags(people: ClipPeople, tags: Iterable[str]) -> list[Identity]:
-    """The identities of the clip that these tags stand for, without repeats."""
+    """Return the identities of the clip that these tags stand for, without repeats."""
     every = [one for tag in tags for one in people.members(tag)]
     return list({one.id: one for one in every}.values())

@@ -30,7 +30,7 @@ from store.queries.corrections import (
 
 
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
-    """The characters of a video after ``clip``, by number."""
+    """Return the characters of a video after ``clip``, by number, with corrections applied."""
     overlay = overlay_of(corrections_of(session, video_id))
     found = stored.characters_at(session, video_id, clip)
     origins = {one.identity: one for one in origins_of(session, video_id)}
@@ -40,14 +40,14 @@ def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterA
 
 
 def people_as_of(session: Session, scope: Scope) -> list[Character]:
-    """The characters as they were known as of ``scope``, by number."""
+    """Return the characters as they were known as of ``scope``, by number."""
     return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
 
 
 def people_of_clip(
     session: Session, video_id: str, recognised: Recognised, clip: int
 ) -> ClipPeople:
-    """The people of a clip with what is known of them so far, and with what people said."""
+    """Return the people of a clip with what is known of them so far, corrections applied."""
     rows = {one.id for one in _identities(recognised)}
     overlay = overlay_of(corrections_of(session, video_id))
     if overlay is None:
@@ -59,7 +59,7 @@ def people_of_clip(
 
 
 def learned_people(session: Session, recognised: Recognised, clip: int) -> ClipPeople:
-    """The people of a clip as far as they were learned, without what people said."""
+    """Return the people of a clip as they were learned, without corrections."""
     rows = [one.id for one in _identities(recognised)]
     return _clip_people(recognised, stored.characters_with(session, rows, clip))
 

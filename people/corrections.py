@@ -1,4 +1,4 @@
-"""What a person says about the people of a video: names, who is one, who is not; and back.
+"""Corrects the people of a video: rename, merge, split, keep apart, undo.
 
 Each is recorded and laid over what was learned (see ``people.overlay``); no other row changes.
 """
@@ -86,7 +86,7 @@ class VideoPeople:
 
 
 def list_people(store: Store, video: str) -> list[KnownPerson]:
-    """The people of a video as they are now, by number.
+    """Return the people of a video as they are now, by number.
 
     Raises:
         NotFound: no video goes by that name.
@@ -100,7 +100,7 @@ def list_people(store: Store, video: str) -> list[KnownPerson]:
 def known_people(
     session: Session, video_people: VideoPeople, people: Sequence[CharacterAt]
 ) -> list[KnownPerson]:
-    """Some people of ``people`` as one may speak of them, in their order."""
+    """Describe some of the video's people, in their order."""
     rows = [row for one in people for row in one.members]
     times = stored.appearances_of(session, video_people.video.id, rows)
     maybe = _possible_matches(session, video_people)
@@ -226,7 +226,7 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
 
 
 def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
-    """Two are two people, however alike: they are suggested as one no more.
+    """Record that two characters are two people, so that they are not suggested as one.
 
     Of the faces and voices that they have now, none is joined to the other by the machine. A later
     `merge` has the last word.
@@ -258,13 +258,13 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
 def are_kept_apart(
     session: Session, people: VideoPeople, one: CharacterAt, other: CharacterAt
 ) -> bool:
-    """Whether people said that these are two."""
+    """Tell whether users said that these are two people."""
     overlay = overlay_of(stored.corrections_of(session, people.video.id))
     return overlay is not None and are_distinct(overlay, people.tags(one), people.tags(other))
 
 
 def undo(store: Store, video: str, number: int | None = None) -> Correction:
-    """Take a correction back: all is as if it had never been made.
+    """Undo a correction: all is as if it had never been made.
 
     Args:
         store: The store.
@@ -301,7 +301,7 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
 
 
 def history(store: Store, video: str) -> list[Correction]:
-    """Every correction of a video, those that were taken back too, the oldest first.
+    """Return every correction of a video, undone ones too, the oldest first.
 
     Raises:
         NotFound: no video goes by that name.
@@ -312,13 +312,13 @@ def history(store: Store, video: str) -> list[Correction]:
 
 
 def lock_people(session: Session, video: str) -> VideoPeople:
-    """The people of a video, whom nobody else corrects until this transaction ends."""
+    """Lock corrections until this transaction ends, and read the people of a video."""
     stored.lock_corrections(session)
     return people_of_video(session, video)
 
 
 def people_of_video(session: Session, name: str) -> VideoPeople:
-    """The people of a video as they are now.
+    """Read the people of a video as they are now.
 
     Raises:
         NotFound: no video goes by that name.
@@ -387,7 +387,7 @@ def _names_from_users(*people: CharacterAt) -> list[Name]:
 
 
 def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
-    """The person of that number, tag or name.
+    """Find the person of that number, tag or name.
 
     Raises:
         NotFound: nobody goes by it.

@@ -47,7 +47,7 @@ FaceSpans = Mapping[int, Sequence[TimeSpan]]
 def statements_by_name(
     session: Session, video_id: str, claims: Iterable[NameClaim], clip: int
 ) -> list[IdentityStatement]:
-    """Statements for the names that were given in a clip and that one face and one voice share."""
+    """Return statements for names given in a clip that one face and one voice share."""
     names = list(dict.fromkeys(one.name for one in claims))
     if not names:
         return []
@@ -86,7 +86,7 @@ def _is_named_by_model_only(name: str, one: CharacterAt) -> bool:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names can be of one person: the same, or a first name and the whole."""
+    """Tell whether two names can be of one person: equal, or a first name and a full name."""
     parts, others = one.casefold().split(), other.casefold().split()
     short = 1 in (len(parts), len(others))
     return bool(parts) and (parts == others or (short and parts[:1] == others[:1]))
@@ -95,7 +95,7 @@ def same_name(one: str, other: str) -> bool:
 def statements_by_co_occurrence(
     session: Session, video_id: str, people: ClipPeople, clip: Clip
 ) -> list[IdentityStatement]:
-    """Statements for the voices of a clip that are heard while several faces are in view."""
+    """Return statements for voices heard while several faces are visible."""
     if len(people.faces) < MIN_FACES:
         return []
     voices = sorted(set(people.voices.values()), key=lambda one: one.number)
@@ -159,7 +159,7 @@ class MatchedFace:
 
 
 def match_face(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans) -> MatchedFace | None:
-    """The one face that a voice goes with.
+    """Return the one face that a voice goes with, or None.
 
     It is in view for most of the time that the voice is heard with anyone in view; and of the time
     that only one of it and any other face is in view, most is its own, and enough to count.

@@ -1,4 +1,4 @@
-"""What a clip itself shows about which face is which voice; pure."""
+"""Finds evidence within one clip for which face is which voice; pure."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def merge_close_spans(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
 
 
 def visible_spans(group: Group) -> list[TimeSpan]:
-    """When a group is to be seen (or heard), in order."""
+    """Return when a group is visible (or audible), in order."""
     return merge_close_spans((one.span for one in group.sightings), VISIBLE_GAP_MS)
 
 
 def spans_alone(groups: Sequence[Group]) -> dict[int, list[TimeSpan]]:
-    """When each group is the only one to be seen, by the group's number."""
+    """Return when each group is the only one visible, by the group's number."""
     visible_by_group = {group.number: visible_spans(group) for group in groups}
     return {
         number: _subtract(
@@ -56,7 +56,7 @@ def _subtract_one(span: TimeSpan, cut: TimeSpan) -> list[TimeSpan]:
 
 
 def speaking_alone(percept: Percept) -> list[tuple[int, int, float]]:
-    """Face and voice groups with the seconds the voice spoke while only that face was in view.
+    """Return face and voice groups with the seconds of the voice while only that face is visible.
 
     One voice speaking over another at the same time counts for neither.
     """

@@ -1,4 +1,4 @@
-"""Which groups of a clip are which known identities, and which vectors to keep; pure."""
+"""Matches groups of a clip to known identities, and chooses exemplars; pure."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ NEAR_DUPLICATE = 0.98
 
 
 def normalise_rows(vectors: Any) -> Matrix:
-    """Rows of ``vectors`` (N, D) at length 1; rows of zeros stay zeros."""
+    """Scale rows of ``vectors`` (N, D) to length 1; rows of zeros stay zeros."""
     rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1.0))
 
 
 def mean_direction(vectors: Any) -> list[float]:
-    """The common direction of rows (N, D) as a list of D numbers, length 1."""
+    """Return the mean direction of rows (N, D) as a list of D numbers, length 1."""
     return [float(one) for one in normalise_rows(np.mean(vectors, axis=0))[0]]
 
 
 def group_vector(group: Group) -> Matrix:
-    """The mean direction of a group's sightings, shape (D,), length 1."""
+    """Return the mean direction of a group's sightings, shape (D,), length 1."""
     mean = normalise_rows([sighting.vector for sighting in group.sightings]).mean(axis=0)
     return np.asarray(normalise_rows(mean)[0])
 
 
 def co_occur(one: Group, other: Group) -> bool:
-    """Whether two groups are visible (or audible) at the same time."""
+    """Tell whether two groups are visible (or audible) at the same time."""
     return any(_overlaps(a, b) for a in one.sightings for b in other.sightings)
 
 

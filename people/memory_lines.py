@@ -1,4 +1,4 @@
-"""Memories as plain lines: with who said it and how it was learned; pure."""
+"""Formats memories as plain lines, with speaker and source; pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _is_name_statement(memory: MemoryDraft | Memory) -> bool:
 
 
 def search_text(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
-    """What a memory's vector is made of: its words, after the name of who said them if known.
+    """Return the text that a memory's vector is computed from, after the speaker's name if known.
 
     Questions name people; a tag would only be noise to an embedding.
     """
@@ -42,5 +42,5 @@ def search_text(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
 
 
 def format_clip(drafts: Sequence[MemoryDraft], people: ClipPeople) -> str:
-    """All lines of a clip, in order, one a line."""
+    """Format all lines of a clip, in order, one per line."""
     return "\n".join(format_line(draft, people) for draft in drafts)

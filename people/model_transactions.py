@@ -26,7 +26,7 @@ MAX_TRIES = 12
 
 
 class ModelCallNeeded(Exception):
-    """Rolls a transaction back that needs the work of a model first.
+    """Rolls back a transaction that needs a model's result first.
 
     Args:
         call: Calls the model and keeps what it gives for the next try.

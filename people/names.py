@@ -50,7 +50,7 @@ class NamePlate:
 
 
 def introduced_name(utterance: Utterance) -> str | None:
-    """The name by which a speaker introduces themself, or None."""
+    """Return the name by which a speaker introduces themself, or None."""
     for sentence in split_sentences(utterance.text):
         for pattern in _INTRODUCTIONS:
             found = pattern.search(sentence)
@@ -66,7 +66,7 @@ def _is_name(text: str) -> bool:
 
 
 def find_name_plates(percept: Percept) -> list[NamePlate]:
-    """Name plates of a clip: one for each face and name, the first reading."""
+    """Find the name plates of a clip: one for each face and name, the first reading."""
     found: dict[tuple[int, str], NamePlate] = {}
     for time_ms in sorted({line.time_ms for line in percept.screen_texts}):
         face = _only_face(percept, time_ms)
@@ -111,7 +111,7 @@ def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
 
 
 def is_name_plate(name: str, title: str) -> bool:
-    """Whether two lines read like a person's name and their occupation.
+    """Tell whether two lines read like a person's name and their occupation.
 
     A single name is taken only beside a line that is an occupation and nothing else.
     """

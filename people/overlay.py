@@ -1,4 +1,4 @@
-"""What people said about who is who, laid over what was learned; pure.
+"""Lays users' corrections over what was learned about people; pure.
 
 The learned rows are never changed by a person, and the corrections never by the machine. So a
 correction holds whatever is learned later, at every moment of the video, and taking it back
@@ -33,7 +33,7 @@ USER_SOURCE = "person"
 
 @dataclass
 class Overlay:
-    """All that people said, the latest word on each.
+    """All corrections in force, the latest on each subject.
 
     Attributes:
         placements: The number of the character that a tag was placed in.
@@ -49,7 +49,7 @@ class Overlay:
 
 
 def overlay_of(corrections: Iterable[Correction]) -> Overlay | None:
-    """The corrections in force, one after the other; None where there are none."""
+    """Combine the corrections in force, in order; None where there are none."""
     active = [one for one in corrections if not one.undone]
     overlay = Overlay()
     for one in sorted(active, key=lambda each: each.number):
@@ -73,7 +73,7 @@ def _add_distinct(overlay: Overlay, one: Correction) -> None:
 
 
 def are_distinct(overlay: Overlay, tags: Iterable[str], other_tags: Iterable[str]) -> bool:
-    """Whether people said that those with these tags are two: of any tag of theirs."""
+    """Tell whether users said that the people with these tags are two."""
     others = set(other_tags)
     return any(not others.isdisjoint(overlay.distinct.get(tag, ())) for tag in tags)
 
@@ -102,7 +102,7 @@ class LearnedPeople:
 
 
 def apply_overlay(learned: LearnedPeople, overlay: Overlay) -> list[CharacterAt]:
-    """The characters as people say they are, by number; those not spoken of as they were."""
+    """Return the characters with the corrections applied, by number."""
     view = _OverlaidPeople(learned, overlay)
     before = {one.character.number: one for one in learned.characters}
     after = [
@@ -132,7 +132,7 @@ def _without_taken_aliases(one: CharacterAt, taken: set[str | None]) -> Characte
 
 
 class _OverlaidPeople:
-    """What was learned, seen through what people said."""
+    """The learned people with the corrections applied."""
 
     def __init__(self, learned: LearnedPeople, overlay: Overlay) -> None:
         self._learned, self._overlay = learned, overlay

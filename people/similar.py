@@ -1,4 +1,4 @@
-"""Who may be the same person: characters whose faces or voices are nearly close enough; pure."""
+"""Finds characters that may be the same person by their exemplars; pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SimilarPair(Frozen):
 def similar_people(
     people: Mapping[int, Exemplars], same: Mapping[IdentityKind, float], most: int | None = None
 ) -> list[SimilarPair]:
-    """Pairs that may be the same person, the ``most`` that are most alike, best first.
+    """Return pairs that may be the same person, the ``most`` most similar, best first.
 
     Of a pair that is alike in face and in voice the better of the two counts. A person without
     exemplars of a kind is alike to nobody in it.

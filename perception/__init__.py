@@ -1,1 +1,1 @@
-"""Arrays in, domain models out: frames, shots, keyframes, faces, voices, speech, screen text."""
+"""Turns arrays into domain models: frames, shots, keyframes, faces, voices, speech, screen text."""

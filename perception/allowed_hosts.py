@@ -1,4 +1,4 @@
-"""Which hosts a source may lead to: any public one, and of others only the one the user named.
+"""Limits the hosts that a source may lead to: any public host, and the one private host named.
 
 A playlist, a redirect or a name server may point a reader at services that only this machine or its
 network can reach. So each address is checked after its name is resolved, and connected to as it was
@@ -24,7 +24,7 @@ _known_public: set[str] = set()
 
 
 class HostForbidden(OSError):
-    """A source leads to where it may not. The message repeats no address."""
+    """A source leads to a host that it may not reach. The message repeats no address."""
 
 
 PRIVATE_ADDRESS = (
@@ -33,14 +33,14 @@ PRIVATE_ADDRESS = (
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet, and so does any IPv4 one within it."""
+    """Tell whether an IP address, and any IPv4 address within it, is on the public internet."""
     ip = ipaddress.ip_address(address)
     embedded = _embedded_ipv4(ip)
     return ip.is_global and not ip.is_multicast and (embedded is None or is_public(str(embedded)))
 
 
 def _embedded_ipv4(ip: Ip) -> Ip | None:
-    """The IPv4 address that an IPv6 one stands for, where it does."""
+    """Return the IPv4 address embedded in an IPv6 address, if any."""
     if isinstance(ip, ipaddress.IPv4Address):
         return None
     if ip in _NAT64:
@@ -62,11 +62,11 @@ class AllowedHosts:
         self._private_addresses = _private_addresses(host).union(*map(_private_addresses, proxies))
 
     def is_private(self, host: str) -> bool:
-        """Whether this is the host that the user named, and a private one."""
+        """Tell whether ``host`` is the host that the user named, and private."""
         return bool(self._private_addresses) and host.lower() == self._host
 
     def check_address(self, address: str) -> None:
-        """Pass an IP address that may be reached.
+        """Check that an IP address may be reached.
 
         Raises:
             HostForbidden: it may not be, or is none.
@@ -79,7 +79,7 @@ class AllowedHosts:
             raise HostForbidden(PRIVATE_ADDRESS)
 
     def check(self, host: str) -> None:
-        """Pass a host that may be reached, and one that cannot be resolved here.
+        """Check that a host may be reached; a host that cannot be resolved here passes.
 
         Raises:
             HostForbidden: it may not be.
@@ -94,7 +94,7 @@ class AllowedHosts:
     def connect(
         self, endpoint: tuple[str, int], timeout: float | None = None, *_: object
     ) -> socket.socket:
-        """Connect as ``socket.create_connection`` does, to an address that was checked.
+        """Connect like ``socket.create_connection``, to an address that was checked.
 
         Raises:
             HostForbidden: the host has none that may be reached.
@@ -118,7 +118,7 @@ class AllowedHosts:
 
 
 def _private_addresses(host: str) -> frozenset[str]:
-    """The addresses of a host that was never public; none where it cannot be resolved."""
+    """Return the addresses of a host that was never public; empty if it cannot be resolved."""
     with suppress(OSError, UnicodeError):  # Whoever connects to it tells.
         addresses = _resolve(host, None)
         return frozenset() if host.lower() in _known_public else frozenset(addresses)
@@ -130,7 +130,7 @@ _allowed: ContextVar[AllowedHosts | None] = ContextVar("only", default=None)
 
 @contextmanager
 def connections_limited_to(allowed: AllowedHosts) -> Iterator[None]:
-    """Within this block no Python code of this thread connects anywhere else.
+    """Refuse connections of this thread's Python code to other hosts within the block.
 
     For libraries that connect in ways of their own. Python tells of each connection before it is
     made (PEP 578), and with the address that a name was resolved to.
@@ -145,7 +145,7 @@ def connections_limited_to(allowed: AllowedHosts) -> Iterator[None]:
 
 @cache
 def _install_audit_hook() -> None:
-    """Once a process: such a hook cannot be taken away again."""
+    """Install the audit hook, once per process: Python cannot remove one."""
     sys.addaudithook(_audit)
 
 
@@ -158,7 +158,7 @@ def _audit(event: str, args: tuple[object, ...]) -> None:
 
 
 def _resolve(host: str, port: int | None) -> list[str]:
-    """The addresses of a host; notes that it is public where one of them is."""
+    """Resolve a host to its addresses, and remember whether one of them is public."""
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     if any(map(is_public, addresses)):

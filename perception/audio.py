@@ -1,4 +1,4 @@
-"""The sound of one clip: 16 kHz mono, placed by its time stamps.
+"""Decodes the audio of one clip: 16 kHz mono, placed by its time stamps.
 
 Each clip is decoded by a decoder of its own that begins a second early. Audio decoders carry
 state from packet to packet (overlaps, noise generators), so only this gives the same samples
@@ -35,7 +35,7 @@ _RESAMPLER_OPTIONS = {"rematrix_maxval": "1"}
 
 
 class ClipAudio:
-    """The samples of one clip, filled as frames arrive.
+    """Collects the audio of one clip from decoded frames.
 
     ``gaps`` are stretches whose packets would not decode. ``missing`` are stretches of a second or
     more without any packet, though sound goes on after them: the recording paused, or a part of
@@ -55,7 +55,7 @@ class ClipAudio:
         self._next_s: float | None = None
 
     def add(self, frame: av.AudioFrame) -> bool:
-        """Take a decoded frame; False once the clip is full."""
+        """Add a decoded frame; return False once the clip is full."""
         start = self._start_of(frame)
         jumped = self._next_s is None or abs(start - self._next_s) > _MAX_JUMP_S
         if self._next_s is not None and jumped:
@@ -77,7 +77,7 @@ class ClipAudio:
         return True
 
     def finish(self) -> None:
-        """Write what the resampler still holds."""
+        """Write the samples that the resampler still holds."""
         resampler, self._resampler = self._resampler, None
         if resampler is not None:
             with suppress(av.FFmpegError):
@@ -91,7 +91,7 @@ class ClipAudio:
     def _start_resampler(
         self, start: float, audio_format: tuple[int, str, str]
     ) -> av.AudioResampler:
-        """Start a stretch of sound that is continuous from ``start`` seconds on."""
+        """Start a resampler for audio that is continuous from ``start`` seconds on."""
         self.finish()
         self._format = audio_format
         self._position = round((start - self._clip.span.start_ms / 1000) * self._hz)
@@ -122,12 +122,12 @@ class ClipAudio:
 
 
 def read_audio(path: Path, info: SourceInfo, clip: Clip, hz: int) -> ClipAudio | None:
-    """The sound of ``clip``; None where the source has none at all."""
+    """Decode the audio of ``clip``; None where the source has no audio stream."""
     return decode_audio(path, info, clip, hz) if info.has_audio else None
 
 
 def decode_audio(path: Path, info: SourceInfo, clip: Clip, hz: int) -> ClipAudio:
-    """Decode the sound of ``clip``: exactly its length of samples, silence where there is none."""
+    """Decode the audio of ``clip``: exactly its length in samples, silence where there is none."""
     audio = ClipAudio(info.origin, clip, hz)
     for frame in _frames(path, info, max(0, clip.span.start_ms - _PREROLL_MS), audio):
         if not audio.add(frame):

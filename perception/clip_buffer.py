@@ -1,4 +1,4 @@
-"""Clips that have come and wait to be watched: a few at most, and none is lost unsaid."""
+"""Buffers captured clips that wait to be perceived: a bounded queue that drops none silently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POLL_S = 0.5
 
 
 class ClipBuffer:
-    """Hands clips from the thread that reads a source to the one that watches them."""
+    """Passes clips from the thread that reads a source to the one that perceives them."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -26,7 +26,7 @@ class ClipBuffer:
         return len(self._clips)
 
     def put(self, clip: CapturedClip, *, wait: bool) -> bool:
-        """Puts a clip in; False where there is no room and it is not to wait, or nobody reads."""
+        """Add a clip; return False if cancelled, or full and ``wait`` is False."""
         with self._changed:
             while wait and len(self._clips) >= self._capacity and not self._cancelled:
                 self._changed.wait(_POLL_S)
@@ -37,9 +37,11 @@ class ClipBuffer:
             return True
 
     def get(self, *, wait: bool) -> CapturedClip | None:
-        """The clip that came first; None at the end, or where there is none and it is not to wait.
+        """Remove and return the oldest clip.
 
-        At the end the last clips are still given.
+        Returns:
+            None at the end, or where the buffer is empty and ``wait`` is False. After ``finish``,
+            the remaining clips are still returned.
         """
         with self._changed:
             while wait and not self._clips and not self._ended:
@@ -50,13 +52,13 @@ class ClipBuffer:
             return self._clips.popleft()
 
     def finish(self) -> None:
-        """Nothing more will be put in."""
+        """Mark the end: no clip will be added."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def cancel(self) -> None:
-        """Nobody will take anything more: whoever offers is not to wait."""
+        """Discard the clips and refuse further ones: nobody will read them."""
         with self._changed:
             self._cancelled = True
             self._clips.clear()

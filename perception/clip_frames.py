@@ -1,4 +1,4 @@
-"""What is shown, clip by clip: measured frames, and where nothing decodes or nothing moves."""
+"""Splits sampled pictures into clips: measured frames, undecoded spans and static spans."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _STATIC_MS = 1_000
 
 @dataclass(frozen=True, eq=False)
 class ClipFrames:
-    """The pictures of one clip: frames, instants that did not decode, and long stills."""
+    """The measured frames of one clip, with the spans that did not decode or did not change."""
 
     measured: MeasuredFrames
     undecoded: list[TimeSpan]
     static: list[TimeSpan]
 
     def concatenate(self, more: ClipFrames) -> ClipFrames:
-        """This, then the rest of the same clip."""
+        """Append the later frames of the same clip."""
         measured = self.measured.concatenate(more.measured)
         return ClipFrames(measured, self.undecoded + more.undecoded, self.static + more.static)
 
@@ -42,7 +42,7 @@ EMPTY = ClipFrames(MeasuredFrames([]), [], [])
 
 
 class FrameSplitter:
-    """Cuts the stream of what is shown into clips."""
+    """Splits a stream of sampled pictures into clips."""
 
     def __init__(
         self, pictures: Iterable[SampledPicture], measurer: FrameMeasurer, settings: WatchSettings
@@ -52,7 +52,7 @@ class FrameSplitter:
         self._grid = SampleGrid.of(settings)
 
     def read(self, clip: Clip) -> ClipFrames:
-        """The view of the next clip."""
+        """Read the frames of the next clip."""
         undecoded, static = [], []
         last: av.VideoFrame | None = None
         for sampled in self._pictures_of(clip):

@@ -1,4 +1,4 @@
-"""Average-linkage clustering of unit vectors, with pairs that must stay apart. Deterministic."""
+"""Average-linkage clustering of unit vectors with cannot-link constraints. Deterministic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def cluster(
     cannot_link: NDArray[np.bool_] | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[int]:
-    """Merge the two likest groups until none are alike any more.
+    """Merge the two most similar groups until no pair reaches the threshold.
 
     Two groups are as alike as the mean cosine between a vector of one and a vector of the other.
 
@@ -61,7 +61,7 @@ def group_by_label(labels: Sequence[int], indices: Sequence[int]) -> list[list[i
 
 
 def renumber(labels: Sequence[int]) -> list[int]:
-    """The same groups, numbered from 0 in order of first appearance."""
+    """Renumber labels from 0 in order of first appearance."""
     numbers: dict[int, int] = {}
     return [numbers.setdefault(label, len(numbers)) for label in labels]
 
@@ -90,7 +90,7 @@ class _Clusters:
             self._update(row)
 
     def closest_pair(self, threshold: float) -> tuple[int, int] | None:
-        """The two groups to merge next, the earlier first."""
+        """Return the two groups to merge next, the earlier first; None below the threshold."""
         best = int(np.argmax(self._means))
         row, column = divmod(best, len(self._means))
         if self._means[row, column] < threshold:
@@ -98,7 +98,7 @@ class _Clusters:
         return min(row, column), max(row, column)
 
     def merge(self, row: int, absorbed: int) -> None:
-        """Let ``row`` take in ``absorbed``."""
+        """Merge group ``absorbed`` into group ``row``."""
         self.groups[row] = self.groups[row] + self.groups[absorbed]
         self.groups[absorbed] = []
         self._sums[row] += self._sums[absorbed]

@@ -1,4 +1,4 @@
-"""Opening media files: local files only, known containers only, one picture and one sound stream.
+"""Opens media files: local files and known containers only, one video and one audio stream.
 
 FFmpeg can follow playlists and scripts to other files and hosts, and takes plain text for ANSI
 art. A video may come from anyone, so both are closed: no protocol but ``file``, no format that
@@ -52,7 +52,7 @@ def open_media(path: Path) -> InputContainer:
 
 
 def refuse_unreadable(path: Path) -> None:
-    """Raise a MediaError for what is not a file with content."""
+    """Raise a MediaError for a path that is not a file with content."""
     if not path.exists():
         raise MediaError(f"{path}: no such file")
     if not path.is_file():
@@ -84,7 +84,7 @@ def reject_truncated(path: Path) -> None:
 
 
 def _mp4_atoms(file: BinaryIO, size: int) -> Iterator[tuple[bytes, int]]:
-    """Name and end offset of each box, up to the first that is not one."""
+    """Yield name and end offset of each top-level atom, up to the first invalid one."""
     offset = 0
     while offset + 8 <= size:
         file.seek(offset)
@@ -101,7 +101,7 @@ def _mp4_atoms(file: BinaryIO, size: int) -> Iterator[tuple[bytes, int]]:
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
-    """The stream of moving pictures that can be decoded, if any; cover art is none."""
+    """Return the video stream to decode, if any; cover art does not count."""
     best = container.streams.best("video")
     candidates = [best] if isinstance(best, VideoStream) else []
     usable = [s for s in (*candidates, *container.streams.video) if _is_moving_video(s)]
@@ -109,7 +109,7 @@ def video_stream(container: InputContainer) -> VideoStream | None:
 
 
 def audio_stream(container: InputContainer) -> AudioStream | None:
-    """The main sound stream that can be decoded, if any."""
+    """Return the main audio stream to decode, if any."""
     best = container.streams.best("audio")
     candidates = [best] if isinstance(best, AudioStream) else []
     usable = [s for s in (*candidates, *container.streams.audio) if _decodable(s)]
@@ -125,12 +125,12 @@ def _is_moving_video(stream: VideoStream) -> bool:
 
 
 def require_video_stream(container: InputContainer, path: Path) -> tuple[VideoStream, Fraction]:
-    """The stream of pictures that the source was probed to have, with its time base."""
+    """Return the video stream that probing found, with its time base in seconds."""
     return _require_stream(video_stream(container), path)
 
 
 def require_audio_stream(container: InputContainer, path: Path) -> tuple[AudioStream, Fraction]:
-    """The stream of sound that the source was probed to have, with its time base."""
+    """Return the audio stream that probing found, with its time base in seconds."""
     return _require_stream(audio_stream(container), path)
 
 
@@ -141,7 +141,11 @@ def _require_stream(stream: StreamT | None, path: Path) -> tuple[StreamT, Fracti
 
 
 def origin(container: InputContainer) -> Fraction:
-    """Seconds on the container's clock at which the video's time 0 lies: its first start."""
+    """Return the container time at which video time 0 lies.
+
+    Returns:
+        Seconds: the start of the first stream.
+    """
     streams = (video_stream(container), audio_stream(container))
     starts = [
         s.start_time * s.time_base
@@ -154,7 +158,7 @@ def origin(container: InputContainer) -> Fraction:
 
 
 class StreamClock:
-    """Turns time stamps of a stream into milliseconds of video time, in whole numbers.
+    """Converts time stamps of a stream into whole milliseconds of video time.
 
     Rounds up, so that at the time it gives, what bears the stamp is already shown.
     """
@@ -166,12 +170,12 @@ class StreamClock:
         self._over = scale.denominator * shift.denominator
 
     def ms(self, pts: int) -> int:
-        """Milliseconds from the video's start; below 0 before it."""
+        """Return milliseconds from the video's start; negative before it."""
         return -(-(pts * self._times - self._minus) // self._over)
 
 
 def demux(container: InputContainer, *streams: Stream) -> Iterator[Any]:
-    """Packets of these streams as they come, with an empty one of each at the end.
+    """Yield packets of these streams in order, with an empty packet of each at the end.
 
     Raises:
         av.FFmpegError: a stretch cannot be read; called again, it goes on after that.
@@ -189,7 +193,7 @@ def demux(container: InputContainer, *streams: Stream) -> Iterator[Any]:
 
 
 def read_packets(container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Packet]:
-    """The stream's packets to the end of the file, past stretches that cannot be read."""
+    """Yield the stream's packets to the end of the file, skipping what cannot be read."""
     packets: Iterator[Packet] = demux(container, stream)
     failures = 0
     while failures < _READ_FAILURES:

@@ -1,4 +1,4 @@
-"""A source as clips of pictures and sound: one decoding pass, exact times, one clip in memory."""
+"""Decodes a source into clips in one pass: exact times, one clip in memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RawClip:
 def read_clips(
     path: Path, info: SourceInfo, settings: WatchSettings, first_clip: int = 0
 ) -> Generator[RawClip]:
-    """Decode clip after clip from ``first_clip`` on; a clip is the same wherever reading began.
+    """Decode clip after clip from ``first_clip`` on; a clip is the same wherever decoding began.
 
     Where the file has key pictures often enough, stretches are decoded beside each other, each in
     one thread, about a clip ahead of the one that was taken.
@@ -99,7 +99,7 @@ def _raw_clip(clip: Clip, pictures: ClipFrames, audio: ClipAudio | None) -> RawC
 
 
 def merge_spans(spans: Iterable[TimeSpan]) -> tuple[TimeSpan, ...]:
-    """The same time as disjoint spans in order."""
+    """Merge spans that touch or overlap into disjoint spans, in order."""
     merged: list[TimeSpan] = []
     for span in sorted(spans, key=lambda s: (s.start_ms, s.end_ms)):
         if merged and span.start_ms <= merged[-1].end_ms:
@@ -110,6 +110,6 @@ def merge_spans(spans: Iterable[TimeSpan]) -> tuple[TimeSpan, ...]:
 
 
 def intersect_spans(first: Iterable[TimeSpan], second: Sequence[TimeSpan]) -> list[TimeSpan]:
-    """The time that is in both."""
+    """Return the spans of time that both sequences cover."""
     pairs = ((a, b) for a in first for b in second if a.overlap_ms(b))
     return [TimeSpan.of(max(a.start_ms, b.start_ms), min(a.end_ms, b.end_ms)) for a, b in pairs]

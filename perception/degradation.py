@@ -1,4 +1,4 @@
-"""Keeping up with a live source: the level that the next clip is watched at, step by step."""
+"""Chooses the degradation level of the next clip of a live source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_EASY_CLIPS = 96
 
 @dataclass
 class DegradationPolicy:
-    """A level up where clips come faster than they are watched, a level down where there is room.
+    """Raises the level while clips arrive faster than they are perceived, and lowers it otherwise.
 
     Where going down was too soon, twice as many clips must be easy before it is tried again.
     """
@@ -29,7 +29,13 @@ class DegradationPolicy:
     _just_lowered: bool = False
 
     def update(self, took_ms: int, length_ms: int, waiting: int) -> int:
-        """The level after a clip of ``length_ms`` that took ``took_ms``; ``waiting`` clips wait."""
+        """Return the level after a clip.
+
+        Args:
+            took_ms: How long the clip took to perceive.
+            length_ms: How long the clip is.
+            waiting: How many clips wait in the buffer.
+        """
         if took_ms > length_ms or waiting > 1:
             self._degrade()
         elif waiting == 0 and took_ms * 2 < length_ms:
@@ -50,7 +56,7 @@ class DegradationPolicy:
 
 
 def subsample_frames(frames: Sequence[Frame], sampled_level: int, level: int) -> list[Frame]:
-    """Of frames that were sampled at level ``sampled_level``, those that ``level`` looks at.
+    """Select the frames of ``level`` from frames that were sampled at ``sampled_level``.
 
     A cut between two of them is not lost: each frame has the greatest change since the one before.
     """

@@ -1,4 +1,4 @@
-"""Faces of one clip, grouped by person (section 3.1).
+"""Detects the faces of one clip and groups them by person (section 3.1).
 
 About a frame a second is looked at, and every keyframe. A face that stays in its place within a
 shot is one track; tracks are merged by the likeness of their embeddings. Two faces on one frame
@@ -35,7 +35,7 @@ _CROP_MARGIN = 0.3
 
 @dataclass(frozen=True, eq=False)
 class DetectedFace:
-    """A face on a frame: which of the looked-at frames, in which shot, when, and its crop.
+    """A face on a frame: index of the searched frame, shot, time and crop.
 
     ``corner`` is where on the frame the crop's upper left is.
     """
@@ -55,7 +55,7 @@ def find_faces(
     engine: FaceEngine,
     settings: WatchSettings,
 ) -> list[DetectedFace]:
-    """Look for faces on about a frame a second and on the frames named in ``keyframes``.
+    """Detect faces on about one frame a second and on the frames in ``keyframes`` (indices).
 
     Faces that the model itself would not recognise a person by are left out.
     """
@@ -74,7 +74,7 @@ def find_faces(
 def _sample_frames(
     frames: Sequence[Frame], keyframes: Collection[int], interval_ms: int
 ) -> list[int]:
-    """Indices of the frames to look at: the first of each interval, and ``keyframes``."""
+    """Return indices of frames to search: the first of each interval, and ``keyframes``."""
     first: dict[int, int] = {}
     for index, frame in enumerate(frames):
         first.setdefault(frame.time_ms // interval_ms, index)
@@ -88,7 +88,7 @@ def _is_recognisable(face: Face, engine: FaceEngine, settings: WatchSettings) ->
 
 
 def _crop(image: Image, box: tuple[int, int, int, int]) -> tuple[Image, tuple[int, int]]:
-    """The face with a margin, clipped to the image, and its corner; a copy: the frame can go."""
+    """Crop the face with a margin; return a copy and its upper left corner on the image."""
     x0, y0, x1, y1 = box
     dx, dy = round((x1 - x0) * _CROP_MARGIN), round((y1 - y0) * _CROP_MARGIN)
     left, top = max(0, x0 - dx), max(0, y0 - dy)
@@ -102,7 +102,7 @@ def group_faces(
     settings: WatchSettings,
     blobs: Blobs,
 ) -> tuple[Group, ...]:
-    """One group a person, in order of first appearance; the best sighting of each has its crop."""
+    """Group faces by person, in order of first appearance; the best sighting has a crop."""
     if not detected:
         return ()
     vectors = np.stack([s.face.vector for s in detected])
@@ -129,7 +129,7 @@ def _split_by_track(person: Sequence[int], tracks: Sequence[int]) -> list[list[i
 
 
 def _assign_tracks(detected: Sequence[DetectedFace]) -> list[int]:
-    """The track of each face: it goes on while the face stays in place from look to look."""
+    """Return each face's track: faces that stay in place from one searched frame to the next."""
     tracks = list(range(len(detected)))
     by_sample: dict[int, list[int]] = {}
     for index, face in enumerate(detected):
@@ -144,7 +144,7 @@ def _assign_tracks(detected: Sequence[DetectedFace]) -> list[int]:
 def _match_boxes(
     before: Iterable[int], now: Iterable[int], detected: Sequence[DetectedFace]
 ) -> list[tuple[int, int]]:
-    """Pairs of faces in the same place, each face in one pair at most, best overlap first."""
+    """Pair faces in the same place, best overlap first, each face in at most one pair."""
     now = list(now)
     overlaps = [
         (box_iou(detected[a].face.box, detected[b].face.box), a, b) for a in before for b in now
@@ -158,7 +158,7 @@ def _match_boxes(
 
 
 def box_iou(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> float:
-    """Intersection over union of two boxes (x0, y0, x1, y1)."""
+    """Return the intersection over union, in [0, 1], of two boxes (x0, y0, x1, y1)."""
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     shared = max(0, width) * max(0, height)

@@ -1,4 +1,4 @@
-"""Sampled pictures become frames, where it pays in a thread beside the one that decodes."""
+"""Measures sampled pictures and shrinks them to frames, optionally in a thread of its own."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MAX_PENDING = 8
 
 @dataclass(frozen=True, eq=False)
 class MeasuredFrames:
-    """Frames side by side, with the grey (H, W) of the first and last; None where there is none."""
+    """Consecutive frames, with the grey plane (H, W) of the first and last."""
 
     frames: list[Frame]
     first: Grey | None = None
     last: Grey | None = None
 
     def concatenate(self, more: MeasuredFrames) -> MeasuredFrames:
-        """These frames, then those that were measured as if nothing had been before them."""
+        """Append frames that were measured independently; compare across the boundary."""
         if self.last is None or more.first is None:
             return more if self.last is None else self
         change, similarity = compare(self.last, more.first)
@@ -39,7 +39,7 @@ class MeasuredFrames:
 
 
 class FrameMeasurer:
-    """Measures and shrinks pictures one after the other, each compared with the one before it.
+    """Measures and shrinks pictures in order, each compared with the previous one.
 
     Args:
         rotation: degrees by which pictures are turned to stand upright.
@@ -54,7 +54,7 @@ class FrameMeasurer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="measure") if threaded else None
 
     def add(self, picture: av.VideoFrame, time_ms: int) -> None:
-        """The next picture of the clip; waits where too many are not measured yet."""
+        """Add the next picture of the clip; wait while too many are unmeasured."""
         if self._thread is None:
             done: Future[Frame] = Future()
             done.set_result(self._frame(picture, time_ms))
@@ -65,7 +65,7 @@ class FrameMeasurer:
             self._pending[-1 - _MAX_PENDING].result()
 
     def collect(self) -> MeasuredFrames:
-        """All that were taken, in order; the next picture is the first of a clip."""
+        """Return all frames added so far; the next picture starts a clip."""
         frames = [frame.result() for frame in self._pending]
         measured = MeasuredFrames(frames, self._meter.first, self._meter.last)
         self._pending.clear()
@@ -73,7 +73,7 @@ class FrameMeasurer:
         return measured
 
     def close(self) -> None:
-        """End the thread, after the picture that it is at."""
+        """Stop the thread after the picture it is measuring."""
         if self._thread is not None:
             self._thread.shutdown(cancel_futures=True)
 

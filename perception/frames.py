@@ -1,4 +1,4 @@
-"""One sampled frame: its time, what was measured on it, and its pixels when asked for."""
+"""A sampled frame: its time, its metrics, and its pixels on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FrameMetrics:
-    """What eq. 1 and eq. 2 need of a frame, measured on the picture as it was decoded.
+    """Metrics of a frame for eq. 1 and eq. 2, measured at full resolution.
 
     Attributes:
         change: Mean absolute grey difference to the previous sample, 0-255; 0 on a clip's first.
@@ -32,7 +32,7 @@ class FrameMetrics:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame shown at a sample instant. ``time_ms`` is when it appeared, within its clip.
+    """A frame shown at a sample instant. ``time_ms`` is when it first appeared, within its clip.
 
     The picture is held as it was decoded (at most ``frame_height`` high); ``image`` turns it
     upright and into RGB anew at each use, since few frames of a clip are ever looked at.
@@ -45,13 +45,13 @@ class Frame:
 
     @property
     def image(self) -> Image:
-        """H x W x 3, RGB, 0-255, upright."""
+        """Return the pixels: H x W x 3, RGB, uint8, upright."""
         rgb = self.picture.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
         return np.ascontiguousarray(np.rot90(rgb, self.rotation // 90))
 
 
 def shrink(picture: av.VideoFrame, rotation: int, height: int) -> av.VideoFrame:
-    """The picture in at most ``height`` upright rows; as it is where it is no higher."""
+    """Shrink a picture to at most ``height`` upright rows; return it unchanged if it fits."""
     rows = picture.width if rotation in (90, 270) else picture.height
     if rows <= height:
         return picture

@@ -1,4 +1,4 @@
-"""A source in stretches from key picture to key picture: hardly a picture is decoded by two.
+"""Splits a source into GOP segments, which decode independently with little overlap.
 
 Decoding can begin at key pictures alone. So a stretch begins at the key picture before a moment,
 and ends where the next one begins. Moments are the starts of clips, and some in between, so that
@@ -34,7 +34,7 @@ stretches would be of very different lengths, and much would be held ahead."""
 
 
 class GopSegments:
-    """Where clips are cut, as far as there are key pictures enough; close it.
+    """Computes where segments start, as far as key pictures are frequent enough; close it.
 
     Attributes:
         starts: For each segment, the index in ``clips`` that it was cut from and the time in
@@ -66,20 +66,20 @@ class GopSegments:
         self._lock = RLock()
 
     def close(self) -> None:
-        """Let go of the file, once nobody asks any more."""
+        """Close the file, once nobody asks any more."""
         self._keys.close()
 
     def starts_clip(self, number: int) -> bool:
-        """Whether a stretch is the first of its clip."""
+        """Tell whether a segment is the first of its clip."""
         return number == 0 or self.starts[number - 1][0] < self.starts[number][0]
 
     def has_key_picture_near(self, ms: int) -> bool:
-        """Whether there is a key picture not long before a moment."""
+        """Tell whether there is a key picture shortly before a time in milliseconds."""
         with self._lock:
             return ms - self._key_picture(ms) <= _MAX_LEAD * self._settings.clip_ms
 
     def start_ms(self, number: int) -> int | None:
-        """From when on a stretch is shown; None for those behind the last."""
+        """Return the start of a segment in milliseconds; None after the last one."""
         with self._lock:
             return self._cached_start(number)
 
@@ -92,7 +92,7 @@ class GopSegments:
         return max(before, self._key_picture(ms))
 
     def next_segment(self, number: int) -> int:
-        """The number of the stretch that begins where this one ends, be it behind the last."""
+        """Return the number of the segment that starts where this one ends."""
         start = self.start_ms(number)
         later = range(number + 1, len(self.starts))
         return next(
@@ -101,7 +101,7 @@ class GopSegments:
         )
 
     def clips(self, number: int) -> range:
-        """The numbers of the clips that a stretch shows something of."""
+        """Return the numbers of the clips that a segment shows pictures of."""
         start = self._own_start(number)
         if start is None:
             return range(0)
@@ -111,7 +111,7 @@ class GopSegments:
         return range(self._clip_at(start), last + 1)
 
     def pictures(self, number: int, stopped: StopCheck) -> Generator[SampledPicture]:
-        """What the sample instants of a stretch show; where none follows, to the file's end."""
+        """Yield the sampled pictures of a segment; the last one extends to the file's end."""
         start = self._own_start(number)
         if start is None:
             return
@@ -122,7 +122,7 @@ class GopSegments:
             yield from takewhile(lambda _: not stopped(), pictures)
 
     def _own_start(self, number: int) -> int | None:
-        """None for an empty one too: one before it begins at the same key picture."""
+        """Return a segment's start; None if it is empty, having the start of the one before."""
         start = self.start_ms(number)
         return None if number and self.start_ms(number - 1) == start else start
 

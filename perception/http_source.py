@@ -1,4 +1,4 @@
-"""Live sources over HTTP: one stream, or an HLS playlist with its segments.
+"""Reads live sources over HTTP: one stream, or an HLS playlist with its segments.
 
 FFmpeg follows redirects and playlists to any host. So every address is opened here instead, where
 its host is checked (``perception.allowed_hosts``), and FFmpeg is given what came of it.
@@ -59,17 +59,17 @@ _NO_PROTOCOL = "none"
 
 
 class ReadableSource(Protocol):
-    """What FFmpeg reads."""
+    """The file interface that FFmpeg reads."""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; none at the end."""
+        """Read at most ``size`` bytes; empty at the end."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the source."""
 
 
 def open_http(url: str, allowed: AllowedHosts, connect_s: float, read_s: float) -> InputContainer:
-    """Open what lies at an http or https address as media.
+    """Open an http or https address as media.
 
     Args:
         url: the address; a name and password in it are for its host only.
@@ -107,7 +107,7 @@ def open_http(url: str, allowed: AllowedHosts, connect_s: float, read_s: float) 
 
 
 class _HttpOpener:
-    """Opens addresses for one source."""
+    """Opens the addresses of one source."""
 
     def __init__(self, url: str, allowed: AllowedHosts, connect_s: float, read_s: float) -> None:
         parts = urlsplit(url)
@@ -117,11 +117,11 @@ class _HttpOpener:
         self._deadline: float | None = time.monotonic() + connect_s
 
     def finish_opening(self) -> None:
-        """From now on it may take as long as it does, each piece within ``read_s``."""
+        """Lift the deadline of opening; from now on each read is limited to ``read_s``."""
         self._deadline = None
 
     def open(self, url: str, start: int = 0, end: int | None = None) -> ReadableSource:
-        """The bytes of an address, or its playlist as a whole.
+        """Open the bytes of an address; a playlist is read completely.
 
         Raises:
             HostForbidden: it leads to where it may not.
@@ -172,7 +172,7 @@ class _HttpOpener:
     def open_nested(
         self, opened: dict[str, ReadableSource], url: str, _flags: int, options: Mapping[str, str]
     ) -> ReadableSource:
-        """What FFmpeg asks for: a playlist, a segment, a key. What cannot be had is empty.
+        """Open what FFmpeg asks for: a playlist, a segment, a key. Empty if it cannot be read.
 
         Raises:
             HostForbidden: it may not be had.
@@ -190,18 +190,18 @@ class _HttpOpener:
 
 
 def _byte_range(options: Mapping[str, str]) -> tuple[int, int | None]:
-    """The bytes that are asked for of a file that holds several segments."""
+    """Return the byte range of a segment in a file of several; end None is the end of the file."""
     end = int(options.get("end_offset", "0"))
     return int(options.get("offset", "0")), end or None
 
 
 def _without_credentials(parts: SplitResult) -> str:
-    """An address without name and password."""
+    """Remove name and password from an address."""
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
 class HttpSource:
-    """What lies at an address, as a file; it can be sought in where the server gives parts."""
+    """A response as a file, seekable where the server supports byte ranges."""
 
     name = ""
     """FFmpeg looks at a file's name; an address may hold keys."""
@@ -229,13 +229,13 @@ class HttpSource:
         self.close()
 
     def peek(self, size: int) -> bytes:
-        """The next bytes, which are still to be read."""
+        """Return the next bytes without consuming them."""
         while len(self._peeked) < size and (received := self._receive(size - len(self._peeked))):
             self._peeked += received
         return self._peeked
 
     def read(self, size: int = CHUNK, /) -> bytes:
-        """What has come, at most ``size`` bytes; none at the end.
+        """Read at most ``size`` bytes, as soon as there are any; empty at the end.
 
         Raises:
             OSError: the connection broke.
@@ -252,15 +252,15 @@ class HttpSource:
             raise OSError(f"the connection broke ({type(error).__name__})") from None
 
     def seekable(self) -> bool:
-        """Whether it can be sought in."""
+        """Tell whether the file can be sought in."""
         return self._size is not None
 
     def tell(self) -> int:
-        """Bytes from the start."""
+        """Return the position in bytes."""
         return self._position
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go on from another byte; the connection is made anew.
+        """Move to another position; the connection is made anew.
 
         Raises:
             OSError: it cannot be sought in, or the connection broke.
@@ -280,24 +280,24 @@ class HttpSource:
         return target
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._response.close()
 
 
 def _total_size(response: HTTPResponse) -> int | None:
-    """Bytes of the whole file; None where parts of it cannot be asked for."""
+    """Return the size of the whole file in bytes; None without byte ranges."""
     content_range = re.fullmatch(r"bytes 0-\d+/(\d+)", response.headers.get("Content-Range", ""))
     return int(content_range[1]) if response.status == 206 and content_range else None
 
 
 class TolerantReader:
-    """A segment that ends where it breaks off: the next one is read then."""
+    """A segment that ends where its connection breaks, so that the next one is read."""
 
     def __init__(self, inner: ReadableSource) -> None:
         self._inner = inner
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; none at the end."""
+        """Read at most ``size`` bytes; empty at the end."""
         try:
             return self._inner.read(size)
         except HostForbidden:
@@ -306,12 +306,12 @@ class TolerantReader:
             return b""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the segment."""
         self._inner.close()
 
 
 class DecryptingReader:
-    """A segment in AES-128-CBC, as HLS has them; the padding at its end is left out."""
+    """Decrypts a segment in AES-128-CBC, as in HLS, and strips its padding."""
 
     def __init__(self, inner: ReadableSource, key: str, iv: str) -> None:
         cipher = Cipher(algorithms.AES(bytes.fromhex(key)), modes.CBC(bytes.fromhex(iv)))
@@ -322,7 +322,7 @@ class DecryptingReader:
         self._ended = False
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; none at the end."""
+        """Read at most ``size`` bytes; empty at the end."""
         while not self._ready and not self._ended:
             chunk = self._inner.read(CHUNK)
             self._ended = not chunk
@@ -333,7 +333,7 @@ class DecryptingReader:
         return data
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the segment."""
         self._inner.close()
 
 
@@ -343,7 +343,7 @@ def _strip_padding(block: bytes) -> bytes:
 
 
 def resolve_playlist(base: str, data: bytes, *, nested: bool) -> bytes:
-    """A playlist whose addresses are whole, so that they mean the same wherever it is read.
+    """Make the addresses of a playlist absolute.
 
     Args:
         base: where it was found, after redirects.
@@ -375,7 +375,7 @@ def _resolve_line(base: str, line: str) -> str:
 
 
 def _build_opener(parts: SplitResult, allowed: AllowedHosts) -> OpenerDirector:
-    """What opens addresses over HTTP, with the usual handlers but for the way to connect."""
+    """Build the HTTP opener, with the usual handlers but checked connections."""
     passwords = HTTPPasswordMgrWithDefaultRealm()
     if parts.username is not None:
         host = parts.netloc.rpartition("@")[2]
@@ -398,7 +398,7 @@ def _build_opener(parts: SplitResult, allowed: AllowedHosts) -> OpenerDirector:
 
 
 class _Request(Request):
-    """Knows whether a proxy takes it."""
+    """A request that knows whether it goes to a proxy."""
 
     proxied = False
 
@@ -408,7 +408,7 @@ class _Request(Request):
 
 
 class _RedirectHandler(HTTPRedirectHandler):
-    """Follows redirects by requests of the same kind."""
+    """Follows redirects with requests of the same class."""
 
     def redirect_request(self, *args: Any) -> Request | None:
         redirected = super().redirect_request(*args)
@@ -416,7 +416,7 @@ class _RedirectHandler(HTTPRedirectHandler):
 
 
 class _CheckedHttpHandler(HTTPHandler):
-    """Connects to hosts that may be reached; a proxy of the user's connects by itself."""
+    """Connects to allowed hosts only; a proxy of the user connects by itself."""
 
     def __init__(self, allowed: AllowedHosts) -> None:
         super().__init__()
@@ -427,7 +427,7 @@ class _CheckedHttpHandler(HTTPHandler):
 
 
 class _CheckedHttpsHandler(HTTPSHandler):
-    """The same with TLS. A private host may have a certificate of its own making: cameras do."""
+    """The same with TLS. A private host may have a self-signed certificate: cameras do."""
 
     def __init__(self, allowed: AllowedHosts) -> None:
         super().__init__()
@@ -445,7 +445,7 @@ class _CheckedHttpsHandler(HTTPSHandler):
 def _connection_factory(
     allowed: AllowedHosts, req: Request, kind: type[HTTPConnection]
 ) -> Callable[..., HTTPConnection]:
-    """What makes a connection for a request, and no other than to a host that may be reached."""
+    """Return what makes a request's connection, to an allowed host only."""
     if getattr(req, "proxied", False):
         allowed.check(unquote(urlsplit(req.full_url).hostname or ""))
         return kind

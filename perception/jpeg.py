@@ -1,4 +1,4 @@
-"""Images as JPEG bytes, named by what is in them."""
+"""Encodes images as JPEG bytes, named by their content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Blobs(dict[str, bytes]):
     """JPEGs by the SHA-256 of their bytes."""
 
     def add(self, image: Image, quality: int) -> str:
-        """Encode ``image`` (H x W x 3 RGB), keep it, and return its name."""
+        """Encode ``image`` (H x W x 3 RGB), store it, and return its SHA-256."""
         bgr = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
         _, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
         data = encoded.tobytes()
@@ -31,7 +31,7 @@ THUMBNAIL_QUALITY = 80
 
 
 def shrink_jpeg(data: bytes, side: int) -> tuple[bytes, int, int]:
-    """A JPEG made so small that its longest side is ``side`` pixels, with its width and height.
+    """Shrink a JPEG so that its longest side is ``side`` pixels; return it with width and height.
 
     Raises:
         BlobGone: it cannot be read.

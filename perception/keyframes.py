@@ -1,4 +1,4 @@
-"""Keyframes: a few frames that show a clip (section 3.1).
+"""Selects keyframes: a few frames that represent a clip (section 3.1).
 
 The best frame of each shot comes first, and the best-scoring shots where there are more shots
 than places; then the best of the other frames that are far enough in time from all chosen ones.
@@ -32,7 +32,7 @@ CUT_MARGIN_SAMPLES = 2
 
 
 class ShotPosition(IntEnum):
-    """Where in its shot a frame lies; the lower, the sooner it is chosen."""
+    """A frame's position in its shot; lower values are chosen first."""
 
     CLEAR = 0
     NEAR_CUT = 1
@@ -42,7 +42,7 @@ class ShotPosition(IntEnum):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A frame that may be chosen: when, in which shot, how good (eq. 2), where in its shot."""
+    """A frame that may be chosen: time, shot, quality (eq. 2) and position in its shot."""
 
     time_ms: int
     shot: int
@@ -52,7 +52,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class ChosenKeyframe:
-    """A keyframe with its place among the clip's frames and its pixels, H x W x 3 RGB."""
+    """A keyframe with its index among the clip's frames and its pixels, H x W x 3 RGB."""
 
     index: int
     keyframe: Keyframe
@@ -62,7 +62,7 @@ class ChosenKeyframe:
 def keyframe_candidates(
     frames: Sequence[Frame], settings: WatchSettings, end_ms: int | None = None
 ) -> list[Candidate]:
-    """The frames of one clip as candidates, in order; ``end_ms``: when the last one is over."""
+    """Return a clip's frames as candidates, in order; ``end_ms`` is when the last one ends."""
     metrics = [frame.metrics for frame in frames]
     changes, similarities = (
         [measured.change for measured in metrics],
@@ -80,7 +80,7 @@ def keyframe_candidates(
 def shot_positions(
     times: Sequence[int], shots: Sequence[int], step_ms: float, end_ms: int | None = None
 ) -> list[ShotPosition]:
-    """Where in its shot each frame lies.
+    """Return the position of each frame in its shot.
 
     Args:
         times: when each frame appeared, in order.
@@ -102,7 +102,7 @@ def shot_positions(
 def _shot_position(
     time: int, spans: Sequence[tuple[float, float]], shot: int, margin_ms: float
 ) -> ShotPosition:
-    """Where a frame lies in its shot; a clip's own edges are no cuts.
+    """Return a frame's position in its shot; a clip's own edges are not cuts.
 
     Instants are whole milliseconds: two of them may be nearly one more or less apart than steps.
     """
@@ -115,7 +115,7 @@ def _shot_position(
 
 
 def choose_keyframes(candidates: Sequence[Candidate], count: int, gap_ms: int) -> list[int]:
-    """Indices of at most ``count`` keyframes, in order of time; the earlier one wins a tie."""
+    """Return indices of at most ``count`` keyframes, in order of time; the earlier wins a tie."""
     ranked = sorted(range(len(candidates)), key=lambda i: (-candidates[i].quality, i))
     best_per_shot = _best_per_shot(ranked, candidates)
     chosen = [i for i in best_per_shot if candidates[i].position < ShotPosition.SHORT_SHOT][:count]
@@ -130,7 +130,7 @@ def choose_keyframes(candidates: Sequence[Candidate], count: int, gap_ms: int) -
 
 
 def _best_per_shot(ranked: Iterable[int], candidates: Sequence[Candidate]) -> list[int]:
-    """A frame of each shot, those away from cuts before all others, the best first."""
+    """Return the best frame of each shot, preferring frames away from cuts, best first."""
     best: dict[int, int] = {}
     for i in sorted(ranked, key=lambda i: candidates[i].position):
         best.setdefault(candidates[i].shot, i)
@@ -140,7 +140,7 @@ def _best_per_shot(ranked: Iterable[int], candidates: Sequence[Candidate]) -> li
 def pick_keyframes(
     frames: Sequence[Frame], candidates: Sequence[Candidate], settings: WatchSettings, blobs: Blobs
 ) -> list[ChosenKeyframe]:
-    """Choose the keyframes among ``frames`` and keep their JPEGs in ``blobs``."""
+    """Choose the keyframes among ``frames`` and store their JPEGs in ``blobs``."""
     chosen = choose_keyframes(candidates, settings.keyframes, settings.keyframe_gap_ms)
     return [_encode(i, frames[i], candidates[i], settings, blobs) for i in chosen]
 

@@ -1,4 +1,4 @@
-"""Live sources: what may be opened, by what name it is known, and what to do where it cannot be.
+"""Identifies and opens live sources, and explains why one cannot be opened.
 
 An address may hold a name, a password or a key. It is used to connect and for nothing else: what
 is stored, shown or logged is ``LiveSource.name``, and errors of FFmpeg, whose texts repeat the
@@ -41,23 +41,23 @@ _SECRET = re.compile(r"pass|pw|pin|key|secret|token|sig|auth|user|login|session|
 
 
 class SourceUnreachable(SetupError):
-    """A live source does not answer, or sends nothing that can be read."""
+    """A live source does not answer, or sends no readable media."""
 
 
 class SourceConnection(Protocol):
-    """What lies between FFmpeg and a source, and is closed after it."""
+    """A connection between FFmpeg and a source, closed after it."""
 
     @property
     def ended(self) -> bool:
-        """Whether the source has ended, not only the connection to it."""
+        """Tell whether the source itself has ended, not only the connection."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
 
 
 @dataclass(frozen=True)
 class LiveSource:
-    """A live source. ``name`` is what may be told of it; ``address`` is for connecting only.
+    """A live source. ``name`` may be shown; ``address`` is for connecting only.
 
     ``kind``: network, camera or pipe. A pipe waits for its reader, so nothing of it is left out.
     """
@@ -69,18 +69,18 @@ class LiveSource:
 
     @property
     def id(self) -> str:
-        """16 hex digits: the same source under the same title is the same video."""
+        """Return 16 hex digits: the same source under the same title is the same video."""
         described = f"live {self.name} {self.title}"
         return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
     def label(self) -> str:
-        """What the video is called: the title, else the source."""
+        """Return what the video is called: the title, else the source."""
         return self.title or self.name
 
 
 def live_source(text: str, title: str = "") -> LiveSource:
-    """What a person named: an address, a camera's device, a FIFO, or ``-`` for standard input.
+    """Parse what a user named: an address, a camera device, a FIFO, or ``-`` for standard input.
 
     Raises:
         InputError: it is none of these. The message does not repeat an address.
@@ -113,7 +113,7 @@ _SOURCE_KINDS = (
 
 
 def redacted_address(text: str) -> str:
-    """An address without name, password, keys and whatever else may be a secret in its query.
+    """Remove name, password, keys and other possible secrets from an address.
 
     Raises:
         InputError: it is no address that a stream may come from.
@@ -142,7 +142,7 @@ def _redact_key(key: str) -> str:
 
 
 def _redact_value(key: str, value: str) -> str:
-    """A channel's number tells one camera from another; anything longer may be a key."""
+    """Keep a short number, which tells cameras apart; anything longer may be a key."""
     return value if _SHORT_NUMBER.fullmatch(value) and not _SECRET.search(key) else "..."
 
 
@@ -179,7 +179,7 @@ def _open_connection(
     is_stopping: Callable[[], bool],
     is_timed_out: Callable[[], bool],
 ) -> SourceConnection | None:
-    """What lies between FFmpeg and the source, where something does."""
+    """Open the connection between FFmpeg and the source, if it needs one."""
     if source.kind == "pipe":
         return open_pipe(source.address, is_stopping, is_timed_out)
     if source.kind == "network" and source.name.startswith("rtsp"):
@@ -208,7 +208,7 @@ def _open_container(
 
 
 def _reason(source: LiveSource, error: Exception, connection: SourceConnection | None) -> str:
-    """What went wrong and what to do, in one line without the address."""
+    """Explain in one line what failed and what to do, without the address."""
     if isinstance(error, HostForbidden):
         return f"{source.label}: not followed: {error}"
     if isinstance(connection, RtspRelay) and connection.redirected:

@@ -1,4 +1,4 @@
-"""What comes of a live source, cut into clips on the grid of video time.
+"""Cuts a live source into clips on the grid of video time.
 
 A clip begins and ends where something came: where a source breaks off, the clip does too, and no
 clip is made of a stretch in which nothing came. At most two clips are open at a time, since sound
@@ -55,7 +55,7 @@ class CapturedClip:
 
 @dataclass(eq=False)
 class _OpenClip:
-    """A clip that is still coming in; ``span`` is as long as it may get."""
+    """A clip that is still arriving; ``span`` is as long as it may get."""
 
     span: TimeSpan
     level: int
@@ -67,7 +67,7 @@ class _OpenClip:
 
 
 class LiveClips:
-    """Takes decoded pictures and sound by their place on video time, and gives whole clips."""
+    """Collects decoded pictures and audio by video time, and yields complete clips."""
 
     def __init__(
         self,
@@ -91,20 +91,20 @@ class LiveClips:
         self.note_break(start_ms, GapReason.STOPPED)
 
     def note_break(self, at_ms: int, reason: GapReason) -> None:
-        """Why nothing comes after ``at_ms``, if nothing does."""
+        """Note why nothing arrives after ``at_ms``, if nothing does."""
         if not self._breaks or self._breaks[-1] != (at_ms, reason):
             self._breaks.append((at_ms, reason))
 
     def discard_last(self) -> None:
-        """The clip that was given last is not kept: its number goes to the next."""
+        """Discard the clip that was yielded last: the next one gets its number."""
         self._next -= 1
 
     def count_pictures(self, packets: int = 1, damaged: int = 0) -> None:
-        """Counts pictures as the source sends them, and those that do not decode."""
+        """Count pictures that arrived, and those that do not decode."""
         self._arrived, self._damaged = self._arrived + packets, self._damaged + damaged
 
     def add_picture(self, frame: av.VideoFrame | None, at_ms: int) -> Iterator[CapturedClip]:
-        """The picture that appears at ``at_ms``; None is one that did not decode."""
+        """Add the picture that appears at ``at_ms``; None is one that did not decode."""
         if frame is None and self._held is not None:
             self.note_break(self._held_since, GapReason.DAMAGED)
         if self._held is not None and at_ms > self._held_since:
@@ -114,7 +114,7 @@ class LiveClips:
         yield from self._close_finished("video", at_ms)
 
     def add_audio(self, frame: av.AudioFrame, at_ms: int) -> Iterator[CapturedClip]:
-        """A stretch of sound that begins at ``at_ms``."""
+        """Add audio that starts at ``at_ms``."""
         length = frame.samples * 1000 // (frame.sample_rate or 1)
         for open_clip in self._clips_in(at_ms, at_ms + max(1, length)):
             if open_clip.audio is None:
@@ -125,29 +125,29 @@ class LiveClips:
         yield from self._close_finished("audio", at_ms)
 
     def pause(self) -> None:
-        """The connection broke: the picture shown last stays no longer than usual."""
+        """End the current picture after the usual duration: the connection broke."""
         self._sample_held(self._held_since + self._usual_ms)
         self._held = None
         self._reached.clear()
 
     def flush(self) -> Iterator[CapturedClip]:
-        """Nothing more will come: what is open is given as it is."""
+        """Yield the open clips as they are: nothing more will arrive."""
         self.pause()
         while self._open:
             yield from self._close_first()
 
     def close(self) -> None:
-        """Let go of what is open, unseen."""
+        """Discard the open clips."""
         while self._open:
             self._open.pop().measurer.close()
 
     def close_until(self, now_ms: int) -> Iterator[CapturedClip]:
-        """Clips that are over by the clock on the wall; to be asked while nothing comes."""
+        """Yield the clips that end by wall-clock time ``now_ms``; call it while nothing arrives."""
         while self._open and self._open[0].span.end_ms <= now_ms:
             yield from self._close_first()
 
     def _sample_held(self, until_ms: int) -> None:
-        """Samples the picture that is held, shown up to ``until_ms``."""
+        """Sample the current picture, shown until ``until_ms``."""
         held, since = self._held, self._held_since
         if held is None:
             return
@@ -161,7 +161,7 @@ class LiveClips:
                 open_clip.sampled += 1
 
     def _clips_in(self, start_ms: int, end_ms: int) -> list[_OpenClip]:
-        """The open clips that share a span; those are opened that it is the first of."""
+        """Return the open clips that overlap a span, opening new ones as needed."""
         found = []
         at = max(start_ms, self._end if not self._open else self._open[0].span.start_ms)
         while at < end_ms:
@@ -182,7 +182,7 @@ class LiveClips:
         return opened
 
     def _close_finished(self, stream: str, at_ms: int) -> Iterator[CapturedClip]:
-        """Closes the clips that nothing more will come of."""
+        """Yield the clips for which nothing more will arrive."""
         self._reached[stream] = max(at_ms, self._reached.get(stream, 0))
         low, high = min(self._reached.values()), max(self._reached.values())
         while self._open and (
@@ -209,7 +209,7 @@ class LiveClips:
             closing.measurer.close()
 
     def _captured(self, closing: _OpenClip, span: TimeSpan, tally: PictureTally) -> CapturedClip:
-        """The clip, with the gaps that are owed."""
+        """Return the clip with the pending gaps."""
         if closing.audio is not None:
             closing.audio.finish()
         frames = closing.measurer.collect().frames
@@ -222,7 +222,7 @@ class LiveClips:
         return CapturedClip(raw, tally, closing.level, gaps)
 
     def _trim(self, span: TimeSpan, covered: list[tuple[int, int]]) -> TimeSpan:
-        """The clip without what is missing at its ends."""
+        """Trim missing time off both ends of a clip."""
         start, end = covered[0][0], covered[-1][1]
         gap = self._stream.gap_ms
         return TimeSpan.of(
@@ -231,7 +231,7 @@ class LiveClips:
         )
 
     def _gaps(self, span: TimeSpan, covered: list[tuple[int, int]]) -> tuple[Gap, ...]:
-        """What is missing before and within the clip, and why."""
+        """Return the gaps before and within the clip, with reasons."""
         ends = [self._end, *(end for _, end in covered[:-1])]
         starts = [span.start_ms, *(start for start, _ in covered[1:])]
         pairs = zip(ends, starts, strict=True)
@@ -258,7 +258,7 @@ class LiveClips:
 
 
 def _merge_close(covered: list[tuple[int, int]], gap_ms: int) -> list[tuple[int, int]]:
-    """The same time as stretches in order, those less than ``gap_ms`` apart as one."""
+    """Merge intervals that are less than ``gap_ms`` apart, in order."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(covered):
         if merged and start - merged[-1][1] < gap_ms:

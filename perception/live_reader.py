@@ -1,4 +1,4 @@
-"""Following a live source for as long as it lasts: reading, breaking off, connecting again."""
+"""Reads a live source for as long as it lasts, and reconnects when it breaks off."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ _MAX_FAILED_READS = 50
 
 
 class Clock(Protocol):
-    """The time of day, and waiting; tests bring their own."""
+    """The current time, and waiting; tests use their own."""
 
     def now_ms(self) -> int:
-        """Unix time in milliseconds; does not run backwards."""
+        """Return Unix time in milliseconds; does not run backwards."""
 
     def wait(self, seconds: float, stop: Event) -> None:
-        """Waits, or until ``stop`` is set."""
+        """Wait, or until ``stop`` is set."""
 
 
 class SystemClock:
-    """The real time; goes on evenly though the machine's clock is set while it runs."""
+    """The system time, monotonic even if the machine's clock is set meanwhile."""
 
     def __init__(self) -> None:
         self._zero = time.time() - time.monotonic()
 
     def now_ms(self) -> int:
-        """Unix time in milliseconds."""
+        """Return Unix time in milliseconds."""
         return int((self._zero + time.monotonic()) * 1000)
 
     def wait(self, seconds: float, stop: Event) -> None:
-        """Waits, or until ``stop`` is set."""
+        """Wait, or until ``stop`` is set."""
         stop.wait(seconds)
 
 
@@ -67,25 +67,25 @@ class StreamShape:
 
 @dataclass(eq=False)
 class OpenSource:
-    """An open source."""
+    """An open source: its container and connection."""
 
     container: InputContainer
     connection: SourceConnection | None
 
     @property
     def shape(self) -> StreamShape:
-        """What it sends."""
+        """Return which streams it sends."""
         video, audio = video_stream(self.container), audio_stream(self.container)
         size = (video.codec_context.width, video.codec_context.height) if video else (0, 0)
         return StreamShape(video is not None, audio is not None, *size)
 
     @property
     def finite(self) -> bool:
-        """Whether its length is known: a recording, which waits for its reader."""
+        """Tell whether its length is known: a recording, which waits for its reader."""
         return bool(self.container.duration)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the container, then the connection."""
         self.container.close()
         if self.connection is not None:
             self.connection.close()
@@ -97,7 +97,7 @@ def open_source(
     is_stopping: Callable[[], bool],
     is_timed_out: Callable[[], bool] = lambda: False,
 ) -> OpenSource:
-    """Connect to a source; for a pipe's writer it waits until it is ``is_timed_out``.
+    """Connect to a source; wait for a pipe's writer until ``is_timed_out``.
 
     Raises:
         SourceUnreachable: it does not answer, or sends nothing that can be watched.
@@ -112,7 +112,7 @@ def open_source(
 
 @dataclass(frozen=True)
 class StreamPosition:
-    """Where on its timeline a stream goes on: the next clip's number, and the last one's end."""
+    """Where a stream continues: the next clip's number, and the last one's end."""
 
     began_ms: int
     next_clip: int = 0
@@ -121,7 +121,7 @@ class StreamPosition:
 
 @dataclass(eq=False)
 class LiveReader:
-    """Reads a source to its end, or until it is stopped, and puts what comes into the buffer.
+    """Reads a source to its end, or until stopped, and puts its clips into the buffer.
 
     ``level`` gives the degradation level of the next clip. A source that cannot be reached for
     ``max_outage_s`` seconds has ended (None: never). ``pending_gaps`` follow the last clip.
@@ -154,7 +154,7 @@ class LiveReader:
         )
 
     def run(self, connection: OpenSource | None) -> None:
-        """Follows the source; ``connection`` is open already, None: it is still to be reached."""
+        """Read the source; ``connection`` is open already, or None if it is still to be opened."""
         keep_freed_memory()
         try:
             self._follow(connection)
@@ -181,7 +181,7 @@ class LiveReader:
             connection = self._reconnect()
 
     def _reconnect(self) -> OpenSource | None:
-        """A new connection, however long it takes; None where the source is given up."""
+        """Reconnect, however long it takes; None where the source is given up."""
         since = self.clock.now_ms()
         for delay in self._delays:
             self.clock.wait(delay, self.stop)
@@ -198,7 +198,7 @@ class LiveReader:
         return None
 
     def _pipe_timeout(self) -> Callable[[], bool]:
-        """Whether a pipe's writer has been waited for long enough."""
+        """Return a check of whether a pipe's writer has been waited for long enough."""
         until = time.monotonic() + self.settings.stream.connect_s
         return lambda: time.monotonic() > until
 
@@ -206,7 +206,7 @@ class LiveReader:
         return max(0, self.clock.now_ms() - self.position.began_ms)
 
     def _read(self, connection: OpenSource) -> bool:
-        """Reads to the end of the connection; whether that is the end of the source too."""
+        """Read to the end of the connection; tell whether the source has ended too."""
         self._timeline.reset()
         self._damaged = False
         self._can_wait = connection.finite or self.source.kind == "pipe"
@@ -254,7 +254,7 @@ class LiveReader:
                 yield from self._clips.add_audio(frame, at)
 
     def _video_time(self, stream: str, frame: av.VideoFrame | av.AudioFrame) -> int | None:
-        """Video time of a frame; None where it bears no time stamp."""
+        """Return the video time of a frame in milliseconds; None without a time stamp."""
         stamp = frame.pts if frame.pts is not None else frame.dts
         if stamp is None or frame.time_base is None:
             return None
@@ -264,7 +264,7 @@ class LiveReader:
         )
 
     def _put(self, clips: Iterable[CapturedClip], *, last: bool = False) -> None:
-        """Into the buffer. What a source sends ahead of its time waits; else a clip is left out."""
+        """Put clips into the buffer; drop one where it is full and the source cannot wait."""
         for clip in clips:
             gaps, now_ms = (*self.pending_gaps, *clip.gaps), self.clock.now_ms()
             pending = replace(clip, gaps=gaps, arrived_ms=now_ms, can_wait=self._can_wait)
@@ -284,7 +284,7 @@ def _backoff() -> Iterator[float]:
 
 
 def _packets(container: InputContainer) -> Iterator[Packet]:
-    """The packets of the pictures and the sound, past what cannot be read; ends where it breaks."""
+    """Yield video and audio packets, skipping unreadable ones, until the connection breaks."""
     streams = [s for s in (video_stream(container), audio_stream(container)) if s is not None]
     packets, failures = container.demux(streams), 0
     while failures < _MAX_FAILED_READS:

@@ -1,4 +1,4 @@
-"""Things on the keyframes of one clip, with boxes and times."""
+"""Detects objects on the keyframes of one clip, with boxes and times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def find_objects(
     chosen: Sequence[ChosenKeyframe], detector: ObjectDetector | None
 ) -> tuple[SeenObject, ...]:
-    """What is seen on each keyframe, in order of time, best score first; boxes in its pixels."""
+    """Return the objects on each keyframe, by time, best score first; boxes in its pixels."""
     if detector is None:
         return ()
     return tuple(

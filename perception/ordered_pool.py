@@ -1,4 +1,4 @@
-"""Work on one thing after the other, a few at a time, with results in order."""
+"""Runs work on a few items at a time, with results in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ StopCheck = Callable[[], bool]
 def map_ordered(
     work: Callable[[T, StopCheck], R], items: Iterable[T], workers: int, max_pending: int = 0
 ) -> Generator[R, None, None]:
-    """``work`` of every item, in order; the next ones are under way while the first is waited for.
+    """Yield ``work`` of every item, in order; the next items are processed meanwhile.
 
     Where nobody takes results any more, what is under way is told to stop and waited for.
 

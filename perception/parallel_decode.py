@@ -1,4 +1,4 @@
-"""Clips read beside each other, in stretches that each decode by themselves."""
+"""Decodes GOP segments of a source in parallel."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEGMENTS_AHEAD = SEGMENTS_PER_CLIP + 1
 
 @dataclass(frozen=True, eq=False)
 class _SegmentContent:
-    """What a stretch shows of which clips, by number, and what is heard in the one it opens."""
+    """The frames of a segment by clip number, and the audio of the clip that it starts."""
 
     clips: dict[int, ClipFrames]
     audio: ClipAudio | None
@@ -45,7 +45,7 @@ class _SegmentContent:
 def read_parallel(
     path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
 ) -> Generator[tuple[Clip, ClipFrames, ClipAudio | None]]:
-    """Clip after clip, with what is seen and heard in it, as far as that is faster than in turn.
+    """Yield each clip with its frames and audio, as far as parallel decoding pays.
 
     It ends early where key pictures are rare, or one does not decode: what is shown after it can
     then be told by going on from before alone.
@@ -63,7 +63,7 @@ def read_parallel(
 
 @dataclass(frozen=True)
 class _SegmentReader:
-    """Reads stretches, and puts them together to clips."""
+    """Reads segments and joins them to clips."""
 
     _path: Path
     _info: SourceInfo
@@ -72,7 +72,7 @@ class _SegmentReader:
     _segments: GopSegments
 
     def clips(self, workers: int) -> Iterator[tuple[Clip, ClipFrames, ClipAudio | None]]:
-        """Clip after clip; they end where a stretch cannot be read by itself."""
+        """Yield clip after clip, up to a segment that cannot be decoded by itself."""
         numbers = range(len(self._segments.starts))
         with closing(map_ordered(self._read_segment, numbers, workers, SEGMENTS_AHEAD)) as contents:
             yield from self._join_segments(contents)
@@ -80,7 +80,7 @@ class _SegmentReader:
     def _join_segments(
         self, contents: Iterable[_SegmentContent | None]
     ) -> Iterator[tuple[Clip, ClipFrames, ClipAudio | None]]:
-        """A clip is whole as soon as something is seen of the next, or nothing follows."""
+        """Join segments to clips; a clip ends when the next one has frames, or none follows."""
         number, frames = 0, EMPTY
         audios: deque[ClipAudio | None] = deque()
         for segment, content in enumerate(contents):
@@ -98,7 +98,7 @@ class _SegmentReader:
                 return
 
     def _read_segment(self, segment: int, is_stopped: StopCheck) -> _SegmentContent | None:
-        """A stretch; None where there is none, or its key picture does not decode."""
+        """Read a segment; None after the last, or if its key picture does not decode."""
         if self._segments.start_ms(segment) is None:
             return None
         with closing(self._segments.pictures(segment, is_stopped)) as pictures:

@@ -1,4 +1,4 @@
-"""From one decoded clip to what was perceived in it."""
+"""Turns one decoded clip into a percept."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ if TYPE_CHECKING:
 
 
 class PerceptionModels(Protocol):
-    """The models that perceive."""
+    """The perception models."""
 
     @property
     def speech(self) -> SpeechRecognizer:
-        """Speech to text."""
+        """Recognises speech."""
 
     @property
     def activity(self) -> VoiceActivity:
-        """Where somebody speaks."""
+        """Detects voice activity."""
 
     @property
     def faces(self) -> FaceEngine:
-        """Faces with embeddings."""
+        """Detects and embeds faces."""
 
     @property
     def speaker(self) -> SpeakerEncoder:
-        """Voices as vectors."""
+        """Embeds voices."""
 
     @property
     def screen(self) -> ScreenReader:
-        """Text on images."""
+        """Reads screen text."""
 
     @property
     def objects(self) -> ObjectDetector | None:
-        """Things on images, where the profile has a detector."""
+        """Detects objects, if the profile has a detector."""
 
     @property
     def images(self) -> ImageEncoder | None:
-        """Images as vectors, where the profile has an image-text model."""
+        """Embeds images, if the profile has an image-text model."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def perceive(
     settings: WatchSettings,
     skipped_stages: Collection[Stage] = (),
 ) -> Perceived:
-    """Everything that can be told of one clip by itself; the same clip gives the same percept.
+    """Perceive one clip by itself; the same clip gives the same percept.
 
     What is heard is recognised beside what is seen: neither keeps two processors busy by itself.
     Stages ``skipped_stages`` are left out: their models are not even loaded.
@@ -110,7 +110,7 @@ def perceive(
 
 @dataclass(frozen=True)
 class _VisualContent:
-    """What a percept has of pictures."""
+    """The part of a percept that comes from pictures."""
 
     keyframes: tuple[Keyframe, ...]
     screen_texts: tuple[ScreenText, ...]
@@ -125,7 +125,7 @@ def _perceive_pictures(
     skipped_stages: Collection[Stage],
     blobs: Blobs,
 ) -> _VisualContent:
-    """What is seen; the JPEGs of it come into ``blobs``."""
+    """Perceive the pictures; their JPEGs go into ``blobs``."""
     candidates = keyframe_candidates(raw.frames, settings, raw.clip.span.end_ms)
     chosen = pick_keyframes(raw.frames, candidates, settings, blobs)
     readable = chosen if "screen" not in skipped_stages else ()
@@ -146,7 +146,7 @@ def _perceive_pictures(
 def _encode_keyframes(
     chosen: Sequence[ChosenKeyframe], encoder: ImageEncoder | None
 ) -> tuple[Keyframe, ...]:
-    """The keyframes, with what an image-text model makes of them where there is one."""
+    """Return the keyframes, with image-text vectors if there is an encoder."""
     if encoder is None:
         return tuple(one.keyframe for one in chosen)
     rows = encoder.images([one.image for one in chosen])
@@ -164,7 +164,7 @@ def _group_faces(
     settings: WatchSettings,
     blobs: Blobs,
 ) -> tuple[Group, ...]:
-    """The people whose faces are seen."""
+    """Detect the faces and group them by person."""
     if not raw.frames:
         return ()
     keyframes = [one.index for one in chosen]
@@ -179,7 +179,7 @@ def _perceive_audio(
     settings: WatchSettings,
     skipped_stages: Collection[Stage],
 ) -> tuple[tuple[Utterance, ...], tuple[Group, ...]]:
-    """What is said, and the voices that say it."""
+    """Recognise speech and voices; return utterances and voice groups."""
     if "speech" in skipped_stages:
         return (), ()
     spans = models.activity.spans(raw.samples) if raw.samples.any() else []

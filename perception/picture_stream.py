@@ -1,4 +1,4 @@
-"""The pictures of a video at its sample instants, in one decoding pass.
+"""Reads the pictures of a video at its sample instants, in one decoding pass.
 
 Every picture that others are predicted from is decoded. Of the rest (in H.264 about half) only
 those that a sample instant shows are: packets are looked at some way ahead, so that it is known
@@ -45,7 +45,7 @@ class SampledPicture:
 
 
 class PictureReader:
-    """Reads the pictures of a source from a moment on; iterate it once, in order of instants.
+    """Reads the sampled pictures of a source from a time on; iterate it once.
 
     Args:
         path: a media file.
@@ -83,11 +83,11 @@ class PictureReader:
         self._end_ms = 0
 
     def close(self) -> None:
-        """Let go of the file and the decoder."""
+        """Close the file and the decoder."""
         self._container.close()
 
     def __iter__(self) -> Iterator[SampledPicture]:
-        """What each instant shows, in order; instants before the first picture are left out."""
+        """Yield the picture of each instant, in order, from the first picture on."""
         since, picture = -1, None
         for time, frame in self._decode():
             if time > since:
@@ -100,7 +100,7 @@ class PictureReader:
     def _sampled_until(
         self, end: int, since: int, picture: av.VideoFrame | None
     ) -> Iterator[SampledPicture]:
-        """The instants before ``end``, all of which show the picture that appeared at ``since``."""
+        """Yield the instants before ``end`` that show the picture of time ``since``."""
         for instant in self._grid.within(max(since, self._from), min(end, self._until)):
             due = self._due.pop(instant, None)
             if since < 0 and due is None:
@@ -109,7 +109,7 @@ class PictureReader:
             yield SampledPicture(instant, since, None if stale else picture)
 
     def _decode(self) -> Iterator[tuple[int, av.VideoFrame | None]]:
-        """Time and picture as they are to be shown; None in place of a damaged picture."""
+        """Yield time and picture in display order; None in place of a damaged picture."""
         damaged = False
         for packet in self._packets_to_decode():
             try:
@@ -124,7 +124,7 @@ class PictureReader:
                     yield self._clock.ms(frame.pts), None if damaged else frame
 
     def _packets_to_decode(self) -> Iterator[Packet | None]:
-        """Packets to decode, with the decoder told which it may skip; None at the end."""
+        """Yield packets, after telling the decoder whether it may skip them; None at the end."""
         timed = ((packet, self._time_of(packet)) for packet in self._packets())
         for packet, time, until in _with_next_time(timed):
             needed = time is None or self._note_due(time, until)
@@ -134,7 +134,7 @@ class PictureReader:
         yield None
 
     def _note_due(self, time: int, until: int) -> bool:
-        """Note which picture is due at each instant of ``[time, until)``; is there an instant?"""
+        """Note the picture due at each instant of ``[time, until)``; tell whether there is one."""
         self._end_ms = max(self._end_ms, until)
         instants = list(self._grid.within(max(time, self._from), min(until, self._until)))
         self._due.update(dict.fromkeys(instants, time))
@@ -150,7 +150,7 @@ class PictureReader:
 
 
 def marks_unreferenced(context: av.VideoCodecContext) -> bool:
-    """Whether the codec tells which pictures no other depends on, picture by picture.
+    """Tell whether the codec marks pictures that no other depends on.
 
     In HEVC a picture may be needed by those of a higher temporal layer, unless there is but one.
     In VP8 the next pictures may reuse its map of segments; an AV1 decoder is told but once.
@@ -176,7 +176,7 @@ def keep_freed_memory() -> None:
 def _with_next_time(
     timed: Iterable[tuple[Packet, int | None]],
 ) -> Iterator[tuple[Packet, int | None, int]]:
-    """Packets in decoding order, each with its time and that of the picture shown next."""
+    """Yield packets in decoding order, each with its time and that of the next picture shown."""
     queue: deque[tuple[Packet, int | None]] = deque()
     window = _TimeWindow(2 * _LOOKAHEAD)
     for packet, time in timed:
@@ -200,7 +200,7 @@ def _timed_packet(
 
 
 class _TimeWindow:
-    """The last ``size`` times seen, in order of time."""
+    """The last ``size`` times added, sorted."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -216,6 +216,6 @@ class _TimeWindow:
             self._sorted.remove(self._seen.popleft())
 
     def after(self, time: int) -> int | None:
-        """The first time later than ``time``, if any."""
+        """Return the first time later than ``time``, if any."""
         index = bisect_right(self._sorted, time)
         return self._sorted[index] if index < len(self._sorted) else None

@@ -1,4 +1,4 @@
-"""Reading a pipe without being stuck in it: a reader that is asked to stop does so soon."""
+"""Reads a pipe without blocking: a reader that is asked to stop does so soon."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POLL_S = 0.25
 
 
 class Pipe:
-    """A pipe as a file to be read. ``ended`` tells that the writer has gone, not that it was left.
+    """A pipe as a readable file. ``ended`` tells that the writer closed it.
 
     ``is_timed_out`` gives up waiting for a writer, but never one that has begun to write.
     """
@@ -30,7 +30,7 @@ class Pipe:
         self.ended = False
 
     def read(self, size: int) -> bytes:
-        """At most ``size`` bytes; waits for some; empty at the end, or where it is to stop."""
+        """Read at most ``size`` bytes, waiting for some; empty at the end or when asked to stop."""
         while not (self._is_stopping() or (not self._began and self._is_timed_out())):
             ready, _, _ = select.select([self._descriptor], [], [], POLL_S)
             if not ready:
@@ -43,11 +43,11 @@ class Pipe:
         return b""
 
     def _wait_for_writer(self) -> None:
-        """A FIFO that nobody has opened for writing is always ready, with nothing to read."""
+        """Wait a little: a FIFO without a writer is always ready, with nothing to read."""
         select.select([], [], [], POLL_S)
 
     def close(self) -> None:
-        """Let go of a FIFO; standard input stays open."""
+        """Close a FIFO; standard input stays open."""
         if self._owned:
             os.close(self._descriptor)
 
@@ -55,7 +55,7 @@ class Pipe:
 def open_pipe(
     address: str, is_stopping: Callable[[], bool], is_timed_out: Callable[[], bool]
 ) -> Pipe:
-    """Standard input for ``-``, else the FIFO at that place; does not wait for its writer.
+    """Open standard input for ``-``, else a FIFO, without waiting for its writer.
 
     Raises:
         OSError: it cannot be opened.

@@ -1,4 +1,4 @@
-"""Clips of a file as they are asked for: in order from one decoding, else from where they begin."""
+"""Decodes the clips of a file on demand: in order in one pass, else from where they start."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ClipReader:
         self._last: RawClip | None = None
 
     def clip(self, index: int) -> RawClip:
-        """The decoded clip; reading goes on where it was, or starts there.
+        """Return the decoded clip; decoding continues where it was, or starts there.
 
         Raises:
             MediaError: the file went away or is no longer what was probed.

@@ -1,4 +1,4 @@
-"""A connection to an RTSP camera, passed on to FFmpeg over loopback.
+"""Relays a connection to an RTSP camera to FFmpeg over loopback.
 
 FFmpeg connects to wherever an RTSP server redirects it. So the host is checked and connected to
 here, and what the server says is passed on message by message, but for a redirect, which ends it.
@@ -30,7 +30,7 @@ _LENGTH_HEADER = b"content-length"
 
 
 class RtspRelay:
-    """An open connection to a camera. ``url`` is where FFmpeg finds it.
+    """An open connection to a camera. ``url`` is where FFmpeg connects.
 
     Args:
         address: an rtsp or rtsps address.
@@ -61,7 +61,7 @@ class RtspRelay:
         Thread(target=self._relay_to_client, name="relay", daemon=True).start()
 
     def close(self) -> None:
-        """Let go of the camera."""
+        """Close the connections."""
         for open_socket in (self._listener, self._inner, self._camera):
             if open_socket is not None:
                 with suppress(OSError):
@@ -85,7 +85,7 @@ class RtspRelay:
         self.close()
 
     def _read_message(self, stream: IO[bytes]) -> bytes:
-        """The next message or packet; nothing where there is none, or a redirect.
+        """Read the next message or packet; empty at the end, or on a redirect.
 
         Raises:
             ValueError: it is no message.
@@ -107,7 +107,7 @@ class RtspRelay:
 
 
 def _with_tls(camera: socket.socket, host: str) -> socket.socket:
-    """The connection with TLS; cameras have certificates of their own making."""
+    """Wrap the connection in TLS; cameras have self-signed certificates."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -125,7 +125,7 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytes:
 
 
 def _read_header(stream: IO[bytes], first: bytes) -> list[bytes]:
-    """The lines up to the empty one, which FFmpeg reads just so."""
+    """Read the lines up to the empty one."""
     lines = [_read_line(stream, first)]
     while line := _read_line(stream):
         lines.append(line)
@@ -145,7 +145,7 @@ def _read_line(stream: IO[bytes], first: bytes = b"") -> bytes:
 
 
 def _encode_message(lines: list[bytes], stream: IO[bytes]) -> bytes:
-    """A message with just one length, so that nobody takes its body for another message."""
+    """Encode a message with exactly one length, so that its body is not taken for a message."""
     headers = [(line.partition(b":")[0].strip().lower(), line) for line in lines[1:]]
     lengths = {line.partition(b":")[2].strip() for name, line in headers if name == _LENGTH_HEADER}
     if len(lengths) > 1 or not all(_DIGITS.fullmatch(length) for length in lengths):

@@ -20,11 +20,11 @@ class SampleGrid:
 
     @classmethod
     def of(cls, settings: WatchSettings) -> SampleGrid:
-        """The grid of ``settings``: 5 a second in clips of 30 s by default."""
+        """Return the grid of ``settings``: by default 5 per second in clips of 30 s."""
         return cls(settings.clip_ms, settings.sample_fps)
 
     def at_or_after(self, ms: int) -> int:
-        """The first instant that is not before ``ms``."""
+        """Return the first instant that is not before ``ms``."""
         clip, local = divmod(ms, self.clip_ms)
         step = max(0, ceil(local * self.fps / 1000) - 1)
         while (instant := int(step * 1000 / self.fps)) < local:
@@ -32,7 +32,7 @@ class SampleGrid:
         return clip * self.clip_ms + min(instant, self.clip_ms)
 
     def within(self, start_ms: int, end_ms: int) -> Iterator[int]:
-        """The instants of ``[start_ms, end_ms)``, in order; none before 0."""
+        """Yield the instants of ``[start_ms, end_ms)``, in order; none before 0."""
         instant = self.at_or_after(max(0, start_ms))
         while instant < end_ms:
             yield instant

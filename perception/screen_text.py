@@ -1,4 +1,4 @@
-"""Text on the keyframes of one clip; what stands there for longer is stored once."""
+"""Reads text on the keyframes of one clip; repeated text is stored once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MIN_RATIO = 0.9
 
 
 def read_screen(chosen: Sequence[ChosenKeyframe], reader: ScreenReader) -> tuple[ScreenText, ...]:
-    """Lines of text, each at the first keyframe it is read on, in reading order."""
+    """Return lines of text, each at the first keyframe it is read on, in reading order."""
     texts: list[ScreenText] = []
     # One after the other: what a reader computes with is large, and it has threads of its own.
     for read in (_read_keyframe(one, reader) for one in chosen):
@@ -34,7 +34,7 @@ def read_screen(chosen: Sequence[ChosenKeyframe], reader: ScreenReader) -> tuple
 
 
 def _read_keyframe(chosen: ChosenKeyframe, reader: ScreenReader) -> list[ScreenText]:
-    """What is read on one keyframe; boxes in its pixels, whatever size it was read at."""
+    """Read one keyframe; boxes are in its pixels, whatever size it was read at."""
     image = chosen.image
     scale = max(1.0, max(image.shape[:2]) / _MAX_SIDE)
     lines = [line for line in reader.read(_downscale(image, scale)) if _is_legible(line)]
@@ -67,7 +67,7 @@ def _is_legible(line: TextLine) -> bool:
 
 
 def same_text(a: str, b: str) -> bool:
-    """Whether two readings are of one line: equal but for case, marks and a slip or two."""
+    """Tell whether two readings are of one line: equal but for case, punctuation and slips."""
     one, two = sorted((_letters_and_digits(a), _letters_and_digits(b)))
     if one == two:
         return True

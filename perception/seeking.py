@@ -1,4 +1,4 @@
-"""Going to a moment of a stream so that what is shown or heard there decodes exactly."""
+"""Seeks in a stream so that decoding is exact from a given time on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MARGINS_MS = (0, 1_000, 4_000, 16_000, 64_000)
 
 
 def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContainer:
-    """The source, opened so that the next packets of its ``kind`` begin with a key packet.
+    """Open the source so that the next packets of its ``kind`` begin with a key packet.
 
     That packet's time is at or before ``ms``. Containers seek by decoding time, or to any packet,
     so the landing is checked and tried again from further back; the start of the file always does.
@@ -48,7 +48,7 @@ def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContai
 
 
 class KeyPictureFinder:
-    """Tells where decoding has to begin, from one look at the file after the other; close it.
+    """Finds the key picture before a time, with one open file; close it.
 
     Args:
         path: a media file.
@@ -64,11 +64,11 @@ class KeyPictureFinder:
         require_video_stream(self._container, path)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._container.close()
 
     def before(self, ms: int) -> int:
-        """When the key picture before ``ms`` is shown; ``ms`` where the first one comes later."""
+        """Return the time of the key picture at or before ``ms``; ``ms`` if the first is later."""
         found = _seek_target(self._container, self._info, "video", ms)
         return self._first_key_time(ms) if found is None else found[1]
 
@@ -83,7 +83,7 @@ class KeyPictureFinder:
 def _seek_target(
     container: InputContainer, info: SourceInfo, kind: str, ms: int
 ) -> tuple[int, int] | None:
-    """Where to seek to, so that a key packet at or before ``ms`` comes first, and its time."""
+    """Return where to seek so that a key packet at or before ``ms`` comes first, and its time."""
     for margin in _MARGINS_MS:
         if ms - margin <= 0:
             return None
@@ -96,7 +96,7 @@ def _seek_target(
 def _key_time_after_seek(
     container: InputContainer, info: SourceInfo, kind: str, target_ms: int
 ) -> int | None:
-    """The time of the first key packet after seeking; None where that leads nowhere."""
+    """Return the time of the first key packet after seeking; None if there is none."""
     try:
         stream, base = _seek(container, info, kind, target_ms)
         pts = _first_key_pts(demux(container, stream))

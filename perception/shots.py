@@ -1,4 +1,4 @@
-"""Shots: stretches without a cut (eq. 1).
+"""Detects shot boundaries (eq. 1).
 
 A camera that turns changes every pixel as much as a cut does, but what lies where stays much the
 same for a fifth of a second: then it is no cut, unless everything grows brighter or darker at once.
@@ -18,7 +18,7 @@ _MAX_MOTION_CHANGE = 2.0
 def number_shots(
     changes: Sequence[float], threshold: float, similarities: Sequence[float] | None = None
 ) -> list[int]:
-    """The shot of each frame, counted from 0 within the clip.
+    """Return the shot number of each frame, counted from 0 within the clip.
 
     Args:
         changes: mean absolute grey difference (0-255) of each frame to the one before; the
@@ -33,6 +33,6 @@ def number_shots(
 
 
 def is_cut(change: float, similarity: float, threshold: float) -> bool:
-    """Whether two pictures that differ so much are of two shots."""
+    """Tell whether there is a cut between two pictures that differ by ``change``."""
     moved = similarity >= _MIN_LAYOUT_SIMILARITY and change <= _MAX_MOTION_CHANGE * threshold
     return change > threshold and not moved

@@ -1,4 +1,4 @@
-"""What a source is: its length, its streams, its identity, its clips."""
+"""Describes a source: its length, streams, identity and clips."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SourceInfo:
 
 @dataclass(frozen=True)
 class SourceProbe:
-    """All that one look at a file says before anything of it is watched."""
+    """What one pass over a file's headers tells, before anything of it is decoded."""
 
     info: SourceInfo
     subtitles: tuple[SubtitleStream, ...] = ()
@@ -191,7 +191,7 @@ def _refuse_too_long(path: Path, duration_ms: int) -> None:
 
 
 def video_id(path: Path) -> str:
-    """The first 16 hex digits of the SHA-256 of the file's content.
+    """Return the first 16 hex digits of the SHA-256 of the file's content.
 
     Raises:
         MediaError: the file is missing or empty.
@@ -205,7 +205,7 @@ def video_id(path: Path) -> str:
 
 
 def clips_of(duration_ms: int, settings: WatchSettings) -> list[Clip]:
-    """Half-open clips of ``settings.clip_ms`` that cover ``[0, duration_ms)``, in order."""
+    """Return half-open clips of ``settings.clip_ms`` that cover ``[0, duration_ms)``, in order."""
     starts = range(0, duration_ms, settings.clip_ms)
     return [
         Clip(index=i, span=TimeSpan.of(start, min(start + settings.clip_ms, duration_ms)))
@@ -214,7 +214,7 @@ def clips_of(duration_ms: int, settings: WatchSettings) -> list[Clip]:
 
 
 def find_media(paths: Iterable[Path]) -> list[Path]:
-    """The files named, and those in the folders named, at any depth; each once, in order.
+    """Return the files named, and those in the folders named, at any depth; each once, in order.
 
     Raises:
         MediaError: a path does not exist, or a folder holds no media.
@@ -239,7 +239,7 @@ def _media_of(path: Path) -> Iterator[Path]:
 
 
 def media_in(folder: Path) -> list[Path]:
-    """The media files of a folder, at any depth, in order; hidden ones are left out."""
+    """Return the media files of a folder, at any depth, in order; hidden ones are left out."""
     return sorted(file for file in folder.rglob("*") if _is_media(file))
 
 

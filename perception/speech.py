@@ -1,4 +1,4 @@
-"""What was said in one clip, cut into turns by speaker and by sentence.
+"""Splits the speech of one clip into utterances by speaker and by sentence.
 
 A clip is recognised by itself, so that it can be redone alone: a word that the clip's border cuts
 in two may be heard wrongly on either side of it.
@@ -28,7 +28,7 @@ _MAX_TURN_DISTANCE_MS = 1_000
 
 @dataclass(frozen=True)
 class _AttributedWord:
-    """A word with the voice it is in."""
+    """A word with the voice that speaks it."""
 
     word: Word
     voice: int | None
@@ -40,7 +40,7 @@ def find_utterances(
     grouped_voices: Collection[int],
     clip: Clip,
 ) -> tuple[Utterance, ...]:
-    """Utterances in order of time.
+    """Return the utterances of a clip in order of time.
 
     Args:
         speech: what the recogniser heard; times from the clip's start.
@@ -75,7 +75,7 @@ def _attribute(word: Word, turns: Sequence[SpeakerTurn]) -> _AttributedWord:
 
 
 def voice_at(start_ms: int, end_ms: int, turns: Sequence[SpeakerTurn]) -> int | None:
-    """The voice of the turn that shares most time with a stretch, else of the nearest one."""
+    """Return the voice of the turn that overlaps a span most, else of the nearest turn."""
     best = max(turns, key=lambda t: (_shared_ms(t, start_ms, end_ms), -t.start_ms), default=None)
     if best is None or _shared_ms(best, start_ms, end_ms) < -_MAX_TURN_DISTANCE_MS:
         return None
@@ -83,12 +83,12 @@ def voice_at(start_ms: int, end_ms: int, turns: Sequence[SpeakerTurn]) -> int | 
 
 
 def _shared_ms(turn: SpeakerTurn, start_ms: int, end_ms: int) -> int:
-    """Milliseconds that a turn shares with a stretch; below 0, how far apart they are."""
+    """Return the overlap of a turn and a span in milliseconds; negative is their distance."""
     return min(turn.end_ms, end_ms) - max(turn.start_ms, start_ms)
 
 
 def _smooth_voices(words: Sequence[_AttributedWord]) -> list[_AttributedWord]:
-    """Give a flicker between two runs of one voice back to that voice."""
+    """Assign a short run between two runs of one voice to that voice."""
     runs = [list(run) for _, run in groupby(words, key=lambda attributed: attributed.voice)]
     for i in range(1, len(runs) - 1):
         before, run, after = runs[i - 1], runs[i], runs[i + 1]
@@ -99,7 +99,7 @@ def _smooth_voices(words: Sequence[_AttributedWord]) -> list[_AttributedWord]:
 
 
 def _split_words(words: Sequence[_AttributedWord]) -> Iterator[list[_AttributedWord]]:
-    """Words up to the end of a sentence, a change of voice or a pause."""
+    """Split words at the end of a sentence, a change of voice or a pause."""
     piece: list[_AttributedWord] = []
     for word in words:
         if piece and _is_boundary(piece[-1], word):
@@ -117,7 +117,7 @@ def _is_boundary(before: _AttributedWord, now: _AttributedWord) -> bool:
 
 
 def _piece_texts(text: str, pieces: Sequence[Sequence[_AttributedWord]]) -> Iterator[str]:
-    """The text of each piece, cut from the whole: its spaces are those of the language."""
+    """Yield the text of each piece, cut from the whole text, which has the language's spaces."""
     at = 0
     for piece in pieces:
         start = at

@@ -1,4 +1,4 @@
-"""Whether a face is of a picture: a statue, a painting, a photo or a poster that a camera rests on.
+"""Detects faces of still images: statues, paintings, photos and posters that a camera rests on.
 
 A heuristic. Whoever lives and is seen from near enough to be recognised moves within seconds: eyes,
 mouth, head, light on the skin. So where every look at a face finds the same pixels in the same
@@ -33,7 +33,7 @@ _MIN_DETAIL = 5.0
 
 
 def is_still_image(tracks: Sequence[Sequence[DetectedFace]], settings: WatchSettings) -> bool:
-    """Whether all that was seen of one face is a picture's.
+    """Tell whether all detections of one face show a still image.
 
     Args:
         tracks: the looks at it, each track in order in one place of one shot.
@@ -46,7 +46,7 @@ def is_still_image(tracks: Sequence[Sequence[DetectedFace]], settings: WatchSett
 
 
 def _change(a: DetectedFace, b: DetectedFace) -> float:
-    """How much the face changed between two looks, in levels of grey (0-255)."""
+    """Return how much the face changed between two detections, in levels of grey (0-255)."""
     (ax0, ay0, ax1, ay1), (bx0, by0, bx1, by1) = a.face.box, b.face.box
     box = max(ax0, bx0), max(ay0, by0), min(ax1, bx1), min(ay1, by1)
     if min(box[2] - box[0], box[3] - box[1]) < _MIN_SIDE:
@@ -58,7 +58,7 @@ def _change(a: DetectedFace, b: DetectedFace) -> float:
 
 
 def _cells(face: DetectedFace, box: tuple[int, int, int, int]) -> NDArray[np.float32]:
-    """Mean grey of the cells of a box of the frame that lies within the crop."""
+    """Return the mean grey of the cells of a box that lies within the crop; 16 x 16."""
     (x0, y0), (left, top) = box[:2], face.corner
     face_pixels = face.crop[y0 - top : box[3] - top, x0 - left : box[2] - left]
     grey = cv2.cvtColor(face_pixels, cv2.COLOR_RGB2GRAY)

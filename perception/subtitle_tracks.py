@@ -1,4 +1,4 @@
-"""Texts that a container carries beside pictures and sound: tracks of subtitles, and chapters."""
+"""Reads subtitle tracks and chapters of a container."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXT_CODECS = frozenset({"subrip", "srt", "ass", "ssa", "mov_text", "webvtt", "t
 
 @dataclass(frozen=True)
 class Cue:
-    """One timed text; lines are apart by line ends."""
+    """One timed text; its lines are separated by line ends."""
 
     span: TimeSpan
     text: str
@@ -41,7 +41,7 @@ class SubtitleStream:
 
     @property
     def is_text(self) -> bool:
-        """Whether its cues are text."""
+        """Tell whether its cues are text."""
         return self.codec in TEXT_CODECS
 
 

@@ -1,4 +1,4 @@
-"""Where on the video's timeline a moment of a live source lies, whatever its clock does.
+"""Maps time stamps of a live source to video time.
 
 Time stamps of a live source leap, wrap around and begin anew. Within a connection they are
 believed as long as they go on from one another; where they do not, time goes on where the clock on
@@ -18,7 +18,7 @@ _MAX_REORDER_MS = 500
 
 @dataclass
 class Timeline:
-    """Places media time on video time, in milliseconds; ``latest_ms`` is as far as anything came.
+    """Maps media time to video time, in milliseconds; ``latest_ms`` is the latest so far.
 
     ``breaks`` are the moments of video time at which the source's clock began anew.
     """
@@ -30,12 +30,12 @@ class Timeline:
     _last_ms: dict[str, int] = field(default_factory=dict)
 
     def reset(self) -> None:
-        """A new connection: its time stamps have nothing to do with those before."""
+        """Forget the offsets: time stamps of a new connection are unrelated."""
         self._offsets.clear()
         self._last_ms.clear()
 
     def to_video_ms(self, stream: str, media_ms: int, now_ms: int) -> int:
-        """Video time of what bears the stamp ``media_ms`` and came at ``now_ms`` of video time.
+        """Return the video time of time stamp ``media_ms`` that arrived at video time ``now_ms``.
 
         May lie up to ``jump_ms`` before what a connection began with, since sound and pictures
         do not begin together.

@@ -1,4 +1,4 @@
-"""Who speaks when in one clip: voices as groups of turns (section 3.1).
+"""Diarises the speech of one clip: voices as groups of turns (section 3.1).
 
 Speech is cut into windows of 1.5 s; their embeddings are clustered; what is too small to be a
 person is given to the voice it is most like; windows of one voice in a row are a turn.
@@ -41,7 +41,7 @@ _MAX_EMBEDDED_MS = 10_000
 
 @dataclass(frozen=True)
 class SpeakerTurn:
-    """A stretch of speech of one voice, in milliseconds from the clip's start."""
+    """A turn of one voice, in milliseconds from the clip's start."""
 
     start_ms: int
     end_ms: int
@@ -49,14 +49,14 @@ class SpeakerTurn:
 
     @property
     def length_ms(self) -> int:
-        """How long the turn lasts."""
+        """Return the duration of the turn."""
         return self.end_ms - self.start_ms
 
 
 def find_turns(
     samples: Samples, spans: Sequence[tuple[int, int]], encoder: SpeakerEncoder, hz: int
 ) -> list[SpeakerTurn]:
-    """Turns in order; voices are numbered from 0 in order of first appearance.
+    """Return turns in order; voices are numbered from 0 in order of first appearance.
 
     Args:
         samples: mono audio of the clip, values in [-1, 1].
@@ -73,7 +73,7 @@ def find_turns(
 
 
 def cut_windows(start_ms: int, end_ms: int) -> list[tuple[int, int]]:
-    """Windows of 1.5 s every 0.75 s that cover a span; one shorter window where it is shorter."""
+    """Return windows of 1.5 s every 0.75 s that cover a span; one if it is shorter."""
     if end_ms - start_ms < _MIN_SPEECH_MS:
         return []
     if end_ms - start_ms <= WINDOW_MS:
@@ -83,7 +83,7 @@ def cut_windows(start_ms: int, end_ms: int) -> list[tuple[int, int]]:
 
 
 def absorb_small(vectors: NDArray[np.float32], labels: Sequence[int], min_size: int) -> list[int]:
-    """Give the members of clusters smaller than ``min_size`` to the likest larger cluster."""
+    """Assign clusters smaller than ``min_size`` to the most similar larger cluster."""
     sizes = Counter(labels)
     large = sorted(label for label, size in sizes.items() if size >= min_size)
     if not large:
@@ -108,7 +108,7 @@ def _windows_to_turns(
     voices: Sequence[int],
     spans: Sequence[tuple[int, int]],
 ) -> list[SpeakerTurn]:
-    """Windows as turns: windows that overlap meet half-way, short pauses are bridged."""
+    """Join windows to turns: overlapping windows meet half-way, short pauses are bridged."""
     turns: list[SpeakerTurn] = []
     for start, end in spans:
         in_span = [(w, v) for w, v in zip(windows, voices, strict=True) if start <= w[0] < end]
@@ -136,7 +136,7 @@ def _merge_run(run: Sequence[SpeakerTurn]) -> SpeakerTurn:
 
 
 def bridge_pauses(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:
-    """Turns of one voice with less than half a second between them are one turn."""
+    """Join turns of one voice that are less than half a second apart."""
     bridged: list[SpeakerTurn] = []
     for turn in turns:
         last = bridged[-1] if bridged else None
@@ -154,7 +154,7 @@ def group_voices(
     encoder: SpeakerEncoder,
     settings: WatchSettings,
 ) -> tuple[Group, ...]:
-    """A group for each voice with a turn long enough to know it by; sightings are those turns."""
+    """Return a group for each voice with a long enough turn; its sightings are those turns."""
     known = [turn for turn in turns if turn.length_ms >= settings.voice_turn_ms]
     vectors = map_in_threads(lambda turn: _embed(turn, samples, encoder, settings.audio_hz), known)
     of_voice: dict[int, list[tuple[SpeakerTurn, Vector]]] = {}
@@ -169,7 +169,7 @@ def _embed(turn: SpeakerTurn, samples: Samples, encoder: SpeakerEncoder, hz: int
 
 
 def _group(voice: int, turns: Sequence[tuple[SpeakerTurn, Vector]], clip: Clip) -> Group:
-    """Score: how like the voice's mean the turn is. Quality: how long it is, in seconds."""
+    """Score each turn by its cosine to the voice's mean; its quality is its length in seconds."""
     mean = np.sum([vector for _, vector in turns], axis=0)
     mean = mean / max(float(np.linalg.norm(mean)), 1e-9)
     return Group(
@@ -188,7 +188,7 @@ def _group(voice: int, turns: Sequence[tuple[SpeakerTurn, Vector]], clip: Clip) 
 
 
 def clip_span(start_ms: int, end_ms: int, clip: Clip) -> TimeSpan:
-    """A stretch of the clip's samples as video time, within the clip."""
+    """Return a span of the clip's samples as video time, clipped to the clip."""
     zero, last = clip.span.start_ms, clip.span.end_ms
     start = min(zero + max(0, start_ms), last)
     return TimeSpan.of(start, min(max(start, zero + end_ms), last))

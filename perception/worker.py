@@ -1,4 +1,4 @@
-"""Perceiving a clip wherever it is asked for: another thread, another process, another machine.
+"""Perceives a clip in another thread, process or machine.
 
 What is handed over is small both ways: which clip of which file is perceived how, and what was
 found, with the few JPEGs that are kept. Frames and sound stay where they are decoded.
@@ -25,16 +25,16 @@ from perception.source import SourceInfo
 
 
 class ModelRecipes(PerceptionModels, Protocol):
-    """Models by their recipe, of which a copy makes its own: two of a recipe are alike."""
+    """Models with a recipe, from which a copy loads its own models."""
 
     @property
     def recipe(self) -> object:
-        """What the models are made by."""
+        """The recipe that the models are loaded by."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """One clip that is to be perceived. ``threads`` are those of one model of one worker."""
+    """One clip to perceive. ``threads`` is how many one model of one worker uses."""
 
     path: Path
     info: SourceInfo
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What was perceived, in how many seconds, and by whom (host, process and thread)."""
+    """A percept, the seconds it took, and the worker (host, process and thread)."""
 
     perceived: Perceived
     seconds: float

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -19,10 +20,12 @@ from tempfile import TemporaryDirectory
 from tests.support.rooms import ROOT
 
 ROOMS = ("domain", "agent", "people", "retrieval")
-LEFT_OUT = ("tests/unit/datasets", "tests/unit/test_house_rules.py")
-"""Tests of other rooms, and tests of how the code is written, which mutmut's own code breaks."""
+LEFT_OUT = ("test_house_rules.py", "test_frozen_words.py")
+"""Tests of how the code is written, which mutmut's own code breaks."""
 NONE = "no_mutant_has_this_name"
 """Run without a mutant, mutmut makes them all and notes which tests call which function."""
+STATS = "mutants/mutmut-stats.json"
+"""Which tests call which function; mutmut writes it once it has seen all tests pass."""
 KILLED: dict[int | None, str] = dict.fromkeys((1, 3, 24, -24, 36, 152, 255, -11, -9), "killed")
 ENDS: dict[int | None, str] = {**KILLED, 0: "survived", 5: "untested", 33: "untested"}
 """What exit codes of tests say, as mutmut has them: too long or a crash is noticed as well."""
@@ -63,25 +66,29 @@ def copy_checkout(folder: Path, rooms: Sequence[str]) -> None:
         "source_paths": [*rooms],
         "also_copy": others,
         "pytest_add_cli_args": ["-n", "0", "-p", "no:cacheprovider"],
-        "pytest_add_cli_args_test_selection": [
-            "tests/unit",
-            *(f"--ignore={name}" for name in LEFT_OUT),
-        ],
+        "pytest_add_cli_args_test_selection": tests_of(rooms),
     }
     with (folder / "pyproject.toml").open("a") as config:
         config.write("\n[tool.mutmut]\n")
         config.writelines(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
 
 
+def tests_of(rooms: Sequence[str]) -> list[str]:
+    """List the files of unit tests that import from any of the rooms."""
+    imports = re.compile(rf"^from ({'|'.join(rooms)})[. ]", re.MULTILINE)
+    files = [one for one in (ROOT / "tests" / "unit").glob("test_*.py") if one.name not in LEFT_OUT]
+    return sorted(str(one.relative_to(ROOT)) for one in files if imports.search(one.read_text()))
+
+
 def mutmut(folder: Path, *names: str) -> None:
-    """Run mutmut on the mutants of these names.
+    """Run mutmut on the mutants of these names; it complains where there are none.
 
     Raises:
         SystemExit: The tests fail without any mutant.
     """
     command = [sys.executable, "-m", "mutmut", "run", *names]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
+    if done.returncode and (names != (NONE,) or not (folder / STATS).exists()):
         raise SystemExit(f"mutmut failed:\n{done.stdout[-4000:]}")
 
 

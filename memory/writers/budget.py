@@ -37,7 +37,7 @@ CROP_TOKENS = 300
 
 @dataclass(frozen=True)
 class PromptItem:
-    """A line of a part, and the JPEG that it tells of where it is an image."""
+    """One line of a part, and its JPEG where it is an image."""
 
     text: str
     image: bytes | None = field(default=None, repr=False)
@@ -45,7 +45,7 @@ class PromptItem:
 
     @property
     def tokens(self) -> int:
-        """Rather too many."""
+        """Estimate the tokens of the item, rather too many."""
         image = CROP_TOKENS if self.crop else IMAGE_TOKENS
         return text_tokens(self.text) + 2 + (image if self.image is not None else 0)
 
@@ -55,12 +55,12 @@ PromptParts = Mapping[str, Sequence[PromptItem]]
 
 
 def count_tokens(parts: PromptParts) -> int:
-    """Tokens of all parts."""
+    """Count the tokens of all parts."""
     return sum(item.tokens for items in parts.values() for item in items)
 
 
 def fit_parts(parts: PromptParts, max_tokens: int) -> dict[str, tuple[PromptItem, ...]]:
-    """The parts in at most ``max_tokens`` tokens; empty ones where there is room for nothing."""
+    """Reduce the parts to at most ``max_tokens`` tokens."""
     kept = {name: tuple(items) for name, items in parts.items()}
     for may_drop_all, name in product((False, True), REDUCTION_ORDER):
         excess = count_tokens(kept) - max_tokens
@@ -97,7 +97,7 @@ def _reduce_by(items: tuple[PromptItem, ...], excess: int, minimum: int) -> tupl
 
 
 def subsample(items: Sequence[T], max_items: int) -> tuple[T, ...]:
-    """At most so many items, left out evenly: a clip has a beginning, a middle and an end."""
+    """Keep at most ``max_items`` items, evenly spaced."""
     count = len(items)
     if count <= max_items:
         return tuple(items)
@@ -105,7 +105,7 @@ def subsample(items: Sequence[T], max_items: int) -> tuple[T, ...]:
 
 
 def describe_omitted(parts: PromptParts, kept: PromptParts) -> tuple[str, ...]:
-    """What is not shown, part by part: ``6 of 8 faces``."""
+    """Describe what is omitted, part by part: ``6 of 8 faces``."""
     counts = {name: len(parts.get(name, ())) for name in REDUCTION_ORDER}
     omitted = {name: count - len(kept.get(name, ())) for name, count in counts.items()}
     return tuple(

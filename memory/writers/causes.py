@@ -1,4 +1,4 @@
-"""Causes that the speech itself states, found by their connectives; pure."""
+"""Finds causal relations that speech states, by their connectives; pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _CONSEQUENCE = re.compile(
 
 
 def find_stated_causes(text: str) -> list[StatedCause]:
-    """The relations that a line states, at most one a sentence."""
+    """Return the relations that a line states, at most one per sentence."""
     found = (_cause_in_sentence(sentence) for sentence in split_sentences(text))
     return [one for one in found if one is not None]
 

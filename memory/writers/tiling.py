@@ -1,4 +1,4 @@
-"""Cuts lines into topics where their vectors turn, after TextTiling (Hearst 1997); pure."""
+"""Splits lines into topics where their vectors change (TextTiling, Hearst 1997); pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EDGE_SHARE = 0.25
 
 
 def depth_scores(vectors: Matrix) -> Matrix:
-    """How deep the likeness of neighbouring blocks dips at each gap.
+    """Return how far the similarity of neighbouring blocks dips at each gap.
 
     Args:
         vectors: (N, D) unit rows, in order.
@@ -85,7 +85,7 @@ def choose_cuts(depth: Matrix, forced: Sequence[int], limits: CutLimits) -> list
 def split_at_cuts(
     line_clips: Sequence[int], clips: Sequence[int], cuts: Sequence[int]
 ) -> list[list[int]]:
-    """The clips of each topic.
+    """Return the clips of each topic.
 
     A clip that a cut goes through belongs to both topics; a cut close to a clip's edge counts as
     being there. Topics that would have no clip of their own join the one before.
