@@ -453,7 +453,7 @@ def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
 VECTOR = WordEmbedder().embed(["a dog"])
 FEW = [(0, 3), (1, 7)]
 QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
-    "near clips": (lambda db, s: near_clips(db, s[:1], VECTOR, 9), "memories_"),
+    "nearest clips": (lambda db, s: near_clips(db, s[:1], VECTOR, 9), "memories_"),
     "of a speaker": (
         lambda db, s: near_clips(db, s[:1], VECTOR, 9, Restriction(speaker="Ann")),
         "memories_",
@@ -465,6 +465,8 @@ QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
         "memor",
     ),
     "who speaks": (lambda db, s: who_speaks(db, s, ["Ann", "Bob"]), "memories_"),
+    "speakers": (lambda db, s: speakers_in_view(db, s), "memories_of_speaker"),
+    "the size of a view": (lambda db, s: view_size(db, s), "clips_pkey"),
     "lines by id": (lambda db, s: read_lines(db, [1, 2, 3]), "memories_pkey"),
 }
 
