@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from domain.memories import Scope
 from retrieval.line_set import Ints, LineSet, Scores
@@ -92,8 +93,17 @@ class WordHits:
         if half == 1:
             # A neighbour counts half: it is beside the cell, not in it.
             held = (around + self.windows(word, 0)) / 2
-        weight = (K1 + 1) * rarity(self.cells, min(self.cells, int(np.count_nonzero(around))))
+        holding = int(np.count_nonzero(around[self._clips]))
+        weight = (K1 + 1) * rarity(self.cells, min(self.cells, holding))
         return np.asarray(weight * held / (held + self._norms(half)))
+
+    @cached_property
+    def _clips(self) -> NDArray[np.bool_]:
+        """Which places are clips of a video, not between videos, (P,)."""
+        steps = np.zeros(self.size + 1, dtype=np.int8)
+        steps[self.starts] = 1
+        steps[np.append(self.starts[1:], self.size) - REACH] = -1
+        return np.cumsum(steps[:-1]).astype(np.bool_)
 
     def _norms(self, half: int) -> Scores:
         """How far repeated words are held back in the window around every place, (P,)."""

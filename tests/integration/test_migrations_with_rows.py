@@ -23,6 +23,8 @@ from views.library import delete_video_rows, dump_lines, list_library
 REVISIONS = revisions()
 VIDEOS = ("a" * 16, "b" * 16)
 OWN = {"alembic_version", "library"}
+DERIVED = {"search_indexes"}
+"""Tables of earlier code that were made of others; today there are none."""
 
 # What a column of that name holds where any text would do for the database, but not for Homer.
 MEANT: dict[str, Any] = {
@@ -114,6 +116,15 @@ def columns_of(connection: Connection, tables: set[str]) -> dict[str, list[str]]
     return {name: [c["name"] for c in seen.get_columns(name)] for name in sorted(tables)}
 
 
+def written_columns(connection: Connection, tables: set[str]) -> dict[str, list[str]]:
+    """The columns that hold what was written, not what the database makes of others."""
+    seen = inspect(connection)
+    return {
+        name: [c["name"] for c in seen.get_columns(name) if not c.get("computed")]
+        for name in sorted(tables - DERIVED)
+    }
+
+
 @pytest.fixture
 def bare(postgres: EmbeddedPostgres) -> str:
     """A database without a single table."""
@@ -128,7 +139,7 @@ def test_rows_of_every_released_schema_are_all_there_today(
     with engine.begin() as connection:
         migrate_to(connection, revision)
         tables = Filler(connection).fill()
-        columns = columns_of(connection, tables)
+        columns = written_columns(connection, tables)
         before = rows(connection, columns)
     migrate(bare)
     with engine.begin() as connection:
@@ -152,7 +163,7 @@ def test_rows_that_go_back_a_revision_come_forward_again(bare: str, revision: st
     engine = create_engine(parse_url(bare))
     with engine.begin() as connection:
         migrate_to(connection, revision)
-        columns = columns_of(connection, Filler(connection).fill())
+        columns = written_columns(connection, Filler(connection).fill())
         before = rows(connection, columns)
         migrate_to(connection, HEAD)
         migrate_to(connection, revision)

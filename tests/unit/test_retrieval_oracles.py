@@ -80,9 +80,7 @@ def slow_bm25(story: Story, word: str, half: int) -> list[float]:
     scores = []
     around = [range(max(0, n - half), min(len(story), n + half + 1)) for n in range(len(story))]
     whole = [sum(with_word[i] for i in near) for near in around]
-    # Windows reach over the places behind the last clip too.
-    after = [sum(with_word[max(0, n - half) :]) for n in range(len(story), len(story) + half)]
-    holding = min(cells, sum(count > 0 for count in [*whole, *after]))
+    holding = min(cells, sum(count > 0 for count in whole))
     for n, near in enumerate(around):
         held = whole[n] if half != 1 else (whole[n] + with_word[n]) / 2
         length = sum(len(story[i]) for i in near) / mean / (2 * half + 1)
