@@ -116,6 +116,15 @@ def columns_of(connection: Connection, tables: set[str]) -> dict[str, list[str]]
     return {name: [c["name"] for c in seen.get_columns(name)] for name in sorted(tables)}
 
 
+def stored_columns(connection: Connection, tables: set[str]) -> dict[str, list[str]]:
+    """The columns that hold what nothing else tells: none computed, and no search indexes."""
+    seen = inspect(connection)
+    return {
+        name: [c["name"] for c in seen.get_columns(name) if not c.get("computed")]
+        for name in sorted(tables & set(Base.metadata.tables))
+    }
+
+
 def written_columns(connection: Connection, tables: set[str]) -> dict[str, list[str]]:
     """The columns that hold what was written, not what the database makes of others."""
     seen = inspect(connection)
