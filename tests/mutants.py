@@ -110,7 +110,9 @@ def report(ends: dict[str, str], of: int, folder: Path) -> None:
             print(changed_lines(shown.stdout))
     counts = Counter(ends.values())
     told = ", ".join(f"{count} {end}" for end, count in counts.most_common())
-    print(f"{len(ends)} of {of} mutants: {told}; {counts['killed'] / len(ends):.0%} killed")
+    reached = len(ends) - counts["untested"]
+    share = f"{counts['killed'] / reached:.0%}" if reached else "none"
+    print(f"{len(ends)} of {of} mutants: {told}; of those that unit tests reach, {share} killed")
 
 
 def changed_lines(diff: str) -> str:

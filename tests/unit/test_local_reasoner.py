@@ -13,6 +13,7 @@ from agent.state import Focus
 from domain.asking import Evidence, Ledger, Mode, Question, Subtask
 from domain.memories import MemoryView, Scope
 from domain.search import Extract, Weighed
+from domain.skills import Policy, RoutedSkill, Tone
 from domain.time import TimeSpan
 from domain.trajectory import EvidenceRetrieved, Neighbour
 from tests.support.machine import VIDEO, evidence
@@ -97,6 +98,18 @@ def test_first_the_event_then_a_closer_look_a_cause_along_its_edge(
 ) -> None:
     action = LocalReasoner().act(made)
     assert (action.kind, action.mode, action.query) == ("search", mode, query)
+
+
+@pytest.mark.parametrize(("attempts", "mode"), [(1, Mode.VIDEO), (2, Mode.EVENT), (3, Mode.EVENT)])
+def test_a_skills_modes_are_taken_one_an_attempt_and_then_the_last(
+    attempts: int, mode: Mode
+) -> None:
+    policy = Policy(modes=(Mode.VIDEO, Mode.EVENT))
+    skill = RoutedSkill(
+        name="a", version=1, tone=Tone.POSITIVE, score=0.9, instructions=("Look.",), policy=policy
+    )
+    made = on("What does Ann open?", attempts, focus=FOCUS, skills=(skill,))
+    assert LocalReasoner().act(made).mode is mode
 
 
 def seen(mode: Mode, *items: Evidence, **more: Any) -> EvidenceRetrieved:

@@ -93,6 +93,10 @@ def test_a_vector_unlike_the_rest_is_taken_for_a_mistake() -> None:
     assert choose_exemplars([1.0] * 5 + [99.0], vectors, 10, 0.5) == [0]
 
 
+def test_where_no_two_are_alike_the_best_one_is_chosen() -> None:
+    assert choose_exemplars([1.0, 3.0], [[1.0, 0.0], [-1.0, 0.0]], 1, 0.9) == [1]
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.floats(0, 50)), min_size=1, max_size=30),
     st.integers(1, 10),

@@ -183,6 +183,7 @@ def test_something_new_unlocks_the_search() -> None:
     [
         ("What did Ann put on the table?", "ann put table"),
         ("Who?", "scene with who"),
+        ("the rain fell", "rain fell"),
         ("the rain", "scene with rain"),
         ("?!", "scene with people"),
     ],
