@@ -25,7 +25,7 @@ from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view
 from store.queries.memories import supersede
 from store.tables.schema import ClipRow, MemoryRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.remembered import CLIP_MS, Said, WordEmbedder, watch
+from tests.support.remembered import CLIP_MS, Event, Said, WordEmbedder, add_event_graph, watch
 from views.library import delete_video_rows
 
 WORDS = st.lists(st.sampled_from(["soup", "tent", "train", "piano"]), min_size=1, max_size=3).map(
@@ -227,3 +227,15 @@ def test_a_search_of_an_event_looks_into_its_clips_in_views_of_any_size(
     result = retrievers(made_up).search(view, Mode.VIDEO, "Ann washes the cup")
     assert result.evidence[0].text == "Ann washes the cup"
     assert all(one.clip is not None and one.clip < 100 for one in result.evidence)
+
+
+def test_the_event_in_focus_is_looked_into_though_its_clips_are_far_from_the_query(
+    made_up: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "SMALL", 50)
+    video, clips = "a" * 16, (280, 281)
+    ids = add_event_graph(made_up, video, [Event(0, "a walk", "They walk on.", clips, since=281)])
+    view = view_of(made_up, video)
+    result = retrievers(made_up).search(view, Mode.VIDEO, "Ann washes the cup", focus=ids[0])
+    assert result.evidence
+    assert {one.clip for one in result.evidence} <= set(clips)
