@@ -45,7 +45,7 @@ class WordHits:
         ``others`` is that of all other places: 0 where all clips were fetched, 1 where they may
         have any number.
         """
-        lengths = np.full(self.size, others)
+        lengths = np.where(self._clips, others, 0.0)
         lengths[self.places_of(lines)] = np.diff(lines.bounds) / max(mean, 1e-6)
         return replace(self, lengths=lengths)
 
