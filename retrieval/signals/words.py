@@ -100,10 +100,11 @@ class WordHits:
     @cached_property
     def _clips(self) -> NDArray[np.bool_]:
         """Which places are clips of a video, not between videos, (P,)."""
-        steps = np.zeros(self.size + 1, dtype=np.int8)
-        steps[self.starts] = 1
-        steps[np.append(self.starts[1:], self.size) - REACH] = -1
-        return np.cumsum(steps[:-1]).astype(np.bool_)
+        clips = np.zeros(self.size, dtype=np.bool_)
+        ends = np.append(self.starts[1:], self.size) - REACH
+        for start, end in zip(self.starts.tolist(), ends.tolist(), strict=False):
+            clips[start:end] = True
+        return clips
 
     def _norms(self, half: int) -> Scores:
         """How far repeated words are held back in the window around every place, (P,)."""
