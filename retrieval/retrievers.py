@@ -97,7 +97,7 @@ class Retrievers:
         with tracing.span(
             tracing.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.videos)
         ) as span:
-            found = self._search(view, _Round(mode, query, focus, seen), aim)
+            found = self._search(view, _Round(mode, make_storable(query), focus, seen), aim)
             span.fields |= {"found": len(found.evidence), "nothing_close": found.nothing_close}
         return found
 
