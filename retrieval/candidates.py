@@ -35,6 +35,7 @@ from store.queries.candidates import (
     EVERYTHING,
     Restriction,
     ViewSize,
+    clips_after_gaps,
     clips_with_words,
     has_index,
     lines_of_clips,
@@ -158,7 +159,8 @@ def _word_hits(database: Reader, plan: SearchPlan) -> WordHits:
         term: asked.database_words[term] for term in sorted(wanted & asked.database_words.keys())
     }
     found = clips_with_words(database, plan.scopes, [*phrases.values()])
-    return word_hits(plan.scopes, [*phrases], found, plan.size.clips)
+    gaps = clips_after_gaps(database, plan.scopes)
+    return word_hits(plan.scopes, [*phrases], found, plan.size.clips, gaps)
 
 
 def _chosen(

@@ -93,8 +93,8 @@ def _best_clips(context: QueryContext, near: Sequence[SegmentNear]) -> Scores:
     places[context.found.places] = cells
     counts = np.array([len(one.clips) for one in near])
     clips = np.fromiter(chain.from_iterable(one.clips for one in near), np.int64)
-    starts = hits.starts[np.array([one.video for one in near])]
-    own = places[np.repeat(starts, counts) + clips]
+    videos = np.repeat(np.array([one.video for one in near]), counts)
+    own = places[hits.places(videos, clips)]
     best, held = np.full(len(near), lowest), counts > 0
     if held.any():
         best[held] = np.maximum.reduceat(own, (np.cumsum(counts) - counts)[held])

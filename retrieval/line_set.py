@@ -81,8 +81,12 @@ class LineSet:
     @cached_property
     def follows(self) -> NDArray[np.bool_]:
         """Which cells come right after the cell before them in this set, shape (N,)."""
+        start = self.arrays.clip_start_ms[self.first]
+        end = self.arrays.clip_end_ms[self.first]
         same = np.diff(self.cell_video, prepend=-1) == 0
-        return np.asarray(same & (np.diff(self.cell_clip, prepend=-2) == 1))
+        next_clip = np.diff(self.cell_clip, prepend=-2) == 1
+        gap = start - np.concatenate([end[:1], end[:-1]])
+        return np.asarray(same & next_clip & (gap <= (end - start) / 2))
 
     @cached_property
     def times(self) -> Scores:

@@ -27,36 +27,57 @@ REACH = 16
 class WordHits:
     """Which clips of a view hold which words.
 
-    The clips of all videos lie side by side at P places, ``starts`` (V,) is where each video's
-    begin. ``cells`` is how many clips of the view were watched. ``counts`` has, by word, the places
-    that hold it and how many lines do.
+    The clips of all videos lie side by side at P places, ``REACH`` empty ones between two that are
+    not neighbours in time. ``first`` (V,) counts the clips before each video's, ``breaks`` are the
+    numbers of clips, counted over all videos, that begin after a gap or another video. ``cells`` is
+    how many clips of the view were watched. ``counts`` has, by word, the places that hold it and
+    how many lines do. ``lengths`` (P,) are lines at each place, 1 standing for the mean.
     """
 
     words: tuple[str, ...]
-    starts: Ints
-    size: int
+    first: Ints
+    total: int
+    breaks: Ints
     cells: int
     counts: dict[str, tuple[Ints, Ints]]
     lengths: Scores
 
+    @property
+    def size(self) -> int:
+        """P."""
+        return self.total + REACH * (len(self.breaks) + 1)
+
+    def places(self, videos: Ints, clips: Ints) -> Ints:
+        """Return the places of clips (K,) of videos (K,), numbered as the view has them."""
+        return _place(self.first[videos] + clips, self.breaks)
+
+    def places_of(self, lines: LineSet) -> Ints:
+        """Return the place of every cell of a set, shape (N,)."""
+        return self.places(lines.cell_video, lines.cell_clip)
+
+    def clip_at(self, place: int) -> tuple[int, int]:
+        """Return the video's number and the clip at a place."""
+        starts = self.breaks + REACH * np.arange(1, len(self.breaks) + 1)
+        number = place - REACH * int(np.searchsorted(starts, place, side="right"))
+        video = int(np.searchsorted(self.first, number, side="right")) - 1
+        return video, number - int(self.first[video])
+
     def with_lengths(self, lines: LineSet, mean: float, others: float) -> WordHits:
         """Return the same with the number of lines of these cells, in parts of the ``mean``.
 
-        ``others`` is that of all other places: 0 where all clips were fetched, 1 where they may
+        ``others`` is that of all other clips: 0 where all clips were fetched, 1 where they may
         have any number.
         """
         lengths = np.where(self._clips, others, 0.0)
         lengths[self.places_of(lines)] = np.diff(lines.bounds) / max(mean, 1e-6)
         return replace(self, lengths=lengths)
 
-    def places_of(self, lines: LineSet) -> Ints:
-        """Return the place of every cell of a set, shape (N,)."""
-        return np.asarray(self.starts[lines.cell_video] + lines.cell_clip)
-
-    def clip_at(self, place: int) -> tuple[int, int]:
-        """Return the video's number and the clip at a place."""
-        video = int(np.searchsorted(self.starts, place, side="right")) - 1
-        return video, place - int(self.starts[video])
+    @cached_property
+    def _clips(self) -> NDArray[np.bool_]:
+        """Which places are clips, (P,)."""
+        clips = np.zeros(self.size, dtype=np.bool_)
+        clips[_place(np.arange(self.total), self.breaks)] = True
+        return clips
 
     def rarity(self, word: str) -> float:
         """Return the inverse document frequency of a word over cells."""
@@ -97,15 +118,6 @@ class WordHits:
         weight = (K1 + 1) * rarity(self.cells, min(self.cells, holding))
         return np.asarray(weight * held / (held + self._norms(half)))
 
-    @cached_property
-    def _clips(self) -> NDArray[np.bool_]:
-        """Which places are clips of a video, not between videos, (P,)."""
-        clips = np.zeros(self.size, dtype=np.bool_)
-        ends = np.append(self.starts[1:], self.size) - REACH
-        for start, end in zip(self.starts.tolist(), ends.tolist(), strict=False):
-            clips[start:end] = True
-        return clips
-
     def _norms(self, half: int) -> Scores:
         """How far repeated words are held back in the window around every place, (P,)."""
         relative = _summed(self.lengths, half) / (2 * half + 1)
@@ -124,8 +136,17 @@ def rarity(cells: int, holding: int) -> float:
     return float(np.log(1 + (cells - holding + 0.5) / (holding + 0.5)))
 
 
+def _place(numbers: Ints, breaks: Ints) -> Ints:
+    """The places of clips by their numbers over all videos."""
+    return np.asarray(numbers + REACH * np.searchsorted(breaks, numbers, side="right"))
+
+
 def word_hits(
-    scopes: Sequence[Scope], words: Sequence[str], found: Mapping[int, Ints], cells: int
+    scopes: Sequence[Scope],
+    words: Sequence[str],
+    found: Mapping[int, Ints],
+    cells: int,
+    gaps: Iterable[tuple[int, int]] = (),
 ) -> WordHits:
     """Arrange the clips that hold words by place.
 
@@ -134,11 +155,16 @@ def word_hits(
         words: the words.
         found: by the number of a word, (K, 3): number of a scope, clip, lines that hold the word.
         cells: how many clips of the view were watched.
+        gaps: (number of a scope, clip) of clips that begin after a gap in time.
     """
-    lengths = np.array([scope.last_clip + 1 + REACH for scope in scopes], dtype=np.int64)
-    starts = np.cumsum(lengths) - lengths
-    counts: dict[str, tuple[Ints, Ints]] = {}
-    for number, own in found.items():
-        counts[words[number]] = (starts[own[:, 0]] + own[:, 1], own[:, 2])
-    size = int(lengths.sum())
-    return WordHits(tuple(words), starts, size, max(cells, 1), counts, np.ones(size))
+    lengths = np.array([scope.last_clip + 1 for scope in scopes], dtype=np.int64)
+    first = np.cumsum(lengths) - lengths
+    after = [int(first[video]) + clip for video, clip in gaps]
+    breaks = np.unique(np.array([*first[1:].tolist(), *after], dtype=np.int64))
+    total = int(lengths.sum())
+    none = WordHits(tuple(words), first, total, breaks, max(cells, 1), {}, np.zeros(0))
+    counts = {
+        words[number]: (none.places(own[:, 0], own[:, 1]), own[:, 2])
+        for number, own in found.items()
+    }
+    return replace(none, counts=counts, lengths=np.ones(none.size))

@@ -36,6 +36,21 @@ EF_SEARCH = 200
 returns."""
 
 
+_GAPS = f"""
+    WITH {VIEW}
+    SELECT view.n, c.clip FROM view CROSS JOIN LATERAL (
+        SELECT clip, start_ms, end_ms, lag(end_ms) OVER (ORDER BY clip) AS before
+        FROM clips WHERE video_id = view.video AND clip <= view.last_clip) AS c
+    WHERE c.start_ms - c.before > (c.end_ms - c.start_ms) / 2 ORDER BY view.n, c.clip
+"""  # noqa: S608
+
+
+def clips_after_gaps(database: Reader, scopes: Sequence[Scope]) -> list[tuple[int, int]]:
+    """Return (number of the scope, clip) of clips that begin half a clip or more after the last."""
+    rows = reading_driver(database).execute(_GAPS, view_parameters(scopes)).fetchall()
+    return [(video, clip) for video, clip in rows]
+
+
 class NearClip(NamedTuple):
     """A clip that is near a query vector: number of the vector, of the video, clip, distance."""
 
