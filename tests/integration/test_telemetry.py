@@ -221,7 +221,7 @@ def test_a_collector_that_is_away_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_doctor_says_what_is_missing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.health._database", lambda _home: checks_of(home)[0])
+    monkeypatch.setattr("services.health._database", lambda _home: checks_of(home)[:1])
     assert "telemetry" not in [one.what for one in check_setup(home, load_profile("local"))]
     monkeypatch.setenv(otel.ENDPOINT, "http://c")
     monkeypatch.setattr(otel, "NEEDED", "opentelemetry.exporter.gone")

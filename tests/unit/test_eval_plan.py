@@ -122,7 +122,7 @@ def test_texts_that_no_database_keeps_are_mended() -> None:
 def test_a_run_is_called_after_its_settings() -> None:
     assert run_name(plan(dataset(2, 2), LOCAL, limit=3)) == "own-local-split-3"
     ablated = plan(dataset(2), LOCAL, stages=list(AblationStage))
-    assert run_name(ablated) == "own-local-none-entity+events+edges"
+    assert run_name(ablated) == "own-local-none-plain+entity+events+edges"
     odd = LOCAL.model_copy(update={"name": "my ../profile"})
     assert run_name(plan(dataset(2, 2), odd)) == "own-my-..-profile-split"
 
