@@ -166,25 +166,25 @@ def _word_hits(database: Reader, plan: SearchPlan) -> WordHits:
 def _chosen(
     database: Reader, plan: SearchPlan, hits: WordHits, speakers: Mapping[str, int]
 ) -> set[Clip]:
-    found = _by_meaning(database, plan) | _by_words(plan, hits) | _by_time(database, plan)
-    return found | _by_people(database, plan, speakers)
+    near = _near(database, plan)
+    found = _by_meaning(plan, near) | _by_words(plan, hits) | _by_time(plan, near)
+    return found | _by_people(plan, speakers, near)
 
 
-def _by_people(database: Reader, plan: SearchPlan, speakers: Mapping[str, int]) -> set[Clip]:
+def _by_people(plan: SearchPlan, speakers: Mapping[str, int], near: Near) -> set[Clip]:
     """Clips in which somebody whom an option names says what is near to the question."""
     known, most = plain_names(speakers), most_frequent(speakers)
     options = [plan.asked.people.as_written(option) for option in plan.asked.options]
     names = {name for option in options for name in people_of(option, known, most)}
-    near, vector = _near(database, plan), plan.vectors.somebody[None]
+    vector = plan.vectors.somebody[None]
     chosen: set[Clip] = set()
     for name in sorted(names):
         chosen |= near(vector, BY_RESTRICTION, Restriction(speaker=name))
     return chosen
 
 
-def _by_meaning(database: Reader, plan: SearchPlan) -> set[Clip]:
+def _by_meaning(plan: SearchPlan, near: Near) -> set[Clip]:
     question, others = plan.vectors.question[None], plan.vectors.stacked[1:]
-    near = _near(database, plan)
     return near(question, BY_QUESTION, EVERYTHING) | near(others, BY_OPTION, EVERYTHING)
 
 
@@ -206,9 +206,9 @@ def _best(hits: WordHits, scores: Scores, count: int) -> set[Clip]:
     return {hits.clip_at(int(place)) for place in order}
 
 
-def _by_time(database: Reader, plan: SearchPlan) -> set[Clip]:
+def _by_time(plan: SearchPlan, near: Near) -> set[Clip]:
     """Clips near in meaning at the times that the question or its options say, or recent ones."""
-    asked, near = plan.asked, _near(database, plan)
+    asked = plan.asked
     texts = [asked.text] if not PLAN.search(asked.text) else []
     texts += asked.options if asked.timed else ()
     spans = [span for text in texts for span in said_spans(text, asked.now_s)]

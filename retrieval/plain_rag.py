@@ -7,6 +7,7 @@ searches through the same vector store that other programs use, and is recorded 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from llama_index.core.vector_stores.types import (
@@ -22,7 +23,7 @@ from domain.search import Aim, Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
-from retrieval.closeness import cosine_scale, least
+from retrieval.closeness import CosineScale, cosine_scale, least
 from retrieval.line_set import Floats, Matrix
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
@@ -46,6 +47,10 @@ class PlainRag:
 
     def __init__(self, store: Store, text: TextEmbedder) -> None:
         self._vectors, self._text = MemoryVectorStore(store), text
+
+    @cached_property
+    def _cosine_scale(self) -> CosineScale:
+        return cosine_scale(self._text)
 
     def search(
         self,
@@ -76,7 +81,7 @@ class PlainRag:
         if not passages:
             return ()
         vectors = self._embedded([claim, *passages])
-        near = cosine_scale(self._text).nearness
+        near = self._cosine_scale.nearness
         return tuple(round(near(float(one @ vectors[0])), DIGITS) for one in vectors[1:])
 
     def _embedded(self, texts: Sequence[str]) -> Matrix:
@@ -97,7 +102,7 @@ class PlainRag:
                 filters=MetadataFilters(filters=filters),
             )
         )
-        near = cosine_scale(self._text).nearness
+        near = self._cosine_scale.nearness
         pairs = zip(found.nodes or (), found.similarities or (), strict=True)
         fresh = [(node, score) for node, score in pairs if node.node_id not in seen]
         return tuple(

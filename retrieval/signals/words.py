@@ -34,7 +34,6 @@ class WordHits:
     how many lines do. ``lengths`` (P,) are lines at each place, 1 standing for the mean.
     """
 
-    words: tuple[str, ...]
     first: Ints
     total: int
     breaks: Ints
@@ -162,7 +161,7 @@ def word_hits(
     after = [int(first[video]) + clip for video, clip in gaps]
     breaks = np.unique(np.array([*first[1:].tolist(), *after], dtype=np.int64))
     total = int(lengths.sum())
-    none = WordHits(tuple(words), first, total, breaks, max(cells, 1), {}, np.zeros(0))
+    none = WordHits(first, total, breaks, max(cells, 1), {}, np.zeros(0))
     counts = {
         words[number]: (none.places(own[:, 0], own[:, 1]), own[:, 2])
         for number, own in found.items()
