@@ -7,7 +7,7 @@ if they were made at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy.orm import Session
@@ -22,6 +22,7 @@ from store.queries import characters as stored
 from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import (
     Origin,
+    corrected_videos,
     corrections_of,
     learned_names,
     origins_of,
@@ -31,17 +32,42 @@ from store.queries.corrections import (
 
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
     """Return the characters of a video after ``clip``, by number, with corrections applied."""
-    overlay = overlay_of(corrections_of(session, video_id))
-    found = stored.characters_at(session, video_id, clip)
-    origins = {one.identity: one for one in origins_of(session, video_id)}
+    return characters_in_view(session, [Scope(video=video_id, last_clip=clip)])[video_id]
+
+
+def characters_in_view(
+    session: Session, scopes: Sequence[Scope]
+) -> Mapping[str, list[CharacterAt]]:
+    """Return the characters of each video as of its scope, by number, with corrections applied."""
+    found = stored.characters_in_view(session, scopes)
+    corrected = corrected_videos(session, [scope.video for scope in scopes])
+    return {
+        scope.video: _with_corrections(session, scope, found[scope.video])
+        if scope.video in corrected
+        else [_with_joined_numbers(one, one.began) for one in found[scope.video]]
+        for scope in scopes
+    }
+
+
+def _with_corrections(
+    session: Session, scope: Scope, found: list[CharacterAt]
+) -> list[CharacterAt]:
+    overlay = overlay_of(corrections_of(session, scope.video))
+    origins = {one.identity: one for one in origins_of(session, scope.video)}
     if overlay:
-        found = _apply_overlay(session, video_id, clip, found, origins, overlay)
-    return [_with_joined_numbers(one, origins) for one in found]
+        found = _apply_overlay(session, scope.video, scope.last_clip, found, origins, overlay)
+    return [_with_joined_numbers(one, [origins[row].began for row in one.members]) for one in found]
 
 
 def people_as_of(session: Session, scope: Scope) -> list[Character]:
-    """Return the characters as they were known as of ``scope``, by number."""
-    return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
+    """Return the characters of a video as they were known as of ``scope``, by number."""
+    return people_in_view(session, [scope])[scope.video]
+
+
+def people_in_view(session: Session, scopes: Sequence[Scope]) -> dict[str, list[Character]]:
+    """Return the characters of each video as they were known as of its scope, by number."""
+    found = characters_in_view(session, scopes)
+    return {video: [one.character for one in people] for video, people in found.items()}
 
 
 def people_of_clip(
@@ -140,12 +166,12 @@ def _clip_people(recognised: Recognised, found: Iterable[CharacterAt]) -> ClipPe
     )
 
 
-def _with_joined_numbers(one: CharacterAt, origins: Mapping[int, Origin]) -> CharacterAt:
+def _with_joined_numbers(one: CharacterAt, began: Iterable[int]) -> CharacterAt:
     """The character with the numbers of those that became part of it: lines may have these."""
-    began = {origins[row].began for row in one.members} - {one.character.number}
-    if not began:
+    joined = set(began) - {one.character.number}
+    if not joined:
         return one
-    character = one.character.model_copy(update={"joined": tuple(sorted(began))})
+    character = one.character.model_copy(update={"joined": tuple(sorted(joined))})
     return replace(one, character=character)
 
 

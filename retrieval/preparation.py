@@ -13,7 +13,7 @@ from domain.memories import MemoryView, Scope
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from people.corrected import people_as_of
+from people.corrected import people_in_view
 from retrieval.candidates import Clip, SearchPlan, all_lines, find
 from retrieval.closeness import CosineScale, cosine_scale
 from retrieval.heuristics.captioned_options import SHORT, doings, is_described
@@ -26,9 +26,6 @@ from retrieval.terms import plain_words
 from store.database import Store
 from store.queries.candidates import ViewSize, read_lines, view_size
 from store.queries.people_in_view import videos_naming
-
-FEW_VIDEOS = 8
-"""In a view of more videos, people are looked up by the names that a question has."""
 
 
 class SearchPreparation:
@@ -117,25 +114,25 @@ class SearchPreparation:
         return QuestionVectors(rows[0], rows[1:first], rows[first:last], rows[-1], own)
 
     def _people(self, session: Session, scopes: Sequence[Scope], text: str) -> ViewPeople:
-        """Who is known: in all videos of a few, else where somebody has a name that is asked."""
+        """Who is known: in a single video everybody, else where somebody has a name in ``text``."""
         chosen = scopes
-        if len(scopes) > FEW_VIDEOS:
+        if len(scopes) > 1 and "<" not in text:
             naming = videos_naming(session, scopes, set(plain_words(text)))
             chosen = [scope for scope in scopes if scope.video in naming]
-        people = (_people_of(session, scope) for scope in chosen)
         by_video = {scope.video: scope for scope in scopes}
         return ViewPeople(
-            tuple(one for some in people for one in some),
+            _people_of(session, chosen),
             lambda video: self._people_of_video(by_video[video]) if video in by_video else (),
         )
 
     def _people_of_video(self, scope: Scope) -> tuple[ViewPerson, ...]:
         with self._store.begin() as session:
-            return _people_of(session, scope)
+            return _people_of(session, [scope])
 
 
-def _people_of(session: Session, scope: Scope) -> tuple[ViewPerson, ...]:
-    return tuple(ViewPerson(scope.video, one) for one in people_as_of(session, scope))
+def _people_of(session: Session, scopes: Sequence[Scope]) -> tuple[ViewPerson, ...]:
+    found = people_in_view(session, scopes) if scopes else {}
+    return tuple(ViewPerson(video, one) for video, people in found.items() for one in people)
 
 
 def _numbered(scopes: Sequence[Scope], clips: frozenset[tuple[str, int]]) -> frozenset[Clip]:

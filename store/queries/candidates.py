@@ -295,14 +295,11 @@ _WORDS = f"""
     WITH {VIEW}, word AS MATERIALIZED (
         SELECT (n - 1)::int AS n, phraseto_tsquery('english', text) AS query
         FROM unnest(%(words)s::text[]) WITH ORDINALITY AS one (text, n))
-    SELECT held.word, string_agg(int8send(held.video) || int8send(held.clip)
-                                 || int8send(held.lines), ''::bytea)
-    FROM (SELECT word.n AS word, view.n AS video, m.clip, count(*) AS lines
-          FROM word JOIN memories AS m ON m.words @@ word.query
-          JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
-               AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
-          GROUP BY word.n, view.n, m.clip) AS held
-    GROUP BY held.word
+    SELECT word.n, string_agg(int8send(view.n::bigint << 32 | m.clip), ''::bytea)
+    FROM word JOIN memories AS m ON m.words @@ word.query
+    JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
+         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+    GROUP BY word.n
 """  # noqa: S608
 
 
@@ -320,10 +317,13 @@ def clips_with_words(
     parameters = view_parameters(scopes) | {"words": list(words)}
     with reading_driver(database).cursor(binary=True) as cursor:
         rows = cursor.execute(_WORDS, parameters, prepare=False).fetchall()
-    return {
-        word: np.frombuffer(data, dtype=">i8").reshape(-1, 3).astype(np.int64)
-        for word, data in rows
-    }
+    return {word: _counted(data) for word, data in rows}
+
+
+def _counted(data: bytes) -> NDArray[np.int64]:
+    """Count equal pairs of a video's number and a clip, packed in eight bytes each, (K, 3)."""
+    pairs, counts = np.unique(np.frombuffer(data, dtype=">i8").astype(np.int64), return_counts=True)
+    return np.stack([pairs >> 32, pairs & 0xFFFFFFFF, counts], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, func, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    cast,
+    column,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.orm import Session, aliased
 
 from domain.media import IdentityKind
+from domain.memories import Scope
 from domain.people import Character
 from store.queries.conditions import is_any_of, valid_at
+from store.queries.view_conditions import Reader
 from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 
@@ -26,19 +43,39 @@ class Name:
 
 @dataclass(frozen=True)
 class CharacterAt:
-    """A character as of a clip: its row, its members' rows, and its names, oldest first."""
+    """A character as of a clip.
+
+    ``id``, ``members``: its row and its identities' rows; ``names``: oldest first; ``began``: the
+    numbers of the characters that its identities first were.
+    """
 
     id: int
     character: Character
     members: tuple[int, ...]
     names: tuple[Name, ...]
     from_clip: int
+    began: tuple[int, ...] = ()
 
 
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
     """Return the characters of a video as of ``clip``, by number."""
-    query = select(CharacterRow).where(CharacterRow.video_id == video_id)
-    return _read(session, query, clip)
+    return characters_in_view(session, [Scope(video=video_id, last_clip=clip)])[video_id]
+
+
+def characters_in_view(
+    database: Reader, scopes: Sequence[Scope]
+) -> defaultdict[str, list[CharacterAt]]:
+    """Return the characters of several videos, each as of its scope, by video and number."""
+    view = func.unnest(
+        cast([one.video for one in scopes], ARRAY(String)),
+        cast([one.last_clip for one in scopes], ARRAY(Integer)),
+    ).table_valued(column("video", String), column("last_clip", Integer), name="scope")
+    view = view.render_derived()
+    query = _characters(view.c.last_clip).join(view, view.c.video == CharacterRow.video_id)
+    found = defaultdict[str, list[CharacterAt]](list)
+    for video, *fields in database.execute(query):
+        found[video].append(_character(*fields))
+    return found
 
 
 def characters_with(session: Session, identity_ids: Iterable[int], clip: int) -> list[CharacterAt]:
@@ -46,32 +83,75 @@ def characters_with(session: Session, identity_ids: Iterable[int], clip: int) ->
     members = select(CharacterMemberRow.character_id).where(
         is_any_of(CharacterMemberRow.identity_id, identity_ids), valid_at(CharacterMemberRow, clip)
     )
-    return _read(session, select(CharacterRow).where(CharacterRow.id.in_(members)), clip)
+    query = _characters(literal(clip)).where(CharacterRow.id.in_(members))
+    return [_character(*fields) for _, *fields in session.execute(query)]
 
 
-def _read(session: Session, query: Select[Any], clip: int) -> list[CharacterAt]:
-    rows = list(
-        session.scalars(query.where(valid_at(CharacterRow, clip)).order_by(CharacterRow.number))
+def _characters(clip: ColumnElement[int]) -> Select[Any]:
+    """Select the characters as of ``clip`` with their members and names, in one statement."""
+    return (
+        select(
+            CharacterRow.video_id,
+            CharacterRow.id,
+            CharacterRow.number,
+            CharacterRow.from_clip,
+            _members(clip).scalar_subquery(),
+            _names(clip).scalar_subquery(),
+        )
+        .where(valid_at(CharacterRow, clip))
+        .order_by(CharacterRow.video_id, CharacterRow.number)
     )
-    if not rows:
-        return []
-    ids = [row.id for row in rows]
-    members, names = _members(session, ids, clip), _names(session, ids, clip)
-    return [_character(row, members.get(row.id, []), names.get(row.id, [])) for row in rows]
+
+
+def _members(clip: ColumnElement[int]) -> Select[Any]:
+    """Select the members of a character: row, kind, number, and the number each began as."""
+    first_member, first = aliased(CharacterMemberRow), aliased(CharacterRow)
+    began = (
+        select(first.number)
+        .join(first_member, first_member.character_id == first.id)
+        .where(first_member.identity_id == IdentityRow.id)
+        .order_by(first_member.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    fields = func.json_build_array(IdentityRow.id, IdentityRow.kind, IdentityRow.number, began)
+    return (
+        select(func.json_agg(aggregate_order_by(fields, IdentityRow.kind, IdentityRow.number)))
+        .join(CharacterMemberRow, CharacterMemberRow.identity_id == IdentityRow.id)
+        .where(
+            CharacterMemberRow.character_id == CharacterRow.id, valid_at(CharacterMemberRow, clip)
+        )
+        .correlate_except(IdentityRow, CharacterMemberRow)
+    )
+
+
+def _names(clip: ColumnElement[int]) -> Select[Any]:
+    """Select the names of a character, oldest first: text, source, first clip."""
+    row = CharacterNameRow
+    fields = func.json_build_array(row.name, row.source, row.from_clip)
+    return (
+        select(func.json_agg(aggregate_order_by(fields, row.from_clip, row.id)))
+        .where(row.character_id == CharacterRow.id, valid_at(row, clip))
+        .correlate_except(row)
+    )
 
 
 def _character(
-    row: CharacterRow, members: list[tuple[int, str, int]], names: list[Name]
+    row_id: int,
+    number: int,
+    from_clip: int,
+    members: list[tuple[int, str, int, int]] | None,
+    names: list[tuple[str, str, int]] | None,
 ) -> CharacterAt:
-    numbers = {kind: tuple(n for _, k, n in members if k == str(kind)) for kind in IdentityKind}
+    members, known = members or [], tuple(Name(*fields) for fields in names or ())
     character = Character(
-        number=row.number,
-        name=preferred_name(names),
-        faces=numbers[IdentityKind.FACE],
-        voices=numbers[IdentityKind.VOICE],
+        number=number,
+        name=preferred_name(known),
+        faces=tuple(n for _, kind, n, _ in members if kind == IdentityKind.FACE),
+        voices=tuple(n for _, kind, n, _ in members if kind == IdentityKind.VOICE),
     )
-    rows = tuple(identity_id for identity_id, _, _ in members)
-    return CharacterAt(row.id, character, rows, tuple(names), row.from_clip)
+    rows, began = tuple(one[0] for one in members), tuple(one[3] for one in members)
+    return CharacterAt(row_id, character, rows, known, from_clip, began)
 
 
 NAME_SOURCES_BY_TRUST = ("model", "said", "read", "caption", "person")
@@ -86,41 +166,6 @@ def preferred_name(names: Sequence[Name]) -> str | None:
         default=None,
     )
     return best.text if best else None
-
-
-def _members(
-    session: Session, character_ids: list[int], clip: int
-) -> dict[int, list[tuple[int, str, int]]]:
-    query = (
-        select(
-            CharacterMemberRow.character_id, IdentityRow.id, IdentityRow.kind, IdentityRow.number
-        )
-        .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
-        .where(
-            is_any_of(CharacterMemberRow.character_id, character_ids),
-            valid_at(CharacterMemberRow, clip),
-        )
-        .order_by(IdentityRow.kind, IdentityRow.number)
-    )
-    members: dict[int, list[tuple[int, str, int]]] = {}
-    for character_id, identity_id, kind, number in session.execute(query):
-        members.setdefault(character_id, []).append((identity_id, kind, number))
-    return members
-
-
-def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, list[Name]]:
-    query = (
-        select(CharacterNameRow)
-        .where(
-            is_any_of(CharacterNameRow.character_id, character_ids),
-            valid_at(CharacterNameRow, clip),
-        )
-        .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
-    )
-    names: dict[int, list[Name]] = {}
-    for row in session.scalars(query):
-        names.setdefault(row.character_id, []).append(Name(row.name, row.source, row.from_clip))
-    return names
 
 
 def open_characters(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, BindParameter, ColumnElement, and_, any_, cast, or_
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, and_, any_, cast, or_
 
 
 def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
@@ -17,6 +17,6 @@ def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
     return condition
 
 
-def valid_at(row: Any, clip: int | BindParameter[int]) -> ColumnElement[bool]:
+def valid_at(row: Any, clip: int | ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that a revision (``from_clip``, ``to_clip``) is valid after ``clip``."""
     return and_(row.from_clip <= clip, or_(row.to_clip.is_(None), row.to_clip > clip))

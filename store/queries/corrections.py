@@ -89,6 +89,12 @@ def corrections_of(session: Session, video_id: str) -> list[Correction]:
     return [_correction(row) for row in session.scalars(query.order_by(CorrectionRow.number))]
 
 
+def corrected_videos(session: Session, video_ids: Sequence[str]) -> set[str]:
+    """Return those of these videos that have any correction."""
+    query = select(CorrectionRow.video_id).where(CorrectionRow.video_id.in_(video_ids)).distinct()
+    return set(session.scalars(query))
+
+
 def add_correction(
     session: Session,
     video_id: str,
