@@ -13,38 +13,40 @@ from domain.errors import InputError
 
 def ask(
     question: Annotated[
-        str | None, typer.Argument(metavar="QUESTION", help="What you want to know.")
+        str | None, typer.Argument(metavar="QUESTION", help="The question, in quotes.")
     ] = None,
     video: Videos = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", help="A choice of a multiple-choice question; repeatable."),
+        typer.Option("--option", "-o", help="An option to choose from. Repeatable."),
     ] = None,
     as_of: AsOf = None,
     batch: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Many questions, as JSON lines.")
+        Path | None, typer.Option(metavar="FILE", help="Ask the questions of a JSON lines file.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where a batch's answers go; what it has is not redone."),
+        typer.Option(
+            metavar="FILE", help="File for the answers of a batch. Answers in it are kept."
+        ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, max=64, help="Questions of a batch at a time.")
+        int, typer.Option(min=1, max=64, help="Number of questions of a batch that run at a time.")
     ] = 4,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Go on with a question that was broken off."),
+        typer.Option(metavar="ID", help="Resume an interrupted question."),
     ] = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Ask a question and get an answer with the times that support it.
+    """Answer a question, with the times in the video that support the answer.
 
-    A question that was killed goes on with --resume ID from its last finished step; no call to a
-    model is paid for twice. 'homer trajectory' lists the ids.
+    --resume continues an interrupted question after its last finished step, and repeats no
+    recorded model call. 'homer trajectory' lists the ids.
 
     A line of a batch: {"id": "q1", "video": "talk", "question": "...", "options": ["yes", "no"],
-    "as_of_s": 300}. The last two may be left out.
+    "as_of_s": 300}. "options" and "as_of_s" are optional.
 
     \b
     Examples:

@@ -20,21 +20,23 @@ from views.words import plain_line
 def audit(
     deed: Annotated[
         list[str] | None,
-        typer.Option(metavar="DEED", help="Only that, such as 'deleted'; repeatable."),
+        typer.Option(metavar="DEED", help="Only this action, such as 'deleted'. Repeatable."),
     ] = None,
-    who: Annotated[str | None, typer.Option(metavar="NAME", help="Only by NAME.")] = None,
+    who: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only actions of this user.")
+    ] = None,
     of: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only to ids that begin with ID.")
+        str | None, typer.Option(metavar="ID", help="Only actions on ids that begin with ID.")
     ] = None,
     since: Annotated[
-        datetime | None, typer.Option(help="Only from then on, such as 2026-01-31.")
+        datetime | None, typer.Option(help="Only since then, such as 2026-01-31.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Number of latest entries to list.")] = 50,
     json: Json = False,
 ) -> None:
-    """List who asked, added, deleted, forgot, exported, backed up, signed in, and changed people.
+    """List the audit log: who asked, added, deleted, exported or changed what, and when.
 
-    It has ids and no content, and outlives what they were of. Nobody can take a line back.
+    An entry has ids and no content. Entries stay when a video is deleted, and cannot be changed.
 
     \b
     Examples:

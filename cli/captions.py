@@ -32,8 +32,8 @@ def import_captions(
         str | None,
         typer.Argument(
             metavar="VIDEO|FILE",
-            help="What homer export wrote; with --captions, a title, or nothing where each line "
-            "names its video.",
+            help="File that 'homer export' wrote. With --captions: the title of the video, or "
+            "nothing if the lines name their videos.",
         ),
     ] = None,
     captions: Annotated[
@@ -43,14 +43,11 @@ def import_captions(
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Take over a video that was exported, or remember videos from their captions alone.
+    """Import a video from an export, or from timed captions without its frames.
 
-    An export brings everything: rows, vectors, images, and the answers where they can come along.
-
-    With --captions, a video is remembered from timed captions: no frames are needed. A JSON line
-    has "start" and "end" in seconds and "text", and may have "day", "speaker" and "kind". Where it
-    spans days, video time is (day - 1) * 86400 + the second of the day. Where lines have "video"
-    and no title is given, each video of the file is remembered.
+    A JSON line of captions has "start" and "end" in seconds and "text", and optionally "day",
+    "speaker", "kind" and "video". With days, video time is (day - 1) * 86400 + the second of the
+    day. If lines have "video" and no title is given, all videos of the file are imported.
 
     \b
     Examples:

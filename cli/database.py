@@ -26,13 +26,16 @@ _COUNTED = {"videos": "videos", "clips": "clips", "trajectories": "answers", "sk
 
 
 def backup(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; a new one.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write, which must not exist.")
+    ],
     json: Json = False,
 ) -> None:
-    """Back the whole library up into one file, as it is at this moment.
+    """Back up the whole library to one file.
 
-    In it: every row and vector, images, answers with their checkpoints, skills. Not in it: video
-    files, models' weights, homer.toml. Watching and asking may go on meanwhile.
+    It contains all rows, vectors and images, answers with their checkpoints, and skills. It does
+    not contain video files, weights or homer.toml. Videos can be watched and questions asked
+    meanwhile.
 
     \b
     Example:
@@ -47,14 +50,16 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What homer backup wrote.")],
-    check: Annotated[bool, typer.Option("--check", help="Only see whether it is whole.")] = False,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that 'homer backup' wrote.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check that the file is complete.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Fill an empty library from a back-up.
+    """Restore a back-up into an empty library.
 
-    The file is read to its end before anything is changed. A library that holds something is
-    refused: name an empty HOMER_HOME, or an empty database in HOMER_DATABASE_URL.
+    The whole file is checked before anything is changed. A library that is not empty is refused:
+    set HOMER_HOME to an empty folder, or HOMER_DATABASE_URL to an empty database.
 
     \b
     Example:
@@ -92,10 +97,9 @@ def _report(manifest: Manifest, done: str, *, as_json: bool) -> None:
 
 
 def upgrade() -> None:
-    """Create or update Homer's tables in $HOMER_DATABASE_URL.
+    """Create or upgrade Homer's tables in the database of $HOMER_DATABASE_URL.
 
-    The embedded database is kept up to date by itself; a database of yours is changed only by
-    this command.
+    Homer upgrades the embedded database by itself, and a database of yours only by this command.
 
     \b
     Example:
@@ -107,10 +111,10 @@ def upgrade() -> None:
 
 
 def index() -> None:
-    """Build the index that a large library is searched through, if it is missing.
+    """Build the search index of a large library, if it is missing.
 
-    An import or ingestion that makes a library large builds it at its end. Searching gives the
-    same kind of answers without it, and takes longer. Others may watch and ask meanwhile.
+    'homer ingest' and 'homer import' build it once a library is large. Without it, searches over
+    the whole library take longer. Videos can be watched and questions asked meanwhile.
 
     \b
     Example:
@@ -122,7 +126,7 @@ def index() -> None:
 
 
 def _group() -> None:
-    """Care of a database of your own."""
+    """Upgrade the tables of a database, and build its search index."""
 
 
 def register(app: typer.Typer) -> None:
@@ -130,7 +134,9 @@ def register(app: typer.Typer) -> None:
     for command in (backup, restore):
         app.command(no_args_is_help=True)(command)
     group = typer.Typer(
-        help="Care of a database of your own.", no_args_is_help=True, rich_markup_mode=None
+        help="Upgrade the tables of a database, and build its search index.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
     )
     group.command("upgrade")(upgrade)
     group.command("index")(index)

@@ -27,23 +27,23 @@ def doctor(
     profile: Profile = None,
     bundle: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write what a bug report needs, without content."),
+        typer.Option(
+            metavar="FILE", help="Write a zip file for a bug report, without content of videos."
+        ),
     ] = None,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Close what others can read of the data directory.")
+        bool,
+        typer.Option("--fix", help="Remove other users' access to files of the data directory."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Check the database, the profile's models, codecs and extras; say how to fix each.
+    """Check this machine, and say how to fix what is missing.
 
-    Exit code 3 where something that the profile needs is missing.
+    It checks the database, the models of the profile, codecs, extras and file permissions. The
+    exit code is 3 if something that the profile needs is missing.
 
-    --fix takes the permissions of group and others off the data directory and what Homer wrote in
-    it. Links are not followed.
-
-    --bundle packs versions, settings, findings, sizes, states, times and the log into a zip for
-    a bug report. Titles, words, questions, answers, names, paths and keys are not in it, and it is
-    sent nowhere.
+    The bug report of --bundle has versions, settings, states, sizes, times and the log. It has no
+    titles, texts, questions, answers, names, paths or keys, and is not sent anywhere.
 
     \b
     Examples:

@@ -36,7 +36,7 @@ Sets = Annotated[
     list[str],
     typer.Argument(
         metavar="SET=FOLDER...",
-        help="local=FOLDER or first=FOLDER (clips), egolife=FOLDER, or any data set's name.",
+        help="A data set and its folder: local, first, egolife, or one of 'homer eval data'.",
     ),
 ]
 
@@ -44,10 +44,9 @@ Sets = Annotated[
 def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
     """Measure several data sets without learning, and print one table beside baselines.
 
-    What is not in memory is watched or imported first. "local", "first" and "egolife" are
-    measured as by 'homer eval local', 'homer eval first' and 'homer eval egolife', every other
-    data set as by 'homer eval run' with --protocol none and --baseline, as a new run each time.
-    The exit code is 4 where videos are left out.
+    Videos that are not in memory are watched or imported first. "local", "first" and "egolife" are
+    measured as by the commands of these names. Any other data set is measured by a new 'homer eval
+    run' with --protocol none --baseline. The exit code is 4 if videos are left out.
 
     \b
     Example:

@@ -35,22 +35,22 @@ SHOWN = 100
 """Characters of a wrong answer that are printed."""
 
 Out = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the answers there, as JSON lines.")
+    Path | None, typer.Option(metavar="FILE", help="Write the answers to a JSON lines file.")
 ]
 
 
 def local(
     questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="questions.json, the clips beside it.")
+        Path, typer.Argument(metavar="QUESTIONS", help="JSON file of questions, beside the clips.")
     ],
     out: Out = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Questions about real clips: is the right moment cited, is the right option chosen?
+    """Measure answers to questions about clips: cited moments and chosen options.
 
-    Clips that are not in memory are watched first; absent files are left out. The exit code is 1
-    where a bar is missed.
+    Clips that are not in memory are watched first, and absent files are left out. The exit code is
+    1 if a bar is missed.
 
     \b
     Example:
@@ -69,16 +69,17 @@ def local(
 
 def egolife(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Has captions.jsonl.gz and questions.json.")
+        Path,
+        typer.Argument(metavar="FOLDER", help="Folder with captions.jsonl.gz and questions.json."),
     ],
     out: Out = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Questions about a week of captions, each as of its time, beside a plain baseline.
+    """Measure answers on EgoLife, a week of captions, beside a baseline.
 
-    The captions are imported first, unless they are in memory. The exit code is 1 where a bar is
-    missed.
+    Each question is asked as of its time. Captions that are not in memory are imported first. The
+    exit code is 1 if a bar is missed.
 
     \b
     Example:
@@ -181,21 +182,21 @@ def _figures(summary: Summary) -> list[PercentInterval]:
 
 
 def first(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the clips lie.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the clips.")],
     questions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Other questions of the same form than Homer's own."),
+        typer.Option(metavar="FILE", help="Questions of your own, in the form of Homer's."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the answers there, as JSON lines.")
+        Path | None, typer.Option(metavar="FILE", help="Write the answers to a JSON lines file.")
     ] = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Ask what people ask first: who is in it, who speaks when, how it begins and ends.
+    """Measure answers to what people ask first: who is in it, how does it begin?
 
-    Also what memory cannot tell without a vision model, which must be declined. Clips that are not
-    in memory are watched first; absent files are left out. The exit code is 1 where a bar is
+    Some questions cannot be answered without a vision model, and must be declined. Clips that are
+    not in memory are watched first, and absent files are left out. The exit code is 1 if a bar is
     missed.
 
     \b

@@ -24,20 +24,21 @@ MOST_NAMED = 5
 
 def data(
     name: Annotated[
-        str | None, typer.Argument(metavar="DATASET", help="Its name; without it, all are listed.")
+        str | None, typer.Argument(metavar="DATASET", help="Name of a data set. Default: all.")
     ] = None,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Where its files lie.")
+        Path | None, typer.Argument(metavar="FOLDER", help="Folder with a copy of it, to check.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Data sets with questions: where to get them, and whether a copy is whole.
+    """List the data sets and where to get them, or check a copy of one.
 
-    With a folder, its videos and questions are counted and held against the published numbers. The
-    exit code is 1 where they differ.
+    With a folder, its videos and questions are counted, and compared with the published numbers.
+    The exit code is 1 if they differ.
 
     \b
-    Example:
+    Examples:
+      homer eval data
       homer eval data m3-robot data/m3
     """
     if name is None or folder is None:

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 MEDIA = Path("../shared/media")
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="[FOLDER]", help="The clips, with what people marked in them.")
+    Path, typer.Argument(metavar="[FOLDER]", help="Folder with the clips and their annotations.")
 ]
 Out = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the whole report there, as JSON.")
+    Path | None, typer.Option(metavar="FILE", help="Write the whole report to a JSON file.")
 ]
 
 
 def perception(
     folder: Folder = MEDIA, out: Out = None, profile: Profile = None, json: Json = False
 ) -> None:
-    """Faces, voices, words and cuts, beside what people marked in the clips of FOLDER.
+    """Measure faces, speakers, words and cuts against annotations of the clips in FOLDER.
 
-    It needs a checkout of Homer: an installed package leaves this evaluation out. Clips that are
-    not there are left out. The exit code is 1 where a bar is missed.
+    It needs a checkout of Homer: an installed package does not include this evaluation. Absent
+    clips are left out. The exit code is 1 if a bar is missed.
 
     \b
     Example:

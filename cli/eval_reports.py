@@ -17,7 +17,7 @@ from store.database import Store, open_store
 from store.home import Home
 from views.words import plain_line
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name; 'homer eval runs' lists.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Name of a run: see 'homer eval runs'.")]
 
 
 def show_report(found: RunReport) -> None:
@@ -64,16 +64,17 @@ def _run_row(line: RunLine) -> tuple[object, ...]:
 def report(
     name: Run,
     csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write every question there, as CSV.")
+        Path | None, typer.Option(metavar="FILE", help="Write all questions to a CSV file.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all of it there, as one page.")
+        Path | None, typer.Option(metavar="FILE", help="Write the report to an HTML file.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show a run: answers by type, ablation, learning, usage, and why answers are wrong.
+    """Show a run: right answers by type, ablation, learning, cost, causes of errors.
 
-    Also while it runs. Figures have the middle 90 % of their bootstrap resamples in brackets.
+    A run can be shown while it is going on. The interval in brackets holds the middle 90 % of
+    bootstrap resamples.
 
     \b
     Examples:
@@ -93,13 +94,14 @@ def report(
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="A run.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another run.")],
+    first: Annotated[str, typer.Argument(metavar="A", help="Name of a run.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Name of another run.")],
     json: Json = False,
 ) -> None:
-    """Compare two runs on the questions that both were asked: what changed, is it more than chance?
+    """Compare two runs on the questions that both asked.
 
-    McNemar's exact test on the pairs; p is how likely such a difference is where there is none.
+    It lists the questions whose result changed, and tests the difference with McNemar's exact
+    test: p is the probability of such a difference by chance.
 
     \b
     Examples:
@@ -116,14 +118,13 @@ def compare(
 
 
 def calibrate(
-    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of one profile.")],
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Names of runs.")],
     json: Json = False,
 ) -> None:
-    """Fit how sure answers are to how many were right, on half of the questions of some runs.
+    """Calibrate confidence on half of the judged answers of runs of one profile.
 
-    Isotonic regression of being right on the raw confidence, for questions with options and for
-    open ones. The curves are kept in the data directory for the profile; answers from now on use
-    them. 'homer eval report' shows on the other half how true confidence is.
+    The calibration is stored in the data directory, and used by later answers of the profile.
+    'homer eval report' measures it on the other half. docs/answering.md describes the method.
 
     \b
     Example:

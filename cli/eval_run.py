@@ -23,9 +23,9 @@ STAGES = {stage.name.lower(): stage for stage in AblationStage}
 ALL = "all"
 
 DatasetName = Annotated[
-    str, typer.Argument(metavar="DATASET", help="A data set's name; 'homer eval data' lists them.")
+    str, typer.Argument(metavar="DATASET", help="Name of a data set: see 'homer eval data'.")
 ]
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the data set's files are.")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the data set's files.")]
 
 
 def run(
@@ -33,48 +33,47 @@ def run(
     folder: Folder = Path(),
     profile: Profile = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the first N questions.")
+        int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.")
     ] = None,
     ablate: Annotated[
         list[str] | None,
         typer.Option(
             metavar="STAGE",
-            help="Ask also with less of the memory: entity, events, edges, or all; repeatable.",
+            help="Ask also with a part of the memory: entity, events, edges, or all. Repeatable.",
         ),
     ] = None,
     protocol: Annotated[
         Protocol | None,
-        typer.Option(help="How it learns; the default is split, and none with --ablate."),
+        typer.Option(help="How to learn skills. Default: split, with --ablate none."),
     ] = None,
     baseline: Annotated[
         bool,
-        typer.Option("--baseline", help="Answer multiple choice the plain way too, to compare."),
+        typer.Option("--baseline", help="Answer multiple choice also by the closest line alone."),
     ] = False,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=64, metavar="N", help="Questions asked at a time.")
+        int | None, typer.Option(min=1, max=64, metavar="N", help="Number of concurrent questions.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="Begin nothing more after that.")
+        float | None, typer.Option(min=0, metavar="USD", help="Start nothing new beyond this cost.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="RUN", help="What to call it; by default its settings.")
+        str | None, typer.Option(metavar="RUN", help="Name of the run. Default: by its settings.")
     ] = None,
     direct: Annotated[
-        bool, typer.Option("--direct", help="Without Prefect's server: plain calls.")
+        bool, typer.Option("--direct", help="Run in this process, without Prefect's server.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Ask the questions of a data set, judge the answers, and learn from them.
 
-    Videos that are not in memory are watched first. The same command goes on where it was stopped,
-    and asks no question twice.
+    Videos that are not in memory are watched first. After an interruption, the same command
+    resumes the run, and asks no question twice.
 
     \b
     Examples:
       homer eval run own my-questions
       homer eval run video-mme-long ~/vm --limit 50
-
-    homer eval run lvbench ~/lvbench --protocol none --ablate all --max-cost 5
+      homer eval run lvbench ~/lvbench --protocol none --ablate all --max-cost 5
     """
     stages = _parse_stages(ablate or [])
     # These take seconds to import, which help and usage errors do without.

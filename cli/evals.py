@@ -12,42 +12,32 @@ from cli.lazy_group import LazyGroup
 COMMANDS = {
     "local": (
         "eval_bars",
-        "Questions about real clips: is the right moment cited, is the right option chosen?",
+        "Measure answers to questions about clips: cited moments and chosen options.",
     ),
-    "egolife": (
-        "eval_bars",
-        "Questions about a week of captions, each as of its time, beside a plain baseline.",
-    ),
-    "data": (
-        "eval_data",
-        "Data sets with questions: where to get them, and whether a copy is whole.",
-    ),
+    "egolife": ("eval_bars", "Measure answers on EgoLife, a week of captions, beside a baseline."),
+    "data": ("eval_data", "List the data sets and where to get them, or check a copy of one."),
     "all": (
         "eval_all",
         "Measure several data sets without learning, and print one table beside baselines.",
     ),
     "first": (
         "eval_bars",
-        "Ask what people ask first: who is in it, who speaks when, how it begins and ends.",
+        "Measure answers to what people ask first: who is in it, how does it begin?",
     ),
     "perception": (
         "eval_perception",
-        "Faces, voices, words and cuts, beside what people marked in the clips of FOLDER.",
+        "Measure faces, speakers, words and cuts against annotations of the clips in FOLDER.",
     ),
     "run": ("eval_run", "Ask the questions of a data set, judge the answers, and learn from them."),
     "runs": ("eval_reports", "List the runs, the latest first."),
     "report": (
         "eval_reports",
-        "Show a run: answers by type, ablation, learning, usage, and why answers are wrong.",
+        "Show a run: right answers by type, ablation, learning, cost, causes of errors.",
     ),
-    "compare": (
-        "eval_reports",
-        "Compare two runs on the questions that both were asked: what changed, is it "
-        "more than chance?",
-    ),
+    "compare": ("eval_reports", "Compare two runs on the questions that both asked."),
     "calibrate": (
         "eval_reports",
-        "Fit how sure answers are to how many were right, on half of the questions of some runs.",
+        "Calibrate confidence on half of the judged answers of runs of one profile.",
     ),
 }
 """Each evaluation's module, and the first sentence of its help."""
@@ -60,11 +50,11 @@ class Evaluations(LazyGroup):
 
 
 def _group() -> None:
-    """Measure how well questions with known answers are answered."""
+    """Measure answers to questions whose right answers are known."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(cls=Evaluations, no_args_is_help=True)
-    group.callback(help="Measure how well questions with known answers are answered.")(_group)
+    group.callback(help="Measure answers to questions whose right answers are known.")(_group)
     app.add_typer(group, name="eval")

@@ -28,10 +28,10 @@ from views.words import plain_line, shortened
 
 
 def replay(name: Id, json: Json = False) -> None:
-    """Run an answer's trajectory again from its record, and see that the same comes of it.
+    """Replay an answer from its record, and compare every event.
 
-    Model calls, searches and rankings come from the record: no model is called or loaded, and
-    nothing is written. Exit code 6: it went another way, and the first difference is shown.
+    Replies of models and results of searches are read from the record: no model is called and
+    nothing is written. If an event differs, it is shown, and the exit code is 6.
 
     \b
     Examples:
@@ -85,27 +85,28 @@ def _show_divergence(divergence: Divergence) -> None:
 def fork(
     name: Id,
     at: Annotated[
-        int, typer.Option("--round", "-r", min=1, metavar="K", help="The round to go on from.")
+        int, typer.Option("--round", "-r", min=1, metavar="K", help="The round to continue from.")
     ],
     edit: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="JSON with another plan, action, evidence or profile."),
+        typer.Option(
+            metavar="FILE", help="JSON file with the changed plan, action, evidence or profile."
+        ),
     ] = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Go on from a round of a trajectory as a new one, with something changed.
+    """Continue an answer from one of its rounds, with something changed.
 
-    The new trajectory takes over what came before the round; models are called from there on only.
-    'homer trajectory ID --round K --json' prints what can be edited: change the file and give it
-    back. What is left out or as it was is not changed. Without --edit and --profile the round is
-    decided once more.
+    The new trajectory copies the rounds before K, and calls models from round K on. To change the
+    plan, the action or the evidence, edit what 'homer trajectory ID --round K --json' prints.
+    Without --edit and --profile, round K is decided again.
 
     \b
     Examples:
       homer fork 3f2a --round 2
       homer fork 3f2a --round 2 --profile gemini
-      homer trajectory 3f2a --round 2 --json > round.json; edit it; then
+      homer trajectory 3f2a --round 2 --json > round.json
       homer fork 3f2a --round 2 --edit round.json
     """
     change = read_edit(edit, profile)
@@ -140,11 +141,11 @@ def read_edit(path: Path | None, profile: str | None) -> ForkEdit:
 
 
 def diff(
-    one: Annotated[str, typer.Argument(metavar="A", help="A trajectory.")],
-    other: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    one: Annotated[str, typer.Argument(metavar="A", help="Id of a trajectory.")],
+    other: Annotated[str, typer.Argument(metavar="B", help="Id of another one.")],
     json: Json = False,
 ) -> None:
-    """Show where two trajectories part: in what they did, what they saw, and what they answered.
+    """Compare two trajectories: their actions, evidence and answers.
 
     \b
     Examples:

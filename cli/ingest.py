@@ -22,32 +22,38 @@ STOPPED = "stopped; nothing is lost: the same command goes on where it was"
 
 def ingest(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="SOURCE...", help="Videos, audio, or folders of them.")
+        list[Path],
+        typer.Argument(
+            metavar="SOURCE...", help="Video or audio files, or folders that hold some."
+        ),
     ],
     profile: Profile = None,
     direct: Annotated[
-        bool, typer.Option("--direct", help="Without Prefect's server: plain calls.")
+        bool, typer.Option("--direct", help="Run in this process, without Prefect's server.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Try clips again that failed for good.")
+        bool, typer.Option("--again", help="Also retry clips that have failed three times.")
     ] = False,
     subtitles: Annotated[
         Literal["use", "ignore"] | None,
-        typer.Option(help="Subtitles and chapters that come with a video; the settings' default."),
+        typer.Option(
+            help="Whether to store the video's own subtitles and chapters. Default: as set, ignore."
+        ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Clips perceived at a time; the settings' default, 1."),
+        typer.Option(min=1, help="Number of clips perceived in parallel. Default: as set, 1."),
     ] = None,
     pool: Annotated[
         Literal["threads", "processes", "dask", "ray"] | None,
-        typer.Option(help="Where the workers are; the memory is the same."),
+        typer.Option(help="What the workers are. The resulting memory is the same."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Watch videos into memory.
+    """Watch video files and store what was said, read and seen.
 
-    A video that was watched already is passed over; one that was stopped goes on where it was.
+    A video that is already in memory is skipped. After an interruption, the same command resumes
+    with the next clip.
 
     \b
     Examples:

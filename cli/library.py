@@ -31,7 +31,15 @@ INCONSISTENT = 1
 
 
 def videos(json: Json = False) -> None:
-    """List the videos in the library; one that nothing watches any more is paused."""
+    """List the videos in the library.
+
+    The state "paused" means that clips are missing and no process is watching the video.
+
+    \b
+    Examples:
+      homer videos
+      homer videos --json
+    """
     with open_store(Home.default()) as store:
         busy = watched_videos(store)
         found = [with_current_state(entry, busy) for entry in list_library(store)]
@@ -47,7 +55,7 @@ def videos(json: Json = False) -> None:
 
 
 def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
-    """Show what is known of a video: its clips, people, segments and edges.
+    """Show what is in memory of a video: clips, people, segments and edges.
 
     \b
     Examples:
@@ -63,9 +71,9 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
 
 
 def dump(video: OneVideo) -> None:
-    """Print all that was learned of a video as canonical JSON lines.
+    """Print everything learned from a video as canonical JSON lines.
 
-    Two ingestions of one video, in any two databases, give the same bytes.
+    Two ingestions of the same video give the same bytes, in any database.
 
     \b
     Example:
@@ -78,9 +86,11 @@ def dump(video: OneVideo) -> None:
 
 def export(
     video: OneVideo,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Zip file to write.")],
 ) -> None:
-    """Write everything about a video into one zip file: rows, vectors, images, answers.
+    """Export a video to a zip file: rows, vectors, images and answers.
+
+    'homer import' reads it. The video file itself is not in it.
 
     \b
     Example:
@@ -92,11 +102,11 @@ def export(
 
 
 def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
-    """Check the event graph of a video as a whole, and every stored image of it.
+    """Check the event graph and the stored images of a video for errors.
 
-    Finds clips that no event covers, events without their clips, edges that lead nowhere or rest
-    on nothing, circles in time and edges that contradict each other, and images that are
-    missing or damaged. The exit code is 1 where something is found.
+    It looks for clips without a segment, segments without their clips, edges without their
+    segments or evidence, cycles in time, contradicting edges, and images that are missing or
+    damaged. The exit code is 1 if it finds any.
 
     \b
     Examples:

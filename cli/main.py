@@ -20,8 +20,8 @@ from telemetry.logging_setup import set_up_telemetry
 
 GUIDE = """Ask a long video a question and trust the answer.
 
-Homer watches videos clip by clip, keeps what was said, read and seen in a memory that lasts,
-and answers questions about it with the times that support the answer.
+Homer watches videos clip by clip and stores what was said, read and seen. It answers questions by
+searching this memory, and cites the times in the video that support the answer.
 
 \b
 Start with:
@@ -30,96 +30,58 @@ Start with:
 """
 
 COMMANDS = {
-    "ingest": ("ingest", "Watch videos into memory."),
-    "watch": (
-        "watch",
-        "Watch a live source as it comes; questions are answered meanwhile, as of then.",
-    ),
-    "retry": ("retry", "Try the failed clips of a video again, however often they failed."),
-    "ask": ("ask", "Ask a question and get an answer with the times that support it."),
-    "videos": (
-        "library",
-        "List the videos in the library; one that nothing watches any more is paused.",
-    ),
-    "show": ("library", "Show what is known of a video: its clips, people, segments and edges."),
-    "dump": ("library", "Print all that was learned of a video as canonical JSON lines."),
-    "export": (
-        "library",
-        "Write everything about a video into one zip file: rows, vectors, images, answers.",
-    ),
-    "delete": (
-        "removal",
-        "Delete a video from memory: every row, vector, image, checkpoint and trajectory of it.",
-    ),
+    "ingest": ("ingest", "Watch video files and store what was said, read and seen."),
+    "watch": ("watch", "Watch a live source: a camera, an RTSP or HLS stream, or a pipe."),
+    "retry": ("retry", "Retry the failed clips of a video, however often they have failed."),
+    "ask": ("ask", "Answer a question, with the times in the video that support the answer."),
+    "videos": ("library", "List the videos in the library."),
+    "show": ("library", "Show what is in memory of a video: clips, people, segments and edges."),
+    "dump": ("library", "Print everything learned from a video as canonical JSON lines."),
+    "export": ("library", "Export a video to a zip file: rows, vectors, images and answers."),
+    "delete": ("removal", "Delete a video, or a span of it, from memory."),
     "audit": (
         "audit",
-        "List who asked, added, deleted, forgot, exported, backed up, signed in, and "
-        "changed people.",
+        "List the audit log: who asked, added, deleted, exported or changed what, and when.",
     ),
-    "retain": (
-        "removal",
-        "Take from each video what its age does not keep: images first, at last all of it.",
-    ),
-    "backup": ("database", "Back the whole library up into one file, as it is at this moment."),
-    "restore": ("database", "Fill an empty library from a back-up."),
-    "check": (
-        "library",
-        "Check the event graph of a video as a whole, and every stored image of it.",
-    ),
-    "search": (
-        "search",
-        "Search the memory once, with scores and times; without --video in all of it.",
-    ),
+    "retain": ("removal", "Delete data of old videos, by the retention tiers of the profile."),
+    "backup": ("database", "Back up the whole library to one file."),
+    "restore": ("database", "Restore a back-up into an empty library."),
+    "check": ("library", "Check the event graph and the stored images of a video for errors."),
+    "search": ("search", "Search the memory once, and print what is found with scores and times."),
     "trajectory": (
         "trajectories",
-        "Show the rounds that led to an answer; without an id, list the latest answers.",
+        "Show the rounds that led to an answer, or list the latest answers.",
     ),
-    "replay": (
-        "forks",
-        "Run an answer's trajectory again from its record, and see that the same comes of it.",
-    ),
-    "fork": ("forks", "Go on from a round of a trajectory as a new one, with something changed."),
-    "diff": (
-        "forks",
-        "Show where two trajectories part: in what they did, what they saw, and what "
-        "they answered.",
-    ),
+    "replay": ("forks", "Replay an answer from its record, and compare every event."),
+    "fork": ("forks", "Continue an answer from one of its rounds, with something changed."),
+    "diff": ("forks", "Compare two trajectories: their actions, evidence and answers."),
     "import": (
         "captions",
-        "Take over a video that was exported, or remember videos from their captions alone.",
+        "Import a video from an export, or from timed captions without its frames.",
     ),
-    "doctor": (
-        "doctor",
-        "Check the database, the profile's models, codecs and extras; say how to fix each.",
-    ),
-    "serve": (
-        "serve",
-        "Serve the HTTP API until Ctrl-C: videos, search, questions with their answers "
-        "as they come.",
-    ),
+    "doctor": ("doctor", "Check this machine, and say how to fix what is missing."),
+    "serve": ("serve", "Serve the HTTP API until Ctrl-C."),
     "up": (
         "services",
-        "Start Postgres, Prefect's server, the app and what carries out schedules; say "
-        "where they are.",
+        "Start the app, Postgres, Prefect's server and the schedule worker in the background.",
     ),
     "down": (
         "services",
-        "Stop the app, schedules, Prefect's server and the embedded Postgres; nothing is lost.",
+        "Stop the app, the schedule worker, Prefect's server and the embedded Postgres.",
     ),
-    "password": (
-        "services",
-        "Give the app a password, which it asks for from then on; asks for it where no "
-        "file is named.",
-    ),
-    "people": ("people", "Show the people of a video, and put right who is who."),
+    "password": ("services", "Set the password of the app, or remove it."),
+    "people": ("people", "List the people of a video, and correct who is who."),
     "skills": (
         "skills",
-        "Show, add and ban skills: short advice that questions like it are given.",
+        "List, add and ban skills: short advice on how to search for one kind of question.",
     ),
-    "models": ("models", "Show the model files of a profile: what is there, licence, size."),
-    "db": ("database", "Care of a database of your own."),
-    "eval": ("evals", "Measure how well questions with known answers are answered."),
-    "schedule": ("schedules", "Show and change what Homer does by itself while `homer up` runs."),
+    "models": ("models", "List the model files of a profile, with state, size and licence."),
+    "db": ("database", "Upgrade the tables of a database, and build its search index."),
+    "eval": ("evals", "Measure answers to questions whose right answers are known."),
+    "schedule": (
+        "schedules",
+        "List and change the jobs that run on a schedule while 'homer up' runs.",
+    ),
 }
 """Each command's module, and the first sentence of its help."""
 
@@ -152,19 +114,19 @@ def _show_version(wanted: bool) -> None:
 def options(
     context: typer.Context,
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="HOMER_DEBUG", help="Show where an error came from.")
+        bool, typer.Option("--debug", envvar="HOMER_DEBUG", help="Print the traceback of an error.")
     ] = False,
     log_level: Annotated[
         str | None,
         typer.Option(
             metavar="LEVEL",
             envvar="HOMER_LOG_LEVEL",
-            help="What the log tells: debug, info, warning or error.",
+            help="Least level that is logged: debug, info, warning or error.",
         ),
     ] = None,
     version: Annotated[  # noqa: ARG001 - the callback acts on it
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Set up logging; ``help`` above is what users read."""

@@ -21,7 +21,7 @@ FEW = 5
 
 
 def show(context: typer.Context, profile: Profile = None, json: Json = False) -> None:
-    """Show the model files of a profile: what is there, licence, size.
+    """List the model files of a profile, with state, size and licence.
 
     \b
     Examples:
@@ -36,11 +36,12 @@ def show(context: typer.Context, profile: Profile = None, json: Json = False) ->
 
 def pull(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Models by name; without any, the profile's.")
+        list[str] | None,
+        typer.Argument(metavar="NAME...", help="Names of models. Default: those of the profile."),
     ] = None,
     profile: Profile = None,
 ) -> None:
-    """Fetch what is missing, checked by SHA-256; what is there is not fetched again.
+    """Download missing model files, and check them by SHA-256.
 
     \b
     Examples:

@@ -16,24 +16,31 @@ Profile = Annotated[
         "--profile",
         "-p",
         metavar="NAME|FILE",
-        help="Set of models: local, gemini, openai, ollama, or a TOML file. "
-        "Default: $HOMER_PROFILE, homer.toml, else local.",
+        help="Which models and settings to use: local, small, gemini, openai, ollama, one of "
+        "homer.toml, or a TOML file. Default: $HOMER_PROFILE, then homer.toml, then local.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Videos = Annotated[
     list[str] | None,
     typer.Option(
-        "--video", "-v", metavar="VIDEO", help="Id, unambiguous beginning, or title; repeatable."
+        "--video",
+        "-v",
+        metavar="VIDEO",
+        help="Only this video: its id, the beginning of its id, or its title. Repeatable.",
     ),
 ]
 OneVideo = Annotated[
-    str, typer.Argument(metavar="VIDEO", help="Id, unambiguous beginning, or title.")
+    str,
+    typer.Argument(metavar="VIDEO", help="The video's id, the beginning of its id, or its title."),
 ]
 AsOf = Annotated[
     str | None,
     typer.Option(
-        "--as-of", metavar="MM:SS", help="Use only what was seen by then (H:MM:SS, 'd2 H:MM:SS')."
+        "--as-of",
+        metavar="MM:SS",
+        help="Ignore everything after this time of the video. Also H:MM:SS, or 'd2 H:MM:SS' for "
+        "the second day.",
     ),
 ]
 

@@ -23,11 +23,11 @@ from views.library import resolve_video
 from views.people_view import CardPair, likely_same_people
 from views.words import plain_line
 
-GUIDE = """Show the people of a video, and put right who is who.
+GUIDE = """List the people of a video, and correct who is who.
 
-A PERSON is a number, a tag (face_3, voice_1) or a name, as 'homer people VIDEO' lists them. What
-you say holds at once, also for what is watched later, and Homer never overwrites it: 'homer show',
-'ask' and 'search' use it from then on. 'homer people undo VIDEO' takes it back.
+A PERSON is a number, a tag (face_3, voice_1) or a name, as 'homer people VIDEO' lists them. A
+correction takes effect at once in answers and searches, and also applies to clips that are watched
+later. 'homer people undo VIDEO' undoes the latest one.
 
 \b
 Examples:
@@ -37,7 +37,9 @@ Examples:
   homer people split talk Ada voice_2 --name Ruth
 """
 
-Person = Annotated[str, typer.Argument(metavar="PERSON", help="Number, tag (face_3) or name.")]
+Person = Annotated[
+    str, typer.Argument(metavar="PERSON", help="Number, tag such as face_3, or name.")
+]
 
 
 class _PeopleGroup(TyperGroup):
@@ -51,10 +53,10 @@ class _PeopleGroup(TyperGroup):
 
 
 def show(video: OneVideo, json: Json = False) -> None:
-    """List the people of a video: number, names, tags, how often and when seen and heard.
+    """List the people of a video, with names, tags, and when they were seen and heard.
 
-    'homer people VIDEO' is short for it. Names are followed by where they come from: said, read,
-    caption, model, or person where you gave them.
+    'homer people VIDEO' does the same. The source of a name is in brackets: said, read, caption,
+    model, or person for a name that a user gave.
 
     \b
     Examples:
@@ -89,12 +91,12 @@ def _row(person: KnownPerson) -> tuple[object, ...]:
 def rename(
     video: OneVideo,
     person: Person,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name; '' takes it away.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name, or '' for no name.")],
     json: Json = False,
 ) -> None:
-    """Give a person a name, which comes before every name that Homer learns.
+    """Give a person a name. It takes precedence over names that Homer learns.
 
-    With '' the person has no name, whatever Homer learned or will learn of them.
+    With '' the person has no name, even if Homer learns one.
 
     \b
     Examples:
@@ -109,11 +111,12 @@ def merge(
     video: OneVideo,
     person: Person,
     into: Annotated[
-        str, typer.Argument(metavar="INTO", help="Who that really is; keeps number and name.")
+        str,
+        typer.Argument(metavar="INTO", help="The person to keep, with number and name."),
     ],
     json: Json = False,
 ) -> None:
-    """Two are one person: INTO keeps its number, and gets the faces, voices and names of PERSON.
+    """Merge two people who are one. INTO gets the faces, voices and names of PERSON.
 
     \b
     Examples:
@@ -128,12 +131,12 @@ def split(
     video: OneVideo,
     person: Person,
     tags: Annotated[
-        list[str], typer.Argument(metavar="TAG", help="Faces and voices of somebody else.")
+        list[str], typer.Argument(metavar="TAG", help="Faces and voices of the other person.")
     ],
-    name: Annotated[str, typer.Option(metavar="NAME", help="Who that is.")] = "",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the other person.")] = "",
     json: Json = False,
 ) -> None:
-    """Some faces or voices of a person are somebody else, who gets a number of their own.
+    """Split faces or voices off a person. They become a person with a new number.
 
     \b
     Examples:
@@ -147,10 +150,12 @@ def split(
 def apart(
     video: OneVideo,
     person: Person,
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="Who is somebody else.")],
+    other: Annotated[
+        str, typer.Argument(metavar="OTHER", help="Number, tag or name of the other.")
+    ],
     json: Json = False,
 ) -> None:
-    """Two are two people, however alike: 'homer people alike' and the app suggest them no more.
+    """Keep two people apart. Homer no longer suggests to merge them, nor joins them itself.
 
     \b
     Examples:
@@ -162,9 +167,10 @@ def apart(
 
 
 def alike(video: OneVideo, json: Json = False) -> None:
-    """List who may be one person, the most alike first; 'merge' says yes, 'apart' no.
+    """List pairs who may be one person, the most alike first.
 
-    Who is in one frame with the other is not listed, and neither is whom you said to be apart.
+    Confirm a pair with 'homer people merge', reject it with 'homer people apart'. People seen in
+    one frame, and rejected pairs, are not listed.
 
     \b
     Example:
@@ -190,18 +196,18 @@ def forget(
     person: Person,
     keep_undo: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A new file, for you to keep, that can undo it."),
+        typer.Option(metavar="FILE", help="Write what is needed to undo this to a new file."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Forget a person: no face, voice, image, name or tag of theirs is left in Homer.
+    """Delete all data of a person: face, voice, images, name and tags.
 
-    Images with them in view go, and so does every answer about the video, since it may show them.
-    What they said stays as somebody's. Without --keep-undo nothing can bring them back; with it,
-    whoever has FILE can, by 'homer people undo VIDEO --from FILE'. The video file and what you
-    exported are not touched. If watching goes on, they are a new person.
+    Images that show the person are deleted, and all answers about the video, since they may show
+    the person. What the person said is kept as said by somebody. Only the file of --keep-undo can
+    undo this, with 'homer people undo VIDEO --from FILE'. The video file and exports are not
+    changed. If the video is watched further, the person is recognised as a new one.
 
     \b
     Examples:
@@ -235,18 +241,23 @@ def undo(
     video: OneVideo,
     number: Annotated[
         int | None,
-        typer.Argument(metavar="[NUMBER]", min=1, help="From 'homer people history VIDEO'."),
+        typer.Argument(
+            metavar="[NUMBER]",
+            min=1,
+            help="Number of the correction in 'homer people history'. Default: the latest.",
+        ),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FILE", help="Bring back whom 'forget' put into FILE."),
+        typer.Option(
+            "--from", metavar="FILE", help="Restore a forgotten person from a --keep-undo file."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take the last correction of a video back, or the one of that number.
+    """Undo the latest correction of a video, or the one with a number.
 
-    All is then as if it had never been made. One that later ones build on is taken back after
-    them. --from brings back a person who was forgotten with --keep-undo.
+    A correction that later ones depend on can be undone after them only.
 
     \b
     Examples:
@@ -269,7 +280,7 @@ def _restore(store: Store, video: str, source: Path, json: bool) -> None:
 
 
 def history(video: OneVideo, json: Json = False) -> None:
-    """List every correction of a video with its number, the oldest first.
+    """List the corrections of a video with their numbers, the oldest first.
 
     \b
     Example:

@@ -24,10 +24,15 @@ from views.words import plain_line
 
 Begin = Annotated[
     str | None,
-    typer.Option("--from", metavar="MM:SS", help="Delete only a span: where it begins."),
+    typer.Option(
+        "--from", metavar="MM:SS", help="Delete only a span, from this time. Default: the start."
+    ),
 ]
 End = Annotated[
-    str | None, typer.Option("--to", metavar="MM:SS", help="Where the span ends; else the end.")
+    str | None,
+    typer.Option(
+        "--to", metavar="MM:SS", help="The end of the span. Default: the end of the video."
+    ),
 ]
 
 
@@ -38,11 +43,13 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     profile: Profile = None,
 ) -> None:
-    """Delete a video from memory: every row, vector, image, checkpoint and trajectory of it.
+    """Delete a video, or a span of it, from memory.
 
-    With --from and --to only that span goes, in whole clips, and every answer that was shown any
-    of it; it is never watched again. A file that was uploaded to the app goes too; one of your own
-    is not touched.
+    A video is deleted with its rows, vectors, images and answers. A file uploaded to the app is
+    deleted too; a file of your own is not touched.
+
+    With --from or --to, all clips that the span touches are deleted, with every answer that used
+    them. They are not watched again.
 
     \b
     Examples:
@@ -84,16 +91,17 @@ def _delete_span(
 
 def retain(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would go, and how many bytes.")
+        bool, typer.Option("--dry-run", help="Only show what would be deleted, and how many bytes.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Take from each video what its age does not keep: images first, at last all of it.
+    """Delete data of old videos, by the retention tiers of the profile.
 
-    Off unless the profile has tiers: [[settings.retain.tiers]] with after_days, and keep = "fewer",
-    "text" or "nothing". It cannot be undone. Images that an answer cites stay as long as it does.
+    Without tiers nothing is deleted. A tier, [[settings.retain.tiers]], has after_days and keep =
+    "fewer" (images), "text" or "nothing". It cannot be undone. Images that an answer cites are
+    kept as long as the answer.
 
     \b
     Examples:

@@ -23,18 +23,20 @@ def retry(
     clip: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", min=0, help="Only this clip, as 'homer show' counts; repeatable."
+            metavar="N",
+            min=0,
+            help="Only the clip with this number, as in 'homer show'. Repeatable.",
         ),
     ] = None,
     profile: Profile = None,
     direct: Annotated[
-        bool, typer.Option("--direct", help="Without Prefect's server: plain calls.")
+        bool, typer.Option("--direct", help="Run in this process, without Prefect's server.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Try the failed clips of a video again, however often they failed.
+    """Retry the failed clips of a video, however often they have failed.
 
-    The models are those that the video was begun with, where no --profile is given.
+    Without --profile, the profile that the video was watched with is used.
 
     \b
     Examples:

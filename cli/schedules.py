@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     # Prefect reads its environment when it is imported, which ``open_schedules`` sets first.
     from flows.schedules.deployments import ScheduleDeployments, ScheduleEntry
 
-GUIDE = """Show and change what Homer does by itself while `homer up` runs.
+GUIDE = """List and change the jobs that run on a schedule while 'homer up' runs.
 
-Nothing is done unless asked for, but a check of what is in memory every night. A schedule is a
-deployment of Prefect's: paused here, in the app or on Prefect's pages is the same.
+Only one is on by default: a nightly check of the memory. A schedule is a Prefect deployment, which
+can also be paused and resumed in the app or on Prefect's pages.
 
 \b
 Examples:
@@ -41,7 +41,7 @@ def _open() -> AbstractContextManager[ScheduleDeployments]:
 
 
 def list_all(json: Json = False) -> None:
-    """List the schedules: when each runs, whether it is on, and how its last run ended.
+    """List the schedules: when they run, whether they are on, and how the last run ended.
 
     \b
     Examples:
@@ -87,7 +87,7 @@ def _remind(entries: list[ScheduleEntry]) -> None:
 
 
 def kinds() -> None:
-    """List the kinds of schedules, and what each can be told.
+    """List the kinds of schedules, and their options.
 
     \b
     Example:
@@ -104,28 +104,30 @@ def put(
     name: Name,
     options: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE...", help="As `homer schedule kinds` lists them."),
+        typer.Argument(
+            metavar="KEY=VALUE...", help="Options, as 'homer schedule kinds' lists them."
+        ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="What it does; its name's kind by default.")
+        str | None,
+        typer.Option(metavar="KIND", help="Kind of schedule. Default: the kind called NAME."),
     ] = None,
     when: Annotated[
         str | None,
         typer.Option(
             metavar="WHEN",
-            help="'every 5 minutes', 'daily 03:30', 'sunday 03:30', or a cron line.",
+            help="When to run: 'every 5 minutes', 'daily 03:30', 'sunday 03:30', or a cron line.",
         ),
     ] = None,
-    off: Annotated[bool, typer.Option("--off", help="Put it there, but paused.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Leave the schedule paused.")] = False,
 ) -> None:
-    """Make a schedule or change one, and turn it on. What is not told of it stays as it is.
+    """Create or change a schedule, and turn it on. Options that are not given stay unchanged.
 
     \b
     Examples:
       homer schedule set watch folder=~/Videos
-      homer schedule set backup keep=30
-
-    homer schedule set talks --kind fetch urls=https://example.org/feed right=yes
+      homer schedule set backup folder=/mnt/backups keep=30 --when 'sunday 03:30'
+      homer schedule set talks --kind fetch urls=https://example.org/feed right=yes
     """
     with _open() as deployments:
         entry = changed_schedule(deployments.entries(), name, kind, when, options or [], on=not off)
@@ -134,7 +136,7 @@ def put(
 
 
 def pause(name: Name) -> None:
-    """Run a schedule no more until it is resumed; a run that has begun goes on.
+    """Pause a schedule until it is resumed. A run that has started continues.
 
     \b
     Example:
@@ -146,7 +148,7 @@ def pause(name: Name) -> None:
 
 
 def resume(name: Name) -> None:
-    """Run a paused schedule again.
+    """Resume a paused schedule.
 
     \b
     Example:
@@ -158,7 +160,7 @@ def resume(name: Name) -> None:
 
 
 def run(name: Name) -> None:
-    """Run a schedule once, now, whether it is paused or not; it goes before what is only due.
+    """Run a schedule once, now, even if it is paused. It has priority over due runs.
 
     \b
     Example:
@@ -172,7 +174,7 @@ def run(name: Name) -> None:
 
 
 def remove(name: Name) -> None:
-    """Take a schedule away.
+    """Remove a schedule.
 
     \b
     Example:
@@ -184,7 +186,7 @@ def remove(name: Name) -> None:
 
 
 def pool() -> None:
-    """Print the name of this library's work pool, for workers of your own.
+    """Print the name of this library's Prefect work pool, for workers of your own.
 
     \b
     Example:
@@ -195,7 +197,7 @@ def pool() -> None:
 
 
 def show(name: Name, json: Json = False) -> None:
-    """Show one schedule: what it was told, and how its last run ended.
+    """Show a schedule: its options, and how its last run ended.
 
     \b
     Example:

@@ -34,18 +34,19 @@ class SearchMode(StrEnum):
 
 
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in quotes.")],
     video: Videos = None,
     mode: Annotated[
-        SearchMode, typer.Option("--mode", "-m", help="What is looked for.")
+        SearchMode, typer.Option("--mode", "-m", help="What to find.")
     ] = SearchMode.VIDEO,
     as_of: AsOf = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Search the memory once, with scores and times; without --video in all of it.
+    """Search the memory once, and print what is found with scores and times.
 
-    Modes: event (what went on), video (what was said, read and seen), keyframe (images).
+    The modes are video (what was said, read and seen), event (segments) and keyframe (images).
+    Without --video all videos are searched.
 
     \b
     Examples:

@@ -17,33 +17,36 @@ STOPPED = "stopped; unfinished questions can be resumed:  homer trajectory"
 
 
 def serve(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8600,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the API. 0: any free port.")
+    ] = 8600,
     address: Annotated[
         str,
         typer.Option(
             envvar="HOMER_API_ADDRESS",
             metavar="HOST",
-            help="What it listens on. Beyond this machine it needs HOMER_API_KEY.",
+            help="Address to listen on. Other than this machine's own, it requires HOMER_API_KEY.",
         ),
     ] = "127.0.0.1",
     videos: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FOLDER", help="Files under it may be added over the API; repeatable."
+            metavar="FOLDER", help="Allow clients to add files of this folder. Repeatable."
         ),
     ] = None,
     questions: Annotated[
-        int, typer.Option(min=1, max=12, help="Questions searched at a time; more are refused.")
+        int, typer.Option(min=1, max=12, help="Number of concurrent questions. More are refused.")
     ] = 4,
     body_seconds: Annotated[
-        float, typer.Option(min=1, max=600, help="Seconds in which a request's body must come.")
+        float,
+        typer.Option(min=1, max=600, help="Timeout in seconds to receive the body of a request."),
     ] = 30.0,
     profile: Profile = None,
 ) -> None:
-    """Serve the HTTP API until Ctrl-C: videos, search, questions with their answers as they come.
+    """Serve the HTTP API until Ctrl-C.
 
-    It listens on this machine only, unless there is a key: HOMER_API_KEY, or the keyring's.
-    /docs of its address has all that can be asked.
+    Clients can list and search videos, ask questions, and add and delete videos. The path /docs of
+    the server describes every request. docs/api.md describes keys and limits.
 
     \b
     Examples:

@@ -23,26 +23,32 @@ from ui.server import AppServer
 
 def up(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the app; 0 takes any free one.")
+        int, typer.Option(min=0, max=65535, help="Port of the app. 0: any free port.")
     ] = 8501,
     address: Annotated[
         str,
         typer.Option(
             envvar="HOMER_APP_ADDRESS",
             metavar="HOST",
-            help="What the app listens on. Beyond this machine it needs `homer password` first.",
+            help="Address the app listens on. Other than this machine's own, it requires a "
+            "sign-in: run 'homer password' first.",
         ),
     ] = "127.0.0.1",
     schedules: Annotated[
         bool,
-        typer.Option("--schedules/--no-schedules", help="Carry out what is due by itself."),
+        typer.Option("--schedules/--no-schedules", help="Run scheduled jobs."),
     ] = True,
     json: Json = False,
 ) -> None:
-    """Start Postgres, Prefect's server, the app and what carries out schedules; say where they are.
+    """Start the app, Postgres, Prefect's server and the schedule worker in the background.
 
-    They listen on this machine only and go on in the background until `homer down`. The app alone
-    can listen elsewhere, where people have to sign in.
+    It prints their addresses. They run until 'homer down', and listen on this machine only,
+    unless --address gives the app another address.
+
+    \b
+    Examples:
+      homer up
+      homer up --port 8080 --no-schedules
     """
     home = Home.default().make()
     app = AppServer(home, port, address)
@@ -69,13 +75,21 @@ def up(
 
 def password(
     file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its first line is the password.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Read the password from the first line of this file."),
     ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Ask for none any more.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the password.")] = False,
 ) -> None:
-    """Give the app a password, which it asks for from then on; asks for it where no file is named.
+    """Set the password of the app, or remove it.
 
-    Only a salted hash of it is kept. Another password signs everybody out.
+    Without --file, the command asks for the password. Only a salted hash is stored. A new password
+    ends all sessions.
+
+    \b
+    Examples:
+      homer password
+      homer password --file password.txt
+      homer password --remove
     """
     home = Home.default()
     if remove:
@@ -94,7 +108,7 @@ def password(
 
 
 def down(json: Json = False) -> None:
-    """Stop the app, schedules, Prefect's server and the embedded Postgres; nothing is lost."""
+    """Stop the app, the schedule worker, Prefect's server and the embedded Postgres."""
     home = Home.default()
     stopped = {
         "app": AppServer(home).stop(),

@@ -31,11 +31,11 @@ from store.queries.trajectories import find_trajectory
 from views.skill_use import policy_lines
 from views.words import plain_line, shortened
 
-GUIDE = """Show, add and ban skills: short advice that questions like it are given.
+GUIDE = """List, add and ban skills: short advice on how to search for one kind of question.
 
-A question is given the skills whose description and triggers are like it (cosine above 0.45), as
-far as the prompt has room. Positive ones are there from the start, cautionary ones once the search
-goes badly. 'homer trajectory ID' shows which skills a question had.
+A question gets the skills whose description and triggers are similar to it. Positive skills apply
+from the start, cautionary ones once a search goes badly. 'homer trajectory ID' shows the skills of
+a question.
 
 \b
 Examples:
@@ -55,7 +55,7 @@ def _store() -> Store:
 
 
 def list_all(json: Json = False) -> None:
-    """List the skills: name, version, topic, how often questions were given it, whether banned.
+    """List the skills with version, topic, number of uses, and whether they are banned.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def _row(entry: LibrarySkill) -> tuple[object, ...]:
 
 
 def show(name: Name, json: Json = False) -> None:
-    """Show one skill: what it says, when it applies, and the answers that had it.
+    """Show a skill: its advice, when it applies, and the answers that used it.
 
     \b
     Examples:
@@ -114,13 +114,13 @@ def _lines(entry: LibrarySkill) -> Iterator[str]:
 
 
 def put(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Skills as TOML or JSON.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="TOML or JSON file with skills.")],
 ) -> None:
-    """Add skills from a file; one whose name is known becomes its next version.
+    """Add skills from a file. A skill with a known name becomes its next version.
 
-    TOML has a [[skills]] table for each; JSON is what 'homer skills export' writes. Each is
-    reviewed by code: plain sentences, at most five, no names, no answers, no syntax. All are kept,
-    or none.
+    The file has a [[skills]] table for each skill (TOML), or is what 'homer skills export' writes
+    (JSON). Code checks each skill: at most five plain sentences, without names, answers or syntax.
+    If one is rejected, none is added.
 
     \b
     Examples:
@@ -136,9 +136,9 @@ def put(
 
 
 def export(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write them.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="JSON file to write.")],
 ) -> None:
-    """Write all skills to a JSON file that 'homer skills import' reads.
+    """Export all skills to a JSON file, which 'homer skills import' reads.
 
     \b
     Examples:
@@ -151,7 +151,7 @@ def export(
 
 
 def ban(name: Name) -> None:
-    """Give a skill to no question any more; it can be looked at, and un-banned.
+    """Stop using a skill. It stays in the list, and 'homer skills unban' reverses this.
 
     \b
     Examples:
@@ -161,7 +161,7 @@ def ban(name: Name) -> None:
 
 
 def unban(name: Name) -> None:
-    """Give a banned skill to questions again.
+    """Use a banned skill again.
 
     \b
     Examples:
@@ -171,12 +171,13 @@ def unban(name: Name) -> None:
 
 
 def judge(
-    trajectory: Annotated[str, typer.Argument(metavar="ID", help="The answer's trajectory.")],
+    trajectory: Annotated[str, typer.Argument(metavar="ID", help="Id of the answer's trajectory.")],
     verdict: Annotated[
-        str, typer.Argument(metavar="VERDICT", help="right, wrong, or unknown to take it back.")
+        str,
+        typer.Argument(metavar="VERDICT", help="right, wrong, or unknown to remove a judgement."),
     ],
 ) -> None:
-    """Say whether an answer was right: 'homer skills learn' learns from it.
+    """Judge an answer as right or wrong, for 'homer skills learn'.
 
     \b
     Examples:
@@ -195,10 +196,10 @@ def judge(
 
 
 def learn(profile: Profile = None, json: Json = False) -> None:
-    """Learn from the answers that were judged since the last time.
+    """Learn skills from the answers judged since the last time.
 
-    What comes up 8 times for questions of one type becomes a skill, or a new version of one; a
-    skill with which answers got worse is banned.
+    A pattern that recurs 8 times for questions of one type becomes a skill, or a new version of
+    one. A skill that makes answers worse is banned.
 
     \b
     Examples:

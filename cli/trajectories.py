@@ -27,29 +27,29 @@ from views.usage import CallTotals, TrajectoryUsage, usage_in
 from views.words import plain_line, shortened
 
 Id = Annotated[
-    str, typer.Argument(metavar="ID", help="An answer's trajectory, by the beginning of its id.")
+    str, typer.Argument(metavar="ID", help="Id of a trajectory, or the beginning of it.")
 ]
 
 
 def trajectory(
     name: Annotated[
-        str | None, typer.Argument(metavar="ID", help="An answer's trajectory; none lists them.")
+        str | None,
+        typer.Argument(metavar="ID", help="Id of a trajectory, or the beginning of it."),
     ] = None,
     at: Annotated[
         int | None,
-        typer.Option(
-            "--round", "-r", min=1, metavar="K", help="Only this round; with --json, to edit it."
-        ),
+        typer.Option("--round", "-r", min=1, metavar="K", help="Show only this round."),
     ] = None,
     usage: Annotated[
-        bool, typer.Option("--usage", help="What its model calls took, by purpose and by round.")
+        bool,
+        typer.Option("--usage", help="Show calls, tokens, cost and time by purpose and by round."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show the rounds that led to an answer; without an id, list the latest answers.
+    """Show the rounds that led to an answer, or list the latest answers.
 
-    With --round K --json the round's plan, action, evidence and profile are printed: what
-    'homer fork ID --round K --edit FILE' takes, changed.
+    --round K --json prints the plan, action, evidence and profile of a round. Edit them, and pass
+    the file to 'homer fork ID --round K --edit FILE'.
 
     \b
     Examples:

@@ -32,11 +32,16 @@ def watch(
         ),
     ],
     title: Annotated[
-        str, typer.Option("--title", "-t", help="What to call it; told apart by it too.")
+        str,
+        typer.Option(
+            "--title",
+            "-t",
+            help="Title of the video. The same source under another title is another video.",
+        ),
     ] = "",
     profile: Profile = None,
     direct: Annotated[
-        bool, typer.Option("--direct", help="Without Prefect's server: plain calls.")
+        bool, typer.Option("--direct", help="Run in this process, without Prefect's server.")
     ] = False,
     away: Annotated[
         float | None,
@@ -44,20 +49,21 @@ def watch(
             "--away",
             metavar="SECONDS",
             min=0,
-            help="End when the source stays away so long. Default: wait for it for ever.",
+            help="End after so long without a connection. Default: reconnect without end.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Watch a live source as it comes; questions are answered meanwhile, as of then.
+    """Watch a live source: a camera, an RTSP or HLS stream, or a pipe.
 
-    Ctrl-C ends it: what came is watched, the last clip as short as it is. The same command goes
-    on later as the same video, with a gap.
+    Questions can be asked meanwhile. Ctrl-C ends the stream after storing what has arrived. The
+    same command resumes it later, as the same video with a gap.
 
     \b
     Examples:
-      homer watch rtsp://door.local/live --title door
-      ffmpeg ... | homer watch - -t talk
+      homer watch rtsp://camera.local/live --title entrance
+      homer watch /dev/video0 --away 600
+      ffmpeg ... | homer watch - --title talk
     """
     live, stop = live_source(source, title), Event()
     with open_workspace(profile) as workspace, _until_stopped(stop):

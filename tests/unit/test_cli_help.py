@@ -62,6 +62,28 @@ def test_examples_stand_on_lines_of_their_own(path: tuple[str, ...]) -> None:
         assert all(len(COMMAND.findall(one)) <= 1 for one in alone)
 
 
+def command_at(path: tuple[str, ...]) -> Any:
+    command: Any = loaded(homer())
+    for name in path:
+        command = loaded(command).commands[name]
+    return command
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_every_argument_and_option_is_explained_in_a_sentence(path: tuple[str, ...]) -> None:
+    for parameter in command_at(path).params:
+        assert parameter.help, parameter.name
+        assert parameter.help.endswith("."), parameter.help
+
+
+@pytest.mark.parametrize("path", EVERY[1:], ids=" ".join)
+def test_a_list_of_commands_shows_whole_sentences(path: tuple[str, ...]) -> None:
+    """No sentence of a list is cut off at the width that the help has on a wide terminal."""
+    listed = CliRunner().invoke(app, [*path[:-1], "--help"], terminal_width=100).stdout
+    (line,) = re.findall(rf"^  {path[-1]} .*$", listed.split("\nCommands:\n")[1], re.MULTILINE)
+    assert not line.endswith("..."), line
+
+
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
 def test_an_example_is_of_a_command_that_there_is(path: tuple[str, ...]) -> None:
     for line in examples(help_of(path)):
