@@ -62,7 +62,8 @@ class PlainRag:
         aim: Aim | None = None,
     ) -> Retrieval:
         """Return the nearest lines not shown yet; see ``Retrievers.search``."""
-        words = make_storable(query if aim is None else aim.text)
+        query = make_storable(query)
+        words = query if aim is None else make_storable(aim.text)
         evidence = self._nearest(view, self._embedded([words])[0], seen)
         options = () if aim is None else aim.options
         close = bool(evidence) and evidence[0].score >= least(len(evidence))

@@ -482,6 +482,34 @@ def test_a_search_reads_by_an_index_and_never_all_lines(
     assert "Seq Scan on memories" not in plan, plan
 
 
+SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
+    "segments": (
+        lambda db, s: segments_in_view.segments_in_view(db, s[:1], VECTOR[0]),
+        "segment",
+    ),
+    "segments by id": (lambda db, s: read_segments(db, s[:1], [1, 2]), "segment"),
+    "gaps": (lambda db, s: candidates.clips_after_gaps(db, s), "clips_pkey"),
+    "names": (lambda db, s: videos_naming(db, s[:1], ["ada"]), "characters_video_id_number_key"),
+}
+
+
+@pytest.mark.parametrize("query", SMALL_TABLES)
+def test_an_index_serves_what_is_read_of_a_video(
+    store_and_library: tuple[Store, Library], query: str
+) -> None:
+    """These tables are small here, so the planner is kept from reading them as a whole."""
+    store, library = store_and_library
+    ask, index = SMALL_TABLES[query]
+
+    def explained(database: Reader) -> None:
+        database.execute(text("SET LOCAL enable_seqscan = off"))
+        ask(database, scopes_of(library, 59, 59))
+
+    plan = plan_of(store, explained)
+    assert re.search(rf"Index (Only )?Scan (using|on) {index}", plan), plan
+    assert "Seq Scan" not in plan, plan
+
+
 def test_a_wide_search_reads_by_the_index_of_meaning(indexed: tuple[Store, Library]) -> None:
     store, library = indexed
     scopes = scopes_of(library, 59, 59, 59, 59, 59)
