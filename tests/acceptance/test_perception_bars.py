@@ -20,6 +20,7 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
+from tests.support.full import in_full
 
 HEAVY = ("jackson", "pbs")
 LIGHT = [
@@ -57,6 +58,7 @@ def test_people_are_known_again_from_clip_to_clip(
     assert report.twice == 0
 
 
+@pytest.mark.full
 def test_a_voice_finds_its_face_though_nobody_ever_speaks_alone(
     home: Home, store: Store, toolbox: Toolbox, media: Path, tmp_path: Path
 ) -> None:
@@ -80,7 +82,7 @@ def test_cuts_are_found_at_least_as_well_as_by_the_reference(joined: Path) -> No
     assert report.ours.f1 >= report.reference.f1
 
 
-@pytest.mark.parametrize("name", ["pyannote_sample.flac", "dev01.flac"])
+@pytest.mark.parametrize("name", ["pyannote_sample.flac", in_full("dev01.flac")])
 def test_two_speakers_are_told_apart(name: str, media: Path, toolbox: Toolbox) -> None:
     (marked,) = [one for one in marked_recordings(media) if one.path.name == name]
     report = judge_voices(marked, toolbox, load_profile("local").settings.watch)
