@@ -193,15 +193,56 @@ def test_hooks_are_well_formed() -> None:
     assert all(hook["language"] == "system" for hook in hooks["repos"][0]["hooks"])
 
 
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
 def test_what_the_architecture_names_is_there() -> None:
     """Each ``room/file.py`` exists, and has the function or ``Class.method`` after the colon."""
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    named = re.findall(r"\b((?:[a-z_]+/)+[a-z_]+\.py)(?::([A-Za-z_]+)(?:\.([a-z_]+))?)?", page)
+    named = re.findall(
+        r"\b((?:[a-z_]+/)+[a-z_]+\.py)(?::([A-Za-z_]+(?:\.[a-z_]+)?))?", ARCHITECTURE
+    )
     assert len(named) > 40
-    for path, name, method in named:
-        tree = ast.parse((ROOT / path).read_text())
+    for path, name in named:
+        assert (ROOT / path).is_file(), path
         if name:
-            found = [node for node in tree.body if getattr(node, "name", "") == name]
-            assert found, f"{path}:{name}"
-        if method:
-            assert any(getattr(node, "name", "") == method for node in ast.walk(found[0])), method
+            assert is_defined(path, name), f"{path}:{name}"
+
+
+def is_defined(path: str, name: str) -> bool:
+    """Whether a module defines a function, constant, ``Class`` or ``Class.method``."""
+    names, _, method = name.partition(".")
+    for node in ast.parse((ROOT / path).read_text()).body:
+        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == names:
+            return True
+        if getattr(node, "name", "") == names:
+            return not method or any(
+                getattr(inner, "name", "") == method for inner in ast.iter_child_nodes(node)
+            )
+    return False
+
+
+@pytest.mark.parametrize("heading", ["Watching a clip", "Answering a question"])
+def test_a_diagram_names_functions_that_can_be_stepped_through(heading: str) -> None:
+    """A message of a sequence diagram is a function of the module that receives it."""
+    below = ARCHITECTURE.split(f"## {heading}\n")[1]
+    diagram = re.findall(r"```mermaid\nsequenceDiagram\n(.*?)```", below, re.DOTALL)[0]
+    modules = dict(re.findall(r"participant (\w+) as (\S+)", diagram))
+    messages = re.findall(r"(\w+)-+>>(\w+): (\S+)$", diagram, re.MULTILINE)
+    assert len(messages) >= 12
+    assert {end for caller, called, _ in messages for end in (caller, called)} == set(modules)
+    for _, called, name in messages:
+        assert is_defined(modules[called], name), f"{modules[called]}:{name}"
+
+
+def test_the_architecture_has_the_packages_in_the_order_of_the_layers() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = project["tool"]["importlinter"]["contracts"]
+    layers = [re.split(r" [:|] ", layer) for layer in contract["layers"]]
+    table = re.findall(r"^\| ((?:`\w+/`(?:, )?)+) \|", ARCHITECTURE, re.MULTILINE)
+    assert [name.strip("`/") for name in table] == [name for layer in layers for name in layer]
+    (chart,) = re.findall(r"flowchart TD\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    boxes = re.sub(r'\w+\["([^"]*)"\]', r"\1", chart)
+    drawn = list(dict.fromkeys(one for line in boxes.splitlines() for one in line.split("-->")))
+    shown = [re.findall(r"\w+", one) for one in drawn]
+    shown = [box for box in shown if box and box != ["mid"]]
+    assert list(map(sorted, dict.fromkeys(map(tuple, shown)))) == list(map(sorted, layers))
