@@ -39,7 +39,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="STAGE",
-            help="Ask also with less of the memory: plain, entity, events, edges, or all. Repeatable.",
+            help="Ask also with less memory: plain, entity, events, edges, or all. Repeatable.",
         ),
     ] = None,
     protocol: Annotated[
