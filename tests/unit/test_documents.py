@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from domain.settings import Settings
 from tests.support.commands import homer
+from tests.support.rooms import rooms
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -102,9 +104,52 @@ def test_the_issue_table_is_covered() -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+    """Each linked file exists, and has the linked heading."""
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+        name, _, anchor = target.partition("#")
         if not target.startswith("http"):
-            assert (path.parent / target).exists(), target
+            page = path.parent / name if name else path
+            assert page.exists(), target
+            assert not anchor or anchor in headings(page), target
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_variable_in_the_documents_is_read_and_every_one_is_documented() -> None:
+    variable = re.compile(r"\bHOMER_[A-Z_]+\b")
+    code = [path for room in rooms() for path in (ROOT / room).rglob("*.py")]
+    read = {name for path in code for name in variable.findall(path.read_text())}
+    read -= {"HOMER_ACTING", "HOMER_JOB_END"}  # Homer sets these for its own jobs.
+    page = set(variable.findall((ROOT / "docs" / "commands.md").read_text()))
+    assert page == read
+    mentioned = {name for path in PAGES for name in variable.findall(path.read_text())}
+    docker = "\n".join(p.read_text() for p in (ROOT / "docker").rglob("*") if p.is_file())
+    assert mentioned - read <= set(variable.findall(docker)) | {"HOMER_POOL"}
+
+
+def test_every_setting_in_the_documents_exists_and_has_the_default_shown() -> None:
+    shown = r"`settings((?:\.[a-z_]+)+)`(?: \(([0-9][0-9.,]*)(?=[,)]))?"
+    named = [one for path in PAGES for one in re.findall(shown, path.read_text())]
+    assert len(named) > 10
+    for path, default in named:
+        value: Any = Settings()
+        for part in path.strip(".").split("."):
+            value = getattr(value, part)
+        if default:
+            assert float(default.replace(",", "")) == value, path
+
+
+@pytest.mark.parametrize("table", ["stream", "imports"])
+def test_a_table_of_settings_has_all_of_them_with_their_defaults(table: str) -> None:
+    page = {"stream": "streams.md", "imports": "profiles.md"}[table]
+    row = r"^\| `(\w+)` \| ([0-9 .]+?) \|"
+    shown = re.findall(row, (ROOT / "docs" / page).read_text(), re.MULTILINE)
+    defaults = getattr(Settings(), table).model_dump()
+    assert {name: float(value.replace(" ", "")) for name, value in shown} == defaults
 
 
 @pytest.mark.parametrize("path", [*PAGES, ROOT / ".ci" / "run"], ids=lambda path: path.name)
