@@ -250,7 +250,8 @@ def test_what_the_documents_name_is_there(page: Path) -> None:
     named = re.findall(r"\b((?:[a-z_]+/)+[a-z_]+\.py)(?::([A-Za-z_]+(?:\.[a-z_]+)?))?", text)
     assert len(named) > 40 or page.name != "architecture.md"
     # A constant, as in `WIDE` (`store/queries/candidates.py`).
-    named += [(path, name) for name, path in re.findall(r"`([A-Z_]+)` \(`([a-z_/]+\.py)`\)", text)]
+    constants = re.findall(r"`([A-Z_]+)`(?: \w+)? \(`([a-z_/]+\.py)`\)", text)
+    named += [(path, name) for name, path in constants]
     for path, name in named:
         assert (ROOT / path).is_file(), path
         assert not name or is_defined(path, name), f"{path}:{name}"
