@@ -71,7 +71,7 @@ def _sizes(told: str) -> tuple[int, ...]:
 
 
 def measured(names: Sequence[str], sizes: Sequence[int] | None = None) -> Iterator[Line]:
-    """The lines of the benchmarks named, or of all."""
+    """Yield the lines of the benchmarks named, or of all."""
     for name in names or NAMES:
         print(f"== {name}", flush=True)
         given = [sizes] if sizes and name in SIZED else []
@@ -98,7 +98,7 @@ def _bar(line: Line) -> str:
 
 
 def _growth(found: Sequence[Line]) -> Iterator[str]:
-    """How cost grows, of what was measured at three sizes or more."""
+    """Yield how cost grows, of what was measured at three sizes or more."""
     sized = sorted((line for line in found if line.size), key=lambda line: line.what)
     for what, group in groupby(sized, key=lambda line: line.what):
         if (power := exponent(list(group))) is not None:

@@ -73,12 +73,12 @@ class Use:
     price: tuple[float, float]
 
     def usd(self, tokens: tuple[int, int]) -> float:
-        """What tokens cost."""
+        """Return what tokens cost."""
         return sum(n * p for n, p in zip(tokens, self.price, strict=True)) / 1e6
 
 
 def figures(lines: Sequence[dict[str, Any]]) -> Figures:
-    """What the lines of one or more runs say, at the largest size that each was measured at.
+    """Return what the lines of one or more runs say, at the largest size that each was measured at.
 
     Raises:
         KeyError: a line that is needed was not measured.
@@ -129,7 +129,7 @@ def _median(line: dict[str, Any]) -> float:
 
 
 def needs(scene: Scene, known: Figures, use: Use) -> Iterator[tuple[str, str]]:
-    """What a world needs, a row each."""
+    """Yield what a world needs, a row each."""
     memories = scene.hours * CLIPS_HOUR * LINES_CLIP
     yield "hours kept", f"{scene.hours:,.0f}"
     yield "memories", f"{memories:,.0f}"
@@ -154,7 +154,7 @@ def needs(scene: Scene, known: Figures, use: Use) -> Iterator[tuple[str, str]]:
 
 
 def table(known: Figures, use: Use) -> Iterator[str]:
-    """The lines of a table in Markdown."""
+    """Yield the lines of a table in Markdown."""
     columns = [dict(needs(scene, known, use)) for scene in SCENES]
     yield "| | " + " | ".join(scene.name for scene in SCENES) + " |"
     yield "|---|" + "---|" * len(SCENES)

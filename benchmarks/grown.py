@@ -61,7 +61,7 @@ _DOES, _HOW, _WHAT, _WHERE = (words.split() for words in _WORDS.strip().split("\
 
 
 def sentences() -> list[str]:
-    """What is remembered of somebody; neighbours in the list share their place."""
+    """Return what is remembered of somebody; neighbours in the list share their place."""
     every = itertools.product(_DOES, _HOW, _WHAT)
     drawn = np.random.default_rng(1).permutation(len(_DOES) * len(_HOW) * len(_WHAT))[:SENTENCES]
     said = list(every)
@@ -103,13 +103,13 @@ class World:
 
 
 def world(model: TextEmbedder) -> World:
-    """The sentences under a text model; half a minute or less."""
+    """Return the sentences under a text model; half a minute or less."""
     said = sentences()
     return World(said, unit(model.embed(said)))
 
 
 def unit(rows: NDArray[Any]) -> Vectors:
-    """Rows of length 1."""
+    """Return rows of length 1."""
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
@@ -137,7 +137,7 @@ def grow(store: Store, world: World, memories: int) -> list[Film]:
 
 
 def vectors_of(world: World, film: Film) -> Vectors:
-    """The unrounded vectors of a film's memories, in order, shape (clips * LINES, D)."""
+    """Return the unrounded vectors of a film's memories, in order, shape (clips * LINES, D)."""
     return world.near(world.drawn(film).ravel(), _seed(film))
 
 

@@ -161,7 +161,7 @@ class Silent:
         """Nothing to say."""
 
     def failed(self, _video: Video, _clip: int, error: Exception) -> None:
-        """A figure that leaves out a clip would be none."""
+        """Return a figure that leaves out a clip would be none."""
         raise error
 
     def said(self, text: str) -> None:
@@ -198,7 +198,7 @@ def _count(work: VideoIngestion, stages: Stages) -> None:
 
 
 def lines() -> Iterator[Line]:
-    """A clip of the demo at 720p, speech and all, beside its own length; then each stage."""
+    """Yield a clip of the demo at 720p, speech and all, beside its own length; then each stage."""
     with tempfile.TemporaryDirectory() as folder:
         video = with_sound(DEMO, Path(folder) / "demo.mkv", HEIGHTS[0], SECONDS)
         toolbox = Toolbox(load_profile("local"), Home.default().weights)
@@ -231,7 +231,7 @@ def _kept(desk: Workspace) -> Counter[str]:
 
 
 def _left(kept: Counter[str], hours: float, size: int) -> Iterator[Line]:
-    """What an hour leaves, scaled from the clip: keyframes, and megabytes by part."""
+    """Yield what an hour leaves, scaled from the clip: keyframes, and megabytes by part."""
     count = Taken((kept.pop("number of keyframes", 0) / hours,), "")
     most = Taken((float(MOST_KEYFRAMES),), "")
     yield costs("keyframes of a video hour", count, most, "the most there may be", 1.0)
@@ -275,7 +275,7 @@ def _arguments() -> argparse.Namespace:
 
 @contextmanager
 def _desk(folder: Path, toolbox: Toolbox) -> Iterator[Workspace]:
-    """The user's models with a store of its own."""
+    """Yield the user's models with a store of its own."""
     home = Home(folder / "home").make()
     server = EmbeddedPostgres(home)
     try:

@@ -46,7 +46,7 @@ def lines() -> Iterator[Line]:
 
 
 def recorded(store: Store) -> list[Any]:
-    """The payloads of all events of one question."""
+    """Return the payloads of all events of one question."""
     desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
     with Runner(store, WordToolbox(), desks) as asker:
         asked = asker.ask(QUESTION)

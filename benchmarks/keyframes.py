@@ -97,7 +97,7 @@ class Ways:
 
 
 def lines(seconds: float = 60.0) -> Iterator[Line]:
-    """A codec and height beside the plain loop and beside decoding; medians over videos."""
+    """Yield a codec and height beside the plain loop and beside decoding; medians over videos."""
     for codec, names in (("H.264", DEFAULT), ("HEVC", IN_HEVC)):
         rows = list(_rows([SHARED / name for name in names], codec, HEIGHTS, seconds, RUNS))
         for height in HEIGHTS:
@@ -182,7 +182,7 @@ def _told(row: Row, seconds: float) -> str:
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Milliseconds by the clock, and of processors, of all threads."""
+    """Return milliseconds by the clock, and of processors, of all threads."""
     start, cpu = time.perf_counter(), time.process_time()
     work()
     return 1000 * (time.perf_counter() - start), 1000 * (time.process_time() - cpu)
@@ -216,7 +216,7 @@ def decoding(info: SourceInfo) -> Callable[[Path], None]:
 
 
 def plain(video: Path) -> list[Picks]:
-    """The plain loop: decode everything at full resolution, score every fifth frame."""
+    """Return the plain loop: decode everything at full resolution, score every fifth frame."""
     capture = cv2.VideoCapture(str(video))
     fps = capture.get(cv2.CAP_PROP_FPS)
     tally = Tally()
@@ -304,7 +304,7 @@ def _picks(found: list[Candidate]) -> Picks:
 
 
 def agrees(ours: Picks, theirs: Picks) -> bool:
-    """Whether shots and keyframes are the same, each within one sample."""
+    """Check whether shots and keyframes are the same, each within one sample."""
     return _near(ours.shots, theirs.shots) and _near(ours.keyframes, theirs.keyframes)
 
 
@@ -314,7 +314,7 @@ def _near(ours: tuple[int, ...], theirs: tuple[int, ...]) -> bool:
 
 
 def encode(source: Path, target: Path, codec: str, height: int, seconds: float) -> Path:
-    """The first seconds of ``source`` at ``height`` rows, as its frame rate is."""
+    """Return the first seconds of ``source`` at ``height`` rows, as its frame rate is."""
     encoder, preset = CODECS[codec]
     with av.open(str(source)) as read, av.open(str(target), "w") as write:
         stream = read.streams.video[0]

@@ -60,7 +60,7 @@ class Line:
 def faster(
     what: str, ours: Taken, reference: Taken, against: str, bar: float | None = None
 ) -> Line:
-    """How many times as fast as the reference."""
+    """Return how many times as fast as the reference."""
     return Line(what, ours, reference, against, reference.median / ours.median, bar)
 
 
@@ -72,13 +72,13 @@ def costs(
     bar: float | None = None,
     size: float | None = None,
 ) -> Line:
-    """How many times what the reference takes."""
+    """Return how many times what the reference takes."""
     ratio = ours.median / reference.median if reference.median else math.inf
     return Line(what, ours, reference, against, ratio, bar, more=False, size=size)
 
 
 def in_turn(*ways: Callable[[], object], runs: int = RUNS) -> tuple[Taken, ...]:
-    """Milliseconds of each way, run in turns, so that whatever else runs weighs on all."""
+    """Return milliseconds of each way, run in turns, so that whatever else runs weighs on all."""
     taken: list[list[float]] = [[] for _ in ways]
     for _ in range(runs):
         for way, times in zip(ways, taken, strict=True):
@@ -87,7 +87,7 @@ def in_turn(*ways: Callable[[], object], runs: int = RUNS) -> tuple[Taken, ...]:
 
 
 def milliseconds(work: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return how long one call takes."""
     started = time.perf_counter()
     work()
     return (time.perf_counter() - started) * 1000

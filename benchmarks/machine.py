@@ -48,7 +48,7 @@ def memory() -> ScriptedMemory:
 
 
 def machine_ms(store: Store) -> Taken:
-    """Milliseconds a round of the machine, question by question."""
+    """Return milliseconds a round of the machine, question by question."""
     taken = []
     for _ in range(QUESTIONS):
         desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
@@ -61,7 +61,7 @@ def machine_ms(store: Store) -> Taken:
 
 
 def bare_ms() -> Taken:
-    """Milliseconds a round of a loop that only calls reasoner and memory."""
+    """Return milliseconds a round of a loop that only calls reasoner and memory."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     taken = []
     for _ in range(QUESTIONS):

@@ -56,7 +56,7 @@ def lines() -> Iterator[Line]:
 
 
 def measured(film: Path, folder: Path) -> Iterator[Line]:
-    """A line for each stage of watching ``film``, then for all together."""
+    """Yield a line for each stage of watching ``film``, then for all together."""
     most = Taken((MOST_MB,), "MB")
     for stage in STAGES:
         peak, _ = peaks([sys.executable, "-m", "benchmarks.memory", str(film), "--stage", stage])
@@ -74,7 +74,7 @@ def measured(film: Path, folder: Path) -> Iterator[Line]:
 
 
 def peaks(command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
-    """The largest resident set, in MB, of a command's process, and of all that it started.
+    """Return the largest resident set, in MB, of a command's process, and of all that it started.
 
     Raises:
         CalledProcessError: the command failed.

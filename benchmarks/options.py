@@ -30,7 +30,7 @@ NAME = 28
 
 
 def variants() -> dict[str, SearchSettings]:
-    """The whole, and each signal switched off, by what is switched off."""
+    """Return the whole, and each signal switched off, by what is switched off."""
     whole = SearchSettings()
     made = {"nothing": whole}
     for name in DoingSettings.model_fields:
@@ -44,7 +44,7 @@ def variants() -> dict[str, SearchSettings]:
 
 
 def chosen(context: QueryContext, weights: SearchSettings, *, general: bool) -> str:
-    """The letter of the option that is chosen; A where nothing is in view."""
+    """Return the letter of the option that is chosen; A where nothing is in view."""
     vectors = replace(context.vectors, doings=None) if general else context.vectors
     if not context.lines.cell_count:
         return "A"
@@ -76,7 +76,7 @@ def answers(desk: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str
 
 
 def table(asked: Sequence[EvalQuestion], right: Sequence[Mapping[str, bool]]) -> Iterator[str]:
-    """A line for each way: the share right by first type, and of all."""
+    """Yield a line for each way: the share right by first type, and of all."""
     kinds = sorted({one.types[0] for one in asked if one.types})
     yield f"{'percent right':{NAME}}" + "".join(f"{kind:>14}" for kind in (*kinds, "all"))
     for name in dict.fromkeys(name for one in right for name in one):

@@ -51,13 +51,13 @@ Address = tuple[str, str, Mapping[str, object]]
 
 
 def videos_of(clips: int) -> int:
-    """How many videos a library of so many clips has."""
+    """Return how many videos a library of so many clips has."""
     return clips // 20
 
 
 @contextmanager
 def library(clips: int) -> Iterator[Store]:
-    """A library of that many clips that the pages open; it is thrown away afterwards."""
+    """Yield a library of that many clips that the pages open; it is thrown away afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).make()
         server = EmbeddedPostgres(home)
@@ -85,14 +85,14 @@ def fill(store: Store, clips: int) -> None:
 
 
 def long_run(store: Store) -> str:
-    """A trajectory of ten rounds."""
+    """Return a trajectory of ten rounds."""
     desks = ScriptedDesks(ScriptedReasoner(), ScriptedMemory(fresh(20)), AskSettings())
     with Runner(store, WordToolbox(), desks) as asker:
         return asker.ask(Question(text="Who opens the last door?", videos=(VIDEO,))).trajectory_id
 
 
 def addresses(store: Store, clips: int) -> Iterator[Address]:
-    """Every page, where it has most to show."""
+    """Yield every page, where it has most to show."""
     longest = next(films(clips, videos_of(clips))).clips
     event = load_graph_page(store, VIDEO, limit=1).segments[0].id
     yield "ask", "ask", {}
@@ -137,5 +137,5 @@ def _drawn(clips: int, bar: float | None) -> Iterator[Line]:
 
 
 def _empty() -> None:
-    """What drawing costs where there is nothing to draw."""
+    """Return what drawing costs where there is nothing to draw."""
     AppTest.from_string("import streamlit as st; st.title('Empty')").run()

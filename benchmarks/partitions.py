@@ -67,11 +67,11 @@ class Grown:
         return self.memories // self.videos
 
     def name(self, video: int) -> str:
-        """A video's id."""
+        """Return a video's id."""
         return f"{video:016x}"
 
     def vectors(self, video: int) -> Vectors:
-        """Those of a video's lines, shape (of_video, SIZE), in clusters as sentences lie."""
+        """Return those of a video's lines, shape (of_video, SIZE), in clusters as sentences lie."""
         dice = np.random.default_rng(video)
         own = _centres()[dice.integers(0, CENTRES, self.of_video)]
         noise = dice.standard_normal((self.of_video, SIZE), dtype=np.float32)
@@ -113,7 +113,7 @@ def _told(taken: Taken) -> str:
 
 
 def lines(grown: Grown) -> Iterator[Line]:
-    """All lines; plans are printed between them."""
+    """Yield all lines; plans are printed between them."""
     yield _filled(grown)
     video = grown.videos // 2
     _alone(grown, video)
@@ -180,7 +180,7 @@ def _fill(grown: Grown, table: str, video: int) -> None:
 
 
 def _alone(grown: Grown, video: int) -> None:
-    """A table with one video only."""
+    """Return a table with one video only."""
     grown.connection.execute("CREATE TABLE alone (LIKE grown)")
     _fill(grown, "alone", video)
     grown.connection.execute("CREATE INDEX ON alone (video_id, clip)")
@@ -213,7 +213,7 @@ def _nearest(grown: Grown, video: int) -> Line:
 
 
 def _indexed(grown: Grown, video: int) -> Iterator[Line]:
-    """An approximate index of the partition that a video is in."""
+    """Yield an approximate index of the partition that a video is in."""
     partition = _partition_of(grown, video)
     (count,) = _asked(grown, "SELECT count(*) FROM {}", partition, ())
     near = _NEAR.replace("WHERE video_id = %s ", "")

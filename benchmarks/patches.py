@@ -80,7 +80,7 @@ class Free:
         return self
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The same unit vector for every text."""
+        """Return the same unit vector for every text."""
         return np.full((len(texts), self.dimensions), self.dimensions**-0.5, np.float32)
 
 
@@ -166,13 +166,13 @@ def patch_number(at: int, segments: int) -> EventPatch:
 
 
 def extended(number: int, clip: int) -> SegmentDraft:
-    """An old segment that goes on for one more clip."""
+    """Return an old segment that goes on for one more clip."""
     clips = (*range(CLIPS_EACH * number, CLIPS_EACH * (number + 1)), clip)
     return SegmentDraft(label="Grown", summary="More.", clips=clips, extends=f"Event {number}")
 
 
 def at_clip(at: int, segments: int) -> int:
-    """The clip after which the ``at``-th patch holds."""
+    """Return the clip after which the ``at``-th patch holds."""
     return CLIPS_EACH * segments + 10 * at + 9
 
 
@@ -185,7 +185,7 @@ class Cost:
 
 
 def timed(run: Callable[[int], None], count: int, cpu: Callable[[], float]) -> Cost:
-    """What ``run`` costs, called with 0, 1, ...; ``cpu`` tells the seconds used so far."""
+    """Return what ``run`` costs, called with 0, 1, ...; ``cpu`` tells the seconds used so far."""
     taken, before = [], cpu()
     for at in range(count):
         started = time.perf_counter()
@@ -195,7 +195,7 @@ def timed(run: Callable[[int], None], count: int, cpu: Callable[[], float]) -> C
 
 
 def homer(store: Store, patches: Sequence[EventPatch], segments: int) -> Cost:
-    """What a patch costs that is stored and committed."""
+    """Return what a patch costs that is stored and committed."""
 
     def run(at: int) -> None:
         window = EventWindow(VIDEO, at_clip(at, segments), {}, ())
@@ -236,7 +236,7 @@ def plain(
     keep: Callable[[OpenGraph], None] = lambda _: None,
     cpu: Callable[[], float] = time.process_time,
 ) -> tuple[OpenGraph, Cost]:
-    """The graph after all patches, and what a patch costs; ``keep`` is given each graph."""
+    """Return the graph after all patches, and what a patch costs; ``keep`` is given each graph."""
     state = [(graph, len(graph.segments))]
 
     def run(at: int) -> None:
@@ -305,7 +305,7 @@ def absorb(
 
 
 def open_graph(store: Store) -> OpenGraph:
-    """The graph as it is stored."""
+    """Return the graph as it is stored."""
     with store.begin() as session:
         segments = stored.segments_at(session, VIDEO)
         edges = stored.edges_at(session, VIDEO)
@@ -326,7 +326,7 @@ class Costs:
 
 
 def measure(segments: int, count: int) -> Costs:
-    """What a patch costs in each way, which must agree."""
+    """Return what a patch costs in each way, which must agree."""
     graph = first_graph(segments)
     patches = [patch_number(at, segments) for at in range(count)]
     with tempfile.TemporaryDirectory() as folder:
@@ -349,7 +349,7 @@ def measure(segments: int, count: int) -> Costs:
 
 
 def lines() -> Iterator[Line]:
-    """The change alone beside the plain way, then both stored, by the size of the graph."""
+    """Yield the change alone beside the plain way, then both stored, by the size of the graph."""
     for segments in SIZES:
         costs = measure(segments, PATCHES)
         graph, patch = first_graph(segments), patch_number(0, segments)

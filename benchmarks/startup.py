@@ -38,7 +38,7 @@ class Spent:
 
 
 def lines() -> Iterator[Line]:
-    """The help, and the first round of a question; the ratio is the time over its bar.
+    """Yield the help, and the first round of a question; the ratio is the time over its bar.
 
     What processors spent is told without a bar: on a machine that does other things too, it says
     more than the clock. Models that are loaded meanwhile, on another processor, are in it.
@@ -101,7 +101,7 @@ def _of_children() -> float:
 
 
 def _until_round(command: list[str], environment: dict[str, str]) -> Spent:
-    """What the process has spent when the first line about a round is there.
+    """Return what the process has spent when the first line about a round is there.
 
     Raises:
         RuntimeError: none came.

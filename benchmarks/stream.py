@@ -102,7 +102,7 @@ class Watcher:
             print(told(self.looks[-1]), flush=True)
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """A clip that fails fails the benchmark."""
+        """Return a clip that fails fails the benchmark."""
         raise RuntimeError(f"clip {clip} of {video.title}: {error}") from error
 
     def said(self, text: str) -> None:
@@ -183,7 +183,7 @@ def _opened(desk: Workspace, pipe: Path, level: int) -> Iterator[StreamIngestion
 
 @contextmanager
 def _feeding(video: Path, pipe: Path, hours: float) -> Iterator[None]:
-    """The writer, a process of its own."""
+    """Yield the writer, a process of its own."""
     told = ["--feed", str(pipe), "--video", str(video), "--hours", str(hours)]
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.stream", *told])
     try:
@@ -202,7 +202,7 @@ def feed(video: Path, pipe: Path, hours: float) -> None:
 
 
 def _written(video: Path, pipe: Path, seconds: float) -> bool:
-    """Whether a part was written; the reader may just be leaving the one before."""
+    """Check whether a part was written; the reader may just be leaving the one before."""
     try:
         with pipe.open("wb") as file:
             looped(video, file, seconds)
@@ -212,7 +212,7 @@ def _written(video: Path, pipe: Path, seconds: float) -> bool:
 
 
 def looped(video: Path, file: Any, seconds: float) -> None:
-    """The packets of a video over and over, as one transport stream of so many seconds."""
+    """Return the packets of a video over and over, as one transport stream of so many seconds."""
     out = av.open(file, "w", format="mpegts")
     with av.open(str(video)) as first:
         to = {s.index: out.add_stream_from_template(s) for s in first.streams if _kept(s)}
@@ -244,7 +244,7 @@ def _shifted(again: Any, out: Any, to: dict[int, Any], at: Fraction, turn: int) 
 
 
 def told(look: Look) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     hours = look.clip * 30 / HOUR_S
     return (
         f"{hours:6.2f} h of stream  {look.wall_s:7.1f} s  {look.rss_mb:7.1f} MB  "

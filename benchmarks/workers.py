@@ -62,7 +62,7 @@ def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:
 
 @contextmanager
 def _desk() -> Iterator[Workspace]:
-    """The user's models with a store of its own, and clips so short that there are eight."""
+    """Yield the user's models with a store of its own, and clips so short that there are eight."""
     chosen = load_profile("local")
     watching = chosen.settings.watch.model_copy(update={"clip_ms": CLIP_MS})
     settings = chosen.settings.model_copy(update={"watch": watching})

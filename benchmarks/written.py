@@ -53,7 +53,7 @@ def lines() -> Iterator[Line]:
 
 @contextmanager
 def _library() -> Iterator[Store]:
-    """A library that is there for one way only: a film is watched once."""
+    """Yield a library that is there for one way only: a film is watched once."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).make()
         try:

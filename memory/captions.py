@@ -77,7 +77,7 @@ class CaptionTrack:
     lines: tuple[CaptionLine, ...]
 
     def video(self, title: str | None = None, profile: str = "local") -> Video:
-        """The track as a video without pictures and sound."""
+        """Return the track as a video without pictures and sound."""
         return Video(
             id=self.id,
             title=title or self.title,
@@ -130,7 +130,7 @@ def read_tracks(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> tuple[Capt
 
 
 def select_track(path: Path, tracks: Iterable[CaptionTrack], video: str) -> CaptionTrack:
-    """The track of the video of that name.
+    """Return the track of the video of that name.
 
     Raises:
         InputError: the file names no such video.
@@ -151,7 +151,7 @@ class _SourceLine(NamedTuple):
 
 
 def _read_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_SourceLine]]:
-    """What a file holds, and its lines in their order.
+    """Return what a file holds, and its lines in their order.
 
     Raises:
         NotFound: there is no such file.
@@ -253,7 +253,7 @@ def _parse_json_line(row: Any) -> tuple[str, CaptionLine]:
 
 
 def _parse_video_name(value: Any) -> str:
-    """The name of a line's video; other data sets number theirs."""
+    """Return the name of a line's video; other data sets number theirs."""
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     name = _parse_text(str(value) if is_integer else value or "", "video")
     if len(name) > MAX_NAME:
@@ -355,7 +355,7 @@ def split_speaker(raw: str) -> tuple[str | None, str]:
 
 
 def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Percept]:
-    """The track in clips of ``settings.clip_ms`` of video time, in order.
+    """Yield the track in clips of ``settings.clip_ms`` of video time, in order.
 
     Stretches without a line make no clip, so a week is as long as what happened in it: clip
     numbers count the clips, and spans are exact. A line belongs to the clip it starts in.

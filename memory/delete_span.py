@@ -78,7 +78,7 @@ class SpanDeletion:
 
 
 def find_deletion_range(store: Store, name: str, span: TimeSpan) -> DeletionRange:
-    """What deleting a span of a video takes.
+    """Return the clips that deleting a span of a video removes.
 
     Raises:
         NotFound: no video goes by that name.
@@ -102,7 +102,7 @@ def _find_deletion_range(session: Session, video: Video, span: TimeSpan) -> Dele
 
 
 def list_deleted_spans(store: Store, video: str) -> list[TimeSpan]:
-    """What was deleted of a video, in order of time."""
+    """Return what was deleted of a video, in order of time."""
     with store.begin() as session:
         return cut_clips.deleted_spans(session, video)
 
@@ -175,7 +175,7 @@ class _Deletion:
         self.answers = self.people = self.rewritten = 0
 
     def run(self) -> list[str]:
-        """Delete; returns the files that nobody uses any more."""
+        """Delete the clips; return the files that nothing uses any more."""
         session, video, clips = self._session, self._video, self._clips
         words = exclusive_words(
             cut_clips.texts_in_clips(session, video, clips),
@@ -233,7 +233,7 @@ class _Deletion:
         return {int(one.key["id"]) for one in found if one.table is SegmentRevisionRow}
 
     def _summarise_clip(self, clip: int) -> None:
-        """A clip by the lines that it has, and by the names that were learned of it."""
+        """Summarise a clip again from the lines that are left, with the names learned by then."""
         session, video = self._session, self._video
         known = characters.characters_at(session, video, clip)
         people = ClipPeople(characters=tuple(one.character for one in known))

@@ -165,7 +165,7 @@ def are_opposite(one: Edge, other: Edge) -> bool:
 
 
 def _contradicts_time(edge: Edge, segments: Mapping[int, Segment]) -> bool:
-    """Whether what comes first, or brings about, begins only after the other's end.
+    """Check whether the cause, or the earlier segment, begins only after the other ends.
 
     A cause that was stated in words may be told after its effect, as in a lecture.
     """

@@ -163,7 +163,7 @@ class _CaptionImport:
 
 
 def _expected_texts(batch: Sequence[Percept]) -> list[str]:
-    """What the local writer will want vectors of; a wrong guess only costs time."""
+    """Return texts that the local writer will need vectors of; a wrong guess only costs time."""
     texts: list[str] = []
     for percept in batch:
         drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts

@@ -52,7 +52,7 @@ class SourceTexts:
     unread: tuple[str, ...] = ()
 
     def add_to(self, percept: Percept) -> Percept:
-        """The percept with the lines and chapters that begin in its clip."""
+        """Return the percept with the lines and chapters that begin in its clip."""
         clip = percept.clip
         lines = [
             line for track in self.tracks for line in _join_sentences(_starting_in(clip, track))
@@ -71,7 +71,7 @@ class SourceTexts:
 
 
 def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Utterance]:
-    """What begins in a clip, of what is in order of time."""
+    """Return the utterances that begin in a clip."""
     first, last = (bisect_left(utterances, ms, key=_start_ms) for ms in _clip_bounds(clip))
     return utterances[first:last]
 
@@ -85,7 +85,7 @@ def _clip_bounds(clip: Clip) -> tuple[int, int]:
 
 
 def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
-    """A chapter lasts beyond its clip, but nothing may point beyond what was watched."""
+    """Return a chapter that ends with its clip: no span points beyond what was watched."""
     span = chapter.span
     end = max(span.start_ms, min(span.end_ms, clip.span.end_ms))
     return chapter.model_copy(update={"span": TimeSpan.of(span.start_ms, end)})
@@ -127,7 +127,7 @@ def _are_same(before: Sequence[str] | None, now: Sequence[str] | None) -> bool:
 
 
 def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:
-    """All subtitles and chapters that come with the video at ``path``.
+    """Return all subtitles and chapters that come with the video at ``path``.
 
     Raises:
         InputError: a file of subtitles cannot be read; says which and what to do.

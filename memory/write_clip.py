@@ -218,7 +218,7 @@ class _ClipWriting:
         faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
 
     def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
-        """What the writer makes of the last of these clips, as the memory will be then."""
+        """Return what the writer makes of the last of these clips, as the memory will be then."""
         engines = [_needed_engines(one.percept, self._models, self.settings) for one in clips]
 
         def run(session: Session) -> WrittenDraft | None:
@@ -236,7 +236,7 @@ class _ClipWriting:
         return run_with_models(self._store, run)
 
     def require_draft(self, one: ClipPercept, given: WriterInput) -> WrittenDraft:
-        """What the writer made of a clip when it was shown this.
+        """Return what the writer made of a clip when it was shown this.
 
         Raises:
             ModelCallNeeded: It was not asked yet, or was shown something else.
@@ -283,7 +283,7 @@ class _ClipTransaction:
             self._store_blobs(blob_store)
 
     def is_due(self) -> bool:
-        """Whether the clip is neither done nor deleted.
+        """Check whether the clip is neither done nor deleted.
 
         Raises:
             NotFound: the video has no such clip.
@@ -330,7 +330,7 @@ class _ClipTransaction:
     def _memories_and_people(
         self, recognised: Recognised, people: ClipPeople
     ) -> tuple[ClipPeople, ClipMemories]:
-        """What the writer wrote, and the people as it knew them."""
+        """Return what the writer wrote, and the people as it knew them."""
         writer = self.writing.writers.clip
         if writer.wants_context:
             draft = self.written_draft(recognised)
@@ -339,7 +339,7 @@ class _ClipTransaction:
         return people, writer.write(self.percept, people, ClipContext(self.video_id))
 
     def written_draft(self, recognised: Recognised) -> WrittenDraft:
-        """What a language model wrote of the clip.
+        """Return what a language model wrote of the clip.
 
         Raises:
             ModelCallNeeded: It is yet to be asked.

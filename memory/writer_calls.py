@@ -40,7 +40,7 @@ class CallRecording:
                 add_call(session, new)
 
     def recorded_reply(self, request: str) -> Recorded | None:
-        """What the model said to this request in a run that was broken off, if it did."""
+        """Return what the model said to this request in a run that was broken off, if it did."""
         with self._store.begin() as session:
             since = None if self._window else last_attempt_at(session, self._video, self._clip)
             skip = self._call_counts[request]

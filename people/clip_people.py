@@ -33,17 +33,17 @@ class ClipPeople:
     characters: tuple[Character, ...] = ()
 
     def identities(self) -> dict[str, Identity]:
-        """The identities of the clip by tag, faces first, by number."""
+        """Return the identities of the clip by tag, faces first, by number."""
         every = [*self.faces.values(), *self.voices.values(), *self.speakers.values()]
         ordered = sorted(every, key=lambda one: (one.kind, one.number))
         return {one.tag: one for one in ordered}
 
     def tags(self) -> frozenset[str]:
-        """Every tag that a writer may use for this clip."""
+        """Return every tag that a writer may use for this clip."""
         return frozenset(self.identities()) | {one.tag for one in self.characters}
 
     def members(self, tag: str) -> tuple[Identity, ...]:
-        """The identities of this clip that a tag stands for: itself, or a character's."""
+        """Return the identities of this clip that a tag stands for: itself, or a character's."""
         known = self.identities()
         if tag in known:
             return (known[tag],)
@@ -55,7 +55,7 @@ class ClipPeople:
         return tuple(known[one] for one in tags if one in known)
 
     def character(self, tag: str) -> Character | None:
-        """The character that a tag belongs to."""
+        """Return the character that a tag belongs to."""
         found = TAG.fullmatch(tag)
         if found is None:
             return None
@@ -68,7 +68,7 @@ class ClipPeople:
         return dict(owned)
 
     def label(self, tag: str) -> str:
-        """The known name of the tag's character, else the tag itself.
+        """Return the known name of the tag's character, else the tag itself.
 
         A speaker whom the source names goes by the name that a person gave instead.
         """
@@ -83,7 +83,7 @@ class ClipPeople:
         return {alias: one.label for one in self.characters for alias in one.aliases}
 
     def update_names(self, text: str) -> str:
-        """``text`` of the machine's own making, with tags and replaced names as they are now."""
+        """Return a text that Homer wrote, with tags and replaced names as they are now."""
         return self.display(replace_names(self.replaced_names, text))
 
     def display(self, text: str) -> str:
@@ -99,12 +99,12 @@ class ClipPeople:
         return found[0] if person is None else person.shown(found[0])
 
     def replace_tags(self, text: str) -> str:
-        """``text`` with every tag replaced by the name known for it, if any."""
+        """Replace every tag in a text by the name known for it, if any."""
         return TAG.sub(lambda found: self.label(found[0]), text) if "<" in text else text
 
 
 def replace_names(names: Mapping[str, str], text: str) -> str:
-    """``text`` with these whole names replaced, the longest first, but not where one is told."""
+    """Replace whole names in a text, the longest first, except where a name is introduced."""
     if not names:
         return text
     # A name may be a part of what replaces it, which then stands there already.
@@ -115,7 +115,7 @@ def replace_names(names: Mapping[str, str], text: str) -> str:
 
 
 def _tag_keys(person: Character) -> Iterator[tuple[str, int]]:
-    """What a character's tags are made of: kind and number."""
+    """Yield kind and number of each of a character's tags."""
     yield from (("character", number) for number in (person.number, *person.joined))
     yield from ((IdentityKind.FACE, number) for number in person.faces)
     yield from ((IdentityKind.VOICE, number) for number in person.voices)

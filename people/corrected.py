@@ -93,7 +93,7 @@ def learned_people(session: Session, recognised: Recognised, clip: int) -> ClipP
 def people_for_writer(
     session: Session, video_id: str, recognised: Recognised, clip: int, learned: int
 ) -> ClipPeople:
-    """The people of a clip with what is known of them as of an earlier clip, and by people.
+    """Return the people of a clip with what is known of them as of an earlier clip, and by people.
 
     Who was met after clip ``learned`` is a character of their own, as they began: what was written
     of them since is not known.
@@ -128,7 +128,7 @@ def _with_new_characters(
     video_id: str,
     clip: int,
 ) -> list[CharacterAt]:
-    """The characters with those of identities that are not in any yet, by number."""
+    """Return the characters with those of identities that are not in any yet, by number."""
     placed = {row for one in known for row in one.members}
     new = [origins[row] for row in rows if row not in placed]
     if not new:
@@ -140,7 +140,7 @@ def _with_new_characters(
 
 
 def _first_character(one: Origin, name: Name | None) -> CharacterAt:
-    """The character that an identity began as."""
+    """Return the character that an identity began as."""
     face = one.kind == IdentityKind.FACE
     character = Character(
         number=one.began,

@@ -77,11 +77,11 @@ class VideoPeople:
     origins: dict[int, Origin]
 
     def tags(self, person: CharacterAt) -> tuple[str, ...]:
-        """The tags of a person's faces and voices."""
+        """Return the tags of a person's faces and voices."""
         return tuple(self.origins[row].tag for row in person.members)
 
     def original_numbers(self, person: CharacterAt) -> set[int]:
-        """The numbers that went into a person."""
+        """Return the numbers that went into a person."""
         return {self.origins[row].began for row in person.members} | {person.character.number}
 
 
@@ -111,7 +111,7 @@ def known_people(
 
 
 def _possible_matches(session: Session, people: VideoPeople) -> dict[int, list[MaybeSame]]:
-    """Statements that a face is a voice of which both are still two people, by either number."""
+    """Find statements that join a face and a voice of two people, by either number."""
     owners = {row: one for one in people.characters for row in one.members}
     overlay = overlay_of(stored.corrections_of(session, people.video.id)) or Overlay()
     found: dict[int, list[MaybeSame]] = {}
@@ -166,7 +166,7 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
 
 
 def merge(store: Store, video: str, person: str, into: str) -> Correction:
-    """Two are one: ``into`` keeps its number, and gets the faces, voices and names of the other.
+    """Merge two people: ``into`` keeps its number and gets faces, voices and names of the other.
 
     Raises:
         NotFound: no such video or person.
@@ -188,7 +188,7 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
 
 
 def split(store: Store, video: str, person: str, tags: Sequence[str], name: str = "") -> Correction:
-    """Some faces and voices of a person are somebody else, who may be given a name.
+    """Move some faces and voices of a person to a new one, who may be given a name.
 
     Names that people gave stay with the others; learned ones stay with whom they were learned of.
     Numbers go back to where they came from: the part with the face that a person began with keeps
@@ -367,7 +367,7 @@ def _known_person(
 
 
 def _clean_name(text: str) -> str:
-    """A name fit to be kept: one line without what passes for a tag."""
+    """Return a name fit to be kept: one line without what passes for a tag."""
     plain = "".join(c if c.isprintable() else " " for c in escape_tags(make_storable(text)))
     name = " ".join(plain.split())
     if len(name) > MAX_NAME:
@@ -376,13 +376,13 @@ def _clean_name(text: str) -> str:
 
 
 def _describe(one: CharacterAt) -> str:
-    """A person in a sentence: with number, and name where there is one."""
+    """Name a person in a sentence: by number, and by name where there is one."""
     number = one.character.number
     return f"{number} ({one.character.name})" if one.character.name else str(number)
 
 
 def _names_from_users(*people: CharacterAt) -> list[Name]:
-    """The names that people gave, in order."""
+    """Return the names that people gave, in order."""
     return [name for one in people for name in one.names if name.source == USER_SOURCE]
 
 
@@ -407,7 +407,7 @@ def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
 
 
 def _by_number(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    """A number that went into somebody else stands for that one."""
+    """Return the person that a number stands for, through merges."""
     if not wanted.strip().isdecimal() or len(wanted) > MAX_NAME:
         return []
     number = int(wanted)
@@ -433,7 +433,7 @@ def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
 def _members_of_tags(
     people: VideoPeople, one: CharacterAt, person: str, tags: Sequence[str]
 ) -> tuple[int, ...]:
-    """The members that tags name."""
+    """Return the members that tags name."""
     known = {people.origins[row].tag: row for row in one.members}
     have = ", ".join(tag.strip("<>") for tag in known)
     rows = []
@@ -451,7 +451,7 @@ def _members_of_tags(
 def _numbers_of_parts(
     people: VideoPeople, one: CharacterAt, removed: Sequence[int], rest: Sequence[int]
 ) -> tuple[int, int]:
-    """The numbers of both parts."""
+    """Return the numbers of both parts."""
     began = [{people.origins[row].began for row in part} for part in (removed, rest)]
     number = one.character.number
     return (number, min(began[1])) if number in began[0] else (min(began[0]), number)
@@ -481,7 +481,7 @@ def _find_correction(
 
 
 def _depends_on(later: Correction, one: Correction) -> bool:
-    """Whether ``later`` builds on ``character``.
+    """Check whether ``later`` builds on ``character``.
 
     What was said to be apart is told by tags and stands on its own, but for whom a split made two.
     """

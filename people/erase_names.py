@@ -60,11 +60,11 @@ class NameEraser:
         return re.compile("|".join(way for way in patterns if way) or r"(?!)")
 
     def erase(self, text: str) -> str:
-        """``erase`` with a neutral word in the place of the person."""
+        """Replace the person by a neutral word."""
         return self._pattern.sub(SOMEBODY, text)
 
     def erase_json(self, value: Any) -> Any:
-        """A JSON value with every text in it erased."""
+        """Return a JSON value with every text in it erased."""
         if isinstance(value, str):
             return self.erase(value)
         if isinstance(value, Mapping):

@@ -81,7 +81,7 @@ def _statement_by_name(
 
 
 def _is_named_by_model_only(name: str, one: CharacterAt) -> bool:
-    """Whether nothing but a language model calls somebody by a name."""
+    """Check whether nothing but a language model calls somebody by a name."""
     return all(other.source == "model" for other in one.names if same_name(name, other.text))
 
 
@@ -193,7 +193,7 @@ def match_face(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans) -> Matche
 def _is_preferred(
     voice_spans: Sequence[TimeSpan], candidate: Sequence[TimeSpan], other: Sequence[TimeSpan]
 ) -> bool:
-    """Whether the voice is heard with one face and without the other often enough."""
+    """Check whether the voice is heard with one face and without the other often enough."""
     both = intersect_spans(intersect_spans(voice_spans, candidate), other)
     only_candidate = _total_ms(intersect_spans(voice_spans, candidate)) - _total_ms(both)
     only_other = _total_ms(intersect_spans(voice_spans, other)) - _total_ms(both)
@@ -203,7 +203,7 @@ def _is_preferred(
 
 
 def _co_visible_ms(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans, face: int) -> int:
-    """Milliseconds of the voice with this face in view that is not alone."""
+    """Return milliseconds of the voice with this face in view that is not alone."""
     others = merge_close_spans(
         (s for n, spans in face_spans.items() if n != face for s in spans), 0
     )

@@ -189,14 +189,14 @@ class _Forgetting:
         self._people_by_clip: dict[int, ClipPeople] = {}
 
     def _names_from_users(self) -> Iterator[str]:
-        """All that people ever called the person."""
+        """Yield all that people ever called the person."""
         for one in self._corrections:
             for outcome in one.outcomes:
                 if outcome.number in self._numbers:
                     yield from outcome.names
 
     def run(self) -> list[str]:
-        """Forget; returns the files that nobody uses any more."""
+        """Forget the person; return the files that nothing uses any more."""
         self.undo_rows += stored.copy_traces(self._session, self.traces)
         unused_blobs = stored.erase_traces(self._session, self.traces)
         self._rewrite_corrections()
@@ -211,11 +211,11 @@ class _Forgetting:
         return unused_blobs
 
     def is_named_in(self, text: str) -> bool:
-        """Whether a text names the person."""
+        """Check whether a text names the person."""
         return self._eraser.erase(text) != text
 
     def _rewrite_corrections(self) -> None:
-        """What people said of others stays."""
+        """Remove the forgotten person from corrections; those about others stay."""
         for correction in self._corrections:
             outcomes = [
                 self._outcome_without(o)
@@ -231,7 +231,7 @@ class _Forgetting:
             )
 
     def _outcome_without(self, outcome: CorrectedCharacter) -> CorrectedCharacter:
-        """An outcome without the tags of the forgotten one."""
+        """Return an outcome without the tags of the forgotten one."""
         update = {
             name: tuple(tag for tag in getattr(outcome, name) if tag not in self._tags)
             for name in ("members", "nameless", "others")
@@ -249,7 +249,7 @@ class _Forgetting:
         return correction.model_copy(update=update)
 
     def _rewrite_row(self, row: NamedRow, values: Mapping[str, Any]) -> set[int]:
-        """Write a row anew, with its vector; returns the clips whose vectors depend on it."""
+        """Rewrite a row and its vector; return the clips whose vectors depend on it."""
         self.undo_rows += stored.copy_table_rows(
             self._session, row.table, stored.row_condition(row)
         )
@@ -270,7 +270,7 @@ class _Forgetting:
         stored.update_row(self._session, row, {"embedding": vector.tolist()})
 
     def _search_text(self, clip: int, values: Mapping[str, Any]) -> str:
-        """What the vector of a line is made of, by what was known after its clip."""
+        """Return the text of a line that its vector is made from, with the names known by then."""
         if clip not in self._people_by_clip:
             known = characters_at(self._session, self._video, clip)
             self._people_by_clip[clip] = ClipPeople(
@@ -286,7 +286,7 @@ class _Forgetting:
         return search_text(draft, self._people_by_clip[clip])
 
     def _update_clip_vector(self, clip: int) -> None:
-        """The vector of a clip is that of its lines."""
+        """Set the vector of a clip to the mean direction of its lines."""
         vectors = stored.memory_vectors(self._session, self._video, clip)
         row = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
         self.undo_rows += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(row))

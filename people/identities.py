@@ -40,7 +40,7 @@ class Recognised:
     new_speakers: tuple[tuple[str, Identity], ...] = ()
 
     def of_kind(self, kind: IdentityKind) -> dict[int, Identity]:
-        """The identities of one kind, by group number."""
+        """Return the identities of one kind, by group number."""
         return {number: one for (k, number), one in self.groups.items() if k == kind}
 
     def rows(self) -> dict[GroupKey, int]:
@@ -101,7 +101,7 @@ def _recognise_kind(
 
 
 def is_person(speaker: str) -> bool:
-    """Whether a speaker's label stands for one person and not for a crowd or a noise."""
+    """Check whether a speaker's label stands for one person and not for a crowd or a noise."""
     plain = speaker.strip().rstrip(":：").strip().lower()
     return any(letter.isalpha() for letter in plain) and plain not in GROUP_LABELS
 

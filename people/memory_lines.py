@@ -22,7 +22,7 @@ def format_line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
 
 
 def display_line(memory: Memory, people: ClipPeople) -> str:
-    """The memory's line as readers see it, with one name or number for each person."""
+    """Return the memory's line as readers see it, with one name or number for each person."""
     text = format_line(memory, people)
     return text if _is_name_statement(memory) else people.display(text)
 

@@ -78,7 +78,7 @@ def find_name_plates(percept: Percept) -> list[NamePlate]:
 
 
 def _unambiguous(found: Sequence[NamePlate]) -> list[NamePlate]:
-    """A face under two names in one clip has none that is sure."""
+    """Leave out faces with two names in one clip: neither is certain."""
     faces = [plate.face for plate in found]
     return [plate for plate in found if faces.count(plate.face) == 1]
 
@@ -96,7 +96,7 @@ def _only_face(percept: Percept, time_ms: int) -> int | None:
 
 
 def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
-    """Name and occupation of the plate on a frame: one below the other, or on one line."""
+    """Return name and occupation on a frame: one below the other, or on one line."""
     legible = [line for line in lines if line.score >= MIN_SCORE]
     pairs = [(one, other) for one in legible for other in legible if _adjacent(one, other)]
     found = [
@@ -133,7 +133,7 @@ def _split_inline(text: str) -> list[tuple[str, str]]:
 
 
 def _adjacent(one: ScreenText, other: ScreenText) -> bool:
-    """Whether two lines stand right above each other."""
+    """Check whether two lines stand right above each other."""
     upper, lower = sorted((one, other), key=lambda line: (line.box.y0, line.box.y1))
     height = max(line.box.y1 - line.box.y0 for line in (one, other))
     gap = lower.box.y0 - upper.box.y1

@@ -97,7 +97,7 @@ class LearnedPeople:
         return next(faces, one.members[0])
 
     def tag(self, identity: int) -> str:
-        """The tag of an identity."""
+        """Return the tag of an identity."""
         return self.origins[identity].tag
 
 
@@ -123,7 +123,7 @@ def _unchanged(
 
 
 def _without_taken_aliases(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
-    """The character without former names that others go by."""
+    """Return the character without former names that others go by."""
     aliases = tuple(name for name in one.character.aliases if name not in taken)
     if aliases == one.character.aliases:
         return one
@@ -141,7 +141,7 @@ class _OverlaidPeople:
         self.given = self._names_from_users()
 
     def _homes(self) -> dict[int, int]:
-        """The number of the character that each identity is in."""
+        """Return the number of the character that each identity is in."""
         homes = {}
         for one in self._learned.characters:
             for row in one.members:
@@ -155,7 +155,7 @@ class _OverlaidPeople:
         return self._overlay.placements.get(self._learned.tag(identity), default)
 
     def _voices_to_place(self) -> list[int]:
-        """Voices that nobody placed, of which people said something that counts for them."""
+        """Return voices that nobody placed, of which people said something that counts for them."""
         voices = {
             one.voice
             for one in self._learned.stated
@@ -168,7 +168,7 @@ class _OverlaidPeople:
         ]
 
     def _character_of_voice(self, voice: int, homes: Mapping[int, int]) -> int:
-        """Where a voice belongs by what was stated, as if the corrections had always been known."""
+        """Return a voice's character by the statements, as if corrections had always been known."""
         home = own = self._learned.origins[voice].began
         totals: dict[int, IdentitySupport] = {}
         own_support = (one for one in self._learned.stated if one.voice == voice)
@@ -183,7 +183,7 @@ class _OverlaidPeople:
         return home
 
     def _conflict(self, one: int, other: int, voice: int, homes: Mapping[int, int]) -> bool:
-        """Whether people call these two by different names, or say that they are two."""
+        """Check whether people call these two by different names, or say that they are two."""
         names = [{n.casefold() for n in self._overlay.names.get(c, ())} for c in (one, other)]
         if all(names) and not names[0] & names[1]:
             return True
@@ -215,7 +215,7 @@ class _OverlaidPeople:
         return not named.isdisjoint(self._overlay.nameless)
 
     def character(self, number: int, members: Sequence[int]) -> CharacterAt:
-        """The character of that number."""
+        """Return the character of that number."""
         origins = [self._learned.origins[row] for row in members]
         first = min(one.first_clip for one in origins)
         given = [Name(text, USER_SOURCE, first) for text in self.given.get(number, ())]

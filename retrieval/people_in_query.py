@@ -170,7 +170,7 @@ def readable(line: StoredLine, names: Mapping[str, str]) -> str:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """``text`` of the machine's own making, with tags and replaced names as they are now."""
+    """Return a text that Homer wrote, with tags and replaced names as they are now."""
     former = {name: known for name, known in names.items() if not TAG.fullmatch(name)}
     return with_names(replace_names(former, text), names)
 

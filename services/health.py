@@ -76,7 +76,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 
 def names_taken(installed: Iterable[Distribution]) -> Check:
-    """Whether a distribution other than Homer has a top-level package of one of its names.
+    """Check whether a distribution other than Homer has a top-level package of one of its names.
 
     Only one of the two can be imported, and the later installed may have overwritten files.
     """
@@ -89,7 +89,7 @@ def names_taken(installed: Iterable[Distribution]) -> Check:
 
 
 def _top_level(distribution: Distribution) -> set[str]:
-    """The packages and modules that a distribution puts beside all others."""
+    """Return the packages and modules that a distribution puts beside all others."""
     listed = {
         file.parts[0].removesuffix(".py")
         for file in distribution.files or ()

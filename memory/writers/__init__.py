@@ -14,7 +14,7 @@ from models.toolbox import Toolbox
 
 
 def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
-    """The writers that ``profile`` names.
+    """Return the writers that ``profile`` names.
 
     Raises:
         SetupError: it names a language model that is not set up.

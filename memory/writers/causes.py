@@ -70,7 +70,7 @@ def _cause_in_sentence(sentence: str) -> StatedCause | None:
 
 
 def _split_at_connective(connective: re.Pattern[str], sentence: str) -> tuple[str, str] | None:
-    """What stands around the last connective of the first clause that has one."""
+    """Return both sides of the last connective of the first clause that has one."""
     for clause in _CLAUSE.finditer(sentence):
         start, end = clause.span()
         if found := [*connective.finditer(sentence, start, end)]:

@@ -50,7 +50,7 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
 
 
 def _face_items(percept: Percept, people: ClipPeople, context: ClipContext) -> Iterator[PromptItem]:
-    """The best crop of each face."""
+    """Yield the best crop of each face."""
     for group in percept.faces:
         blob = max(group.sightings, key=lambda one: one.quality).blob
         if blob is not None and blob in context.blobs:

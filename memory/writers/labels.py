@@ -32,7 +32,7 @@ _TAG = re.compile(r"<\w+>")
 
 
 def content_words(text: str) -> list[str]:
-    """The words of ``text`` in lower case that tell what it is about."""
+    """Return the words of ``text`` in lower case that tell what it is about."""
     plain = _TAG.sub(" ", text).replace("’", "'")
     found = (word.strip("'-").removesuffix("'s") for word in _WORD.findall(plain.casefold()))
     return [word for word in found if len(word) > 1 and word not in load_words("stop")]
@@ -67,7 +67,7 @@ class Salience:
         self._clip_counts = Counter(word for _, word in used)
 
     def weight(self, word: str) -> float:
-        """How telling a word is: the fewer clips use it the more."""
+        """Return the weight of a word: the fewer clips have it, the higher."""
         return math.log1p(self._clips / max(1, self._clip_counts[word]))
 
     def label(self, lines: Sequence[WindowLine], max_words: int) -> str:
@@ -144,7 +144,7 @@ def _summary_lines(lines: Sequence[WindowLine]) -> list[WindowLine]:
 
 
 def _rank_by_centrality(lines: Sequence[WindowLine]) -> list[int]:
-    """The first line, then by likeness to the whole, less what is told already (MMR).
+    """Order lines by maximal marginal relevance: the first line, then the most central new ones.
 
     Lines with few telling words count less: "I turn my head" is central to many a scene.
     """

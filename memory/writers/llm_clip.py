@@ -99,7 +99,7 @@ class LlmClipWriter:
         self._chat, self._lines, self._tokens = chat, lines, tokens
 
     def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
-        """The model's lines and the clip's own words.
+        """Return the model's lines and the clip's own words.
 
         Raises:
             ModelError: the model failed, wrote nothing that can be stored, or spent the budget.
@@ -129,7 +129,7 @@ class LlmClipWriter:
     def _ask(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
     ) -> tuple[WrittenClip, tuple[str, ...]]:
-        """What the model wrote that can be stored, and what it was not shown."""
+        """Return the storable part of what the model wrote, and what it was not shown."""
         system_message = system(prompt("clip_system", lines=self._lines))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
         blank = [system_message, user(clip_prompt(percept, people, context, {}))]
@@ -194,12 +194,12 @@ class ClipBudget:
         )
 
     def fits(self, messages: Sequence[Message], images: Sequence[PromptItem]) -> bool:
-        """Whether a request and its reply fit into what is left."""
+        """Check whether a request and its reply fit into what is left."""
         request = request_tokens(messages, WrittenClip, 0) + sum(item.tokens for item in images)
         return self._spent + request + self._reply_tokens <= self._budget
 
     def ask(self, messages: Sequence[Message], images: Sequence[PromptItem]) -> WrittenClip:
-        """What the model writes.
+        """Return what the model writes.
 
         Raises:
             Spent: there is no room for the request.
@@ -220,7 +220,7 @@ class ClipBudget:
         return reply.value
 
     def _replay_call(self, request: str) -> Recorded | None:
-        """What is on record counts as if it were asked for now."""
+        """Count the recorded calls against the budget, as if they were made now."""
         found = self._replay(request) if self._replay else None
         self._spent += found.tokens_in + found.tokens_out if found else 0
         return found
@@ -243,7 +243,7 @@ def _retry_messages(
 
 
 def check_clip(written: WrittenClip, people: ClipPeople, facts: set[str]) -> list[str]:
-    """What is wrong with a written clip, for the model to put right."""
+    """Return what is wrong with a written clip, for the model to put right."""
     known = people.tags()
     listing = ", ".join(sorted(known)) or "none: describe people in words"
     complaints = [
@@ -283,7 +283,7 @@ def _parse_ref(text: str) -> str:
 
 
 def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> WrittenClip:
-    """What can be stored of a written clip.
+    """Return the storable part of a written clip.
 
     Raises:
         ModelError: nothing can.
@@ -323,7 +323,7 @@ def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDra
 
 
 def _span(line: WrittenLine, clip: TimeSpan) -> TimeSpan:
-    """The line's time within its clip; the whole clip where it has none that fits."""
+    """Return the line's time within its clip; the whole clip where it has none that fits."""
     if line.start_s is None or line.end_s is None:
         return clip
     low, high = clip.start_ms / 1000, clip.end_ms / 1000

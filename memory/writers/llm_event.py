@@ -73,7 +73,7 @@ class LlmEventWriter:
         self._chat, self._settings = chat, settings
 
     def patch(self, window: EventWindow) -> EventPatch:
-        """The model's patch; checking it is the caller's.
+        """Return the model's patch; the caller checks it.
 
         Raises:
             ModelError: the model failed, or answered nothing that can be read.
@@ -83,7 +83,7 @@ class LlmEventWriter:
     def repair(
         self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
     ) -> EventPatch:
-        """The model's patch after the complaints.
+        """Return the model's patch after the complaints.
 
         Raises:
             ModelError: the model failed, or answered nothing that can be read.

@@ -49,7 +49,7 @@ class LocalClipWriter:
         people: ClipPeople,
         context: ClipContext,  # noqa: ARG002 - the port's
     ) -> ClipMemories:
-        """The clip's lines in order of time; ``context`` is not needed."""
+        """Return the clip's lines in order of time; ``context`` is not needed."""
         named = list(_name_lines(percept, people))
         spoken = [*_speech_lines(percept.utterances, people), *_source_text_lines(percept)]
         quoted = [*spoken, *_screen_text_lines(percept), *(line for line, _ in named)]
@@ -63,7 +63,7 @@ class LocalClipWriter:
 
 
 def speaker_of(utterance: Utterance, people: ClipPeople) -> Identity | None:
-    """The voice that an utterance belongs to."""
+    """Return the voice that an utterance belongs to."""
     if utterance.speaker in people.speakers:
         return people.speakers[utterance.speaker or ""]
     return people.voices.get(utterance.voice) if utterance.voice is not None else None
@@ -85,7 +85,7 @@ def _speech_lines(utterances: Iterable[Utterance], people: ClipPeople) -> Iterab
 
 
 def _source_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
-    """What came with the source in words, as it is."""
+    """Yield the captions, subtitles and chapters that came with the source, unchanged."""
     for source, lines in (
         (MemorySource.CAPTION, percept.captions),
         (MemorySource.SUBTITLE, percept.subtitles),
@@ -147,7 +147,7 @@ def _object_lines(percept: Percept) -> Iterable[MemoryDraft]:
 
 
 def _co_visible(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...], TimeSpan]:
-    """The largest sets of two or more tags in view at one time, with when."""
+    """Return the largest sets of two or more tags in view at one time, with when."""
     starts = sorted({span.start_ms for spans in times.values() for span in spans})
     sets: dict[tuple[str, ...], list[TimeSpan]] = {}
     for start in starts:
@@ -163,14 +163,14 @@ def _co_visible(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...]
 
 
 def _span_at(spans: Sequence[TimeSpan], time_ms: int) -> TimeSpan | None:
-    """The span that ``time_ms`` lies in; an instant lies in itself."""
+    """Return the span that ``time_ms`` lies in; an instant lies in itself."""
     return next(
         (s for s in spans if s.start_ms == time_ms or s.start_ms <= time_ms < s.end_ms), None
     )
 
 
 def _merge_groups(percept: Percept, people: ClipPeople) -> list[Group]:
-    """The face groups, those of one identity joined."""
+    """Return the face groups, those of one identity joined."""
     merged: dict[int, Group] = {}
     for group in percept.faces:
         key = people.faces[group.number].number

@@ -73,7 +73,7 @@ class LocalEventWriter:
     def repair(
         self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
     ) -> EventPatch:
-        """The same patch with the time in the labels that are taken."""
+        """Return the same patch with the time in the labels that are taken."""
         wrong_labels = {
             d.label for d in patch.segments if any(repr(d.label) in c for c in complaints)
         }
@@ -162,7 +162,7 @@ def _span(clips: Iterable[int], window: EventWindow) -> TimeSpan:
 
 
 def _extendable_segment(window: EventWindow) -> KnownSegment | None:
-    """The open segment, where the window goes on right after it."""
+    """Return the open segment, where the window goes on right after it."""
     if not window.previous or not window.new:
         return None
     last = window.previous[-1]
@@ -195,7 +195,7 @@ def _draft(topic: _Topic) -> SegmentDraft:
 
 
 def with_time(label: str, span: TimeSpan, max_words: int) -> str:
-    """The label with its time, within the limit of words."""
+    """Return the label with its time, within the limit of words."""
     time = format_clock(span.start_ms)
     kept = label.split()[: max_words - 1 - len(time.split())]
     return f"{' '.join(kept).rstrip(',')} at {time}"
@@ -314,7 +314,7 @@ class _CauseFinder:
 def _preceding_topic(
     before: WindowLine | None, line: WindowLine, topics: Sequence[_Topic]
 ) -> _Topic | None:
-    """The topic of what was said just before."""
+    """Return the topic of what was said just before."""
     if before is None or line.span.start_ms - before.span.end_ms > MAX_PAUSE_MS:
         return None
     return next((topic for topic in topics if before.clip in topic.clips), None)
@@ -329,5 +329,5 @@ def _count_words(topic: _Topic) -> Counter[str]:
 
 
 def _unique_edges(edges: Iterable[EdgeDraft]) -> list[EdgeDraft]:
-    """The first of edges with the same ends and relation."""
+    """Return the first of edges with the same ends and relation."""
     return list({(e.source, e.target, e.relation): e for e in reversed([*edges])}.values())[::-1]

@@ -47,7 +47,7 @@ class ClipWriter(Protocol):
     """Whether it uses the context, which costs reading."""
 
     def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
-        """The lines worth remembering, with tags of ``people`` only.
+        """Return the lines worth remembering, with tags of ``people`` only.
 
         Raises:
             ModelError: the memory could not be written; the clip counts as failed.
@@ -155,7 +155,7 @@ class EventWriter(Protocol):
     def repair(
         self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
     ) -> EventPatch:
-        """A whole new patch in place of ``patch`` that answers every complaint.
+        """Return a whole new patch in place of ``patch`` that answers every complaint.
 
         Raises:
             ModelError: no patch could be written.

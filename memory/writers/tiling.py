@@ -38,7 +38,7 @@ def depth_scores(vectors: Matrix) -> Matrix:
 
 
 def _peaks_to_left(similarity: Matrix) -> Matrix:
-    """The peak that is reached from each gap by going up to the left, shape (N - 1,)."""
+    """Return the peak that is reached from each gap by going up to the left, shape (N - 1,)."""
     peaks = similarity.copy()
     for gap in range(1, len(peaks)):
         if similarity[gap - 1] >= similarity[gap]:
