@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.edge import STOPPED
+from domain import errors
 from domain.settings import Settings
 from tests.support.commands import homer
 from tests.support.rooms import rooms
@@ -92,6 +94,14 @@ def registered() -> set[str]:
 def test_the_page_of_commands_shows_every_command() -> None:
     page = (ROOT / "docs" / "commands.md").read_text()
     assert [name for name in sorted(registered()) if f"`homer {name}" not in page] == []
+
+
+def test_the_page_of_commands_has_every_exit_code() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    shown = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    kinds = [one for one in vars(errors).values() if isinstance(one, type)]
+    codes = {one.exit_code for one in kinds if issubclass(one, errors.HomerError)}
+    assert shown == codes | {0, STOPPED}
 
 
 def test_the_readme_stays_short() -> None:
