@@ -261,7 +261,7 @@ class _Deletion:
             Salience(lines).label(lines, max_words)
             or f"Nothing said at {format_clock(span.start_ms)}"
         )
-        taken = cut_events.labels_of_others(session, video, revision.segment)
+        taken = cut_events.labels_of_other_segments(session, video, revision.segment)
         if label in taken:
             label = with_time(label, span, max_words)
         if label in taken:

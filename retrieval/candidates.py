@@ -41,7 +41,7 @@ from store.queries.candidates import (
     lines_of_clips,
     near_clips,
 )
-from store.queries.people_in_view import speakers_in_view, who_speaks
+from store.queries.people_in_view import names_of_speakers, speakers_in_view
 from store.queries.view_conditions import Reader
 
 Clip = tuple[int, int]
@@ -132,7 +132,7 @@ def _speakers(database: Reader, plan: SearchPlan) -> dict[str, int]:
         return {}
     options = [asked.people.as_written(option) for option in asked.options]
     names = sorted({word.capitalize() for option in options for word in plain_words(option)})
-    known = plain_names(who_speaks(database, plan.scopes, names))
+    known = plain_names(names_of_speakers(database, plan.scopes, names))
     people = [people_of(option, known, "the narrator") for option in options]
     if plan.size.clips > SHORT and not are_people(people):
         return {}

@@ -14,7 +14,7 @@ from people.corrected import people_as_of
 from retrieval.keyframe_mode import NEAR_MS, Album, describe
 from retrieval.people_in_query import line_text, renamed, view_people
 from retrieval.result import ResolvedRefs
-from store.queries.clip_contents import on_clips
+from store.queries.clip_contents import clip_contents
 from store.queries.search import cited_frames, cited_memories, cited_segments
 
 Key = tuple[str, int]
@@ -62,7 +62,7 @@ def _frames(
 ) -> Iterator[Citation]:
     frames = cited_frames(session, scope, ids)
     clips = {frame.clip for frame in frames}
-    album = Album(scope.video, on_clips(session, scope, clips)._replace(frames=frames), {})
+    album = Album(scope.video, clip_contents(session, scope, clips)._replace(frames=frames), {})
     for frame in frames:
         span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
         yield _citation(f"k{frame.id}", scope, span, describe(album, frame, names), frame.clip)

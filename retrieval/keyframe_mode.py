@@ -18,7 +18,7 @@ from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.terms import terms
-from store.queries.clip_contents import KeyframeOnClip, OnClips
+from store.queries.clip_contents import ClipContents, KeyframeOnClip
 
 NEAR_MS = 1_000
 """Who was seen this close to a frame was on it; an image as evidence stands for this long."""
@@ -47,7 +47,7 @@ class Album:
     """
 
     video: str
-    on: OnClips
+    on: ClipContents
     likeness: Mapping[int, float]
 
 

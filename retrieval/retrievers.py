@@ -32,7 +32,7 @@ from retrieval.structural import structural
 from retrieval.video_mode import about_people, video
 from store.database import Store
 from store.queries.candidates import WIDE, lines_of_clips
-from store.queries.clip_contents import KeyframeOnClip, frame_vectors, on_clips
+from store.queries.clip_contents import KeyframeOnClip, clip_contents, frame_vectors
 from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
@@ -345,7 +345,7 @@ class Retrievers:
         ]
 
     def _album(self, context: QueryContext, scope: Scope, clips: Sequence[int]) -> Album:
-        found = self._store.run_read_only(partial(on_clips, scope=scope, clips=clips))
+        found = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
         return Album(scope.video, found, self._likeness(context, scope.video, found.frames))
 
     @property

@@ -237,11 +237,15 @@ def recent_failures(store: Store, limit: int = 20) -> list[RecentFailure]:
         runs = recent_failed_runs(session, limit)
         files = failed_items(session, limit)
     failures = [
-        RecentFailure(f"{clip.title}, clip {clip.clip}", clip.at, clip.told, video=clip.video)
+        RecentFailure(
+            f"{clip.title}, clip {clip.clip}", clip.failed_at, clip.error, video=clip.video
+        )
         for clip in clips
     ]
-    failures += [RecentFailure(run.question, run.at, run.told, trajectory=run.id) for run in runs]
-    failures += [RecentFailure(FOLDER, failure.at, failure.told) for failure in files]
+    failures += [
+        RecentFailure(run.question, run.failed_at, run.error, trajectory=run.id) for run in runs
+    ]
+    failures += [RecentFailure(FOLDER, failure.failed_at, failure.error) for failure in files]
     return sorted(failures, key=lambda failure: failure.at, reverse=True)[:limit]
 
 

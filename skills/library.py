@@ -82,10 +82,10 @@ def versions_of(store: Store, name: str) -> list[Skill]:
         return stored.skill_versions(session, name)
 
 
-def trajectories_given(store: Store, name: str, most: int = 20) -> list[str]:
+def trajectories_given(store: Store, name: str, limit: int = 20) -> list[str]:
     """Return the latest trajectories whose question was given a skill, newest first."""
     with store.begin() as session:
-        return stored.trajectories_given(session, name, most=most)
+        return stored.trajectories_given(session, name, limit=limit)
 
 
 def trajectories_learned_from(store: Store, name: str) -> list[str]:

@@ -27,7 +27,7 @@ from store.queries.blobs import lock_blobs_shared
 from store.queries.export import (
     CHECKPOINT_NAMES,
     TABLES,
-    any_id_taken,
+    any_id_exists,
     continue_ids_after,
     insert_json_rows,
     known_columns,
@@ -152,7 +152,7 @@ class RowMapping:
         self._session, self._video = session, video
         self.added: dict[str, int] = {}
         cited_ids = {name: ids for name, ids in contents.ids.items() if name not in UNCITED_TABLES}
-        ids_are_free = not any(any_id_taken(session, name, ids) for name, ids in cited_ids.items())
+        ids_are_free = not any(any_id_exists(session, name, ids) for name, ids in cited_ids.items())
         self.answers = self._answers(contents) if ids_are_free else frozenset()
         self._questions = {contents.questions[answer] for answer in self.answers}
         message_hashes = (contents.said.get(answer, set()) for answer in (None, *self.answers))

@@ -238,7 +238,7 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
         edges=tuple(events.as_edge(row) for row in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
         cost=sum((clip.cost for clip in shown), ClipCost()),
-        languages=tuple(texts.languages_heard(session, video.id, last)),
+        languages=tuple(texts.spoken_languages(session, video.id, last)),
         stream=stream_details(session, video.id, as_of_ms),
     )
 

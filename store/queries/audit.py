@@ -103,13 +103,13 @@ def transaction_time(session: Session) -> datetime:
     return session.execute(select(func.now())).scalar_one()
 
 
-def erased_since(session: Session, video: str, at: datetime) -> bool:
-    """Check whether anything of a video was deleted, forgotten or retained no more after ``at``.
+def erased_since(session: Session, video: str, since: datetime) -> bool:
+    """Check whether any content of a video was removed after ``since``: by a user or by retention.
 
     Something forgotten and restored since does not count.
     """
     row = AuditRow
-    query = select(row.deed).where(row.subject.startswith(video, autoescape=True), row.at > at)
+    query = select(row.deed).where(row.subject.startswith(video, autoescape=True), row.at > since)
     deeds = list(session.scalars(query))
-    left = deeds.count(Deed.FORGOT) - deeds.count(Deed.BROUGHT_BACK)
-    return left > 0 or bool({Deed.DELETED, Deed.RETAINED} & set(deeds))
+    unrestored = deeds.count(Deed.FORGOT) - deeds.count(Deed.BROUGHT_BACK)
+    return unrestored > 0 or bool({Deed.DELETED, Deed.RETAINED} & set(deeds))

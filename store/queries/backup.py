@@ -20,7 +20,7 @@ from store.queries.trajectories import CHECKPOINTS
 from store.tables.schema import AuditRow, Base, LibraryRow
 
 OWN_TABLES = [
-    one.name for one in Base.metadata.sorted_tables if one.name != LibraryRow.__tablename__
+    table.name for table in Base.metadata.sorted_tables if table.name != LibraryRow.__tablename__
 ]
 """Homer's tables, referenced ones first. The library's id is not copied as a row."""
 Driver = psycopg.Connection[Any]
@@ -36,9 +36,9 @@ class CopiedTable:
     columns: tuple[str, ...]
     counted: tuple[str, ...]
 
-    def where(self, own: str) -> tuple[str, str]:
-        """Return schema and name; ``own`` is Homer's schema."""
-        return self.schema or own, self.name
+    def where(self, homer_schema: str) -> tuple[str, str]:
+        """Return schema and name; ``homer_schema`` is Homer's."""
+        return self.schema or homer_schema, self.name
 
 
 def copied_tables(connection: Connection) -> list[CopiedTable]:
@@ -73,33 +73,39 @@ def default_schema(connection: Connection) -> str:
 
 def count_rows(connection: Connection, tables: Iterable[CopiedTable]) -> int:
     """Return the total number of rows of these tables."""
-    driver, own = driver_of(connection), default_schema(connection)
-    queries = (SQL("SELECT count(*) FROM {}").format(_name(table, own)) for table in tables)
+    driver, homer_schema = driver_of(connection), default_schema(connection)
+    queries = (
+        SQL("SELECT count(*) FROM {}").format(_name(table, homer_schema)) for table in tables
+    )
     return sum(int(_scalar(driver, query) or 0) for query in queries)
 
 
 def tables_with_rows(connection: Connection) -> list[str]:
     """Return the names of tables that have rows; the audit log does not count."""
-    driver, own = driver_of(connection), default_schema(connection)
+    driver, homer_schema = driver_of(connection), default_schema(connection)
     query = SQL("SELECT EXISTS (SELECT FROM {})")
     tables = copied_tables(connection)
     data_tables = [table for table in tables if table.name != AuditRow.__tablename__]
-    return [table.name for table in data_tables if _scalar(driver, query.format(_name(table, own)))]
+    return [
+        table.name
+        for table in data_tables
+        if _scalar(driver, query.format(_name(table, homer_schema)))
+    ]
 
 
 def lock_all_tables(connection: Connection) -> None:
     """Lock Homer's tables against all reads and writes until this transaction ends."""
-    driver, own = driver_of(connection), default_schema(connection)
-    names = SQL(", ").join(_name(table, own) for table in copied_tables(connection))
+    driver, homer_schema = driver_of(connection), default_schema(connection)
+    names = SQL(", ").join(_name(table, homer_schema) for table in copied_tables(connection))
     driver.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
 
 
 def read_counters(connection: Connection, table: CopiedTable) -> dict[str, int]:
     """Return the last id given by each identity column; those that gave none are left out."""
-    driver, own = driver_of(connection), default_schema(connection)
+    driver, homer_schema = driver_of(connection), default_schema(connection)
     counters: dict[str, int] = {}
     for column in table.counted:
-        last = _scalar(driver, SQL(_LAST).format(_quoted(table, own)), [column])
+        last = _scalar(driver, SQL(_LAST).format(_quoted(table, homer_schema)), [column])
         counters |= {column: int(last)} if last is not None else {}
     return counters
 
@@ -110,10 +116,10 @@ _SET = "SELECT setval(pg_get_serial_sequence({}, %s)::regclass, %s)"
 
 def set_counters(connection: Connection, table: CopiedTable, counters: dict[str, int]) -> None:
     """Continue the ids of new rows from these."""
-    driver, own = driver_of(connection), default_schema(connection)
+    driver, homer_schema = driver_of(connection), default_schema(connection)
     for column in table.counted:
         if counters.get(column):
-            query = SQL(_SET).format(_quoted(table, own))
+            query = SQL(_SET).format(_quoted(table, homer_schema))
             driver.execute(query, [column, counters[column]])
 
 
@@ -176,9 +182,9 @@ def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | Non
 
 def analyze_tables(connection: Connection) -> None:
     """Update the planner's statistics of all tables."""
-    driver, own = driver_of(connection), default_schema(connection)
+    driver, homer_schema = driver_of(connection), default_schema(connection)
     for table in copied_tables(connection):
-        driver.execute(SQL("ANALYZE {}").format(_name(table, own)))
+        driver.execute(SQL("ANALYZE {}").format(_name(table, homer_schema)))
 
 
 def set_library_id(session: Session, name: str) -> None:
@@ -187,17 +193,17 @@ def set_library_id(session: Session, name: str) -> None:
 
 
 def _name_and_columns(connection: Connection, table: CopiedTable) -> tuple[Identifier, Composed]:
-    own = default_schema(connection)
-    return _name(table, own), SQL(", ").join(map(Identifier, table.columns))
+    homer_schema = default_schema(connection)
+    return _name(table, homer_schema), SQL(", ").join(map(Identifier, table.columns))
 
 
-def _name(table: CopiedTable, own: str) -> Identifier:
-    return Identifier(*table.where(own))
+def _name(table: CopiedTable, homer_schema: str) -> Identifier:
+    return Identifier(*table.where(homer_schema))
 
 
-def _quoted(table: CopiedTable, own: str) -> Any:
+def _quoted(table: CopiedTable, homer_schema: str) -> Any:
     """Return the name as a literal, for functions that take a table's name."""
-    return Literal(_name(table, own).as_string())
+    return Literal(_name(table, homer_schema).as_string())
 
 
 def _scalar(driver: psycopg.Connection[Any], query: Any, values: list[Any] | None = None) -> Any:

@@ -1,8 +1,8 @@
-"""The statements of a search: which clips are near a vector or hold a word, and their lines.
+"""The statements of a search: clips by vector distance, clips by word, and the lines of clips.
 
 A view is a list of videos, each up to a clip. Every statement takes it as two arrays
-(``%(videos)s`` and ``%(last_clips)s``), so that it sees no line of a later clip and none that is
-superseded in it.
+(``%(videos)s`` and ``%(last_clips)s``), so that it reads no line of a later clip and none that is
+superseded there.
 """
 
 from __future__ import annotations
@@ -32,27 +32,31 @@ Matrix = NDArray[np.float32]
 WIDE = 20_000
 """Views of more lines are searched through the HNSW index, if there is one; others exactly."""
 EF_SEARCH = 200
-"""Lines that an HNSW scan keeps in mind (pgvector's ``hnsw.ef_search``), at least as many as it
-returns."""
+"""Size of the candidate list of an HNSW scan (pgvector's ``hnsw.ef_search``): at least as many
+lines as it returns."""
 
 
 _GAPS = f"""
     WITH {VIEW}
-    SELECT view.n, c.clip FROM view CROSS JOIN LATERAL (
-        SELECT clip, start_ms, end_ms, lag(end_ms) OVER (ORDER BY clip) AS before
+    SELECT view.number, c.clip FROM view CROSS JOIN LATERAL (
+        SELECT clip, start_ms, end_ms, lag(end_ms) OVER (ORDER BY clip) AS previous_end_ms
         FROM clips WHERE video_id = view.video AND clip <= view.last_clip) AS c
-    WHERE c.start_ms - c.before > (c.end_ms - c.start_ms) / 2 ORDER BY view.n, c.clip
+    WHERE c.start_ms - c.previous_end_ms > (c.end_ms - c.start_ms) / 2
+    ORDER BY view.number, c.clip
 """  # noqa: S608
 
 
 def clips_after_gaps(database: Reader, scopes: Sequence[Scope]) -> list[tuple[int, int]]:
-    """Return (number of the scope, clip) of clips that begin half a clip or more after the last."""
+    """Return (number of the scope, clip) of clips that begin after a gap.
+
+    A gap is more than half a clip without video.
+    """
     rows = reading_driver(database).execute(_GAPS, view_parameters(scopes)).fetchall()
-    return [(video, clip) for video, clip in rows]
+    return [(scope, clip) for scope, clip in rows]
 
 
 class NearClip(NamedTuple):
-    """A clip that is near a query vector: number of the vector, of the video, clip, distance."""
+    """A clip near a query vector: number of the vector, number of the scope, clip, distance."""
 
     query: int
     video: int
@@ -62,7 +66,7 @@ class NearClip(NamedTuple):
 
 @dataclass(frozen=True)
 class ViewSize:
-    """How much a view holds: clips, lines counted up to ``WIDE + 1``, first and last time.
+    """The size of a view: clips, lines counted up to ``WIDE + 1``, first and last time.
 
     Times are milliseconds of video time.
     """
@@ -80,10 +84,10 @@ class ViewSize:
 
 @dataclass(frozen=True)
 class Restriction:
-    """What the lines of a meaning search are restricted to, besides the view.
+    """A filter on the lines of a vector search, besides the view.
 
     ``span_ms`` is a half-open interval of video time, ``identities`` are rows of ``identities``
-    that a line mentions, ``speaker`` is who says it.
+    that a line mentions, ``speaker`` is the speaker of a line.
     """
 
     span_ms: tuple[int, int] | None = None
@@ -97,6 +101,7 @@ class Restriction:
 
 
 EVERYTHING = Restriction()
+"""The filter that every line passes."""
 
 _SIZE = f"""
     WITH {VIEW}
@@ -105,7 +110,8 @@ _SIZE = f"""
            (SELECT count(*) FROM view JOIN clips AS c
                 ON c.video_id = view.video AND c.clip <= view.last_clip),
            (SELECT count(*) FROM (SELECT FROM view JOIN memories AS m
-                ON m.video_id = view.video AND m.clip <= view.last_clip LIMIT %(limit)s) AS few),
+                ON m.video_id = view.video AND m.clip <= view.last_clip
+                LIMIT %(limit)s) AS counted),
            (SELECT coalesce(min(c.start_ms), 0) FROM view JOIN clips AS c
                 ON c.video_id = view.video AND c.clip = 0),
            (SELECT coalesce(max(c.end_ms), 0) FROM view JOIN clips AS c
@@ -114,10 +120,10 @@ _SIZE = f"""
 
 
 def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
-    """Count what is in view; lines no further than it takes to know that there are many.
+    """Count the clips and lines in view; lines only up to ``WIDE + 1``.
 
     Raises:
-        NotFound: A video of the view is not there.
+        NotFound: A video of the view does not exist.
     """
     parameters = view_parameters(scopes) | {"limit": WIDE + 1}
     row = reading_driver(database).execute(_SIZE, parameters).fetchone()
@@ -127,29 +133,30 @@ def view_size(database: Reader, scopes: Sequence[Scope]) -> ViewSize:
     return ViewSize(*counts)
 
 
-_NEAR_EXACT = """
+_CLIPS_EXACT = """
     WITH {view}, query AS MATERIALIZED (
-        SELECT (n - 1)::int AS n, vector::halfvec AS vector
-        FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS one (vector, n))
-    SELECT query.n, near.n, near.clip, near.distance FROM query CROSS JOIN LATERAL (
-        SELECT line.n, line.clip, min(line.distance) AS distance FROM (
-            SELECT view.n, m.clip, m.embedding <=> query.vector AS distance
+        SELECT (ordinality - 1)::int AS number, vector::halfvec AS vector
+        FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS given (vector, ordinality))
+    SELECT query.number, near.scope, near.clip, near.distance FROM query CROSS JOIN LATERAL (
+        SELECT line.scope, line.clip, min(line.distance) AS distance FROM (
+            SELECT view.number AS scope, m.clip, m.embedding <=> query.vector AS distance
             FROM {lines}
             WHERE vector_dims(m.embedding) = {size} {restriction}
-            OFFSET 0) AS line  -- Distances, not vectors, are what is sorted and grouped.
-        GROUP BY line.n, line.clip ORDER BY distance, line.n, line.clip LIMIT %(limit)s) AS near
+            OFFSET 0) AS line  -- OFFSET 0: the rows that are grouped hold distances, not vectors.
+        GROUP BY line.scope, line.clip ORDER BY distance, line.scope, line.clip
+        LIMIT %(limit)s) AS near
 """
-_NEAR_BY_INDEX = """
+_CLIPS_BY_INDEX = """
     WITH {view}, query AS MATERIALIZED (
-        SELECT (n - 1)::int AS n, vector::halfvec AS vector
-        FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS one (vector, n))
-    SELECT query.n, view.n, near.clip, min(near.distance)
+        SELECT (ordinality - 1)::int AS number, vector::halfvec AS vector
+        FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS given (vector, ordinality))
+    SELECT query.number, view.number, near.clip, min(near.distance)
     FROM query CROSS JOIN LATERAL (
         SELECT m.video_id, m.clip, m.embedding::halfvec({size}) <=> query.vector AS distance
         FROM memories AS m
         WHERE vector_dims(m.embedding) = {size} AND {in_view}
         ORDER BY m.embedding::halfvec({size}) <=> query.vector LIMIT %(limit)s) AS near
-    JOIN view ON view.video = near.video_id GROUP BY query.n, view.n, near.clip
+    JOIN view ON view.video = near.video_id GROUP BY query.number, view.number, near.clip
 """
 
 
@@ -162,24 +169,26 @@ def near_clips(
     *,
     by_index: bool = False,
 ) -> list[NearClip]:
-    """Return for each vector the clips whose closest line is nearest, by cosine distance.
+    """Return the nearest clips of each vector; a clip is as near as its nearest line.
+
+    Distances are cosine distances in [0, 2].
 
     Args:
         database: A connection or session.
         scopes: The view.
         vectors: Q unit vectors (Q, D). Lines embedded in another size are left out.
         limit: Clips for each vector; through the index, lines for each vector.
-        restriction: What else the lines must fulfil.
+        restriction: A filter on the lines.
         by_index: Whether to scan the HNSW index (approximate) or all lines in view (exact).
     """
     if not len(vectors) or not scopes:
         return []
-    template = _NEAR_BY_INDEX if by_index else _NEAR_EXACT
-    statement = _near_statement(template, vectors.shape[1], restriction)
-    parameters = _near_parameters(scopes, limit, restriction) | {
-        "vectors": [as_text(vector) for vector in vectors]
+    template = _CLIPS_BY_INDEX if by_index else _CLIPS_EXACT
+    statement = _vector_statement(template, vectors.shape[1], restriction)
+    parameters = _vector_parameters(scopes, limit, restriction) | {
+        "vectors": [vector_literal(vector) for vector in vectors]
     }
-    rows = _near(reading_driver(database), statement, parameters, by_index=by_index)
+    rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
     return [NearClip._make(row) for row in rows]
 
 
@@ -217,18 +226,18 @@ def near_lines(
 ) -> list[ScoredLine]:
     """Return the lines nearest to a unit vector (D,), nearest first.
 
-    Through the index where the view is wide, there is one, and nothing else narrows it.
+    The HNSW index is used if it exists, the view is wide and ``restriction`` is empty.
     """
     wide = not restriction.selective and view_size(database, scopes).wide
     by_index = wide and has_index(database, len(vector))
     template = _LINES_BY_INDEX if by_index else _LINES_EXACT
-    parameters = _near_parameters(scopes, limit, restriction) | {"vector": as_text(vector)}
-    statement = _near_statement(template, len(vector), restriction)
-    rows = _near(reading_driver(database), statement, parameters, by_index=by_index)
-    return sorted(map(ScoredLine._make, rows), key=lambda one: (one.distance, one.id))
+    parameters = _vector_parameters(scopes, limit, restriction) | {"vector": vector_literal(vector)}
+    statement = _vector_statement(template, len(vector), restriction)
+    rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
+    return sorted(map(ScoredLine._make, rows), key=lambda line: (line.distance, line.id))
 
 
-def _near_parameters(
+def _vector_parameters(
     scopes: Sequence[Scope], limit: int, restriction: Restriction
 ) -> dict[str, Any]:
     return view_parameters(scopes) | {
@@ -240,39 +249,39 @@ def _near_parameters(
     }
 
 
-_INDEX_SCAN = """
+_SET_INDEX_SCAN = """
     SELECT set_config('hnsw.ef_search', %s, true),
            set_config('hnsw.iterative_scan', 'relaxed_order', true)
 """
 
 
-def _near(
+def _run_vector_search(
     driver: psycopg.Connection[Any],
     statement: Composed,
     parameters: Mapping[str, Any],
     *,
     by_index: bool,
 ) -> list[tuple[Any, ...]]:
-    """Run a search by meaning; index scans go on until enough lines fulfil the conditions."""
+    """Run a vector search; an index scan continues until ``limit`` lines pass the conditions."""
     if not by_index:
-        # A transaction would be two more round trips.
+        # A transaction would cost two more round trips.
         return driver.execute(statement, parameters, prepare=False).fetchall()
     with driver.transaction():
-        driver.execute(_INDEX_SCAN, (str(max(EF_SEARCH, parameters["limit"])),))
+        driver.execute(_SET_INDEX_SCAN, (str(max(EF_SEARCH, parameters["limit"])),))
         return driver.execute(statement, parameters, prepare=False).fetchall()
 
 
-def _near_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
+def _vector_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
     return SQL(template).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
         in_view=SQL(IN_VIEW),
         size=Literal(size),
-        restriction=SQL(_restriction(restriction)),
+        restriction=SQL(_restriction_sql(restriction)),
     )
 
 
-def _restriction(restriction: Restriction) -> LiteralString:
+def _restriction_sql(restriction: Restriction) -> LiteralString:
     conditions: list[LiteralString] = []
     if restriction.span_ms:
         conditions.append("AND m.end_ms > %(start_ms)s AND m.start_ms < %(end_ms)s")
@@ -286,49 +295,49 @@ def _restriction(restriction: Restriction) -> LiteralString:
     return " ".join(conditions)
 
 
-def as_text(vector: NDArray[np.floating]) -> str:
-    """Write a vector (D,) as pgvector reads it."""
+def vector_literal(vector: NDArray[np.floating]) -> str:
+    """Return the text form of a vector (D,) that pgvector parses."""
     return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
 _WORDS = f"""
     WITH {VIEW}, word AS MATERIALIZED (
-        SELECT (n - 1)::int AS n, phraseto_tsquery('english', text) AS query
-        FROM unnest(%(words)s::text[]) WITH ORDINALITY AS one (text, n))
-    SELECT word.n, string_agg(int8send(view.n::bigint << 32 | m.clip), ''::bytea)
+        SELECT (ordinality - 1)::int AS number, phraseto_tsquery('english', text) AS query
+        FROM unnest(%(words)s::text[]) WITH ORDINALITY AS given (text, ordinality))
+    SELECT word.number, string_agg(int8send(view.number::bigint << 32 | m.clip), ''::bytea)
     FROM word JOIN memories AS m ON m.words @@ word.query
     JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
          AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
-    GROUP BY word.n
+    GROUP BY word.number
 """  # noqa: S608
 
 
 def clips_with_words(
     database: Reader, scopes: Sequence[Scope], words: Sequence[str]
 ) -> dict[int, NDArray[np.int64]]:
-    """Return the clips in view that hold words or phrases, in any inflection.
+    """Return the clips in view that contain words or phrases, matched by stem.
 
     Returns:
-        By the number of each word that any clip holds, (K, 3): the number of the video, the clip,
-        and how many of its lines hold the word.
+        By the number of each word that occurs, (K, 3): the number of the scope, the clip, and how
+        many of its lines contain the word.
     """
     if not words or not scopes:
         return {}
     parameters = view_parameters(scopes) | {"words": list(words)}
     with reading_driver(database).cursor(binary=True) as cursor:
         rows = cursor.execute(_WORDS, parameters, prepare=False).fetchall()
-    return {word: _counted(data) for word, data in rows}
+    return {word: _unpack_counts(data) for word, data in rows}
 
 
-def _counted(data: bytes) -> NDArray[np.int64]:
-    """Count equal pairs of a video's number and a clip, packed in eight bytes each, (K, 3)."""
+def _unpack_counts(data: bytes) -> NDArray[np.int64]:
+    """Unpack pairs (scope, clip) of eight bytes and count equal ones, shape (K, 3)."""
     pairs, counts = np.unique(np.frombuffer(data, dtype=">i8").astype(np.int64), return_counts=True)
     return np.stack([pairs >> 32, pairs & 0xFFFFFFFF, counts], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class LineArrays:
-    """M lines as arrays, by video of the view, clip, time and id; ``vectors`` is (M, D).
+    """M lines as arrays, sorted by scope, clip, time and id; ``vectors`` is (M, D).
 
     ``video`` (M,) numbers the scopes; times are milliseconds of video time, ``clip_start_ms`` and
     ``clip_end_ms`` those of the line's clip.
@@ -344,40 +353,41 @@ class LineArrays:
     vectors: Matrix
 
 
-_NUMBERS = ("video", "id", "clip", "start_ms", "end_ms", "clip_start_ms", "clip_end_ms")
-# All rows in one value: taking thousands of rows one by one costs more than reading them.
+_NUMBER_FIELDS = ("video", "id", "clip", "start_ms", "end_ms", "clip_start_ms", "clip_end_ms")
+# All rows in one value: fetching thousands of rows one by one takes longer than the query.
 _LINES_OF_CLIPS = """
-    WITH {view}, wanted AS MATERIALIZED (
-        SELECT DISTINCT video, clip
-        FROM unnest(%(video_numbers)s::int[], %(clips)s::int[]) AS one (video, clip))
+    WITH {view}, requested AS MATERIALIZED (
+        SELECT DISTINCT scope, clip
+        FROM unnest(%(scope_numbers)s::int[], %(clips)s::int[]) AS given (scope, clip))
     SELECT string_agg(bytes, ''::bytea) FROM (
-        SELECT int8send(view.n) || int8send(m.id) || int8send(m.clip)
+        SELECT int8send(view.number) || int8send(m.id) || int8send(m.clip)
             || int8send(m.start_ms) || int8send(m.end_ms)
             || int8send(c.start_ms) || int8send(c.end_ms) || halfvec_send(m.embedding) AS bytes
-        FROM wanted JOIN view ON view.n = wanted.video AND wanted.clip <= view.last_clip
-        JOIN memories AS m ON m.video_id = view.video AND m.clip = wanted.clip
+        FROM requested
+        JOIN view ON view.number = requested.scope AND requested.clip <= view.last_clip
+        JOIN memories AS m ON m.video_id = view.video AND m.clip = requested.clip
              AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
-        JOIN clips AS c ON c.video_id = view.video AND c.clip = wanted.clip
+        JOIN clips AS c ON c.video_id = view.video AND c.clip = requested.clip
         WHERE vector_dims(m.embedding) = {size}
-        ORDER BY view.n, m.clip, m.start_ms, m.id OFFSET 0) AS line
+        ORDER BY view.number, m.clip, m.start_ms, m.id OFFSET 0) AS line
 """
 
 
 def lines_of_clips(
     database: Reader, scopes: Sequence[Scope], clips: Iterable[tuple[int, int]], size: int
 ) -> LineArrays:
-    """Return the lines of some clips with their vectors of ``size`` numbers.
+    """Return the lines of clips that have a vector of ``size`` numbers.
 
     Args:
         database: A connection or session.
         scopes: The view.
         clips: (number of the scope, clip) pairs.
-        size: D. Lines embedded in another size are left out.
+        size: D; lines with vectors of another size are left out.
     """
     pairs = sorted(set(clips))
     statement = SQL(_LINES_OF_CLIPS).format(view=SQL(VIEW), size=Literal(size))
     parameters = view_parameters(scopes) | {
-        "video_numbers": [video for video, _ in pairs],
+        "scope_numbers": [scope for scope, _ in pairs],
         "clips": [clip for _, clip in pairs],
     }
     with reading_driver(database).cursor(binary=True) as cursor:
@@ -386,14 +396,14 @@ def lines_of_clips(
 
 
 def _line_arrays(data: bytes, size: int) -> LineArrays:
-    """Read rows of equal length: numbers of eight bytes, then a vector after its header."""
-    fields: list[Any] = [(name, ">i8") for name in _NUMBERS]
+    """Decode rows of equal length: numbers of eight bytes, then a vector after its header."""
+    fields: list[Any] = [(name, ">i8") for name in _NUMBER_FIELDS]
     rows = np.frombuffer(data, dtype=[*fields, ("header", ">i4"), ("vector", ">f2", (size,))])
-    numbers = {name: rows[name].astype(np.int64) for name in _NUMBERS}
+    numbers = {name: rows[name].astype(np.int64) for name in _NUMBER_FIELDS}
     return LineArrays(**numbers, vectors=rows["vector"].astype(np.float32))
 
 
-_STORED = """
+_STORED_LINES = """
     SELECT id, clip, start_ms, end_ms, kind, text, source, speaker, superseded_at
     FROM memories WHERE id = ANY(%s)
 """
@@ -401,7 +411,7 @@ _STORED = """
 
 def read_lines(connection: Reader, ids: Collection[int]) -> dict[int, StoredLine]:
     """Return stored lines by id."""
-    rows = reading_driver(connection).execute(_STORED, (sorted(ids),)).fetchall()
+    rows = reading_driver(connection).execute(_STORED_LINES, (sorted(ids),)).fetchall()
     return {row[0]: StoredLine._make(row) for row in rows}
 
 
@@ -411,7 +421,7 @@ def index_name(size: int) -> str:
 
 
 def has_index(database: Reader, size: int) -> bool:
-    """Check whether the HNSW index of vectors of this size is there and complete."""
+    """Check whether the HNSW index of vectors of this size exists and is complete."""
     row = (
         reading_driver(database)
         .execute(

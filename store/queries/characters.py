@@ -67,8 +67,8 @@ def characters_in_view(
 ) -> defaultdict[str, list[CharacterAt]]:
     """Return the characters of several videos, each as of its scope, by video and number."""
     view = func.unnest(
-        cast([one.video for one in scopes], ARRAY(String)),
-        cast([one.last_clip for one in scopes], ARRAY(Integer)),
+        cast([scope.video for scope in scopes], ARRAY(String)),
+        cast([scope.last_clip for scope in scopes], ARRAY(Integer)),
     ).table_valued(column("video", String), column("last_clip", Integer), name="scope")
     view = view.render_derived()
     query = _characters(view.c.last_clip).join(view, view.c.video == CharacterRow.video_id)
@@ -150,7 +150,7 @@ def _character(
         faces=tuple(n for _, kind, n, _ in members if kind == IdentityKind.FACE),
         voices=tuple(n for _, kind, n, _ in members if kind == IdentityKind.VOICE),
     )
-    rows, began = tuple(one[0] for one in members), tuple(one[3] for one in members)
+    rows, began = tuple(member[0] for member in members), tuple(member[3] for member in members)
     return CharacterAt(row_id, character, rows, known, from_clip, began)
 
 

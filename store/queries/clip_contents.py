@@ -1,6 +1,6 @@
-"""Keyframes, screen texts, objects and sightings of clips: exact, and as of a clip.
+"""Keyframes, screen texts, objects and sightings of clips, as of a clip.
 
-All of it is fetched by one statement: a search makes one round trip and sees one snapshot.
+One statement fetches all of them: a search makes one round trip and reads one snapshot.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class KeyframeOnClip(NamedTuple):
     description: str | None
 
 
-class OnClips(NamedTuple):
-    """What was perceived in some clips, in order of time.
+class ClipContents(NamedTuple):
+    """What was perceived in clips, in order of time.
 
     ``texts``: (time in ms, line read), in reading order; ``sightings``: (start, end in ms, kind,
     number) of every identity seen or heard.
@@ -43,7 +43,7 @@ class OnClips(NamedTuple):
 
 
 def _select_on_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
-    """Select columns of rows on clips, by ``time``; built once, since that takes long."""
+    """Select columns of rows of clips by ``time``; built once at import, since building is slow."""
     clips = bindparam("clips", type_=ARRAY(Integer))
     return (
         select(*columns)
@@ -93,11 +93,13 @@ def _parameters(scope: Scope, clips: Collection[int]) -> dict[str, Any]:
     return {"video": scope.video, "clips": visible}
 
 
-def on_clips(connection: Connection | Session, scope: Scope, clips: Collection[int]) -> OnClips:
+def clip_contents(
+    connection: Connection | Session, scope: Scope, clips: Collection[int]
+) -> ClipContents:
     """Return what was perceived in those of ``clips`` that are in ``scope``."""
     lists = connection.execute(_ALL, _parameters(scope, clips)).one()
     frames, texts, objects, sightings = (rows or [] for rows in lists)
-    return OnClips(
+    return ClipContents(
         frames=[KeyframeOnClip(*row) for row in frames],
         texts=[(time, text) for time, text in texts],
         objects=[_object(*row) for row in objects],

@@ -203,7 +203,7 @@ def _settled() -> ColumnElement[bool]:
 
 
 def _select_clips(
-    session: Session, *which: ColumnElement[bool], offset: int = 0, limit: int | None = None
+    session: Session, *conditions: ColumnElement[bool], offset: int = 0, limit: int | None = None
 ) -> list[StoredClip]:
     columns = (
         ClipRow.clip,
@@ -216,7 +216,7 @@ def _select_clips(
         ClipRow.budget,
         ClipRow.left_out,
     )
-    query = select(*columns).where(*which).order_by(ClipRow.clip)
+    query = select(*columns).where(*conditions).order_by(ClipRow.clip)
     rows = session.execute(query.offset(offset).limit(limit))
     return [
         StoredClip(

@@ -113,7 +113,7 @@ def texts_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> 
     yield from session.scalars(select(line.text).where(*earlier))
 
 
-def _perceived_text(session: Session, video_id: str, which: Any) -> Iterator[str]:
+def _perceived_text(session: Session, video_id: str, condition_of: Any) -> Iterator[str]:
     said, read, seen = UtteranceRow, ScreenTextRow, ObjectRow
     columns: tuple[tuple[Any, Any], ...] = (
         (said, said.text),
@@ -122,7 +122,9 @@ def _perceived_text(session: Session, video_id: str, which: Any) -> Iterator[str
         (seen, seen.label),
     )
     for row, column in columns:
-        query = select(column).where(row.video_id == video_id, which(row), column.is_not(None))
+        query = select(column).where(
+            row.video_id == video_id, condition_of(row), column.is_not(None)
+        )
         yield from session.scalars(query.execution_options(yield_per=1000))
 
 

@@ -99,7 +99,7 @@ def load_cut_revision(session: Session, row_id: int) -> CutRevision:
     return CutRevision(row_id, segment, number, tuple(clips), from_clip)
 
 
-def labels_of_others(session: Session, video_id: str, segment: int) -> set[str]:
+def labels_of_other_segments(session: Session, video_id: str, segment: int) -> set[str]:
     """Return every label that other segments of the video ever had."""
     row = SegmentRevisionRow
     query = select(row.label).join(SegmentRow, SegmentRow.id == row.segment_id)

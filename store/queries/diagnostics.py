@@ -29,8 +29,8 @@ class FailedClip(NamedTuple):
     video: str
     title: str
     clip: int
-    at: datetime
-    told: str
+    failed_at: datetime
+    error: str
 
 
 class FailedRun(NamedTuple):
@@ -38,8 +38,8 @@ class FailedRun(NamedTuple):
 
     id: str
     question: str
-    at: datetime
-    told: str
+    failed_at: datetime
+    error: str
 
 
 def recent_failed_clips(session: Session, limit: int) -> list[FailedClip]:

@@ -120,7 +120,7 @@ def known_columns(session: Session, name: str) -> frozenset[str]:
     return frozenset(column.name for column in TABLES[name].columns)
 
 
-def any_id_taken(session: Session, name: str, ids: Iterable[int]) -> bool:
+def any_id_exists(session: Session, name: str, ids: Iterable[int]) -> bool:
     """Check whether a table has a row with one of these ids."""
     query = f"SELECT EXISTS (SELECT FROM {TABLES[name].name} WHERE id = ANY(:ids))"  # noqa: S608
     return bool(session.scalar(text(query), {"ids": list(ids)}))

@@ -210,8 +210,8 @@ def erase_traces(session: Session, traces: Traces) -> list[str]:
     session.execute(delete(ObjectRow).where(_on_keyframes(traces)))
     session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
-    over = CharacterRow.id.in_(traces.characters)
-    session.execute(update(CharacterRow).where(over).values(from_clip=0, to_clip=0))
+    is_character = CharacterRow.id.in_(traces.characters)
+    session.execute(update(CharacterRow).where(is_character).values(from_clip=0, to_clip=0))
     return delete_unnamed_blob_rows(session, traces.video)
 
 

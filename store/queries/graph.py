@@ -86,6 +86,6 @@ def _covering_span(spans: Sequence[tuple[int, int]]) -> TimeSpan:
     return TimeSpan.of(min(starts), max(ends))
 
 
-def _edges(session: Session, clip: int, *which: ColumnElement[bool]) -> list[Edge]:
-    query = select(EdgeRow).where(*which, valid_at(EdgeRow, clip)).order_by(EdgeRow.id)
+def _edges(session: Session, clip: int, *conditions: ColumnElement[bool]) -> list[Edge]:
+    query = select(EdgeRow).where(*conditions, valid_at(EdgeRow, clip)).order_by(EdgeRow.id)
     return [as_edge(edge_at(row)) for row in session.scalars(query)]

@@ -399,8 +399,8 @@ def seen_together(
     session: Session, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> list[bool]:
     """Check for each pair of groups whether members of both are in one frame."""
-    firsts, seconds = ([pair[at] for pair in pairs] for at in (0, 1))
-    first, second = _numbered(firsts, "one"), _numbered(seconds, "other")
+    firsts, seconds = ([pair[side] for pair in pairs] for side in (0, 1))
+    first, second = _numbered(firsts, "first_group"), _numbered(seconds, "second_group")
     a, b = aliased(SightingRow), aliased(SightingRow)
     query = (
         select(first.c.n)
@@ -422,7 +422,7 @@ def _numbered(lists: Sequence[Sequence[int]], name: str) -> TableValuedAlias:
 
     It takes two parameters, however many identities there are.
     """
-    rows = [(n, identity) for n, several in enumerate(lists) for identity in several]
+    rows = [(n, identity) for n, identities in enumerate(lists) for identity in identities]
     numbers = cast([n for n, _ in rows], ARRAY(Integer))
     identities = cast([identity for _, identity in rows], ARRAY(BigInteger))
     columns = (column("n", Integer), column("identity", BigInteger))

@@ -228,44 +228,49 @@ class SkillTally(NamedTuple):
 
 def uses_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
     """Return the questions that were given a skill, newest first."""
-    return _page(session, _given(name), offset, limit)
+    return _page(session, _trajectories_with_skill(name), offset, limit)
 
 
 def count_uses(session: Session, name: str) -> int:
     """Return the number of questions that were given a skill."""
-    return session.scalar(select(func.count()).select_from(_given(name).subquery())) or 0
+    return (
+        session.scalar(select(func.count()).select_from(_trajectories_with_skill(name).subquery()))
+        or 0
+    )
 
 
 def sources_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
     """Return the questions that a skill was learned from, in all its versions, newest first."""
-    return _page(session, _learned(name), offset, limit)
+    return _page(session, _sources(name), offset, limit)
 
 
 def count_sources(session: Session, name: str) -> int:
     """Return the number of questions that a skill was learned from."""
-    return session.scalar(select(func.count()).select_from(_learned(name).subquery())) or 0
+    return session.scalar(select(func.count()).select_from(_sources(name).subquery())) or 0
 
 
 def used_between(session: Session, name: str) -> tuple[datetime, datetime] | None:
     """Return the times of the first and last question given a skill; None without any."""
-    at = TrajectoryRow.started_at
-    query = select(func.min(at), func.max(at)).where(TrajectoryRow.id.in_(_given(name)))
+    started_at = TrajectoryRow.started_at
+    query = select(func.min(started_at), func.max(started_at)).where(
+        TrajectoryRow.id.in_(_trajectories_with_skill(name))
+    )
     first, last = session.execute(query).one()
     return (first, last) if first is not None else None
 
 
 def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
     """Return the use of a skill by day, week or month (UTC); periods without use are left out."""
-    at = func.date_trunc(unit, TrajectoryRow.started_at, "UTC").label("start")
+    period = func.date_trunc(unit, TrajectoryRow.started_at, "UTC").label("start")
     right = JudgementRow.right
     counts = (func.count(), func.count(right), func.count().filter(right.is_(True)))
     query = (
-        select(at, *counts)
+        select(period, *counts)
         .select_from(TrajectoryRow)
         .outerjoin(JudgementRow, JudgementRow.trajectory_id == TrajectoryRow.id)
-        .where(TrajectoryRow.id.in_(_given(name)))
-        .group_by(at)
-        .order_by(at)
+        .where(TrajectoryRow.id.in_(_trajectories_with_skill(name)))
+        .group_by(period)
+        .order_by(period)
     )
     return [SkillTally(*row) for row in session.execute(query)]
 
@@ -276,7 +281,7 @@ def right_shares(session: Session, name: str | None = None) -> Mapping[Compariso
     counts = (func.count(), func.count().filter(row.right.is_(True)))
     query = select_with_comparison_key(*counts).where(row.right.is_not(None))
     if name is not None:
-        query = query.where(row.trajectory_id.in_(_given(name)))
+        query = query.where(row.trajectory_id.in_(_trajectories_with_skill(name)))
     grouped = query.group_by(*query.selected_columns[2:])
     return {
         ComparisonKey(*key): Share(judged, right)
@@ -284,24 +289,24 @@ def right_shares(session: Session, name: str | None = None) -> Mapping[Compariso
     }
 
 
-def _given(name: str) -> Select[str]:
+def _trajectories_with_skill(name: str) -> Select[str]:
     row = TrajectoryEventRow
     has = row.payload["skills"].contains([{"name": name}])
     return select(row.trajectory_id).where(row.kind == "skills", has).distinct()
 
 
-def _learned(name: str) -> Select[str]:
+def _sources(name: str) -> Select[str]:
     row = ObservationRow
     return select(row.trajectory_id).where(row.skill == name).distinct()
 
 
-def _page(session: Session, which: Select[Any], offset: int, limit: int) -> list[Use]:
+def _page(session: Session, trajectories: Select[Any], offset: int, limit: int) -> list[Use]:
     row = TrajectoryRow
     query = (
         select(row.id, QuestionRow.text, row.started_at, JudgementRow.right)
         .join(QuestionRow, QuestionRow.id == row.question_id)
         .outerjoin(JudgementRow, JudgementRow.trajectory_id == row.id)
-        .where(row.id.in_(which))
+        .where(row.id.in_(trajectories))
         .order_by(row.started_at.desc(), row.id)
     )
     return [Use(*fields) for fields in session.execute(query.offset(offset).limit(limit))]

@@ -106,8 +106,10 @@ def watch_rate(session: Session, video_id: str, clips: int) -> WatchRate | None:
         .order_by(row.updated_at.desc())
         .limit(clips)
     ).subquery()
-    at = recent.c.updated_at
-    count, first, last = session.execute(select(func.count(), func.min(at), func.max(at))).one()
+    done_at = recent.c.updated_at
+    count, first, last = session.execute(
+        select(func.count(), func.min(done_at), func.max(done_at))
+    ).one()
     return WatchRate(count, first, last) if count > 1 else None
 
 

@@ -252,7 +252,7 @@ def memories_within(session: Session, scope: Scope, spans: Sequence[TimeSpan]) -
     return list(texts)
 
 
-def languages_heard(session: Session, video: str, last_clip: int) -> list[str]:
+def spoken_languages(session: Session, video: str, last_clip: int) -> list[str]:
     """Return the recognised languages of a video up to a clip, the most frequent first."""
     row = UtteranceRow
     languages = session.scalars(

@@ -1,4 +1,4 @@
-"""People in a view: who speaks, what mentions somebody, and where somebody has a name."""
+"""People in a view: speakers, lines that mention a person, and videos with a name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from psycopg.sql import SQL, Literal
 
 from domain.memories import Scope
-from store.queries.candidates import as_text
+from store.queries.candidates import vector_literal
 from store.queries.view_conditions import (
     LINES_IN_VIEW,
     VIEW,
@@ -28,27 +28,27 @@ _SPEAKERS = f"""
 
 
 def speakers_in_view(database: Reader, scopes: Sequence[Scope]) -> dict[str, int]:
-    """Return how many lines each speaker says in view."""
+    """Return the number of lines in view by speaker."""
     rows = reading_driver(database).execute(_SPEAKERS, view_parameters(scopes)).fetchall()
     return dict(rows)
 
 
-_SPEAKING = f"""
+_NAMES_OF_SPEAKERS = f"""
     WITH {VIEW}
-    SELECT name FROM unnest(%(names)s::text[]) AS one (name) WHERE EXISTS (
+    SELECT name FROM unnest(%(names)s::text[]) AS given (name) WHERE EXISTS (
         SELECT FROM {LINES_IN_VIEW} WHERE m.speaker = name)
 """  # noqa: S608
 
 
-def who_speaks(database: Reader, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:
-    """Return those of some names that somebody speaks under in view."""
+def names_of_speakers(database: Reader, scopes: Sequence[Scope], names: Sequence[str]) -> set[str]:
+    """Return those of ``names`` that are the speaker of a line in view."""
     parameters = view_parameters(scopes) | {"names": list(names)}
-    rows = reading_driver(database).execute(_SPEAKING, parameters).fetchall()
+    rows = reading_driver(database).execute(_NAMES_OF_SPEAKERS, parameters).fetchall()
     return {name for (name,) in rows}
 
 
 class NearLine(NamedTuple):
-    """A line near a vector: its id, number of its video, its clip."""
+    """A line near a vector: its id, number of its scope, its clip."""
 
     id: int
     video: int
@@ -57,7 +57,7 @@ class NearLine(NamedTuple):
 
 _MENTIONS = """
     WITH {view}
-    SELECT DISTINCT m.id, view.n, m.clip, m.embedding <=> %(vector)s::halfvec AS distance
+    SELECT DISTINCT m.id, view.number, m.clip, m.embedding <=> %(vector)s::halfvec AS distance
     FROM {lines}
     JOIN memory_links AS l ON l.memory_id = m.id
     JOIN identities AS i ON i.id = l.identity_id
@@ -83,11 +83,11 @@ def lines_mentioning(
         database: A connection or session.
         scopes: The view.
         tags: Tags such as ``<face_3>``, by video.
-        vector: What they are to be near, (D,).
-        limit: Most lines.
-        clips: Clips that they must be in; None: anywhere in view.
+        vector: The query's unit vector, (D,).
+        limit: Maximum number of lines.
+        clips: Restrict to these clips; None: all clips in view.
     """
-    pairs = [(video, tag) for video, own in tags.items() for tag in sorted(own)]
+    pairs = [(video, tag) for video, video_tags in tags.items() for tag in sorted(video_tags)]
     statement = SQL(_MENTIONS).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
@@ -95,7 +95,7 @@ def lines_mentioning(
         clips=SQL("" if clips is None else "AND m.clip = ANY(%(clips)s)"),
     )
     parameters = view_parameters(scopes) | {
-        "vector": as_text(vector),
+        "vector": vector_literal(vector),
         "tag_videos": [video for video, _ in pairs],
         "tags": [tag for _, tag in pairs],
         "limit": limit,
@@ -115,7 +115,7 @@ _NAMING = """
 
 
 def videos_naming(database: Reader, scopes: Sequence[Scope], words: Iterable[str]) -> set[str]:
-    """Return the videos of a view in which somebody has, or had, a name with one of these words.
+    """Return the videos of a view in which a person has or had a name with one of these words.
 
     Args:
         database: A connection or session.

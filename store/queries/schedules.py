@@ -16,8 +16,8 @@ from store.tables.schema import TakenRow
 class FailedItem(NamedTuple):
     """An item that could not be watched, and why."""
 
-    at: datetime
-    told: str
+    failed_at: datetime
+    error: str
 
 
 def processed_items(session: Session, keys: Collection[str]) -> set[str]:
@@ -25,10 +25,10 @@ def processed_items(session: Session, keys: Collection[str]) -> set[str]:
     return set(session.scalars(select(TakenRow.key).where(TakenRow.key.in_(keys))))
 
 
-def record_processed(session: Session, key: str, told: str | None = None) -> None:
-    """Record that an item was processed; ``told`` says why it could not be watched."""
-    row = insert(TakenRow).values(key=key, told=told)
-    session.execute(row.on_conflict_do_update(index_elements=[TakenRow.key], set_={"told": told}))
+def record_processed(session: Session, key: str, error: str | None = None) -> None:
+    """Record that an item was processed; ``error`` says why it could not be watched."""
+    row = insert(TakenRow).values(key=key, told=error)
+    session.execute(row.on_conflict_do_update(index_elements=[TakenRow.key], set_={"told": error}))
 
 
 def failed_items(session: Session, limit: int) -> list[FailedItem]:
@@ -39,4 +39,7 @@ def failed_items(session: Session, limit: int) -> list[FailedItem]:
         .where(row.told.is_not(None))
         .order_by(row.taken_at.desc(), row.key)
     )
-    return [FailedItem(at, told or "") for at, told in session.execute(query.limit(limit))]
+    return [
+        FailedItem(failed_at, error or "")
+        for failed_at, error in session.execute(query.limit(limit))
+    ]

@@ -1,4 +1,4 @@
-"""What a search reads besides candidates: edges of segments, and rows that answers cite."""
+"""Reads of a search besides candidates: edges of segments, and rows that answers cite."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def edges_of_segment(connection: Connection | Session, scope: Scope, segment: in
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[StoredLine]:
-    """Return those of these memories that ``scope`` includes and that are not superseded."""
+    """Return those of ``ids`` that are in ``scope`` and not superseded there."""
     row = MemoryRow
     rows = session.execute(
         select(
@@ -108,7 +108,7 @@ def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list
 def cited_segments(
     session: Session, scope: Scope, ids: Collection[int]
 ) -> list[tuple[int, str, str, int, int]]:
-    """Return (id, label, summary, start, end in ms) of those of these segments in ``scope``."""
+    """Return (id, label, summary, start, end in ms) of those of ``ids`` in ``scope``."""
     row = SegmentRevisionRow
     rows = session.execute(
         select(
@@ -135,7 +135,7 @@ def cited_segments(
 
 
 def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[KeyframeOnClip]:
-    """Return those of these keyframes that are in ``scope``."""
+    """Return those of ``ids`` that are in ``scope``."""
     row = KeyframeRow
     rows = session.execute(
         select(*KEYFRAME_COLUMNS).where(

@@ -1,4 +1,4 @@
-"""Segments in a view, with how near they are to a vector."""
+"""Segments in a view, with their cosines to a vector."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from psycopg.sql import SQL, Literal
 
 from domain.memories import Scope, Segment
 from domain.time import TimeSpan
-from store.queries.candidates import as_text
+from store.queries.candidates import vector_literal
 from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 
 
 class SegmentNear(NamedTuple):
-    """A segment in view: id, number of its video, its clips in view, cosine with the query."""
+    """A segment in view: id, number of its scope, its clips in view, cosine with the query."""
 
     id: int
     video: int
@@ -26,7 +26,7 @@ class SegmentNear(NamedTuple):
 
 _SEGMENTS = """
     WITH {view}
-    SELECT s.id, view.n,
+    SELECT s.id, view.number,
            CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
                 ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip) END,
            CASE WHEN vector_dims(r.embedding) = {size}
@@ -35,19 +35,26 @@ _SEGMENTS = """
     JOIN segment_revisions AS r ON r.segment_id = s.id
          AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
     WHERE cardinality(r.clips) > 0
-    ORDER BY view.n, s.number
+    ORDER BY view.number, s.number
 """
 
 
 def segments_in_view(
     database: Reader, scopes: Sequence[Scope], vector: NDArray[np.floating]
 ) -> list[SegmentNear]:
-    """Return the segments that hold in view, by video and number, with cosines to ``vector``."""
+    """Return the segments that are valid in the view, by scope and number, with their cosines.
+
+    Args:
+        database: A connection or session.
+        scopes: The view.
+        vector: The query's unit vector (D,); segments with vectors of another size get 0.
+    """
     statement = SQL(_SEGMENTS).format(view=SQL(VIEW), size=Literal(len(vector)))
-    parameters = view_parameters(scopes) | {"vector": as_text(vector)}
+    parameters = view_parameters(scopes) | {"vector": vector_literal(vector)}
     rows = reading_driver(database).execute(statement, parameters).fetchall()
     return [
-        SegmentNear(one, video, clips, float(cosine or 0)) for one, video, clips, cosine in rows
+        SegmentNear(segment, video, clips, float(cosine or 0))
+        for segment, video, clips, cosine in rows
     ]
 
 
@@ -67,7 +74,7 @@ _SEGMENT_ROWS = """
 def read_segments(
     database: Reader, scopes: Sequence[Scope], ids: Collection[int]
 ) -> dict[int, Segment]:
-    """Return those of these segments that hold in view, with their clips in view, by id."""
+    """Return those of ``ids`` that are valid in the view, with their clips in view, by id."""
     statement = SQL(_SEGMENT_ROWS).format(view=SQL(VIEW))
     parameters = view_parameters(scopes) | {"ids": sorted(ids)}
     rows = reading_driver(database).execute(statement, parameters).fetchall()

@@ -106,7 +106,7 @@ def count_uses_by_skill(session: Session, names: Sequence[str] | None = None) ->
 
 
 def trajectories_given(
-    session: Session, name: str, version: int | None = None, most: int | None = None
+    session: Session, name: str, version: int | None = None, limit: int | None = None
 ) -> list[str]:
     """Return the latest trajectories given a skill, or one version of it, newest first."""
     entry = {"name": name} | ({} if version is None else {"version": version})
@@ -115,7 +115,7 @@ def trajectories_given(
         select(TrajectoryEventRow.trajectory_id)
         .where(TrajectoryEventRow.kind == "skills", has)
         .order_by(TrajectoryEventRow.at.desc(), TrajectoryEventRow.trajectory_id)
-        .limit(most)
+        .limit(limit)
     )
     return list(rows)
 

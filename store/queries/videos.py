@@ -232,11 +232,11 @@ def delete_runs(session: Session, ids: Sequence[str]) -> None:
     session.execute(delete(QuestionRow).where(*only_theirs))
 
 
-def delete_calls(session: Session, which: ColumnElement[bool]) -> None:
+def delete_calls(session: Session, condition: ColumnElement[bool]) -> None:
     """Delete calls, and messages of the pool that only they used."""
     used = select(func.unnest(ModelCallRow.messages).label("hash"))
-    hashes = list(session.scalars(used.where(which).distinct()))
-    session.execute(delete(ModelCallRow).where(which))
+    hashes = list(session.scalars(used.where(condition).distinct()))
+    session.execute(delete(ModelCallRow).where(condition))
     session.execute(
         delete(MessageRow).where(MessageRow.hash.in_(hashes), MessageRow.hash.not_in(used))
     )

@@ -1,4 +1,4 @@
-"""SQL fragments of a view, for statements that see what it sees and nothing else.
+"""SQL fragments that restrict a statement to the memory in a view.
 
 A view is a list of videos, each up to a clip. Statements take it as two arrays (``%(videos)s`` and
 ``%(last_clips)s``).
@@ -17,11 +17,11 @@ from domain.memories import Scope
 from store.driver import driver_of
 
 Reader = Connection | Session
-"""What reads: a connection, or a session in its transaction."""
+"""A connection, or a session in its transaction."""
 
 
 def reading_driver(database: Reader) -> psycopg.Connection[Any]:
-    """Return psycopg's connection of what reads."""
+    """Return the psycopg connection under a connection or session."""
     return driver_of(database.connection() if isinstance(database, Session) else database)
 
 
@@ -30,18 +30,20 @@ IN_VIEW = """
     AND (m.superseded_at IS NULL OR m.superseded_at >
          (%(last_clips)s::int[])[array_position(%(videos)s::text[], m.video_id)])
 """
-"""The condition that a line is in view, evaluated line by line as an index scan goes on."""
+"""The condition that a memory ``m`` is in view, evaluated row by row during an index scan."""
 
 VIEW = """
     view AS MATERIALIZED (
-        SELECT video, last_clip, (n - 1)::int AS n
+        SELECT video, last_clip, (ordinality - 1)::int AS number
         FROM unnest(%(videos)s::text[], %(last_clips)s::int[])
-             WITH ORDINALITY AS one (video, last_clip, n))
+             WITH ORDINALITY AS scope (video, last_clip, ordinality))
 """
+"""CTE ``view``: the scopes, numbered from 0 in the order of the parameters."""
 LINES_IN_VIEW = """
     view JOIN memories AS m ON m.video_id = view.video AND m.clip <= view.last_clip
          AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
 """
+"""FROM item: the memories ``m`` in view, joined to ``view``."""
 
 
 def view_parameters(scopes: Sequence[Scope]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class Base(DeclarativeBase):
-    """Maps Python types to Postgres ones for all tables."""
+    """Base class of all tables; maps Python types to Postgres types."""
 
     type_annotation_map: ClassVar[dict[Any, Any]] = {
         str: Text,
@@ -26,7 +26,7 @@ def primary_key() -> Mapped[int]:
 
 
 def video_column(**kwargs: Any) -> Mapped[str]:
-    """Return a column with the video of a row."""
+    """Return a foreign key column to the video of a row."""
     return mapped_column(ForeignKey("videos.id", ondelete="CASCADE"), **kwargs)
 
 

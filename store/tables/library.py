@@ -31,7 +31,7 @@ class AuditRow(Base):
 class TakenRow(Base):
     """A processed file or address; ``key`` is a digest, so that no name is stored.
 
-    ``told`` says why it could not be watched; None: it was.
+    ``told`` is the error if it could not be watched; None: it was.
     """
 
     __tablename__ = "taken"

@@ -1,4 +1,4 @@
-"""The tables of questions: trajectories, events, model calls, and what was learned from them."""
+"""The tables of questions: trajectories, events, model calls, judgements and skills."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TrajectoryRow(Base):
 
 
 class TrajectoryVideoRow(Base):
-    """A trajectory is over a video, up to ``last_clip``."""
+    """A video, up to ``last_clip``, that a trajectory may search."""
 
     __tablename__ = "trajectory_videos"
     trajectory_id: Mapped[str] = mapped_column(
@@ -55,7 +55,7 @@ class TrajectoryEventRow(Base):
 
     __tablename__ = "trajectory_events"
     __table_args__ = (
-        # What skills were given, of any question, without looking at all that it did.
+        # Finds the skills given to any question without scanning its other events.
         Index(
             "trajectory_events_of_skills",
             "trajectory_id",
@@ -84,7 +84,7 @@ class SkillRow(Base):
 
 
 class JudgementRow(Base):
-    """Whether an answer is right, from a benchmark or a person; ``learned``: learned from."""
+    """A judgement of an answer by a benchmark or a person; ``learned``: skills learned from it."""
 
     __tablename__ = "judgements"
     trajectory_id: Mapped[str] = mapped_column(

@@ -86,7 +86,7 @@ __all__ = [
 
 
 class LibraryRow(Base):
-    """The one row that tells this database from others; its blobs lie in a folder of that name.
+    """The one row that tells this database from others; its blobs are in a folder of that name.
 
     Two databases may share a data directory: neither must remove the other's blobs.
     """
@@ -362,7 +362,7 @@ class MemoryRow(_OfClip, Base):
 
 
 class MemoryLinkRow(Base):
-    """A memory mentions an identity."""
+    """A mention of an identity by a memory."""
 
     __tablename__ = "memory_links"
     memory_id: Mapped[int] = reference("memories.id", primary_key=True)
@@ -370,7 +370,7 @@ class MemoryLinkRow(Base):
 
 
 class MemoryStrengthRow(Base):
-    """A semantic memory was confirmed at ``clip``: its weight is 1 + the rows in view."""
+    """A confirmation of a semantic memory at ``clip``: its strength is 1 + the rows in view."""
 
     __tablename__ = "memory_strengths"
     id: Mapped[int] = primary_key()
@@ -379,7 +379,7 @@ class MemoryStrengthRow(Base):
 
 
 class SegmentRow(Base):
-    """An event: what its revisions share."""
+    """A segment of the event graph; its label, summary and clips are in its revisions."""
 
     __tablename__ = "segments"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
@@ -394,7 +394,7 @@ class SegmentRevisionRow(Base):
     __tablename__ = "segment_revisions"
     __table_args__ = (
         UniqueConstraint("segment_id", "revision"),
-        # A patch finds what it touches by these, however many segments there are.
+        # Patches look up open segments by label and clip, at any size of the graph.
         Index("segment_revisions_label", "label", postgresql_where=text("to_clip IS NULL")),
         Index(
             "segment_revisions_clips",
@@ -452,7 +452,7 @@ class PatchRow(Base):
 
 
 class BlobRow(Base):
-    """Which video uses which blob, so that deleting one video never removes another's."""
+    """A blob that a video uses; one in use by another video is never deleted with this one."""
 
     __tablename__ = "blobs"
     video_id: Mapped[str] = video_column(primary_key=True)

@@ -34,9 +34,9 @@ from store.queries.candidates import (
 )
 from store.queries.people_in_view import (
     lines_mentioning,
+    names_of_speakers,
     speakers_in_view,
     videos_naming,
-    who_speaks,
 )
 from store.queries.segments_in_view import read_segments
 from store.queries.view_conditions import Reader
@@ -198,8 +198,8 @@ def test_who_speaks_in_view(watched: Store) -> None:
     assert read(watched, lambda db: speakers_in_view(db, scopes)) == {"Ann": 2, "Jörg": 1}
     assert read(watched, lambda db: speakers_in_view(db, [scope(1)])) == {}
     names = ["Ann", "Jörg", "Bob"]
-    assert read(watched, lambda db: who_speaks(db, scopes, names)) == {"Ann", "Jörg"}
-    assert read(watched, lambda db: who_speaks(db, [scope(1)], names)) == set()
+    assert read(watched, lambda db: names_of_speakers(db, scopes, names)) == {"Ann", "Jörg"}
+    assert read(watched, lambda db: names_of_speakers(db, [scope(1)], names)) == set()
 
 
 def test_videos_in_which_somebody_has_a_name(watched: Store) -> None:
@@ -464,7 +464,7 @@ QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
         lambda db, s: lines_mentioning(db, s[:1], {s[0].video: {"<face_1>"}}, VECTOR[0], 9),
         "memor",
     ),
-    "who speaks": (lambda db, s: who_speaks(db, s, ["Ann", "Bob"]), "memories_"),
+    "who speaks": (lambda db, s: names_of_speakers(db, s, ["Ann", "Bob"]), "memories_"),
     "speakers": (lambda db, s: speakers_in_view(db, s), "memories_of_speaker"),
     "the size of a view": (lambda db, s: view_size(db, s), "clips_pkey"),
     "lines by id": (lambda db, s: read_lines(db, [1, 2, 3]), "memories_pkey"),

@@ -13,7 +13,7 @@ from people.corrected import people_as_of
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.candidates import view_size
-from store.queries.clip_contents import frame_vectors, objects_on, on_clips, stored_box
+from store.queries.clip_contents import clip_contents, frame_vectors, objects_on, stored_box
 from store.queries.search import (
     cited_frames,
     cited_memories,
@@ -62,7 +62,7 @@ def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
     with watched.begin() as session:
         assert people_as_of(session, scope(3)) == []
         assert edges_of_segment(session, scope(3), 1) == []
-        assert on_clips(session, scope(3), []) == ([], [], [], [])
+        assert clip_contents(session, scope(3), []) == ([], [], [], [])
         with pytest.raises(NotFound, match="homer videos"):
             view_size(session, [scope(0, "0" * 16)])
 
@@ -103,9 +103,9 @@ def test_frames_with_what_is_on_them(watched: Store) -> None:
     film(watched, V, [], {61.0: 'say "\n\\ü🎂"'}, {61.0: ["cup", "dog"], 1.0: ["tent"]})
     with watched.begin() as session:
         clips = [0, 2, 3]
-        found = on_clips(session, scope(3), clips)
+        found = clip_contents(session, scope(3), clips)
         assert [f.time_ms for f in found.frames] == [1_000, 61_000, 91_000]
-        assert [f.clip for f in on_clips(session, scope(2), clips).frames] == [0, 2]
+        assert [f.clip for f in clip_contents(session, scope(2), clips).frames] == [0, 2]
         assert found.texts == [(61_000, "EXIT"), (61_000, 'say "\n\\ü🎂"')]
         assert [(one.time_ms, one.label) for one in found.objects] == [
             (1_000, "tent"),
@@ -116,12 +116,12 @@ def test_frames_with_what_is_on_them(watched: Store) -> None:
         assert (found.objects[0].score, found.objects[0].box) == (0.8, stored_box([1, 0, 3, 2]))
         assert found.frames[0].description is None
         session.execute(update(KeyframeRow).values(description="a tent", quality=0.1 + 0.2))
-        told = on_clips(session, scope(3), clips).frames[0]
+        told = clip_contents(session, scope(3), clips).frames[0]
         assert (told.description, told.quality) == ("a tent", 0.1 + 0.2)
-        assert on_clips(session, scope(1), clips).texts == []
+        assert clip_contents(session, scope(1), clips).texts == []
         assert found.sightings == [(60_500, 62_000, "face", 0)]
-        assert on_clips(session, scope(3), [0]).sightings == []
-        frame = on_clips(session, scope(3), [2]).frames[0]
+        assert clip_contents(session, scope(3), [0]).sightings == []
+        frame = clip_contents(session, scope(3), [2]).frames[0]
         assert frame_vectors(session, [frame.id]) == {}
         session.execute(update(KeyframeRow).values(embedding=[0.5, 0.5]))
         assert list(frame_vectors(session, [frame.id])[frame.id]) == [0.5, 0.5]
@@ -145,7 +145,7 @@ def test_cited_rows_are_those_in_scope(watched: Store) -> None:
         assert cited_segments(session, scope(2), [ids[0]]) == [
             (ids[0], "all", "everything", 0, 3 * CLIP_MS)
         ]
-        frame = on_clips(session, scope(3), [2]).frames[0]
+        frame = clip_contents(session, scope(3), [2]).frames[0]
         assert cited_frames(session, scope(1), [frame.id]) == []
         assert cited_frames(session, scope(2), [frame.id]) == [frame]
 

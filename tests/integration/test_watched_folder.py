@@ -123,7 +123,7 @@ def test_a_bad_file_is_told_once_and_stops_no_other(
     assert "bad.mp4: not a video" in told.text
     assert look() == JobReport("nothing new")
     with desk.store.begin() as session:
-        assert ["bad.mp4" in one.told for one in failed_items(session, 9)] == [True]
+        assert ["bad.mp4" in one.error for one in failed_items(session, 9)] == [True]
     (folder / "bad.mp4").write_text("another one that is no video")
     assert not look().ok
 
