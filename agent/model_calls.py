@@ -63,16 +63,20 @@ class Calls:
         round: int,  # noqa: A002 - the word of the record
         temperature: float,
         images: Sequence[bytes] = (),
+        labels: Sequence[str] = (),
         last: bool = False,
     ) -> Reply:
         """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
+
+        ``labels``: a text before each of the images, or none.
 
         Raises:
             Unreadable: the reply does not fit the schema.
             BudgetExceeded: the tokens or the seconds are spent, before or during the call.
             ModelError: the model cannot be reached.
         """
-        tokens_left = self._afford(request_tokens(messages, schema, len(images)), last=last)
+        tokens_in = request_tokens(messages, schema, len(images), labels)
+        tokens_left = self._afford(tokens_in, last=last)
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -82,6 +86,7 @@ class Calls:
                 temperature=temperature,
                 timeout_s=max(LEAST_SECONDS, self._budget.seconds_left),
                 images=images,
+                labels=labels,
                 max_tokens=tokens_left,
                 on_text=self._recorder.reply_listener(round, purpose),
             )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
 from agent.harness.constrain import EarlierSearch
-from agent.harness.inform import card
-from agent.reasoners.port import CompletedRound, CompletedSearch, DecisionContext, Unreadable
-from agent.recorder import Recorder
+from agent.harness.inform import card_lines
+from agent.pictures import pictures_found
+from agent.reasoners.port import (
+    CompletedRound,
+    CompletedSearch,
+    DecisionContext,
+    Unreadable,
+)
+from agent.recorder import Recorder, observed
 from agent.run_context import RunContext
 from agent.state import State, current_of, focus_of, ledger_of, progress_of, question_of, view_of
 from domain.asking import Ledger, Mode, Question, Subtask
@@ -20,7 +26,9 @@ from domain.trajectory import (
     Assessed,
     EvidenceRetrieved,
     Failed,
+    ImagesSeen,
     Neighbour,
+    Observation,
     Planned,
     Replanned,
     RoundOpened,
@@ -60,6 +68,7 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         final=is_last(state, context),
         people=context.people,
         skills=skills_now(context.recorder),
+        pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
         seconds=context.budget.seconds_left,
         tokens=context.budget.tokens_left,
         **more,
@@ -100,8 +109,12 @@ def planned(recorder: Recorder) -> Ledger:
 
 
 def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
-    """Return the searches so far, each with its card; each card is built once."""
+    """Return the searches so far, each with its card; each card is built once.
+
+    What was seen on its images is on the card.
+    """
     rounds: list[CompletedRound] = []
+    observations = observations_by_round(recorder)
     seen: set[str] = set()
     subtask, focused, action = "", set[str](), None
     for at, event in enumerate(recorder.events):
@@ -110,15 +123,37 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
         elif isinstance(event, Acted):
             action = event.action
         elif isinstance(event, EvidenceRetrieved) and action is not None:
-            if at not in recorder.cards:
-                recorder.cards[at] = card(event, seen, repeats=event.focus in focused)
-            card_shown = recorder.cards[at]
+            on_images = observations.get(event.round, ())
+            built = (at, len(on_images))
+            if built not in recorder.cards:
+                found = with_observations(event, on_images)
+                recorder.cards[built] = card_lines(found, seen, repeats=event.focus in focused)
+            lines = recorder.cards[built]
             rounds.append(
-                CompletedRound(round=event.round, subtask=subtask, action=action, card=card_shown)
+                CompletedRound(round=event.round, subtask=subtask, action=action, lines=lines)
             )
             seen |= {e.ref for e in event.evidence}
             focused |= {event.focus} if event.focus else set()
     return tuple(rounds)
+
+
+def observations_by_round(recorder: Recorder) -> dict[int, tuple[Observation, ...]]:
+    """Return what was seen on images, by the round in which they were looked at."""
+    looks: dict[int, tuple[Observation, ...]] = {}
+    for event in recorder.of(ImagesSeen):
+        looks[event.round] = (*looks.get(event.round, ()), *event.seen)
+    return looks
+
+
+def with_observations(
+    event: EvidenceRetrieved, observations: Sequence[Observation]
+) -> EvidenceRetrieved:
+    """Return a search's result with what was seen on its images."""
+    if not observations:
+        return event
+    changed = observed({e.ref: e for e in event.evidence}, observations)
+    evidence = tuple(changed.get(e.ref, e) for e in event.evidence)
+    return event.model_copy(update={"evidence": evidence})
 
 
 def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from agent.harness.inform import CardLine
 from agent.replay_source import ReplaySource
 from domain.asking import Evidence
 from domain.trajectory import (
+    MACHINE_VERSION,
     Event,
     EvidenceRetrieved,
+    ImagesSeen,
+    Observation,
     PartialReply,
     QuestionAsked,
     RunListener,
@@ -45,7 +49,7 @@ class Recorder:
         self._store, self.trajectory = store, trajectory
         self._append, self._on_event = append, on_event
         self.events: list[Event] = []
-        self.cards: dict[int, str] = {}
+        self.cards: dict[tuple[int, int], tuple[CardLine, ...]] = {}
         self.replay_source = ReplaySource()
         self.step = ""
         self.hold: Append | None = None
@@ -64,6 +68,15 @@ class Recorder:
         """Return the run's setup; None before its first event."""
         first = self.events[0] if self.events else None
         return first.setup if isinstance(first, QuestionAsked) else None
+
+    @property
+    def version(self) -> int:
+        """Return the version of the machine that began the run; this one's before its first event.
+
+        A run that is resumed or replayed goes on as it began.
+        """
+        first = self.events[0] if self.events else None
+        return first.version if isinstance(first, QuestionAsked) else MACHINE_VERSION
 
     @property
     def round(self) -> int:
@@ -114,10 +127,15 @@ class Recorder:
         return [event for event in self.events if isinstance(event, kind)]
 
     def evidence(self) -> dict[str, Evidence]:
-        """Return all evidence by its ref, each with its best score, in order of first retrieval."""
+        """Return all evidence by its ref, each with its best score, in order of first retrieval.
+
+        An image's evidence has what was seen on it.
+        """
         for event in self.events[self._counted :]:
             if isinstance(event, EvidenceRetrieved):
                 self._count(event)
+            elif isinstance(event, ImagesSeen):
+                self._evidence |= observed(self._evidence, event.seen)
         self._counted = self.seq
         return dict(self._evidence)
 
@@ -125,4 +143,18 @@ class Recorder:
         for evidence in retrieved.evidence:
             known = self._evidence.get(evidence.ref)
             if known is None or evidence.score > known.score:
-                self._evidence[evidence.ref] = evidence
+                seen = known.seen if known else ""
+                self._evidence[evidence.ref] = evidence.model_copy(update={"seen": seen})
+
+
+def observed(
+    evidence: Mapping[str, Evidence], observations: Iterable[Observation]
+) -> dict[str, Evidence]:
+    """Return the pieces of evidence on whose images something was seen, with it, by ref."""
+    changed: dict[str, Evidence] = {}
+    for one in observations:
+        piece = changed.get(one.ref) or evidence.get(one.ref)
+        if piece is not None and one.text not in piece.seen:
+            seen = "; ".join(filter(None, [piece.seen, one.text]))
+            changed[one.ref] = piece.model_copy(update={"seen": seen})
+    return changed

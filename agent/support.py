@@ -25,7 +25,7 @@ def score(
         return {}
     known = context.recorder.replay_source.support(claim)
     if known is None:
-        values = context.memory.support(claim, [piece.text for piece in evidence])
+        values = context.memory.support(claim, [piece.full_text for piece in evidence])
         pairs = zip(evidence, values, strict=True)
         scores = tuple(Support(ref=piece.ref, score=scored) for piece, scored in pairs)
         known = SupportScored(round=number, claim=claim, scores=scores)

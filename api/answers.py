@@ -120,7 +120,7 @@ def cite(
             video=moment.video,
             title=titles.get(moment.video, moment.video),
             clip=moment.clip,
-            text=tags_in_words(moment.text),
+            text=tags_in_words(moment.full_text),
             image=keyframe_path_at(store, moment, as_of_ms),
             **span_json(moment),
         )

@@ -105,7 +105,7 @@ def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
     for evidence in shown.evidence or ():
         say(
             f"    {evidence.score:.2f}  {evidence.span}  "
-            f"[{evidence.ref}] {shortened(evidence.text)}"
+            f"[{evidence.ref}] {shortened(evidence.full_text)}"
         )
     return None
 

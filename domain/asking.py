@@ -108,7 +108,10 @@ class Action(Frozen):
 
 
 class Evidence(Frozen):
-    """One retrieved thing with its score in [0, 1]; ``ref`` is ``m12``, ``s3`` or ``k7``."""
+    """One retrieved thing with its score in [0, 1]; ``ref`` is ``m12``, ``s3`` or ``k7``.
+
+    ``seen``: what a model that looked at the image saw on it, in this run.
+    """
 
     ref: str = Field(pattern=r"^[msk]\d+$")
     video: str
@@ -116,12 +119,19 @@ class Evidence(Frozen):
     text: str
     score: float = Field(ge=0, le=1)
     clip: NonNegativeInt | None = None
+    seen: str = ""
+
+    @property
+    def full_text(self) -> str:
+        """The text with what was seen on the image, if anything was, before it."""
+        return with_seen(self.text, self.seen)
 
 
 class Citation(Frozen):
     """Evidence that an answer rests on, checked by code to exist in the store.
 
-    ``support``: how well it supports the claim, in [0, 1]; None where nothing scored it.
+    ``support``: how well it supports the claim, in [0, 1]; None where nothing scored it. ``seen``:
+    what a model that looked at the image saw on it.
     """
 
     ref: str
@@ -130,11 +140,22 @@ class Citation(Frozen):
     text: str
     clip: NonNegativeInt | None = None
     support: float | None = Field(default=None, ge=0, le=1)
+    seen: str = ""
 
     @property
     def unscored(self) -> Citation:
-        """The citation as stored in memory, without its support for an answer."""
-        return self.model_copy(update={"support": None})
+        """The citation as stored in memory, without what the run added to it."""
+        return self.model_copy(update={"support": None, "seen": ""})
+
+    @property
+    def full_text(self) -> str:
+        """The text with what was seen on the image, if anything was, before it."""
+        return with_seen(self.text, self.seen)
+
+
+def with_seen(text: str, seen: str) -> str:
+    """Return a text after what was seen on its image."""
+    return f"seen on it: {seen}; {text}" if seen else text
 
 
 class Standing(StrEnum):

@@ -19,11 +19,14 @@ from domain.search import Extract, Finding, Ranking, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
 
-MACHINE_VERSION = 2
+MACHINE_VERSION = 3
 """The version of the machine, stored with each trajectory, since replays depend on it.
 
 1: without a language model, the answer came from a ranking of the whole view. 2: from the ledger.
+3: images are shown with their refs in more steps, and what is seen on them is evidence.
 """
+OLDEST_REPLAYED = 2
+"""The oldest version whose records are replayed: what changed since is done as it was then."""
 
 
 class _Event(Frozen):
@@ -221,6 +224,22 @@ class SupportScored(_Event):
     scores: tuple[Support, ...]
 
 
+class Observation(Frozen):
+    """What a model saw on one image that it was shown."""
+
+    ref: str = Field(pattern=r"^k\d+$")
+    text: str = Field(min_length=1)
+
+
+class ImagesSeen(_Event):
+    """A model looked at images: their refs, what it saw on them, and what was not taken over."""
+
+    kind: Literal["look"] = "look"
+    shown: tuple[str, ...]
+    seen: tuple[Observation, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
 class Resolution(Frozen):
     """A subtask's answer with the evidence claimed to support it.
 
@@ -322,6 +341,7 @@ Event = Annotated[
     | Ranked
     | Bound
     | SupportScored
+    | ImagesSeen
     | Assessed
     | RoundClosed
     | Forced

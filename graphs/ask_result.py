@@ -42,7 +42,7 @@ def answer_json(result: AskResult, question_id: str | int | None = None) -> dict
     if answer.option is not None:
         line["option"] = answer.option
     citations = [
-        span_json(one) | {"text": one.text, "support": one.support} for one in answer.citations
+        span_json(one) | {"text": one.full_text, "support": one.support} for one in answer.citations
     ]
     retrieved = [span_json(one) | score_json(one) for one in answer.retrieved]
     cost = cost_json(result.rounds, result.tokens, result.seconds)

@@ -101,4 +101,4 @@ class ProfileContexts:
             return toolbox.chat("reasoner", sink, replay, live=True)
 
         calls = Calls(store, recorder, budget, open_chat)
-        return LlmReasoner(calls, settings, store.blobs.get)
+        return LlmReasoner(calls, settings, store.blobs.get, recorder.version)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from agent.pictures import by_evidence, pictures_of
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
@@ -133,6 +134,7 @@ def _edited_search(
             "mode": action.mode,
             "query": action.query,
             "evidence": changes.evidence,
+            "images": _images_of(retrieved, changes.evidence),
             "nothing_close": not changes.evidence,
             "refused": "",
             "weighed": tuple(weighed for weighed in retrieved.weighed if weighed.ref in unchanged),
@@ -140,6 +142,11 @@ def _edited_search(
             "finding": _edited_finding(retrieved, changes.evidence),
         }
     )
+
+
+def _images_of(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """Return the images of a search that belong to these pieces of evidence, in their order."""
+    return tuple(picture.blob for picture in by_evidence(pictures_of(retrieved), evidence))
 
 
 def _edited_finding(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) -> Finding | None:

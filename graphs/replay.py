@@ -28,6 +28,7 @@ from domain.memories import MemoryView
 from domain.search import Aim
 from domain.trajectory import (
     MACHINE_VERSION,
+    OLDEST_REPLAYED,
     Ended,
     Event,
     EvidenceRetrieved,
@@ -122,17 +123,22 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
 
 
 def _check_version(trajectory: str, events: Sequence[Event]) -> None:
-    """Check that this version of the machine made the record.
+    """Check that this machine can act as the one that made the record.
 
     Raises:
-        MachineChanged: another version did, which may rightly act otherwise.
+        MachineChanged: a version made it that acted otherwise.
     """
     first = events[0]
-    if isinstance(first, QuestionAsked) and first.version != MACHINE_VERSION:
+    if isinstance(first, QuestionAsked) and not is_replayed(first.version):
         raise MachineChanged(
             f"trajectory {trajectory} was made by version {first.version} of the machine, this is "
             f"version {MACHINE_VERSION}: it can be looked at, not run again; ask the question anew"
         )
+
+
+def is_replayed(version: int) -> bool:
+    """Check whether records of this version of the machine can be replayed."""
+    return OLDEST_REPLAYED <= version <= MACHINE_VERSION
 
 
 def first_divergence(
@@ -245,7 +251,8 @@ def _reasoner(
         return StructuredChat(endpoint, question_event.profile, sink, source)
 
     calls_made = Calls(store, recorder, budget, open_chat)
-    return LlmReasoner(calls_made, question_event.setup.settings, store.blobs.get)
+    settings, version = question_event.setup.settings, question_event.version
+    return LlmReasoner(calls_made, settings, store.blobs.get, version)
 
 
 class _NoMemory:

@@ -149,6 +149,7 @@ class StructuredChat:
         temperature: float | None = None,
         timeout_s: float | None = None,
         images: Sequence[bytes] = (),
+        labels: Sequence[str] = (),
         max_tokens: int | None = None,
         on_text: OnText | None = None,
     ) -> ChatReply[T]:
@@ -161,6 +162,7 @@ class StructuredChat:
             temperature: None: the profile's, else the provider's default.
             timeout_s: For all of it, retries included; None: the profile's.
             images: JPEG or PNG files.
+            labels: What each image is called, sent as a text before it; empty: nothing.
             max_tokens: A limit below the profile's.
             on_text: Called with the reply as it grows, from another thread; not for a replayed one.
 
@@ -173,7 +175,7 @@ class StructuredChat:
         if images and not spec.images:
             raise ModelError(f"{spec.model} cannot look at images: describe them in words")
         used_temperature = spec.temperature if temperature is None else temperature
-        plain = to_record(messages, images)
+        plain = to_record(messages, images, labels)
         json_schema = schema.model_json_schema()
         digest = request_hash(spec.model, plain, json_schema, used_temperature)
         found = self._replay(digest) if self._replay is not None else None
@@ -185,7 +187,7 @@ class StructuredChat:
         limit = spec.timeout_s if timeout_s is None else timeout_s
         send = partial(
             self._endpoint.send,
-            to_langchain(messages, images),
+            to_langchain(messages, images, labels),
             json_schema,
             used_temperature,
             limit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -41,16 +41,24 @@ def assistant(content: str) -> Message:
     return Message(role="assistant", content=content)
 
 
-def to_langchain(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
-    """Convert messages for LangChain; images (JPEG or PNG) go with the last user turn."""
-    parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
-    return _with_parts(messages, parts)
+def to_langchain(
+    messages: Sequence[Message], images: Sequence[bytes], labels: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Convert messages for LangChain; images (JPEG or PNG) go with the last user turn.
+
+    Args:
+        messages: the turns.
+        images: the files.
+        labels: a text that comes before each image; empty where there are none.
+    """
+    return _with_parts(messages, [*_parts(images, labels, _as_url)])
 
 
-def to_record(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
+def to_record(
+    messages: Sequence[Message], images: Sequence[bytes], labels: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Convert messages to plain JSON; images are named by their SHA-256."""
-    parts = [{"type": "image", "sha256": hashlib.sha256(image).hexdigest()} for image in images]
-    return _with_parts(messages, parts)
+    return _with_parts(messages, [*_parts(images, labels, _as_digest)])
 
 
 def request_hash(
@@ -75,11 +83,39 @@ def text_tokens(text: str) -> int:
     return round(len(text.encode()) / BYTES_A_TOKEN)
 
 
-def request_tokens(messages: Sequence[Message], schema: type[BaseModel], images: int) -> int:
+def request_tokens(
+    messages: Sequence[Message],
+    schema: type[BaseModel],
+    images: int,
+    labels: Sequence[str] = (),
+) -> int:
     """Estimate the tokens of a request with so many whole images."""
     form = json.dumps(schema.model_json_schema())
-    text = sum(len(message.content.encode()) for message in messages) + len(form)
+    texts = (*(message.content for message in messages), *labels)
+    text = sum(len(one.encode()) for one in texts) + len(form)
     return round(text / BYTES_A_TOKEN) + images * IMAGE_TOKENS
+
+
+def _parts(
+    images: Sequence[bytes], labels: Sequence[str], as_part: Callable[[bytes], dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield each image after its label, if it has one.
+
+    Raises:
+        ValueError: there are labels, but not one for each image.
+    """
+    for image, label in zip(images, labels or [""] * len(images), strict=True):
+        if label:
+            yield {"type": "text", "text": label}
+        yield as_part(image)
+
+
+def _as_url(image: bytes) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": _data_url(image)}}
+
+
+def _as_digest(image: bytes) -> dict[str, Any]:
+    return {"type": "image", "sha256": hashlib.sha256(image).hexdigest()}
 
 
 def _with_parts(messages: Sequence[Message], parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

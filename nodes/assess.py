@@ -10,8 +10,17 @@ from agent.run_context import RunContext
 from agent.state import State, is_first_look, ledger_of, plain, progress_of, question_of
 from agent.support import bearing, score
 from domain.asking import Ledger
-from domain.ledger import find_subtask, reopen_subtask, resolve_subtask
-from domain.trajectory import IMAGE_FAILURE, Assessed, EvidenceRetrieved, Failed, Resolution
+from domain.ledger import bind_evidence, find_subtask, reopen_subtask, resolve_subtask
+from domain.ledger import refs as known_refs
+from domain.trajectory import (
+    IMAGE_FAILURE,
+    Assessed,
+    Bound,
+    EvidenceRetrieved,
+    Failed,
+    ImagesSeen,
+    Resolution,
+)
 
 
 def assess(state: State, context: RunContext) -> State:
@@ -23,8 +32,9 @@ def assess(state: State, context: RunContext) -> State:
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
         context.recorder.add(Failed(round=state["round"], where=IMAGE_FAILURE, message=message))
+    observed_ledger = _with_observations(state, context, retrieval, claims)
     supported = _with_support(state, context, retrieval, claims)
-    ledger, accepted, refused = _settled(ledger_of(state), supported)
+    ledger, accepted, refused = _settled(observed_ledger, supported)
     lows = progress_of(state).lows + 1 if low else 0
     context.recorder.add(
         Assessed(
@@ -40,10 +50,42 @@ def assess(state: State, context: RunContext) -> State:
 
 
 def _claims(state: State, context: RunContext, retrieval: EvidenceRetrieved) -> Assessment:
-    if not retrieval.evidence or retrieval.nothing_close:
+    if not retrieval.evidence or (retrieval.nothing_close and not _looks(context, retrieval)):
         return Assessment()
-    decision = decision_context_of(state, context, found=retrieval, images=retrieval.images)
+    decision = decision_context_of(state, context, found=retrieval)
     return attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
+
+
+def _looks(context: RunContext, retrieval: EvidenceRetrieved) -> bool:
+    """Check whether the images of a search are looked at, however far its words are."""
+    setup = context.recorder.setup
+    sees = setup is not None and setup.sees
+    return sees and bool(retrieval.images) and context.recorder.version > 2
+
+
+def _with_observations(
+    state: State, context: RunContext, retrieval: EvidenceRetrieved, claims: Assessment
+) -> Ledger:
+    """Record what was seen on the images that were shown, and tie it to the subtask.
+
+    Returns:
+        The ledger with it.
+    """
+    ledger, subtask, number = ledger_of(state), state.get("current"), state["round"]
+    if not claims.shown:
+        return ledger
+    seen = tuple(one for one in claims.seen if one.ref in claims.shown)
+    others = dict.fromkeys(one.ref for one in claims.seen if one.ref not in claims.shown)
+    refused = tuple(f"{ref} was not among the images that were shown" for ref in others)
+    context.recorder.add(ImagesSeen(round=number, shown=claims.shown, seen=seen, refused=refused))
+    cited = [ref for claim in claims.resolved for ref in claim.refs if ref in claims.shown]
+    refs = dict.fromkeys([*(one.ref for one in seen), *cited])
+    fresh = tuple(ref for ref in refs if ref not in known_refs(ledger))
+    if subtask is None or not fresh:
+        return ledger
+    best = max(e.score for e in retrieval.evidence if e.ref in fresh)
+    context.recorder.add(Bound(round=number, subtask=subtask, refs=fresh, best_score=best))
+    return bind_evidence(ledger, subtask, fresh, best)
 
 
 def _with_support(

@@ -5,7 +5,14 @@ from __future__ import annotations
 from agent.harness.correct import RoundGain, after_round
 from agent.run_context import RunContext
 from agent.state import State, is_first_look, ledger_of, plain, progress_of
-from domain.trajectory import AnswerProposed, Assessed, EvidenceRetrieved, RoundClosed, RoundOpened
+from domain.trajectory import (
+    AnswerProposed,
+    Assessed,
+    EvidenceRetrieved,
+    ImagesSeen,
+    RoundClosed,
+    RoundOpened,
+)
 from nodes.force import stuck_in
 
 
@@ -45,7 +52,14 @@ def gain_of(context: RunContext, number: int, *, first_look: bool = False) -> Ro
         if r.round < number
         for e in r.evidence
     }
-    close = [e for r in searches if r.weighed or not r.nothing_close for e in r.evidence]
+    looks = [e for e in context.recorder.of(ImagesSeen) if e.round == number]
+    on_images = {one.ref for look in looks for one in look.seen}
+    close = [
+        e
+        for r in searches
+        for e in r.evidence
+        if r.weighed or not r.nothing_close or e.ref in on_images
+    ]
     opened = [e.focus for e in context.recorder.of(RoundOpened) if e.round == number]
     focus = searches[-1].focus if searches else None
     assessed = [e for e in context.recorder.of(Assessed) if e.round == number]

@@ -73,13 +73,17 @@ def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer
     tags = shown_tags(question_of(state), context)
     text = NOT_IN_MEMORY if missing else with_names(action.answer, context.people, tags)
     refs = tuple(c.ref for c in cited.citations)
+    held = context.recorder.evidence()
+    seen = {ref: evidence.seen for ref, evidence in held.items()}
     return Answer(
         text=options[ord(option) - ord("A")] if option else text,
         option=option,
         confidence=0.0,
         not_in_memory=missing,
         declined=outcome.declined and not missing and option is None,
-        citations=cited.citations,
+        citations=tuple(
+            c.model_copy(update={"seen": seen.get(c.ref, "")}) for c in cited.citations
+        ),
         retrieved=retrieved(context, refs, outcome.ranked),
         searched=searches_made(context) if missing else (),
         note=" ".join(note for note in _notes(state, context, outcome) if note),

@@ -79,12 +79,12 @@ def fallback(decision: DecisionContext) -> Conclusion:
         return Conclusion(text=option, option=option, refs=cited)
     if not quoted:
         return Conclusion(text="The memory does not hold this.", not_in_memory=True)
-    return Conclusion(text=" ".join(e.text for e in quoted), refs=cited)
+    return Conclusion(text=" ".join(e.full_text for e in quoted), refs=cited)
 
 
 def _fullest(question: Question, evidence: Sequence[Evidence]) -> int:
     """Return the option with the largest share of its words in the evidence, the first of ties."""
-    evidence_words = {word for e in evidence for word in words(e.text)}
+    evidence_words = {word for e in evidence for word in words(e.full_text)}
     shares = [
         len(evidence_words & set(words(o))) / max(1, len(set(words(o)))) for o in question.options
     ]

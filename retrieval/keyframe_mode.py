@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,8 +75,11 @@ def keyframe(
     albums: Sequence[Album],
     images: int,
     images_model: ImageModel | None = None,
+    seen: Collection[str] = (),
 ) -> Retrieval:
     """At most ``images`` images: each clip's best before any clip's second.
+
+    Those that were shown already come after all others.
 
     Args:
         context: the search.
@@ -84,6 +87,7 @@ def keyframe(
         albums: the images.
         images: how many at most.
         images_model: the image-text model that likeness comes from, where there is one.
+        seen: refs that were shown already.
     """
     scored = [one for album in albums for one in _scored(context, album)]
     if any(album.likeness for album in albums):
@@ -93,7 +97,9 @@ def keyframe(
             for one in scored
             if one.video == album.video
         ]
-    chosen = spread_over_clips(scored)[:images]
+    fresh = [one for one in scored if f"k{one.frame.id}" not in seen]
+    again = [one for one in scored if f"k{one.frame.id}" in seen]
+    chosen = [*spread_over_clips(fresh), *spread_over_clips(again)][:images]
     shown = _shown(context, albums, chosen)
     evidence = tuple(_evidence(one) for one in shown)
     clips = sum(len({frame.clip for frame in album.on.frames}) for album in albums)

@@ -85,7 +85,8 @@ class Retrievers:
             mode: EVENT, VIDEO, NEIGHBOR or KEYFRAME.
             query: what is looked for; for NEIGHBOR the label of a neighbour.
             focus: id of the segment in focus. Without one, VIDEO and KEYFRAME make an EVENT first.
-            seen: refs that were shown already; VIDEO passes over their clips.
+            seen: refs that were shown already; VIDEO passes over their clips, and KEYFRAME shows
+                other images first.
             aim: what the search is for. With it a search that is not within one segment also lists
                 the moments of the whole view, and the evidence is weighed by the options.
 
@@ -164,7 +165,7 @@ class Retrievers:
         context, segment = self._in_focus(context, segment)
         if asked.mode is Mode.KEYFRAME:
             albums = self._albums(context, segment)
-            return keyframe(context, segment, albums, ask.images, self._image_model)
+            return keyframe(context, segment, albums, ask.images, self._image_model, asked.seen)
         return self._video(context, segment, asked.seen)
 
     def _in_focus(

@@ -42,7 +42,7 @@ def show_moment(
                 key,
                 player_key,
             )
-            st.write(escape_markdown(_shorten_text(item.text)))
+            st.write(escape_markdown(_shorten_text(item.full_text)))
             st.caption(escape_markdown(f"{item.ref}{_score_text(item)}"))
         with frame:
             show_frame(store, item.video, item.span.start_ms, item.ref)

@@ -104,7 +104,7 @@ def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]
     head = escape(f"{format_span(item.span)} {title}")
     return (
         f'<div class="moment">{_image(store, item)}<strong dir="auto">{head}</strong>'
-        f'<p dir="auto">{escape(tags_in_words(item.text))}</p>'
+        f'<p dir="auto">{escape(tags_in_words(item.full_text))}</p>'
         f'<span class="small">{escape(item.ref)}{score}</span></div>'
     )
 

@@ -60,6 +60,12 @@ def _call(event: Any) -> Iterator[str]:
     yield f"  {event.purpose}: {event.model}: {usage}"
 
 
+def _look(event: Any) -> Iterator[str]:
+    yield f"  {len(event.shown)} images looked at"
+    for one in event.seen:
+        yield f"  seen: {one_line(one.text)} [{one.ref}]"
+
+
 def _assess(event: Any) -> Iterator[str]:
     for resolution in event.resolved:
         refs = " ".join(f"[{ref}]" for ref in resolution.refs)
@@ -92,6 +98,7 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "call": _call,
     "guard": _guard,
     "retrieve": _retrieve,
+    "look": _look,
     "assess": _assess,
     "record": _warning,
     "force": _force,
@@ -124,7 +131,7 @@ def one_line(text: str) -> str:
 
 def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
     """Return ``mm:ss-mm:ss``, what was said or seen, the video's title and the clip."""
-    text = one_line(citation.text)
+    text = one_line(citation.full_text)
     text = text if len(text) <= SHOWN else text[: SHOWN - 3].rstrip() + "..."
     clip = "" if citation.clip is None else f", clip {citation.clip}"
     title = plain_line(titles.get(citation.video, citation.video))

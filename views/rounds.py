@@ -19,6 +19,7 @@ from domain.trajectory import (
     Failed,
     Forced,
     Guarded,
+    ImagesSeen,
     Interrupted,
     ModelCalled,
     Planned,
@@ -229,6 +230,8 @@ def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
         case AnswerProposed():
             verdict = "accepted" if event.accepted else f"sent back: {event.complaint}"
             yield HarnessPart.VERIFY, f"the answer was {verdict}"
+        case ImagesSeen():
+            yield from ((HarnessPart.VERIFY, text) for text in _looked(event))
         case Assessed():
             yield from ((HarnessPart.VERIFY, text) for text in _assessed(event))
         case _:
@@ -242,6 +245,12 @@ def _shown(event: EvidenceRetrieved) -> str:
         return f"nothing close to '{event.query}'"
     images = f" and {len(event.images)} images" if event.images else ""
     return f"{len(event.evidence)} things shown{images}; best {event.evidence[0].score:.2f}"
+
+
+def _looked(event: ImagesSeen) -> Iterator[str]:
+    yield f"images looked at: {', '.join(event.shown)}"
+    yield from (f"seen on {one.ref}: {one.text}" for one in event.seen)
+    yield from event.refused
 
 
 def _assessed(event: Assessed) -> Iterator[str]:

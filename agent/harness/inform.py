@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from agent.harness.constrain import letter
 from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
+from domain.base import Frozen
 from domain.people import TAG
 from domain.skills import RoutedSkill, Tone
 from domain.texts import strip_invisible
@@ -55,9 +56,32 @@ def quote_label(text: str, most: int = 80) -> str:
     return quote_untrusted(text, most).replace('"', "'")
 
 
+class CardLine(Frozen):
+    """One line of a card; ``score`` is its evidence's, None where it shows no evidence."""
+
+    text: str
+    score: float | None = None
+
+
 def card(retrieval: EvidenceRetrieved, seen: Collection[str], repeats: bool) -> str:
     """Return the card of a search; on a repeated focus only new evidence is spelled out."""
+    return "\n".join(line.text for line in card_lines(retrieval, seen, repeats))
+
+
+def card_lines(
+    retrieval: EvidenceRetrieved, seen: Collection[str], repeats: bool
+) -> tuple[CardLine, ...]:
+    """Return the lines of the card of a search."""
     shown = [e for e in retrieval.evidence if not (repeats and e.ref in seen)]
+    head = [CardLine(text=line) for line in _card_head(retrieval, repeats)]
+    evidence = [CardLine(text=memory_line(e), score=e.score) for e in shown]
+    tail = ["Nothing new."] if repeats and not shown and not retrieval.refused else []
+    tail += [] if repeats else [_neighbour(n) for n in retrieval.neighbours]
+    return (*head, *evidence, *(CardLine(text=line) for line in [*tail, "</card>"]))
+
+
+def _card_head(retrieval: EvidenceRetrieved, repeats: bool) -> list[str]:
+    """Return the lines of a card before its evidence."""
     lines = [f'<card mode="{retrieval.mode}" query="{quote_label(retrieval.query, 120)}">']
     if retrieval.refused:
         lines.append(f"Refused: {quote_untrusted(retrieval.refused, 600)}")
@@ -66,19 +90,14 @@ def card(retrieval: EvidenceRetrieved, seen: Collection[str], repeats: bool) -> 
         lines.append(f'Focus: [{retrieval.focus}] "{quote_label(retrieval.focus_label)}"{again}')
     if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
-    lines += [memory_line(e) for e in shown]
-    if repeats and not shown and not retrieval.refused:
-        lines.append("Nothing new.")
-    if not repeats:
-        lines += [_neighbour(n) for n in retrieval.neighbours]
-    return "\n".join([*lines, "</card>"])
+    return lines
 
 
 def memory_line(evidence: Evidence) -> str:
     """Return one memory with its citation, time and score."""
     most = SUMMARY if evidence.ref.startswith("s") else LINE
     head = f'<memory id="[{evidence.ref}]" time="{evidence.span}" score="{evidence.score:.2f}">'
-    return f"{head}{quote_untrusted(evidence.text, most)}</memory>"
+    return f"{head}{quote_untrusted(evidence.full_text, most)}</memory>"
 
 
 def _neighbour(neighbour: Neighbour) -> str:

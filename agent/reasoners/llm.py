@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -21,29 +21,39 @@ from agent.harness.inform import (
     question_lines,
     skill_lines,
     subtask_line,
-    truncated,
+)
+from agent.harness.shorten import fit_cards, version_2_card
+from agent.pictures import (
+    LoadedPictures,
+    LoadImage,
+    Picture,
+    affordable,
+    by_evidence,
+    load_pictures,
+    pictures_of,
 )
 from agent.reasoners.port import Assessment, CompletedRound, Conclusion, DecisionContext
 from agent.reasoners.prompts import prompt
 from agent.reasoners.question_parts import as_query
 from agent.reasoners.replies import PlanReply, ReplanReply
 from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, with_short_texts
-from domain.asking import Action, Mode, Subtask
-from domain.errors import BlobGone
+from domain.asking import Action, Evidence, Mode, Subtask
 from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
-from models.messages import Message, assistant, system, user
+from domain.trajectory import MACHINE_VERSION
+from models.messages import Message, assistant, system, text_tokens, user
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-RECENT = 1
-"""How many of the latest cards are shown whole; of older ones the best lines: each was read whole
-before, and what was found in it is in the ledger and in the final evidence."""
-OLD_LINES = 4
-OLD_LINE = 200
-"""Characters of one of these lines, its mark among them."""
-END = "</memory>"
+CARDS_SHARE = 6
+"""Earlier cards are shown whole where a call that has them takes at most one part in so many of the
+tokens that are left."""
+LEAST_CARD = 300
+"""Tokens of each earlier card that are always there."""
+ASSESS_SHARE, CONCLUDE_SHARE, ACT_SHARE = 2, 4, 10
+"""The images of a call take at most one part in so many of the tokens that are left. Most where
+they are looked at first, least where what was seen on them is known already."""
 CONCLUDE_LINES = 60
 UNSEEN = (
     "Some images of this search are missing and cannot be shown: judge by the others and the words."
@@ -70,9 +80,12 @@ class Caller(Protocol):
         round: int,  # noqa: A002 - the word of the record
         temperature: float,
         images: Sequence[bytes] = (),
+        labels: Sequence[str] = (),
         last: bool = False,
     ) -> Reply:
         """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
+
+        ``labels``: a text before each of the images, or none.
 
         Raises:
             Unreadable: the reply does not fit the schema.
@@ -82,7 +95,14 @@ class Caller(Protocol):
 
 
 class LlmReasoner:
-    """A reasoner that asks a language model. ``images`` loads a keyframe's JPEG by its SHA-256."""
+    """A reasoner that asks a language model.
+
+    Args:
+        caller: makes the calls.
+        settings: the settings of the run.
+        images: loads a keyframe's JPEG by its SHA-256.
+        version: of the machine that began the run; it is asked as that machine asked.
+    """
 
     name = "llm"
     note = ""
@@ -91,9 +111,11 @@ class LlmReasoner:
         self,
         caller: Caller,
         settings: AskSettings,
-        images: Callable[[str], bytes] | None = None,
+        images: LoadImage | None = None,
+        version: int = MACHINE_VERSION,
     ) -> None:
         self._caller, self._settings, self._images = caller, settings, images
+        self._labels = version > 2
 
     def plan(self, decision: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question, at a low temperature."""
@@ -101,7 +123,7 @@ class LlmReasoner:
         temperature = self._settings.plan_temperature
         reply = self._caller.ask(
             "plan",
-            _messages(decision, task_prompt),
+            self._messages(decision, task_prompt),
             with_short_texts(PlanReply, self._caller.in_process),
             round=decision.round,
             temperature=temperature,
@@ -113,6 +135,8 @@ class LlmReasoner:
 
         After a complaint, a query that is still badly worded is repaired where code can do it.
         """
+        latest = pictures_of(decision.searches[-1].found) if decision.searches else ()
+        loaded = self._look_again(latest, decision, ACT_SHARE)
         task_prompt = prompt(
             "act",
             round=decision.round,
@@ -120,51 +144,58 @@ class LlmReasoner:
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
             focus=_focus(decision),
-            notes=_notes(decision),
+            notes=_with_images(_notes(decision), loaded),
         )
         temperature = self._settings.act_temperature
-        messages = _messages(decision, task_prompt, decision.steps)
         action = self._caller.ask(
             "act",
-            messages,
+            self._messages(decision, task_prompt, decision.steps),
             act_form(decision, self._caller.in_process),
             round=decision.round,
             temperature=temperature,
+            images=loaded.images,
+            labels=loaded.labels,
         ).decision()
         return _repaired(action, decision) if decision.complaint else action
 
     def assess(self, decision: DecisionContext) -> Assessment:
         """Decide what the last search settles, with its images if the model accepts them."""
         card_text = card(decision.found, (), repeats=False) if decision.found else ""
-        images, unseen = self._load_images(decision)
+        found = pictures_of(decision.found) if decision.found else ()
+        most = affordable(decision.tokens, ASSESS_SHARE) if self._labels else len(found)
+        loaded = self._load(found[:most])
+        named = loaded.refs if self._labels else ()
         task_prompt = prompt(
             "assess",
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
             card=card_text,
-            notes="\n".join(filter(None, [_notes(decision), UNSEEN if unseen else ""])),
+            notes=_looking_notes(decision, loaded, named=bool(named)),
         )
         reply = self._caller.ask(
             "assess",
-            _messages(decision, task_prompt),
-            assess_form(decision, self._caller.in_process),
+            self._messages(decision, task_prompt),
+            assess_form(decision, self._caller.in_process, named),
             round=decision.round,
             temperature=0.0,
-            images=images,
+            images=loaded.images,
+            labels=loaded.labels if self._labels else (),
         )
-        return reply.assessment().model_copy(update={"unseen": unseen})
+        return reply.assessment().model_copy(update={"unseen": loaded.missing, "shown": named})
 
-    def _load_images(self, decision: DecisionContext) -> tuple[list[bytes], tuple[str, ...]]:
-        """Load the images of the last search, and return the digests of missing files."""
-        load = self._images if self._caller.sees else None
-        digests = decision.images[: self._settings.images] if load else ()
-        loaded, missing = [], []
-        for digest in digests:
-            try:
-                loaded.append(load(digest) if load else b"")
-            except BlobGone:
-                missing.append(digest)
-        return loaded, tuple(missing)
+    def _look_again(
+        self, pictures: Sequence[Picture], decision: DecisionContext, share: int
+    ) -> LoadedPictures:
+        """Load as many pictures as the budget has room for; none before version 3."""
+        if not self._labels:
+            return LoadedPictures()
+        return self._load(pictures[: affordable(decision.tokens, share)])
+
+    def _load(self, pictures: Sequence[Picture]) -> LoadedPictures:
+        """Load pictures for a model that sees, as many as one call may have."""
+        if self._images is None or not self._caller.sees:
+            return LoadedPictures()
+        return load_pictures(pictures[: self._settings.images], self._images)
 
     def replan(self, decision: DecisionContext, reasons: tuple[str, ...]) -> Edits:
         """Repair the plan."""
@@ -176,10 +207,9 @@ class LlmReasoner:
             notes=_notes(decision),
         )
         temperature = self._settings.plan_temperature
-        messages = _messages(decision, task_prompt, decision.steps)
         return self._caller.ask(
             "replan",
-            messages,
+            self._messages(decision, task_prompt, decision.steps),
             with_short_texts(ReplanReply, self._caller.in_process),
             round=decision.round,
             temperature=temperature,
@@ -187,19 +217,55 @@ class LlmReasoner:
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer from everything, at temperature 0."""
+        held = by_evidence(decision.pictures, _most_telling(decision))
+        loaded = self._look_again(held, decision, CONCLUDE_SHARE)
         task_prompt = prompt(
             "conclude",
             ledger=_ledger(decision, None),
             evidence=_evidence(decision),
             form=_form(decision),
-            notes=_notes(decision),
+            notes=_with_images(_notes(decision), loaded),
         )
-        messages = _messages(decision, task_prompt)
-        form = conclude_form(decision, self._caller.in_process)
         reply = self._caller.ask(
-            "conclude", messages, form, round=decision.round, temperature=0.0, last=True
+            "conclude",
+            self._messages(decision, task_prompt),
+            conclude_form(decision, self._caller.in_process),
+            round=decision.round,
+            temperature=0.0,
+            images=loaded.images,
+            labels=loaded.labels,
+            last=True,
         )
         return reply.conclusion()
+
+    def _messages(
+        self, decision: DecisionContext, task_prompt: str, steps: Sequence[CompletedRound] = ()
+    ) -> list[Message]:
+        """Build the messages: the stable part first for caching, then searches, then the task."""
+        question = prompt(
+            "question",
+            question=question_lines(decision.question),
+            people=people_lines(decision.people),
+            plan=plan_lines(decision.planned),
+        )
+        first, last = [system(_system(decision)), user(question)], user(task_prompt)
+        if not steps:
+            return [*first, last]
+        *earlier, latest = steps
+        fixed = sum(text_tokens(m.content) for m in [*first, user(latest.card), last])
+        cards = self._earlier_cards(earlier, decision.tokens // CARDS_SHARE - fixed)
+        turns = [
+            turn
+            for step, shown in zip(steps, [*cards, latest.card], strict=True)
+            for turn in (assistant(f"{step.subtask}: {action_line(step.action)}"), user(shown))
+        ]
+        return [*first, *turns, last]
+
+    def _earlier_cards(self, steps: Sequence[CompletedRound], tokens: int) -> list[str]:
+        """Return the cards of earlier searches, within about so many tokens."""
+        if not self._labels:
+            return [version_2_card(step.card) for step in steps]
+        return fit_cards([step.lines for step in steps], max(tokens, LEAST_CARD * len(steps)))
 
 
 def _repaired(action: Action, decision: DecisionContext) -> Action:
@@ -213,41 +279,10 @@ def _repaired(action: Action, decision: DecisionContext) -> Action:
     return action.model_copy(update={"query": as_query(action.query)})
 
 
-def _messages(
-    decision: DecisionContext, task_prompt: str, steps: Sequence[CompletedRound] = ()
-) -> list[Message]:
-    """Build the messages: the stable part first for caching, then searches, then the task."""
-    question = prompt(
-        "question",
-        question=question_lines(decision.question),
-        people=people_lines(decision.people),
-        plan=plan_lines(decision.planned),
-    )
-    messages = [system(_system(decision)), user(question)]
-    for i, step in enumerate(steps):
-        is_old = i < len(steps) - RECENT
-        messages.append(assistant(f"{step.subtask}: {action_line(step.action)}"))
-        messages.append(user(_shortened(step.card) if is_old else step.card))
-    return [*messages, user(task_prompt)]
-
-
 def _system(decision: DecisionContext) -> str:
     """Return the rules, and the advice that holds for the whole run."""
     advice = skill_lines(decision.skills, Tone.POSITIVE)
     return "\n\n".join([prompt("system"), *([prompt("skills", lines=advice)] if advice else [])])
-
-
-def _shortened(text: str) -> str:
-    """Return an older card: its head and the beginnings of its best lines."""
-    head, *rest = text.split("\n")
-    memories = [_truncated(line) for line in rest if line.startswith("<memory")]
-    return "\n".join([head, *memories[:OLD_LINES], "</card>"])
-
-
-def _truncated(line: str) -> str:
-    """Truncate a memory line but keep its closing mark."""
-    body = line.removesuffix(END)
-    return line if len(body) <= OLD_LINE else truncated(body, OLD_LINE) + END
 
 
 def _ledger(decision: DecisionContext, current: Subtask | None) -> str:
@@ -271,15 +306,46 @@ def _notes(decision: DecisionContext) -> str:
     )
 
 
+def _looking_notes(decision: DecisionContext, loaded: LoadedPictures, *, named: bool) -> str:
+    """Return the notes of an assessment, with what is to be known about its images."""
+    far = named and decision.found is not None and decision.found.nothing_close
+    notes = [
+        _notes(decision),
+        UNSEEN if loaded.missing else "",
+        prompt("assess_images") if named else "",
+        prompt("assess_images_far") if far else "",
+    ]
+    return "\n".join(filter(None, notes))
+
+
+def _with_images(notes: str, loaded: LoadedPictures) -> str:
+    """Return notes with what is to be known about images, if there are any."""
+    return "\n".join(filter(None, [notes, prompt("images") if loaded.images else ""]))
+
+
 def _modes(decision: DecisionContext) -> tuple[str, ...]:
     """Return a note on the available modes where some are switched off."""
     all_modes = len(decision.modes) == len(Mode)
     return () if all_modes else (f"The only modes there are now: {', '.join(decision.modes)}.",)
 
 
+def _most_telling(decision: DecisionContext) -> list[Evidence]:
+    """Return the images' evidence in the ledger: supporting first, then those with observations."""
+    support = _support(decision)
+    return sorted(
+        (e for e in decision.held if e.ref.startswith("k")),
+        key=lambda e: (e.ref not in support, not e.seen, -e.score, e.span.start_ms),
+    )
+
+
+def _support(decision: DecisionContext) -> set[str]:
+    """Return the evidence that is said to support the subtasks' answers."""
+    return {ref for s in decision.ledger.subtasks for ref in s.support}
+
+
 def _evidence(decision: DecisionContext) -> str:
     """Return the best evidence, supporting evidence first, each once, in order of time."""
-    support = {ref for s in decision.ledger.subtasks for ref in s.support}
+    support = _support(decision)
     best = sorted(decision.held, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
     in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
     return "\n".join(memory_line(e) for e in in_time) or "Nothing was found."

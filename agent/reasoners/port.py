@@ -6,6 +6,8 @@ from typing import Protocol
 
 from pydantic import Field
 
+from agent.harness.inform import CardLine
+from agent.pictures import Picture
 from agent.state import Focus
 from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask, Support
 from domain.base import Frozen
@@ -13,7 +15,13 @@ from domain.errors import ModelError
 from domain.ledger import Edits, SubtaskDraft, refs
 from domain.memories import MemoryView
 from domain.skills import RoutedSkill
-from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution, SupportScored
+from domain.trajectory import (
+    EvidenceRetrieved,
+    Neighbour,
+    Observation,
+    Resolution,
+    SupportScored,
+)
 
 
 class Unreadable(ModelError):
@@ -21,12 +29,17 @@ class Unreadable(ModelError):
 
 
 class CompletedRound(Frozen):
-    """A finished round: the action, its subtask, and the card of its search."""
+    """A finished round: the action, its subtask, and the lines of the card of its search."""
 
     round: int
     subtask: str
     action: Action
-    card: str
+    lines: tuple[CardLine, ...]
+
+    @property
+    def card(self) -> str:
+        """Return the whole card."""
+        return "\n".join(line.text for line in self.lines)
 
 
 class CompletedSearch(Frozen):
@@ -45,6 +58,7 @@ class DecisionContext(Frozen):
     the focus has edges to; ``people``: names by tag. ``seconds`` and ``tokens``: what is left of
     the budget. ``planned``: the latest plan as it was made or repaired. ``modes``: the available
     search modes. ``skills``: those that apply now, cautionary ones only once the search goes badly.
+    ``pictures``: the images of the searches so far, the latest search's first.
     """
 
     question: Question
@@ -67,7 +81,7 @@ class DecisionContext(Frozen):
     final: bool = False
     people: tuple[tuple[str, str], ...] = ()
     skills: tuple[RoutedSkill, ...] = ()
-    images: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     seconds: float = 0.0
     tokens: int = 0
 
@@ -81,11 +95,14 @@ class DecisionContext(Frozen):
 class Assessment(Frozen):
     """A reasoner's reading of a retrieval: subtasks that are answered now, or reopened.
 
-    ``unseen``: digests of images it should have looked at, whose files are missing.
+    ``shown``: refs of the images it looked at; ``seen``: what it says it saw on them. ``unseen``:
+    digests of images it should have looked at, whose files are missing.
     """
 
     resolved: tuple[Resolution, ...] = ()
     reopened: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    seen: tuple[Observation, ...] = ()
     unseen: tuple[str, ...] = ()
 
 

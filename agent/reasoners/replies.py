@@ -7,17 +7,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue, model_validator
 
+from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Assessment, Conclusion
 from agent.reasoners.prompts import prompt
 from domain.asking import Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
-from domain.trajectory import Resolution
+from domain.texts import make_storable
+from domain.trajectory import Observation, Resolution
 from models.reply_schema import pinned
 
 FEW: dict[str, JsonValue] = {"maxItems": 5}
 SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
 """Told to servers that can hold a model to it, since weak models do not stop; not checked here."""
 _REF = re.compile(r"\b([msk]\d+)\b")
+_IMAGE = re.compile(r"\bk\d+\b")
+OBSERVATION = 240
+"""Characters of what is seen on one image."""
 _SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
 
 
@@ -30,6 +35,11 @@ def refs_in(texts: list[str]) -> tuple[str, ...]:
 def subtasks_in(texts: list[str]) -> tuple[str, ...]:
     """Extract the ids of subtasks: ``t1``, ``T1``, ``1`` and ``after t1`` alike."""
     return tuple(f"t{number}" for text in texts for number in _SUBTASK.findall(text))
+
+
+def observation_text(text: str) -> str:
+    """Return what was seen on one line, at most ``OBSERVATION`` characters."""
+    return quote_untrusted(make_storable(text), OBSERVATION)
 
 
 def _listed(value: Any) -> Any:
@@ -210,6 +220,37 @@ class AssessReply(BaseReply):
             resolved=tuple(reply.resolution() for reply in self.resolved),
             reopened=tuple(_id(name) for name in self.reopened),
         )
+
+
+class SeenReply(BaseReply):  # Its name is a key of "$defs": it stays.
+    """What is seen on one image."""
+
+    model_config = pinned("SeenReply", "What is seen on one image.")
+
+    image: Text = Field(description="its id: k12")
+    text: Text = Field(description="what you see there, in a sentence")
+
+    def observations(self) -> tuple[Observation, ...]:
+        """Return the observation for the machine; none where no image or nothing is named."""
+        named, text = _IMAGE.findall(self.image), observation_text(self.text)
+        return tuple(Observation(ref=ref, text=text) for ref in named[:1] if text)
+
+
+class LookReply(AssessReply):
+    """What a retrieval settles, and what its images show."""
+
+    model_config = pinned("LookReply", "What a retrieval settles, and what its images show.")
+
+    seen: list[SeenReply] = Field(
+        default_factory=list,
+        description="what you see on the images that bears on a subtask",
+        json_schema_extra=SEVERAL,
+    )
+
+    def assessment(self) -> Assessment:
+        """Return the assessment for the machine."""
+        seen = tuple(one for reply in self.seen for one in reply.observations())
+        return super().assessment().model_copy(update={"seen": seen})
 
 
 class RewriteReply(BaseReply):  # Its name is a key of "$defs": it stays.

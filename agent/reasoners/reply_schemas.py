@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from agent.reasoners.port import DecisionContext
-from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply
+from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, LookReply
 from domain.asking import Mode
 from domain.ledger import refs
 
@@ -47,15 +47,23 @@ def _available_modes(decision: DecisionContext) -> list[Mode]:
     return [mode for mode in decision.modes if decision.focus or mode is not Mode.NEIGHBOR]
 
 
-def assess_form(decision: DecisionContext, narrow: bool) -> type[AssessReply]:
-    """Return the schema of an assessment: which subtasks, by which evidence."""
+def assess_form(
+    decision: DecisionContext, narrow: bool, images: Sequence[str] = ()
+) -> type[AssessReply]:
+    """Return the schema of an assessment: which subtasks, by which evidence.
+
+    With refs of ``images`` that are shown it also asks what is seen on them.
+    """
+    reply = LookReply if images else AssessReply
     if not narrow:
-        return AssessReply
-    form = AssessReply.model_json_schema()
+        return reply
+    form = reply.model_json_schema()
+    if images:
+        form["$defs"]["SeenReply"]["properties"]["image"] = _one_of(images)
     claim = form["$defs"]["ResolutionReply"]["properties"]
     claim["subtask"] = _one_of([s.id for s in decision.ledger.subtasks])
     claim |= _cited("evidence", [e.ref for e in decision.found.evidence] if decision.found else [])
-    return with_schema(AssessReply, _shortened(form))
+    return with_schema(reply, _shortened(form))
 
 
 def conclude_form(decision: DecisionContext, narrow: bool) -> type[ConcludeReply]:

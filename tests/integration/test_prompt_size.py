@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from domain.asking import Question
@@ -11,7 +13,7 @@ from store.database import Store
 from tests.support.asking import PARTY
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, purpose_of, texts_of
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, name, watch
 
@@ -21,6 +23,7 @@ CHARS_A_TOKEN = 3.5
 MOST = 6_000
 PLACES = ("garden", "kitchen", "harbour", "market", "station", "library", "bridge", "cellar")
 PEOPLE = ("Ann", "Bob", "Cleo", "Dora", "Emil")
+LEFT_OUT = "left out here"
 MODES = ("event", "video", "video", "keyframe")
 
 
@@ -67,24 +70,55 @@ def restless(request: dict[str, Any]) -> Any:
     return {"option": "B", "answer": "a box", "citations": ["m1"], "not_in_memory": False}
 
 
-def test_a_round_over_half_an_hour_reads_at_most_six_thousand_tokens(store: Store) -> None:
-    remember(store)
+def counted(request: dict[str, Any]) -> Answer:
+    """The same, with as many tokens as it reads and says."""
+    said = Answer(restless(request))
+    read = sum(map(len, texts_of(request)))
+    return replace(
+        said, tokens=(round(read / CHARS_A_TOKEN), round(len(said.text) / CHARS_A_TOKEN))
+    )
+
+
+def asked(store: Store, **settings: Any) -> tuple[list[Event], OpenAIServer]:
     events: list[Event] = []
     options = tuple(f"the box of the {place}" for place in PLACES)
     question = Question(text="Which box is opened last?", videos=(PARTY,), options=options)
-    with OpenAIServer(restless) as server:
-        ask(store, LlmToolbox(server, images=False), question, into(events))
-        sent = [sum(map(len, texts_of(request))) for request in server.requests]
+    with OpenAIServer(counted) as server:
+        ask(store, LlmToolbox(server, images=False, ask=settings), question, into(events))
+    return events, server
+
+
+def cards_of(request: dict[str, Any]) -> list[str]:
+    """The cards that a request shows, oldest first."""
+    return [text for text in texts_of(request) if text.startswith("<card")]
+
+
+def steps_of(server: OpenAIServer) -> list[dict[str, Any]]:
+    return [request for request in server.requests if purpose_of(request) == "act"]
+
+
+def test_a_round_over_half_an_hour_reads_at_most_six_thousand_tokens(store: Store) -> None:
+    remember(store)
+    events, server = asked(store)
+    sent = [sum(map(len, texts_of(request))) for request in server.requests]
     rounds = sum(isinstance(event, RoundOpened) for event in events)
     assert isinstance(events[-1], Ended)
     assert rounds >= 6
     assert sum(sent) / CHARS_A_TOKEN / rounds <= MOST
     assert max(sent) / CHARS_A_TOKEN <= 2 * MOST
-    last = [texts_of(r) for r in server.requests if purpose_of(r) == "act"][-1]
-    *older, newest = [text for text in last if text.startswith("<card")]
+    *older, newest = cards_of(steps_of(server)[-1])
     assert len(older) >= 5
-    for text in older:
-        memories = text.split("\n")[1:-1]
-        assert len(memories) <= 4
-        assert all(len(line) < 220 and line.endswith("</memory>") for line in memories)
+    assert sum(LEFT_OUT in card for card in older) >= 3
+    assert LEFT_OUT not in newest
     assert len(newest.split("\n")) > 5
+
+
+def test_earlier_cards_are_whole_where_the_budget_allows_and_at_first_anyhow(store: Store) -> None:
+    remember(store)
+    for tokens, last in ((1_000_000, None), (50_000, 3)):
+        _, server = asked(store, tokens=tokens)
+        shown = [cards_of(request) for request in steps_of(server)[:last]]
+        assert len(shown) >= 3
+        assert not any(LEFT_OUT in card for cards in shown for card in cards)
+        for before, after in pairwise(shown):
+            assert after[: len(before)] == before

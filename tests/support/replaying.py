@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from domain.trajectory import MACHINE_VERSION, Event, QuestionAsked
-from graphs.replay import replay
+from domain.trajectory import Event, QuestionAsked
+from graphs.replay import is_replayed, replay
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
 
@@ -37,7 +37,7 @@ def replay_all(store: Store, known: set[str] | None = None, most: int = 1000) ->
 def _is_replayed(events: list[Event]) -> bool:
     """Records of older machines are not run again."""
     first = events[0] if events else None
-    if not isinstance(first, QuestionAsked) or first.version != MACHINE_VERSION:
+    if not isinstance(first, QuestionAsked) or not is_replayed(first.version):
         return False
     return first.reasoner in KINDS
 

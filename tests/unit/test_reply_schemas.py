@@ -24,7 +24,7 @@ from domain.trajectory import EvidenceRetrieved
 from tests.support.machine import VIDEO, evidence, search
 
 FOCUS = Focus(id=1, video=VIDEO, label="arrival")
-STEP = CompletedRound(round=1, subtask="t1", action=search("a door opens"), card="<card></card>")
+STEP = CompletedRound(round=1, subtask="t1", action=search("a door opens"), lines=())
 
 
 def ledger() -> Ledger:

@@ -20,8 +20,10 @@ from domain.trajectory import (
     Forked,
     ForkEdit,
     Guarded,
+    ImagesSeen,
     Interrupted,
     ModelCalled,
+    Observation,
     Planned,
     Progressed,
     Prompted,
@@ -58,6 +60,7 @@ EVENTS: list[Event] = [
         round=1, mode=Mode.EVENT, query="Ann opens", evidence=(evidence(1),), focus="s1"
     ),
     Bound(round=1, subtask="t1", refs=("m1",), best_score=0.6),
+    ImagesSeen(round=1, shown=("k1",), seen=(Observation(ref="k1", text="a red door"),)),
     Assessed(round=1, increment=0.5, low=False, saturated=False),
     RoundClosed(round=1, subtasks=(TASK,), tokens=5, warning="grace round: little new"),
     Forced(round=1, mode=Mode.VIDEO, reason="stuck"),

@@ -149,6 +149,7 @@ def replies() -> tuple[type[BaseModel], ...]:
         ActReply,
         AssessReply,
         ConcludeReply,
+        LookReply,
         PlanReply,
         ReplanReply,
     )
@@ -158,7 +159,7 @@ def replies() -> tuple[type[BaseModel], ...]:
     from skills.llm_writer import WrittenSkill
 
     return (
-        *(PlanReply, ActReply, AssessReply, ReplanReply, ConcludeReply),
+        *(PlanReply, ActReply, AssessReply, LookReply, ReplanReply, ConcludeReply),
         *(WrittenClip, WrittenPatch, WrittenSkill, Ruling),
     )
 

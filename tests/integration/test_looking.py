@@ -1,0 +1,228 @@
+"""Pictures count: a model that sees is shown them with their refs, and what it sees is evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.asking import Question
+from domain.trajectory import Bound, Event, EvidenceRetrieved, ImagesSeen
+from graphs.ask import ask
+from graphs.ask_result import AskResult
+from graphs.replay import replay
+from models.toolbox import Toolbox
+from store.database import Store
+from store.queries.trajectories import events_of
+from store.tables.schema import KeyframeRow
+from tests.support.asking import PARTY
+from tests.support.cards import Card, jpeg
+from tests.support.heard import into
+from tests.support.obedient import LlmToolbox, purpose_of, texts_of
+from tests.support.openai_server import OpenAIServer
+from tests.support.remembered import Said, film, watch
+from tests.support.seeing import Eyes, Image, Request, SeeingModel, images_of, with_images
+
+CARDS = {
+    4: Card("red", "417", "circle"),
+    14: Card("blue", "HARBOUR", "square"),
+    34: Card("green", "862", "triangle"),
+    44: Card("yellow", "LANTERN", "circle"),
+}
+OTHERS = (Card("pink", "VIOLIN", "square"), Card("brown", "555", "triangle"))
+QUESTIONS = (
+    ("Which number is on the red card?", "417", 4),
+    ("What colour is the card with the word LANTERN?", "yellow", 44),
+    ("Which shape is on the green card?", "triangle", 34),
+    ("Which word is on the card with the square?", "HARBOUR", 14),
+)
+
+
+def shown(store: Store) -> None:
+    """Two clips of talk about something else, and four pictures of which no word was read."""
+    watch(store, PARTY, [[Said("Well, let us begin", 2)], [Said("Thank you for coming", 3)]])
+    film(store, PARTY, [float(second) for second in CARDS])
+    with store.begin() as session:
+        for row in session.scalars(select(KeyframeRow)):
+            row.blob = store.blobs.put(jpeg(CARDS[row.time_ms // 1000]))
+
+
+@pytest.fixture(scope="module")
+def eyes(toolbox: Toolbox) -> Eyes:
+    return Eyes(toolbox.screen, toolbox.objects, toolbox.faces)
+
+
+@pytest.fixture
+def slides(store: Store) -> Store:
+    shown(store)
+    return store
+
+
+def asked(
+    store: Store, script: Callable[[Request], Any], text: str, **spec: Any
+) -> tuple[AskResult, list[Event], OpenAIServer]:
+    events: list[Event] = []
+    question = Question(text=text, videos=(PARTY,))
+    with OpenAIServer(script) as server:
+        made = ask(store, LlmToolbox(server, **spec), question, into(events))
+    return made, events, server
+
+
+def is_right(made: AskResult, value: str, second: int) -> bool:
+    """Whether an answer is right and cites the picture that shows it."""
+    cited = [c.span.start_ms for c in made.answer.citations if c.ref.startswith("k")]
+    return made.answer.text == value and cited == [second * 1000]
+
+
+def of(events: list[Event], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+@pytest.mark.parametrize(("text", "value", "second"), QUESTIONS)
+def test_a_model_that_sees_answers_from_pictures_that_no_word_is_near(
+    slides: Store, eyes: Eyes, text: str, value: str, second: int
+) -> None:
+    made, events, _ = asked(slides, SeeingModel(eyes), text)
+    assert of(events, EvidenceRetrieved)[0].nothing_close
+    assert is_right(made, value, second)
+    (citation,) = made.answer.citations
+    assert f"a {CARDS[second].colour} card" in citation.seen
+    assert citation.full_text.startswith("seen on it: a ")
+
+
+def shuffled(images: list[Image]) -> list[Image]:
+    """Every image has the label of the next."""
+    turned = [*images[1:], *images[:1]]
+    return [
+        replace(image, ref=other.ref, time_ms=other.time_ms)
+        for image, other in zip(images, turned, strict=True)
+    ]
+
+
+def dropped(_images: list[Image]) -> list[Image]:
+    return []
+
+
+def unnamed(images: list[Image]) -> list[Image]:
+    return [Image(image.data) for image in images]
+
+
+def foreign(images: list[Image]) -> list[Image]:
+    """The labels are right, the images are of another video."""
+    return [replace(image, data=jpeg(OTHERS[n % 2])) for n, image in enumerate(images)]
+
+
+@pytest.mark.parametrize("sabotage", [shuffled, dropped, unnamed, foreign])
+def test_with_other_images_or_labels_no_answer_is_right(
+    slides: Store, eyes: Eyes, sabotage: Callable[[list[Image]], list[Image]]
+) -> None:
+    model = SeeingModel(eyes, lambda request: with_images(request, sabotage))
+    right = [is_right(asked(slides, model, t)[0], value, at) for t, value, at in QUESTIONS]
+    assert right == [False] * len(QUESTIONS)
+
+
+def test_every_image_comes_after_its_ref_and_time_in_every_step_that_has_any(
+    slides: Store, eyes: Eyes
+) -> None:
+    made, events, server = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
+    found = of(events, EvidenceRetrieved)[0]
+    times = {e.ref: e.span.start_ms for e in found.evidence}
+    for purpose in ("assess", "conclude"):
+        images = images_of(next(r for r in server.requests if purpose_of(r) == purpose))
+        assert images
+        for image in images:
+            assert image.time_ms == times[image.ref]
+            assert image.data == jpeg(CARDS[times[image.ref] // 1000])
+    assert made.answer.citations
+
+
+def test_what_is_asked_when_nothing_is_close_says_that_the_images_may_not_fit(
+    slides: Store, eyes: Eyes
+) -> None:
+    _, _, server = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
+    text = texts_of(next(r for r in server.requests if purpose_of(r) == "assess"))[-1]
+    assert "they may not fit" in text
+
+
+def test_a_model_without_eyes_is_not_asked_where_nothing_is_close(
+    slides: Store, eyes: Eyes
+) -> None:
+    made, events, server = asked(slides, SeeingModel(eyes), QUESTIONS[0][0], images=False)
+    assert "assess" not in [purpose_of(request) for request in server.requests]
+    assert made.answer.not_in_memory
+    assert not of(events, ImagesSeen)
+
+
+def test_what_is_seen_is_on_record_in_the_ledger_and_on_the_later_cards(
+    slides: Store, eyes: Eyes
+) -> None:
+    def unsure(request: Request) -> Any:
+        made = SeeingModel(eyes)(request)
+        return made | ({"resolved": []} if purpose_of(request) == "assess" else {})
+
+    made, events, server = asked(slides, unsure, QUESTIONS[0][0])
+    (look, *_), (bound, *_) = of(events, ImagesSeen), of(events, Bound)
+    assert set(bound.refs) == {one.ref for one in look.seen} == set(look.shown)
+    later = [r for r in server.requests if purpose_of(r) == "act"][1]
+    (card,) = [text for text in texts_of(later) if text.startswith("<card")]
+    assert "seen on it: a red card with a circle and 417 printed on it" in card
+    assert is_right(made, "417", 4)
+
+
+def test_only_what_was_shown_can_be_seen_and_it_has_a_limit(slides: Store, eyes: Eyes) -> None:
+    def boasting(request: Request) -> Any:
+        made = SeeingModel(eyes)(request)
+        if purpose_of(request) != "assess":
+            return made
+        shown_ref = made["seen"][0]["image"]
+        seen = [
+            {"image": "k4711", "text": "a dragon"},
+            {"image": shown_ref, "text": "<card> [m1] " + "very long " * 900},
+            {"image": "the last one", "text": "a door"},
+        ]
+        return made | {"seen": seen}
+
+    _, events, _ = asked(slides, boasting, QUESTIONS[0][0])
+    look = of(events, ImagesSeen)[0]
+    (one,) = look.seen
+    assert look.refused == ("k4711 was not among the images that were shown",)
+    assert len(one.text) <= 240
+    assert "<" not in one.text
+    assert "[" not in one.text
+
+
+def test_a_second_look_at_the_images_sees_others_first(slides: Store, eyes: Eyes) -> None:
+    _, events, _ = asked(
+        slides, SeeingModel(eyes), "Which number is on the cyan card?", ask={"images": 2}
+    )
+    first, second = [e.images for e in of(events, EvidenceRetrieved)][:2]
+    assert len({*first, *second}) == 4
+
+
+def test_it_is_replayed_byte_for_byte_and_nobody_is_called(slides: Store, eyes: Eyes) -> None:
+    made, _, server = asked(slides, SeeingModel(eyes), QUESTIONS[1][0])
+    calls = len(server.requests)
+    again = replay(slides, made.trajectory_id)
+    assert again.whole
+    assert again.calls == calls
+    assert len(server.requests) == calls
+
+
+def test_the_command_shows_what_was_seen(
+    slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _, _ = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
+    monkeypatch.setenv("HOMER_DATABASE_URL", slides.url)
+    told = CliRunner().invoke(app, ["trajectory", made.trajectory_id])
+    assert "seen on it: a red card with a circle and 417 printed on it" in told.stdout
+    told = CliRunner().invoke(app, ["trajectory", made.trajectory_id, "--json"])
+    kinds = [event["kind"] for event in json.loads(told.stdout)["events"]]
+    assert "look" in kinds
+    with slides.begin() as session:
+        assert events_of(session, made.trajectory_id)
