@@ -95,7 +95,7 @@ eval-first: setup ## what people ask first about real clips, asked with the loca
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))
 
-eval-perception: models ## faces, voices, words and cuts, beside what people marked
+eval-perception: models ## faces, voices, words, sounds and cuts, beside what people marked
 	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)

@@ -34,6 +34,7 @@ from perception.jpeg import Blobs
 from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
 from perception.objects import find_objects
 from perception.screen_text import read_screen
+from perception.sounds import find_sounds
 from perception.source import probe
 from perception.voices import find_turns, group_voices
 from store.embedded import EmbeddedPostgres
@@ -134,6 +135,10 @@ def _speech(raw: RawClip, tools: Toolbox, _settings: WatchSettings) -> object:
     return tools.speech.transcribe(raw.samples)
 
 
+def _sounds(raw: RawClip, tools: Toolbox, settings: WatchSettings) -> object:
+    return find_sounds(raw.samples, tools.sounds, raw.clip, settings) if tools.sounds else ()
+
+
 def _embedded(raw: RawClip, tools: Toolbox, _settings: WatchSettings) -> object:
     told = (LINE * (1 + n % 20) + f"{raw.clip.index} {n}" for n in range(LINES_A_CLIP))
     return tools.text.embed(list(told))
@@ -145,6 +150,7 @@ STAGES: dict[str, Stage] = {
     "objects": _objects,
     "voices": _voices,
     "speech": _speech,
+    "sounds": _sounds,
     "screen text": _screen,
     "text vectors": _embedded,
 }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evals.perception import PerceptionReport
     from evals.perception_faces import FaceReport
     from evals.perception_metrics import Cuts, SpeakerErrors
+    from evals.perception_sounds import SoundReport
 
 MEDIA = Path("../shared/media")
 
@@ -37,7 +38,7 @@ Out = Annotated[
 def perception(
     folder: Folder = MEDIA, out: Out = None, profile: Profile = None, json: Json = False
 ) -> None:
-    """Measure faces, speakers, words and cuts against annotations of the clips in FOLDER.
+    """Measure faces, voices, words, sounds and cuts against annotated clips in FOLDER.
 
     It needs a checkout of Homer: an installed package does not include this evaluation. Absent
     clips are left out. The exit code is 1 if a bar is missed.
@@ -74,7 +75,7 @@ def _need_checkout() -> None:
 
 
 def _show(report: PerceptionReport) -> None:
-    for show in (_show_faces, _show_voices, _show_joins, _show_words, _show_shots):
+    for show in (_show_faces, _show_voices, _show_joins, _show_words, _show_sounds, _show_shots):
         show(report)
     if report.absent:
         say(f"not there, not judged: {plain_line(', '.join(report.absent))}")
@@ -137,6 +138,19 @@ def _show_words(report: PerceptionReport) -> None:
         rows = ((w.name, w.errors.words, f"{w.errors.rate:.1f}") for w in report.words)
         say_table(("clip", "words", "error %"), rows)
         say()
+
+
+def _show_sounds(report: PerceptionReport) -> None:
+    if report.sounds:
+        say("Sounds: recordings of them, put into speech")
+        heads = ("track", "sounds", "recall %", "recognised", "precision %", "times real time")
+        say_table(heads, map(_sound_row, report.sounds))
+        say()
+
+
+def _sound_row(report: SoundReport) -> tuple[object, ...]:
+    recall, precision = (f"{100 * share:.1f}" for share in (report.recall, report.precision))
+    return report.name, report.placed, recall, report.told, precision, f"{report.speed:.0f}"
 
 
 def _show_shots(report: PerceptionReport) -> None:

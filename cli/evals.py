@@ -26,7 +26,7 @@ COMMANDS = {
     ),
     "perception": (
         "eval_perception",
-        "Measure faces, speakers, words and cuts against annotations of the clips in FOLDER.",
+        "Measure faces, voices, words, sounds and cuts against annotated clips in FOLDER.",
     ),
     "run": ("eval_run", "Ask the questions of a data set, judge the answers, and learn from them."),
     "runs": ("eval_reports", "List the runs, the latest first."),

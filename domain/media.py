@@ -115,6 +115,14 @@ class SeenObject(Frozen):
     box: Box
 
 
+class Sound(Frozen):
+    """A sound other than speech; ``kind`` is one of ``perception/sound_kinds.toml``."""
+
+    span: TimeSpan
+    kind: str = Field(min_length=1)
+    score: float = Field(ge=0, le=1, description="the highest in the span")
+
+
 class IdentityKind(StrEnum):
     """Whether an identity is a face or a voice."""
 
@@ -147,6 +155,7 @@ class Percept(Frozen):
     clip: Clip
     keyframes: tuple[Keyframe, ...] = ()
     utterances: tuple[Utterance, ...] = ()
+    sounds: tuple[Sound, ...] = ()
     screen_texts: tuple[ScreenText, ...] = ()
     objects: tuple[SeenObject, ...] = ()
     faces: tuple[Group, ...] = ()

@@ -28,6 +28,7 @@ class MemorySource(StrEnum):
     READ = "read"
     SEEN = "seen"
     OBJECTS = "objects"
+    SOUND = "sound"
     CAPTION = "caption"
     SUBTITLE = "subtitle"
     CHAPTER = "chapter"
@@ -35,7 +36,10 @@ class MemorySource(StrEnum):
 
 
 PRESENCE_SOURCES = frozenset({MemorySource.SEEN, MemorySource.OBJECTS})
-"""Sources that say who and what is in view but not what happens: no part of events or summaries."""
+"""Sources that say who and what is in view."""
+
+BACKGROUND_SOURCES = PRESENCE_SOURCES | {MemorySource.SOUND}
+"""Sources that say what is there, seen or heard, but not what happens: events go by the others."""
 
 
 def with_attribution(text: str, source: str, speaker: str | None) -> str:

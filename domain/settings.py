@@ -28,6 +28,15 @@ class WatchSettings(Frozen, allow_inf_nan=False):
     clip_ms: PositiveInt = 30_000
     sample_fps: float = Field(default=5.0, gt=0)
     audio_hz: PositiveInt = 16_000
+    sound_score: float = Field(
+        default=0.4, gt=0, le=1, description="from which a sound is taken to be heard"
+    )
+    sound_ms: PositiveInt = Field(
+        default=900, description="a kind of sound that is heard for less is not remembered"
+    )
+    sound_pause_ms: PositiveInt = Field(
+        default=3_000, description="a sound that goes on after a pause so long is one sound"
+    )
     shot_threshold: float = Field(default=30.0, gt=0, description="mean grey difference, eq. 1")
     entropy_weight: float = Field(default=0.3, ge=0, description="eq. 2")
     hue_bins: PositiveInt = 32

@@ -1,4 +1,4 @@
-"""Evaluation of perception against annotations: faces, speakers, words and cuts."""
+"""Evaluation of perception against annotations: faces, speakers, words, sounds and cuts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evals.perception_faces import FaceReport, judge_joined, judge_marked, marke
 from evals.perception_joins import JoinReport, judge_joins, watch_people
 from evals.perception_metrics import SpeakerErrors
 from evals.perception_shots import ShotReport, judge_shots
+from evals.perception_sounds import TRACKS, SoundReport, judge_sounds
 from evals.perception_voices import (
     TRANSCRIBED,
     VoiceReport,
@@ -68,6 +69,7 @@ class PerceptionReport:
     shots: tuple[ShotReport, ...] = ()
     joins: tuple[JoinReport, ...] = ()
     absent: tuple[str, ...] = ()
+    sounds: tuple[SoundReport, ...] = ()
 
     @property
     def pairs_of_speakers(self) -> tuple[VoiceReport, ...]:
@@ -125,7 +127,7 @@ def evaluate_perception(
     if not EVALUATION.installed:
         raise SetupError(EVALUATION.hint)
     job = _PerceptionRun(folder, profile, home, follow, tuple(scenes))
-    voices, words = job.voices(), job.words()
+    voices, words, sounds = job.voices(), job.words(), job.sounds()
     with tempfile.TemporaryDirectory(prefix="homer-eval-") as temporary:
         joined = job.joined(Path(temporary) / "joined.mp4")
         faces, shots = job.faces(joined), job.shots(joined)
@@ -135,7 +137,8 @@ def evaluate_perception(
             f"{folder}: none of the clips that are judged is there; name the folder that has "
             f"{MARKED}.mp4 and audio/pyannote_sample.flac"
         )
-    return PerceptionReport(faces, voices, words, shots, joins, tuple(sorted(job.absent)))
+    absent = tuple(sorted(job.absent))
+    return PerceptionReport(faces, voices, words, shots, joins, absent, sounds)
 
 
 def in_clips_of(profile: Profile, clip_ms: int) -> Profile:
@@ -192,6 +195,17 @@ class _PerceptionRun:
             judge_words(clip, transcript, self._toolbox, self._watch, self._follow.step)
             for clip, transcript in transcribed
         )
+
+    def sounds(self) -> tuple[SoundReport, ...]:
+        """Measure recordings of sounds among the speech of the recordings with annotated turns."""
+        speech = [recording.path for recording in marked_recordings(self._folder)]
+        classifier = self._toolbox.sounds
+        if not speech or classifier is None:
+            return ()
+        self._follow.start("sounds", TRACKS)
+        reports, absent = judge_sounds(speech, classifier, self._watch, self._follow.step)
+        self.absent |= set(absent)
+        return tuple(reports)
 
     def joined(self, path: Path) -> Path | None:
         """Write the joined video, if all its clips are there."""

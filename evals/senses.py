@@ -9,6 +9,7 @@ from models.ports import (
     ObjectDetector,
     Samples,
     ScreenReader,
+    SoundClassifier,
     SpeakerEncoder,
     Speech,
     SpeechRecognizer,
@@ -19,7 +20,7 @@ from models.toolbox import Toolbox
 
 
 class OnlyPeople:
-    """Faces, and voices if ``voices`` is set; no words, no screen text and no objects."""
+    """Faces, and voices if ``voices`` is set; no words, sounds, screen text and objects."""
 
     def __init__(self, toolbox: Toolbox, *, voices: bool) -> None:
         self.faces: FaceEngine = toolbox.faces
@@ -28,6 +29,7 @@ class OnlyPeople:
         self.speech: SpeechRecognizer = _Deaf()
         self.screen: ScreenReader = _Blank()
         self.objects: ObjectDetector | None = None
+        self.sounds: SoundClassifier | None = None
         self.images: ImageEncoder | None = None
 
 

@@ -243,6 +243,6 @@ def _video(
 
 def models_used(profile: Profile) -> dict[str, str]:
     """Return the model of each port, for the record."""
-    ports = ("speech", "faces", "speaker", "screen", "objects", "text", "writer")
+    ports = ("speech", "sounds", "faces", "speaker", "screen", "objects", "text", "writer")
     used = {port: str(getattr(profile, port)) for port in ports}
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}

@@ -16,6 +16,7 @@ from domain.settings import Settings
 from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
 from memory.event_graph_update import update_event_graph
 from memory.ports import MemoryModels
+from memory.sounds import mark_continued
 from memory.store_memories import store_memories
 from memory.writer_calls import CallRecording
 from memory.writers.port import ClipContext, Writers
@@ -165,7 +166,7 @@ class PerceptWithoutBlobs:
 
 
 def _is_empty(percept: Percept) -> bool:
-    audio = (percept.utterances, percept.captions, percept.voices)
+    audio = (percept.utterances, percept.captions, percept.voices, percept.sounds)
     texts = (percept.subtitles, percept.chapters)
     return not any(
         (*audio, *texts, percept.keyframes, percept.faces, percept.screen_texts, percept.objects)
@@ -357,7 +358,9 @@ class _ClipTransaction:
         self, people: ClipPeople, learned: ClipPeople, written: ClipMemories
     ) -> None:
         # By the names that were learned, so that taking a correction back leaves nothing behind.
-        session, video, clip, drafts = self.session, self.video_id, self.clip, written.drafts
+        session, video, clip = self.session, self.video_id, self.clip
+        pause_ms = self.writing.settings.watch.sound_pause_ms
+        drafts = mark_continued(session, video, self.percept.clip, written.drafts, pause_ms)
         lines = [search_text(draft, learned) for draft in drafts]
         vectors = list(self.writing.vectors.embed(lines)) if lines else []
         store_memories(session, video, clip, drafts, vectors, people, self.writing.settings)

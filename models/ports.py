@@ -89,6 +89,18 @@ class VoiceActivity(Protocol):
         """Return spans of speech in milliseconds, in order, disjoint."""
 
 
+class SoundClassifier(Protocol):
+    """Kinds of sound. ``window`` and ``hop`` in samples: windows start every ``hop``."""
+
+    name: str
+    labels: tuple[str, ...]
+    window: int
+    hop: int
+
+    def scores(self, samples: Samples) -> NDArray[np.float32]:
+        """Score windows: shape (N, number of labels), in [0, 1]; the last ends with ``samples``."""
+
+
 class FaceEngine(Protocol):
     """Face detection with embeddings.
 

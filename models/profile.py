@@ -94,6 +94,7 @@ class Profile(Frozen):
         default=(), description="spoken languages to choose among (ISO 639-1); empty: any"
     )
     activity: Literal["silero"] = "silero"
+    sounds: Literal["yamnet", "none"] = "yamnet"
     faces: str = Field(
         default="insightface",
         pattern=r"^(insightface(:.+)?|yunet_sface)$",
@@ -131,7 +132,8 @@ class Profile(Frozen):
     def weights(self) -> tuple[str, ...]:
         """The models of the manifest that this profile uses, each once."""
         faces = None if ":" in self.faces else self.faces
-        local = [self.speech, self.text, self.reranker, faces, self.speaker, self.objects]
+        perceived = [faces, self.speaker, self.objects, self.sounds]
+        local = [self.speech, self.text, self.reranker, *perceived]
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
         used = (name for name in [*local, *llama] if name and name != NO_MODEL)
         return tuple(dict.fromkeys(used))

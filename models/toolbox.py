@@ -17,6 +17,7 @@ from models.ports import (
     ObjectDetector,
     Reranker,
     ScreenReader,
+    SoundClassifier,
     SpeakerEncoder,
     SpeechRecognizer,
     TextEmbedder,
@@ -72,6 +73,14 @@ class Toolbox:
     def activity(self) -> VoiceActivity:
         """Voice activity detection."""
         return SileroActivity()
+
+    @cached_property
+    def sounds(self) -> SoundClassifier | None:
+        """Kinds of sound; None where the profile has no such model."""
+        from models.yamnet import YamnetClassifier
+
+        name = self.profile.sounds
+        return None if name == NO_MODEL else YamnetClassifier(verified_folder(self.weights, name))
 
     @cached_property
     def faces(self) -> FaceEngine:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from domain.media import Group, Keyframe, Percept, ScreenText, SeenObject, Utterance
+from domain.media import Group, Keyframe, Percept, ScreenText, SeenObject, Sound, Utterance
 from models.native_runtime import trim_heap
 from models.onnx import run_both
 from perception.faces import find_faces, group_faces
@@ -15,6 +15,7 @@ from perception.jpeg import Blobs
 from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
 from perception.objects import find_objects
 from perception.screen_text import read_screen
+from perception.sounds import find_sounds
 from perception.speech import find_utterances
 from perception.voices import find_turns, group_voices
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         ImageEncoder,
         ObjectDetector,
         ScreenReader,
+        SoundClassifier,
         SpeakerEncoder,
         SpeechRecognizer,
         VoiceActivity,
@@ -43,6 +45,10 @@ class PerceptionModels(Protocol):
     @property
     def activity(self) -> VoiceActivity:
         """Detects voice activity."""
+
+    @property
+    def sounds(self) -> SoundClassifier | None:
+        """Recognises kinds of sound, if the profile has such a model."""
 
     @property
     def faces(self) -> FaceEngine:
@@ -89,18 +95,19 @@ def perceive(
         ModelError: a model failed.
     """
     blobs = Blobs()
-    (utterances, voices), seen = run_both(
+    heard, seen = run_both(
         partial(_perceive_audio, raw, models, settings, skipped_stages),
         partial(_perceive_pictures, raw, models, settings, skipped_stages, blobs),
     )
     percept = Percept(
         clip=raw.clip,
         keyframes=seen.keyframes,
-        utterances=utterances,
+        utterances=heard.utterances,
+        sounds=heard.sounds,
         screen_texts=seen.screen_texts,
         objects=seen.objects,
         faces=seen.faces,
-        voices=voices,
+        voices=heard.voices,
         gaps=raw.gaps,
         error=raw.error,
     )
@@ -173,16 +180,37 @@ def _group_faces(
     return group_faces(detected, models.faces.same_person, raw.clip, settings, blobs)
 
 
+@dataclass(frozen=True)
+class _AudibleContent:
+    """The part of a percept that comes from the audio."""
+
+    utterances: tuple[Utterance, ...] = ()
+    voices: tuple[Group, ...] = ()
+    sounds: tuple[Sound, ...] = ()
+
+
 def _perceive_audio(
     raw: RawClip,
     models: PerceptionModels,
     settings: WatchSettings,
     skipped_stages: Collection[Stage],
+) -> _AudibleContent:
+    """Recognise speech, voices and sounds; sounds cost too little to be skipped."""
+    if not raw.samples.any():
+        return _AudibleContent()
+    utterances, voices = (
+        ((), ()) if "speech" in skipped_stages else _perceive_speech(raw, models, settings)
+    )
+    classifier = models.sounds
+    sounds = find_sounds(raw.samples, classifier, raw.clip, settings) if classifier else ()
+    return _AudibleContent(utterances, voices, sounds)
+
+
+def _perceive_speech(
+    raw: RawClip, models: PerceptionModels, settings: WatchSettings
 ) -> tuple[tuple[Utterance, ...], tuple[Group, ...]]:
     """Recognise speech and voices; return utterances and voice groups."""
-    if "speech" in skipped_stages:
-        return (), ()
-    spans = models.activity.spans(raw.samples) if raw.samples.any() else []
+    spans = models.activity.spans(raw.samples)
     if not spans:
         return (), ()
     turns = find_turns(raw.samples, spans, models.speaker, settings.audio_hz)

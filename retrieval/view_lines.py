@@ -40,6 +40,11 @@ class ViewLine:
         return self.line.source in SPOKEN and not self.names_somebody
 
     @property
+    def sound(self) -> bool:
+        """Whether it says that something besides speech is heard."""
+        return self.line.source == MemorySource.SOUND
+
+    @property
     def presence(self) -> bool:
         """Whether it only says who is in view."""
         return self.line.source == MemorySource.SEEN and bool(_PRESENCE.fullmatch(self.line.text))

@@ -135,7 +135,8 @@ def machine(home: Home) -> dict[str, Any]:
 
 def settings(profile: Profile) -> dict[str, Any]:
     """Describe a profile without user-defined paths, addresses, keys and unknown model names."""
-    ports = ("speech", "activity", "speaker", "screen", "objects", "text", "reranker", "writer")
+    heard, seen = ("speech", "activity", "speaker", "sounds"), ("screen", "objects")
+    ports = (*heard, *seen, "text", "reranker", "writer")
     return {
         "profile": profile.name if profile.name in bundled_profiles() else "the user's own",
         **{port: getattr(profile, port) for port in (*ports, "reasoner")},

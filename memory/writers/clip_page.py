@@ -29,7 +29,7 @@ def prompt_parts(
     return {
         "keyframes": tuple(_keyframe_items(percept, context)) if images else (),
         "faces": tuple(_face_items(percept, people, context))[:MAX_CROPS] if images else (),
-        "lines of speech": _to_items(_transcript_lines(percept.utterances, people)),
+        "lines of speech": _to_items(_audible_lines(percept, people)),
         "screen texts": _to_items(screen),
         "objects": _to_items(objects),
         "captions": _to_items(_transcript_lines(percept.captions, people)),
@@ -87,6 +87,14 @@ def _people_lines(people: ClipPeople) -> Iterable[str]:
         known = f" is {person.tag}" if person else ""
         named = f", known as {sanitise(person.name)}" if person and person.name else ""
         yield f"{tag}{known}{named}"
+
+
+def _audible_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:
+    """What is said, then what is heard besides."""
+    yield from _transcript_lines(percept.utterances, people)
+    for sound in percept.sounds:
+        span = sound.span
+        yield f"{span.start_ms / 1000:.1f}-{span.end_ms / 1000:.1f} s (not speech: {sound.kind})"
 
 
 def _transcript_lines(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from domain.memories import PRESENCE_SOURCES
+from domain.memories import BACKGROUND_SOURCES
 from domain.word_lists import load_words
 from memory.patches import MAX_SUMMARY_SENTENCES, count_sentences
 from memory.writers.port import WindowLine
@@ -72,7 +72,7 @@ class Salience:
 
     def label(self, lines: Sequence[WindowLine], max_words: int) -> str:
         """At most three telling phrases; empty where there are no words."""
-        content = [line for line in lines if line.source not in PRESENCE_SOURCES]
+        content = [line for line in lines if line.source not in BACKGROUND_SOURCES]
         ranked = self._rank_phrases(content)
         chosen: list[tuple[str, ...]] = []
         used: set[str] = set()
@@ -137,9 +137,9 @@ def _summary_lines(lines: Sequence[WindowLine]) -> list[WindowLine]:
     long_enough = [
         one
         for one in unique
-        if one.source not in PRESENCE_SOURCES and len(one.text.split()) >= MIN_LINE_WORDS
+        if one.source not in BACKGROUND_SOURCES and len(one.text.split()) >= MIN_LINE_WORDS
     ]
-    content = [one for one in unique if one.source not in PRESENCE_SOURCES]
+    content = [one for one in unique if one.source not in BACKGROUND_SOURCES]
     return long_enough or content or unique
 
 

@@ -113,6 +113,7 @@ class LlmClipWriter:
             MemorySource.CAPTION,
             MemorySource.SUBTITLE,
             MemorySource.CHAPTER,
+            MemorySource.SOUND,
         )
         drafts = [
             one for one in quoted.drafts if one.source in quoted_sources and _is_episodic(one)

@@ -1,4 +1,4 @@
-"""The clip writer without a language model: what was said, read and seen, by whom and when.
+"""The clip writer without a language model: what was said, read, seen and heard, and when.
 
 Nothing is inferred. Every line is a quotation or a plain statement of what was recognised, with
 its source; the only semantic lines are names that the clip itself says or shows.
@@ -14,6 +14,7 @@ from domain.people import Identity, IdentityStatement, escape_tags
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
+from memory.sounds import sound_lines
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
 from people.face_voice_evidence import speaking_alone, visible_spans
@@ -33,7 +34,7 @@ class LocalClipWriter:
 
     Args:
         lines: Most lines a clip gives. What was said, read or came along is quoted whole all the
-            same; who and what is in view is told where there is room.
+            same; what is heard besides, and who and what is in view, is told where there is room.
     """
 
     name = "local"
@@ -54,7 +55,8 @@ class LocalClipWriter:
         spoken = [*_speech_lines(percept.utterances, people), *_source_text_lines(percept)]
         quoted = [*spoken, *_screen_text_lines(percept), *(line for line, _ in named)]
         visible_lines = [*_presence_lines(percept, people), *_object_lines(percept)]
-        drafts = [*quoted, *visible_lines[: max(0, self._lines - len(quoted))]]
+        told = [*sound_lines(percept), *visible_lines]
+        drafts = [*quoted, *told[: max(0, self._lines - len(quoted))]]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=tuple(_statements(percept, people)),

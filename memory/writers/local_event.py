@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from domain.memories import (
-    PRESENCE_SOURCES,
+    BACKGROUND_SOURCES,
     EdgeDraft,
     EventPatch,
     MemorySource,
@@ -89,7 +89,7 @@ class LocalEventWriter:
         open_segment = _extendable_segment(window)
         clips = [*(open_segment.clips if open_segment else ()), *window.new]
         lines = [*(window.before if open_segment else ()), *window.lines]
-        content = [line for line in lines if line.source not in PRESENCE_SOURCES]
+        content = [line for line in lines if line.source not in BACKGROUND_SOURCES]
         runs = self._split_clips(window, clips, content, open_segment)
         topics = [
             _Topic(

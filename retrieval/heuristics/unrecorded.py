@@ -59,6 +59,8 @@ def _may_tell(row: ViewLine, asked: Structure) -> bool:
     about = _stems(w for w in content_words(asked.subject) if w not in _ASKED_ONLY)
     if asked.asks is Asks.LOOKS:
         return _shows(row, own, about, colour=bool(_COLOUR.search(asked.subject)))
+    if row.sound:
+        return bool(own & about)
     return row.spoken and len(own & about) >= min(2, len(about)) and bool(about)
 
 

@@ -138,9 +138,12 @@ def _together(rows: Sequence[ViewLine]) -> int:
 def speakers(
     context: QueryContext, asked: Structure
 ) -> tuple[Finding, tuple[ViewLine, ...]] | None:
-    """Who speaks and when, or when one person does; None where no voices were told apart."""
+    """Who speaks and when, or when one person does.
+
+    None where no voices were told apart, or a sound that is no voice is meant.
+    """
     heard = [one for one in everybody(context) if one.heard]
-    if not heard:
+    if not heard or _is_sound(context, asked.subject):
         return None
     if not asked.subject:
         every = [_spoken(one) for one in sorted(heard, key=lambda o: o.heard[0].line.start_ms)]
@@ -150,6 +153,11 @@ def speakers(
         why = f"which of the {len(heard)} voices is meant by {asked.subject!r} was not recorded"
         return _finding(asked, [_spoken(o) for o in heard], [_talk(o)[0] for o in heard], why)
     return _finding(asked, [_spoken(meant)], _talk(meant))
+
+
+def _is_sound(context: QueryContext, subject: str) -> bool:
+    words = set(terms(subject))
+    return any(row.sound and words & set(terms(row.line.text)) for row in context.rows)
 
 
 def _finding(

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from domain.errors import ModelError, NotFound
-from domain.media import ClipState, Percept
+from domain.media import ClipState, Percept, Sound
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from memory.write_clip import remember
@@ -77,6 +77,19 @@ def test_what_was_said_read_and_seen_is_remembered_in_order_of_time(store: Store
         ("said", "<voice_0>: Welcome to the office."),
     ]
     assert shown.lines[1].span == span(2, 10)
+
+
+def test_a_sound_that_goes_on_over_the_border_of_clips_says_so(store: Store) -> None:
+    video = known_video(store, 3)
+    music = [
+        Sound(span=span(*at), kind="music", score=0.9) for at in ((20, 30), (30, 60), (71, 74))
+    ]
+    watch(store, video, *(percept(n, sounds=(one,)) for n, one in enumerate(music)))
+    assert lines(store, video, [0, 1, 2], 2) == [
+        "Heard: music.",
+        "Heard: music, continued.",
+        "Heard: music.",
+    ]
 
 
 def test_a_done_clip_stays_as_it_is(store: Store) -> None:

@@ -52,6 +52,22 @@ TALK = (
 )
 
 
+PARTY = (
+    (
+        Said("Welcome to our program about gardens", 2, speaker="<voice_1>"),
+        Said("Heard: laughter, people laughing.", 6, source="sound"),
+        Said("My guest today grows tulips", 10, speaker="<voice_2>"),
+        Said("Heard: music.", 14, source="sound"),
+    ),
+)
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    watch(store, V, PARTY)
+    return store
+
+
 @pytest.fixture
 def interview(store: Store) -> Store:
     watch(store, V, TALK)
@@ -271,3 +287,23 @@ def test_a_declined_answer_says_so_in_lines_and_as_json(
     assert lines[0].startswith("This can't be told from what was recorded")
     assert "declined: the moments below are only the nearest" in lines
     assert json.loads(json.dumps(answer_json(made)))["not_in_memory"] is False
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("When is music heard?", "Heard: music."),
+        ("Is anyone laughing?", "Heard: laughter, people laughing."),
+        ("When is laughter first heard?", "Heard: laughter, people laughing."),
+    ],
+)
+def test_a_sound_is_no_voice_and_needs_no_description(
+    party: Store, question: str, line: str
+) -> None:
+    answer = answered(party, question).answer
+    assert not answer.declined
+    assert line in [cited.text for cited in answer.citations]
+
+
+def test_an_action_that_makes_no_such_sound_is_still_not_told(party: Store) -> None:
+    assert answered(party, "Is anyone dancing?").answer.declined

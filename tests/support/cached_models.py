@@ -19,6 +19,7 @@ from models.ports import (
     FaceEngine,
     ObjectDetector,
     ScreenReader,
+    SoundClassifier,
     SpeakerEncoder,
     SpeechRecognizer,
     VoiceActivity,
@@ -66,6 +67,11 @@ class CachedModels(Toolbox):
     @cached_property
     def screen(self) -> ScreenReader:
         return cached(self.anew.screen, self._folder)
+
+    @cached_property
+    def sounds(self) -> SoundClassifier | None:
+        found = self.anew.sounds
+        return found and cached(found, self._folder)
 
     @cached_property
     def objects(self) -> ObjectDetector | None:

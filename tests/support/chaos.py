@@ -89,6 +89,7 @@ class ChaosToolbox(WordToolbox):
             writer="llm",
             reasoner="llm",
             objects="none",
+            sounds="none",
             chat={"default": chat},
             settings=settings,
         )

@@ -94,7 +94,7 @@ def light_toolbox(notes: Path, meeting: int = 0) -> LightToolbox:
     notes.mkdir(exist_ok=True)
     if meeting:
         (notes / f"meet-{meeting}").touch()
-    return LightToolbox(Profile(name="light", objects="none", settings=LIGHT), notes)
+    return LightToolbox(Profile(name="light", objects="none", sounds="none", settings=LIGHT), notes)
 
 
 def nap(_order: object) -> Any:

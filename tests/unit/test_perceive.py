@@ -8,16 +8,19 @@ from threading import Barrier, current_thread
 import av
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from domain.errors import ModelError
 from domain.media import Clip, Percept
 from domain.settings import WatchSettings
+from domain.streams import Stage
 from domain.time import TimeSpan
 from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
 from perception.decode import RawClip
 from perception.frames import Frame, FrameMetrics
 from perception.perceive_clip import Perceived, perceive
+from perception.sounds import sound_kinds
 
 SETTINGS = WatchSettings()
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 36_000))
@@ -40,6 +43,7 @@ class Senses:
     def __post_init__(self) -> None:
         self.speech = self.activity = self.faces_of = self.speaker = self.screen = self
         self.objects = ThingSense(self)
+        self.sounds: SoundSense | None = SoundSense(self)
         self.images = None
 
     @property
@@ -61,6 +65,22 @@ class Senses:
     def read(self, image: Image) -> list[TextLine]:
         self.calls.append("screen")
         return [TextLine((1, 1, 30, 10), "BREAKFAST", 0.95)]
+
+
+@dataclass
+class SoundSense:
+    """The classifier of ``Senses``: music all the time."""
+
+    senses: Senses
+    name: str = "scripted"
+    labels: tuple[str, ...] = tuple(one for classes in sound_kinds().values() for one in classes)
+    window: int = 16_000
+    hop: int = 8_000
+
+    def scores(self, samples: Samples) -> NDArray[np.float32]:
+        self.senses.calls.append("sounds")
+        music = [label == "Music" for label in self.labels]
+        return np.repeat(np.array([music], np.float32), 5, axis=0)
 
 
 @dataclass
@@ -117,6 +137,7 @@ def test_everything_of_a_clip_is_perceived() -> None:
     assert [(t.time_ms, t.text) for t in percept.screen_texts] == [(31_800, "BREAKFAST")]
     assert [len(group.sightings) for group in percept.faces] == [9]
     assert [group.number for group in percept.voices] == [0]
+    assert [(sound.kind, sound.span) for sound in percept.sounds] == [("music", CLIP.span)]
     assert percept.error is None
 
 
@@ -137,15 +158,15 @@ def test_sound_alone_is_listened_to_and_nothing_is_looked_at() -> None:
     found = perceived(replace(RAW, frames=[]), senses).percept
     assert found.utterances
     assert (found.keyframes, found.faces, found.screen_texts) == ((), (), ())
-    assert set(senses.calls) == {"activity", "speech"}
+    assert set(senses.calls) == {"activity", "speech", "sounds"}
 
 
 @pytest.mark.parametrize("samples", [np.zeros(0, np.float32), np.zeros(96_000, np.float32)])
 def test_silence_is_not_listened_to(samples: Samples) -> None:
     senses = Senses()
     found = perceived(replace(RAW, samples=samples), senses).percept
-    assert (found.utterances, found.voices) == ((), ())
-    assert not {"activity", "speech"} & set(senses.calls)
+    assert (found.utterances, found.voices, found.sounds) == ((), (), ())
+    assert not {"activity", "speech", "sounds"} & set(senses.calls)
     assert found.keyframes
 
 
@@ -153,6 +174,19 @@ def test_where_nobody_speaks_no_words_are_looked_for() -> None:
     senses = Senses(spoken=[])
     assert perceived(senses=senses).percept.utterances == ()
     assert "speech" not in senses.calls
+
+
+def test_sounds_are_recognised_even_where_speech_is_left_out() -> None:
+    senses = Senses()
+    skipped: tuple[Stage, ...] = ("speech",)
+    found = perceive(RAW, senses, SETTINGS, skipped).percept
+    assert (len(found.sounds), found.utterances) == (1, ())
+
+
+def test_a_profile_may_have_no_model_of_sounds() -> None:
+    senses = Senses()
+    senses.sounds = None
+    assert perceived(senses=senses).percept.sounds == ()
 
 
 def test_what_did_not_decode_is_told_on() -> None:

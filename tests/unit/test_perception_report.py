@@ -17,6 +17,7 @@ from evals.perception_faces import FaceReport
 from evals.perception_joins import JoinReport
 from evals.perception_metrics import Cuts, Pairs, SpeakerErrors, WordErrors
 from evals.perception_shots import ShotReport
+from evals.perception_sounds import SoundReport
 from evals.perception_voices import VoiceReport, WordReport
 from models.profile import load_profile
 from store.home import Home
@@ -37,7 +38,9 @@ SHOT = ShotReport("joined", Cuts(4, 5, 4), Cuts(4, 4, 4))
 ALONE = ShotReport("joined", Cuts(4, 4, 4), None)
 JOIN = JoinReport("company", ("Ann", "Bob"), ("Ann",), 1)
 WORDS = WordReport("talk.mp4", WordErrors(50, 5))
-WHOLE = PerceptionReport((faces(),), (voices(),), (WORDS,), (SHOT,), (JOIN,), ("gone\x07.mp4",))
+SOUNDS = SoundReport("bells, in pauses", 10, 6, 8, 7, 300.0, 2.0)
+PARTS = (faces(),), (voices(),), (WORDS,), (SHOT,), (JOIN,)
+WHOLE = PerceptionReport(*PARTS, absent=("gone\x07.mp4",), sounds=(SOUNDS,))
 
 
 def met(report: PerceptionReport) -> dict[str, bool]:
@@ -127,6 +130,7 @@ def test_everything_that_was_measured_has_its_table(told: list[Any]) -> None:
     assert line(shown, "all with") == "all with two speakers 15.0 10.0 2.0 3.0"
     assert line(shown, "company") == "company 2 1 1"
     assert line(shown, "talk.mp4") == "talk.mp4 50 10.0"
+    assert line(shown, "bells") == "bells, in pauses 10 60.0 8 87.5 150"
     assert line(shown, "joined") == "joined 4 88.9 5 4 100.0 4 4"
     assert "not there, not judged: gone .mp4" in shown
 
@@ -142,7 +146,7 @@ def test_what_was_not_measured_has_none(told: list[Any]) -> None:
     told[0] = PerceptionReport(words=(WORDS,))
     shown = homer(code=0).stdout
     assert shown.startswith("Words: ")
-    for head in ("Faces", "Speakers", "Voices", "Cuts", "not there"):
+    for head in ("Faces", "Speakers", "Voices", "Sounds", "Cuts", "not there"):
         assert head not in shown
 
 

@@ -40,6 +40,7 @@ def test_the_local_profile_needs_only_models_of_the_manifest_without_a_language_
         "insightface",
         "wespeaker",
         "yolox-nano",
+        "yamnet",
     )
     assert set(weights) <= set(load_manifest())
     assert sum(load_manifest()[name].size for name in weights) < 300_000_000

@@ -1,0 +1,73 @@
+"""Sounds of a clip as lines; what goes on from the clip before says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy.orm import Session
+
+from domain.media import Clip, Percept
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
+from store.queries.memories import memories_of_clips
+
+_HEARD, _CONTINUED, _END = "Heard: ", ", continued", "."
+
+
+def sound_lines(percept: Percept) -> Iterator[MemoryDraft]:
+    """Yield one line for each sound of a clip."""
+    for sound in percept.sounds:
+        yield MemoryDraft(
+            kind=MemoryKind.EPISODIC,
+            text=f"{_HEARD}{sound.kind}{_END}",
+            span=sound.span,
+            source=MemorySource.SOUND,
+        )
+
+
+def mark_continued(
+    session: Session, video_id: str, clip: Clip, drafts: Sequence[MemoryDraft], pause_ms: int
+) -> Sequence[MemoryDraft]:
+    """Return the drafts of a clip, where sounds that go on from the clip before say so.
+
+    Args:
+        session: An open transaction.
+        video_id: The video.
+        clip: The clip.
+        drafts: Its lines.
+        pause_ms: How long a sound may pause without becoming another one.
+    """
+    early = clip.span.start_ms + pause_ms
+    if clip.index == 0 or not any(_is_sound(one) and one.span.start_ms <= early for one in drafts):
+        return drafts
+    stored = memories_of_clips(session, video_id, [clip.index - 1], clip.index)
+    return continue_sounds(drafts, [one.memory for one in stored], pause_ms)
+
+
+def continue_sounds(
+    drafts: Sequence[MemoryDraft], before: Sequence[Memory], pause_ms: int
+) -> list[MemoryDraft]:
+    """Return the drafts, where those of sounds that ``before`` has until just before say so."""
+    ends = {_kind(line): line.span.end_ms for line in before if _is_sound(line)}
+    return [
+        _as_continued(draft)
+        if _is_sound(draft) and _goes_on(draft, ends.get(_kind(draft)), pause_ms)
+        else draft
+        for draft in drafts
+    ]
+
+
+def _goes_on(draft: MemoryDraft, ended_ms: int | None, pause_ms: int) -> bool:
+    return ended_ms is not None and draft.span.start_ms - ended_ms <= pause_ms
+
+
+def _as_continued(draft: MemoryDraft) -> MemoryDraft:
+    return draft.model_copy(update={"text": f"{_HEARD}{_kind(draft)}{_CONTINUED}{_END}"})
+
+
+def _is_sound(line: MemoryDraft | Memory) -> bool:
+    return line.source == MemorySource.SOUND
+
+
+def _kind(line: MemoryDraft | Memory) -> str:
+    """Return the kind of sound that a line says is heard."""
+    return line.text.removeprefix(_HEARD).removesuffix(_END).removesuffix(_CONTINUED)

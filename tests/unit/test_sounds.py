@@ -1,0 +1,167 @@
+"""Sounds: windows become events with times, events become lines, lines go on over clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from domain.media import Clip, Percept, Sound
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
+from memory.sounds import continue_sounds
+from memory.writers.clip_page import prompt_parts
+from memory.writers.labels import Salience, summarise
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.port import ClipContext, WindowLine
+from models.ports import Samples
+from people.clip_people import ClipPeople
+from people.memory_lines import format_line
+from perception.sounds import find_sounds, sound_kinds
+from tests.support.memory import percept, said, span
+
+SETTINGS = WatchSettings()
+CLIP = Clip(index=2, span=TimeSpan.of(60_000, 90_000))
+LABELS = tuple(one for classes in sound_kinds().values() for one in classes)
+LAUGHTER, DOG = "laughter, people laughing", "a dog barking"
+
+
+class Scripted:
+    """Windows of a second every half second; ``heard``: scores of classes by window."""
+
+    name = "scripted"
+    labels = (*LABELS, "Speech", "Silence")
+    window, hop = 16_000, 8_000
+
+    def __init__(self, heard: Mapping[str, Mapping[int, float]]) -> None:
+        self.heard = heard
+
+    def scores(self, samples: Samples) -> NDArray[np.float32]:
+        count = (len(samples) - self.window) // self.hop + 1
+        found = np.zeros((count, len(self.labels)), np.float32)
+        for label, by_window in self.heard.items():
+            for window, score in by_window.items():
+                found[window, self.labels.index(label)] = score
+        return found
+
+
+def sounds(
+    heard: Mapping[str, Mapping[int, float]], **changes: float
+) -> list[tuple[str, int, int]]:
+    classifier, samples = Scripted(heard), np.ones(480_000, np.float32)
+    found = find_sounds(samples, classifier, CLIP, SETTINGS.model_copy(update=changes))
+    return [(one.kind, one.span.start_ms, one.span.end_ms) for one in found]
+
+
+def during(first: int, last: int, score: float = 0.9) -> dict[int, float]:
+    return dict.fromkeys(range(first, last + 1), score)
+
+
+def test_windows_in_a_row_are_one_sound_at_its_time() -> None:
+    assert sounds({"Laughter": during(10, 13)}) == [(LAUGHTER, 65_250, 67_250)]
+
+
+def test_classes_that_mean_one_thing_are_one_sound() -> None:
+    heard = {"Bark": during(4, 6), "Howl": during(7, 9), "Dog": during(5, 8)}
+    assert sounds(heard) == [(DOG, 62_250, 65_250)]
+
+
+def test_a_short_pause_does_not_end_a_sound_and_a_long_one_does() -> None:
+    heard = {"Laughter": during(0, 3) | during(9, 12)}
+    assert sounds(heard) == [(LAUGHTER, 60_000, 66_750)]
+    assert len(sounds(heard, sound_pause_ms=1_000)) == 2
+
+
+@pytest.mark.parametrize(("windows", "heard"), [(1, 0), (2, 1)])
+def test_what_is_heard_for_an_instant_is_no_sound(windows: int, heard: int) -> None:
+    assert len(sounds({"Bark": during(20, 19 + windows)})) == heard
+
+
+def test_what_is_heard_uncertainly_is_no_sound() -> None:
+    uncertain = SETTINGS.sound_score - 0.05
+    assert sounds({"Bark": during(20, 30, uncertain)}) == []
+    assert len(sounds({"Bark": during(20, 30, uncertain)}, sound_score=0.2)) == 1
+
+
+def test_speech_and_silence_are_no_sounds() -> None:
+    assert sounds({"Speech": during(0, 30), "Silence": during(31, 58)}) == []
+
+
+def test_what_is_heard_at_the_ends_of_a_clip_reaches_them() -> None:
+    heard = {"Music": during(0, 58)}
+    assert sounds(heard) == [("music", CLIP.span.start_ms, CLIP.span.end_ms)]
+
+
+def heard(*spans: tuple[float, float], kind: str = LAUGHTER) -> tuple[Sound, ...]:
+    return tuple(Sound(span=span(*one), kind=kind, score=0.9) for one in spans)
+
+
+def drafts_of(one: Percept, lines: int = 24) -> Sequence[MemoryDraft]:
+    return LocalClipWriter(lines).write(one, ClipPeople(), ClipContext("")).drafts
+
+
+def test_a_sound_is_told_in_a_line_with_its_time() -> None:
+    (draft,) = drafts_of(percept(0, sounds=heard((12, 18))))
+    assert (draft.source, draft.span) == (MemorySource.SOUND, span(12, 18))
+    assert format_line(draft, ClipPeople()) == "Heard: laughter, people laughing."
+
+
+def test_quotations_come_before_sounds_where_there_is_little_room() -> None:
+    one = percept(0, utterances=(said(1, "Good morning."),), sounds=heard((2, 4), (9, 11)))
+    assert [draft.source for draft in drafts_of(one, lines=2)] == ["said", "sound"]
+
+
+def test_a_language_model_is_told_what_is_heard_besides_speech() -> None:
+    one = percept(0, utterances=(said(1, "Good morning."),), sounds=heard((2, 4)))
+    parts = prompt_parts(one, ClipPeople(), ClipContext(""), images=False)
+    assert parts["lines of speech"][-1].text == (
+        "2.0-4.0 s (not speech: laughter, people laughing)"
+    )
+
+
+def test_a_sound_alone_makes_no_event_among_what_is_said() -> None:
+    def told(text: str, source: MemorySource) -> WindowLine:
+        return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
+
+    music = told("Heard: music.", MemorySource.SOUND)
+    talk = told("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
+    assert "music" not in Salience([music, talk]).label([music, talk], 8).lower()
+    assert summarise([music, talk]) == summarise([talk])
+    assert summarise([music]) == "Heard: music."
+
+
+def stored(text: str, start: float, end: float, source: str = "sound") -> Memory:
+    return Memory(
+        id=1,
+        video="v",
+        clip=0,
+        kind=MemoryKind.EPISODIC,
+        text=text,
+        span=span(start, end),
+        source=MemorySource(source),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (stored("Heard: music.", 20, 30), "Heard: music, continued."),
+        (stored("Heard: music, continued.", 20, 29), "Heard: music, continued."),
+        (stored("Heard: music.", 5, 20), "Heard: music."),
+        (stored("Heard: a dog barking.", 20, 30), "Heard: music."),
+        (stored("Heard: music.", 20, 30, "said"), "Heard: music."),
+    ],
+)
+def test_a_sound_that_goes_on_from_the_clip_before_says_so(before: Memory, text: str) -> None:
+    (draft,) = drafts_of(percept(1, sounds=heard((30, 41), kind="music")))
+    (made,) = continue_sounds([draft], [before], SETTINGS.sound_pause_ms)
+    assert (made.text, made.span) == (text, draft.span)
+
+
+def test_a_sound_in_the_midst_of_a_clip_does_not_go_on() -> None:
+    drafts = drafts_of(percept(1, sounds=heard((40, 45), kind="music")))
+    before = [stored("Heard: music.", 20, 30)]
+    assert continue_sounds(drafts, before, SETTINGS.sound_pause_ms) == list(drafts)
