@@ -59,6 +59,7 @@ TOOLS = {
     "faces": "faces",
     "screen": "screen text",
     "objects": "objects",
+    "sounds": "sounds",
     "text": "text vectors",
 }
 STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", "weave": "events"}
