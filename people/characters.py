@@ -1,8 +1,8 @@
 """Joins the identities of one person into a character with a number and names.
 
 Every face and voice starts as a character of its own. Accepted statements "this face is this
-voice" move the voice to the face's character. Numbers are never given again, and every change
-holds from the clip at which it was learned.
+voice" move the voice to the face's character (section 3.2). Numbers are never reused, and every
+change is valid from the clip at which it was learned.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ ACCEPT_SUPPORT = 4.0
 """Support at which a statement is accepted; one second of speech with one face in view is 1."""
 
 MODEL_SUPPORT = 3.0
-"""What a model's word for a clip counts: less than it takes, so that it needs the word for another
-clip, or a second of speech with that face alone in view."""
+"""Support of a model's statement for one clip.
+
+It is below ``ACCEPT_SUPPORT``: a statement for a second clip, or a second of speech with only that
+face in view, is needed too.
+"""
 
 ACCEPT_SHARE = 0.6
-"""A voice's best character must have this much of all the support that the voice has."""
+"""A voice's best character must have at least this share, in [0, 1], of the voice's support."""
 
 SPOKEN_SOURCES = ("said", "caption")
-"""Sources of names that a voice brings along."""
+"""Sources of names that move with a voice to another character."""
 
 
 @dataclass(frozen=True)
 class NameClaim:
-    """A name for whoever a tag stands for, and its source (said, read, caption, model)."""
+    """A name that a clip states for a tag, with its source (said, read, caption or model)."""
 
     tag: str
     name: str
@@ -50,46 +53,50 @@ class NameClaim:
 
 def add_characters(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
     """Add a character for each new identity; speakers that the source names keep that name."""
-    ids = [one.id for one in recognised.new] + [one.id for _, one in recognised.new_speakers]
+    ids = [identity.id for identity in recognised.new] + [
+        identity.id for _, identity in recognised.new_speakers
+    ]
     rows = stored.open_characters(session, video_id, ids, clip)
     speaker_rows = rows[len(recognised.new) :]
-    for row, (name, one) in zip(speaker_rows, recognised.new_speakers, strict=True):
-        stored.add_name(session, row, name, "caption", clip, one.id)
+    for row, (name, identity) in zip(speaker_rows, recognised.new_speakers, strict=True):
+        stored.add_name(session, row, name, "caption", clip, identity.id)
 
 
 def limit_model_statements(statements: Iterable[IdentityStatement]) -> list[IdentityStatement]:
     """Keep one model statement per voice of a clip, with ``MODEL_SUPPORT`` at most.
 
-    What a model says of one clip in several ways is one statement.
+    Several statements of a model about one voice in one clip are no independent evidence.
     """
-    kept: list[IdentityStatement] = []
+    limited: list[IdentityStatement] = []
     model_voices: set[int] = set()
-    for one in statements:
-        if not one.by_model:
-            kept.append(one)
-        elif one.voice not in model_voices:
-            model_voices.add(one.voice)
-            kept.append(one.model_copy(update={"support": min(one.support, MODEL_SUPPORT)}))
-    return kept
+    for statement in statements:
+        if not statement.by_model:
+            limited.append(statement)
+        elif statement.voice not in model_voices:
+            model_voices.add(statement.voice)
+            limited.append(
+                statement.model_copy(update={"support": min(statement.support, MODEL_SUPPORT)})
+            )
+    return limited
 
 
 def best_character(
     supports: Sequence[IdentitySupport], character_of: Mapping[int, int]
 ) -> int | None:
-    """Return the character that one voice belongs to by what was stated.
+    """Return the character that one voice belongs to according to the statements.
 
     Args:
         supports: All support for the voice.
         character_of: The character row of each face row.
 
     Returns:
-        The character row with the most support, the one stated for the lowest face where equal;
-        None while there is too little, or too much of it for others.
+        The character row with the most support, on a tie that of the lowest face number; None while
+        its support is below ``ACCEPT_SUPPORT`` or its share below ``ACCEPT_SHARE``.
     """
     totals: dict[int, float] = {}
-    for one in sorted(supports, key=lambda support: support.face_number):
-        row = character_of[one.face_id]
-        totals[row] = totals.get(row, 0.0) + one.total
+    for support in sorted(supports, key=lambda item: item.face_number):
+        row = character_of[support.face_id]
+        totals[row] = totals.get(row, 0.0) + support.total
     best = max(totals, key=lambda row: totals[row], default=None)
     if best is None or totals[best] < ACCEPT_SUPPORT:
         return None
@@ -105,28 +112,32 @@ def join_voices(
 ) -> None:
     """Record statements, and move each voice to the character that now has most support.
 
-    A language model's statement never suffices by itself: it is kept until something bears it out.
+    A single statement of a language model is recorded, but never suffices to move a voice.
     """
     statements = limit_model_statements(statements)
-    ids = {(one.kind, one.number): one.id for one in people.identities().values()}
-    stated = {(IdentityKind.FACE, one.face) for one in statements}
-    stated |= {(IdentityKind.VOICE, one.voice) for one in statements}
+    ids = {
+        (identity.kind, identity.number): identity.id for identity in people.identities().values()
+    }
+    stated = {(IdentityKind.FACE, statement.face) for statement in statements}
+    stated |= {(IdentityKind.VOICE, statement.voice) for statement in statements}
     ids |= identity_rows(session, video_id, stated - ids.keys())
     add_statements(session, video_id, statements, ids)
-    voices = sorted({ids[(IdentityKind.VOICE, one.voice)] for one in statements})
+    voices = sorted({ids[(IdentityKind.VOICE, statement.voice)] for statement in statements})
     supports = identity_support(session, voices) if voices else []
     for voice in voices:
-        of_voice = [one for one in supports if one.voice_id == voice]
+        of_voice = [support for support in supports if support.voice_id == voice]
         _join(session, voice, of_voice, clip)
 
 
 def _join(session: Session, voice: int, supports: Sequence[IdentitySupport], clip: int) -> None:
-    found = stored.characters_with(session, [voice, *(one.face_id for one in supports)], clip)
-    owner = {member: one for one in found for member in one.members}
-    rows = {member: one.id for member, one in owner.items()}
+    characters = stored.characters_with(
+        session, [voice, *(support.face_id for support in supports)], clip
+    )
+    owner = {member: character for character in characters for member in character.members}
+    rows = {member: character.id for member, character in owner.items()}
     best = best_character(supports, rows)
     if best is not None and best != rows[voice]:
-        target = next(one for one in found if one.id == best)
+        target = next(character for character in characters if character.id == best)
         _move(session, voice, owner[voice], target, clip)
 
 
@@ -135,10 +146,10 @@ def _move(
 ) -> None:
     stored.end_member(session, source.id, voice, clip)
     stored.add_member(session, target.id, voice, clip)
-    taken = {name.text.casefold() for name in target.names}
+    existing_names = {name.text.casefold() for name in target.names}
     for name in _names_to_move(source):
         stored.end_name(session, source.id, name.text, clip)
-        if name.text.casefold() not in taken:
+        if name.text.casefold() not in existing_names:
             stored.add_name(session, target.id, name.text, name.source, clip, voice)
     if len(source.members) == 1:
         stored.end_character(session, source.id, clip)
@@ -158,23 +169,23 @@ def name_characters(
     """Name characters; a name that a character already has is not added again."""
     for claim in claims:
         rows = [identity.id for identity in people.members(claim.tag)]
-        for found in stored.characters_with(session, rows, clip):
-            taken = {name.text.casefold() for name in found.names}
+        for character in stored.characters_with(session, rows, clip):
+            existing_names = {name.text.casefold() for name in character.names}
             name = escape_tags(claim.name)
-            if name.casefold() not in taken:
-                row = next(row for row in rows if row in found.members)
-                stored.add_name(session, found.id, name, claim.source, clip, row)
+            if name.casefold() not in existing_names:
+                row = next(row for row in rows if row in character.members)
+                stored.add_name(session, character.id, name, claim.source, clip, row)
 
 
 def source_of_name(tag: str, writer_source: str) -> str:
-    """Return a name's source: the writer, else read for a face and said for a voice."""
+    """Return a name's source: the writer's, else read for a face and said for a voice."""
     if writer_source:
         return writer_source
-    found = TAG.fullmatch(tag)
-    return "read" if found and found[1] == IdentityKind.FACE else "said"
+    match = TAG.fullmatch(tag)
+    return "read" if match and match[1] == IdentityKind.FACE else "said"
 
 
 def identities_of_tags(people: ClipPeople, tags: Iterable[str]) -> list[Identity]:
     """Return the identities of the clip that these tags stand for, without repeats."""
-    every = [one for tag in tags for one in people.members(tag)]
-    return list({one.id: one for one in every}.values())
+    identities = [identity for tag in tags for identity in people.members(tag)]
+    return list({identity.id: identity for identity in identities}.values())

@@ -37,14 +37,14 @@ _TAG = re.compile(r"<?(face|voice|character)[_ ](\d{1,9})>?")
 
 
 class KnownName(Frozen):
-    """A name and where it comes from: said, read, caption, model or person."""
+    """A name and its source: said, read, caption, model or person."""
 
     name: str
     source: str
 
 
 class MaybeSame(Frozen):
-    """Somebody who is said to be the same person, which nothing bears out yet."""
+    """A character that was stated to be the same person, with too little support to join them."""
 
     number: int
     tags: tuple[str, str]
@@ -52,10 +52,10 @@ class MaybeSame(Frozen):
 
 
 class KnownPerson(Frozen):
-    """A person as one may speak of them: by number, tag or name.
+    """A character as users refer to it: by number, tag or name.
 
     ``seen`` and ``heard`` count sightings; ``span`` is from the first to the last of them.
-    ``maybe`` are statements that were kept, and are not enough to join anybody.
+    ``maybe`` are statements whose support is too low to join two characters.
     """
 
     number: int
@@ -77,11 +77,11 @@ class VideoPeople:
     origins: dict[int, Origin]
 
     def tags(self, person: CharacterAt) -> tuple[str, ...]:
-        """Return the tags of a person's faces and voices."""
+        """Return the tags of a character's faces and voices."""
         return tuple(self.origins[row].tag for row in person.members)
 
     def original_numbers(self, person: CharacterAt) -> set[int]:
-        """Return the numbers that went into a person."""
+        """Return a character's number and those of the characters that were joined to it."""
         return {self.origins[row].began for row in person.members} | {person.character.number}
 
 
@@ -101,20 +101,20 @@ def known_people(
     session: Session, video_people: VideoPeople, people: Sequence[CharacterAt]
 ) -> list[KnownPerson]:
     """Describe some of the video's people, in their order."""
-    rows = [row for one in people for row in one.members]
+    rows = [row for person in people for row in person.members]
     times = stored.appearances_of(session, video_people.video.id, rows)
     maybe = _possible_matches(session, video_people)
     return [
-        _known_person(video_people, one, times, maybe.get(one.character.number, []))
-        for one in people
+        _known_person(video_people, person, times, maybe.get(person.character.number, []))
+        for person in people
     ]
 
 
 def _possible_matches(session: Session, people: VideoPeople) -> dict[int, list[MaybeSame]]:
-    """Find statements that join a face and a voice of two people, by either number."""
-    owners = {row: one for one in people.characters for row in one.members}
+    """Return, by character number, face-voice statements whose identities are not joined."""
+    owners = {row: person for person in people.characters for row in person.members}
     overlay = overlay_of(stored.corrections_of(session, people.video.id)) or Overlay()
-    found: dict[int, list[MaybeSame]] = {}
+    matches: dict[int, list[MaybeSame]] = {}
     for claim in stored.claims_of(session, people.video.id):
         face, voice = owners.get(claim.face), owners.get(claim.voice)
         if claim.support < MODEL_SUPPORT or face is None or voice is None or face.id == voice.id:
@@ -122,20 +122,20 @@ def _possible_matches(session: Session, people: VideoPeople) -> dict[int, list[M
         if are_distinct(overlay, people.tags(face), people.tags(voice)):
             continue
         tags = (people.origins[claim.face].tag, people.origins[claim.voice].tag)
-        for one, other in ((face, voice), (voice, face)):
-            same = MaybeSame(number=other.character.number, tags=tags, reason=claim.reason)
-            found.setdefault(one.character.number, []).append(same)
-    return found
+        for person, candidate in ((face, voice), (voice, face)):
+            match = MaybeSame(number=candidate.character.number, tags=tags, reason=claim.reason)
+            matches.setdefault(person.character.number, []).append(match)
+    return matches
 
 
 def rename(store: Store, video: str, person: str, name: str) -> Correction:
-    """Give a person a name that comes before all that were learned; the empty one takes all away.
+    """Set a character's preferred name; an empty name removes all its names.
 
     Args:
         store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
-        name: The name. Empty: the person goes by a tag, whatever was or will be learned of them.
+        name: The name. Empty: the character is shown by a tag, and learned names are ignored.
 
     Returns:
         The correction.
@@ -143,14 +143,14 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
     Raises:
         NotFound: no such video or person.
         Ambiguous: several go by that name.
-        InputError: the name is none, or the person goes by it already.
+        InputError: the character goes by this name already, or has none to remove.
     """
     new_name = _clean_name(name)
     with store.begin() as session:
         people = lock_people(session, video)
         character = find_person(people, person)
-        given = [n.text for n in character.names if n.source == USER_SOURCE]
-        if new_name in given[:1] or not (new_name or character.names):
+        user_names = [n.text for n in character.names if n.source == USER_SOURCE]
+        if new_name in user_names[:1] or not (new_name or character.names):
             raise InputError(f"{person!r} goes by {character.character.label!r} already")
         outcome = CorrectedCharacter(
             number=character.character.number,
@@ -166,7 +166,7 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
 
 
 def merge(store: Store, video: str, person: str, into: str) -> Correction:
-    """Merge two people: ``into`` keeps its number and gets faces, voices and names of the other.
+    """Merge two characters: ``into`` keeps its number and gets the other's members and names.
 
     Raises:
         NotFound: no such video or person.
@@ -175,31 +175,31 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
     """
     with store.begin() as session:
         people = lock_people(session, video)
-        one, other = find_person(people, person), find_person(people, into)
-        if one.id == other.id:
-            raise InputError(f"{person!r} and {into!r} are one already: {_describe(one)}")
+        source, target = find_person(people, person), find_person(people, into)
+        if source.id == target.id:
+            raise InputError(f"{person!r} and {into!r} are one already: {_describe(source)}")
         outcome = CorrectedCharacter(
-            number=other.character.number,
-            members=(*people.tags(other), *people.tags(one)),
-            names=tuple(dict.fromkeys(n.text for n in _names_from_users(other, one))),
+            number=target.character.number,
+            members=(*people.tags(target), *people.tags(source)),
+            names=tuple(dict.fromkeys(n.text for n in _names_from_users(target, source))),
         )
-        summary = f"{_describe(one)} is {_describe(other)}"
-        return _record(session, people, CorrectionKind.MERGE, summary, [one, other], [outcome])
+        summary = f"{_describe(source)} is {_describe(target)}"
+        return _record(session, people, CorrectionKind.MERGE, summary, [source, target], [outcome])
 
 
 def split(store: Store, video: str, person: str, tags: Sequence[str], name: str = "") -> Correction:
-    """Move some faces and voices of a person to a new one, who may be given a name.
+    """Split some faces and voices off a character, as a new one with an optional name.
 
-    Names that people gave stay with the others; learned ones stay with whom they were learned of.
-    Numbers go back to where they came from: the part with the face that a person began with keeps
-    the number, the other one gets that of a face or voice of its own.
+    Names that users gave stay with the remaining members; learned ones stay with the identity they
+    were learned of. The part with the identity that the character began with keeps the number, the
+    other one gets the original number of one of its members.
 
     Args:
         store: The store.
         video: Id, unambiguous beginning of one, or title.
         person: Number, tag or name.
-        tags: ``face_3`` and the like, all of that person, and not all that they have.
-        name: What the new one is called.
+        tags: Such as ``face_3``; some, but not all, of the character's.
+        name: The new character's name.
 
     Returns:
         The correction.
@@ -212,24 +212,25 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     new_name = _clean_name(name)
     with store.begin() as session:
         people = lock_people(session, video)
-        one = find_person(people, person)
-        removed = _members_of_tags(people, one, person, tags)
-        rest = [row for row in one.members if row not in removed]
-        numbers = _numbers_of_parts(people, one, removed, rest)
+        character = find_person(people, person)
+        removed = _members_of_tags(people, character, person, tags)
+        remaining = [row for row in character.members if row not in removed]
+        numbers = _numbers_of_parts(people, character, removed, remaining)
         outcomes = [
             _outcome_of(people, numbers[0], removed, (new_name,) if new_name else ()),
-            _outcome_of(people, numbers[1], rest, tuple(n.text for n in _names_from_users(one))),
+            _outcome_of(
+                people, numbers[1], remaining, tuple(n.text for n in _names_from_users(character))
+            ),
         ]
         tags_text = " and ".join(people.origins[row].tag for row in removed)
-        summary = f"{tags_text} of {_describe(one)} is {new_name or 'somebody else'}"
-        return _record(session, people, CorrectionKind.SPLIT, summary, [one], outcomes)
+        summary = f"{tags_text} of {_describe(character)} is {new_name or 'somebody else'}"
+        return _record(session, people, CorrectionKind.SPLIT, summary, [character], outcomes)
 
 
 def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
     """Record that two characters are two people, so that they are not suggested as one.
 
-    Of the faces and voices that they have now, none is joined to the other by the machine. A later
-    `merge` has the last word.
+    Their present faces and voices are not joined by later statements; a later `merge` still can.
 
     Raises:
         NotFound: no such video or person.
@@ -238,33 +239,33 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
     """
     with store.begin() as session:
         people = lock_people(session, video)
-        one, two = find_person(people, person), find_person(people, other)
-        if one.id == two.id:
+        first, second = find_person(people, person), find_person(people, other)
+        if first.id == second.id:
             raise InputError(
-                f"{person!r} and {other!r} are one: {_describe(one)}; split them first"
+                f"{person!r} and {other!r} are one: {_describe(first)}; split them first"
             )
-        if are_kept_apart(session, people, one, two):
-            raise InputError(f"{_describe(one)} and {_describe(two)} are two people already")
-        summary = f"{_describe(one)} and {_describe(two)} are two people"
+        if are_kept_apart(session, people, first, second):
+            raise InputError(f"{_describe(first)} and {_describe(second)} are two people already")
+        summary = f"{_describe(first)} and {_describe(second)} are two people"
         outcomes = [
             CorrectedCharacter(
                 number=a.character.number, members=people.tags(a), others=people.tags(b)
             )
-            for a, b in ((one, two), (two, one))
+            for a, b in ((first, second), (second, first))
         ]
-        return _record(session, people, CorrectionKind.APART, summary, [one, two], outcomes)
+        return _record(session, people, CorrectionKind.APART, summary, [first, second], outcomes)
 
 
 def are_kept_apart(
-    session: Session, people: VideoPeople, one: CharacterAt, other: CharacterAt
+    session: Session, people: VideoPeople, first: CharacterAt, second: CharacterAt
 ) -> bool:
     """Tell whether users said that these are two people."""
     overlay = overlay_of(stored.corrections_of(session, people.video.id))
-    return overlay is not None and are_distinct(overlay, people.tags(one), people.tags(other))
+    return overlay is not None and are_distinct(overlay, people.tags(first), people.tags(second))
 
 
 def undo(store: Store, video: str, number: int | None = None) -> Correction:
-    """Undo a correction: all is as if it had never been made.
+    """Undo a correction; the characters are as if it had never been made.
 
     Args:
         store: The store.
@@ -276,7 +277,7 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
 
     Raises:
         NotFound: no such video or correction.
-        InputError: it is undone already, or a later one builds on it.
+        InputError: it is undone already, or a later one depends on it.
     """
     with store.begin() as session:
         stored.lock_corrections(session)
@@ -289,10 +290,11 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
             if c.number > correction.number and not c.undone and _depends_on(c, correction)
         ]
         if later:
-            last = later[-1]
+            latest = later[-1]
             raise InputError(
-                f"correction {last.number} ({last.told}) builds on correction {correction.number}: "
-                f"take that back first: homer people undo {found.id} {last.number}"
+                f"correction {latest.number} ({latest.told}) builds on correction "
+                f"{correction.number}: take that back first: "
+                f"homer people undo {found.id} {latest.number}"
             )
         taken_back = correction.model_copy(update={"undone": True})
         stored.change_correction(session, found.id, taken_back)
@@ -325,7 +327,7 @@ def people_of_video(session: Session, name: str) -> VideoPeople:
         Ambiguous: several do.
     """
     video = find_video(session, name)
-    origins = {one.identity: one for one in stored.origins_of(session, video.id)}
+    origins = {origin.identity: origin for origin in stored.origins_of(session, video.id)}
     return VideoPeople(video, characters_at(session, video.id, LAST_CLIP), origins)
 
 
@@ -337,7 +339,7 @@ def _record(
     about: Sequence[CharacterAt],
     outcomes: Sequence[CorrectedCharacter],
 ) -> Correction:
-    numbers = set().union(*(people.original_numbers(one) for one in about))
+    numbers = set().union(*(people.original_numbers(character) for character in about))
     correction = stored.add_correction(
         session, people.video.id, kind, summary, sorted(numbers), outcomes
     )
@@ -346,19 +348,22 @@ def _record(
 
 
 def _known_person(
-    people: VideoPeople, one: CharacterAt, times: dict[int, Appearances], maybe: Sequence[MaybeSame]
+    people: VideoPeople,
+    person: CharacterAt,
+    times: dict[int, Appearances],
+    maybe: Sequence[MaybeSame],
 ) -> KnownPerson:
-    of = {row: times[row] for row in one.members if row in times}
-    faces = [row for row in of if people.origins[row].kind == "face"]
-    seen = sum(of[row].times for row in faces)
-    spans = of.values()
+    appearances = {row: times[row] for row in person.members if row in times}
+    faces = [row for row in appearances if people.origins[row].kind == "face"]
+    face_count = sum(appearances[row].times for row in faces)
+    spans = appearances.values()
     return KnownPerson(
-        number=one.character.number,
-        label=one.character.label,
-        names=tuple(KnownName(name=n.text, source=n.source) for n in one.names),
-        tags=people.tags(one),
-        seen=seen,
-        heard=sum(a.times for a in spans) - seen,
+        number=person.character.number,
+        label=person.character.label,
+        names=tuple(KnownName(name=n.text, source=n.source) for n in person.names),
+        tags=people.tags(person),
+        seen=face_count,
+        heard=sum(a.times for a in spans) - face_count,
         span=TimeSpan.of(min(a.start_ms for a in spans), max(a.end_ms for a in spans))
         if spans
         else None,
@@ -367,23 +372,27 @@ def _known_person(
 
 
 def _clean_name(text: str) -> str:
-    """Return a name fit to be kept: one line without what passes for a tag."""
-    plain = "".join(c if c.isprintable() else " " for c in escape_tags(make_storable(text)))
-    name = " ".join(plain.split())
+    """Return a name as one line of printable characters, with tags escaped.
+
+    Raises:
+        InputError: it has more than ``MAX_NAME`` characters.
+    """
+    printable = "".join(c if c.isprintable() else " " for c in escape_tags(make_storable(text)))
+    name = " ".join(printable.split())
     if len(name) > MAX_NAME:
         raise InputError(f"a name of {len(name)} characters: at most {MAX_NAME} are kept")
     return name
 
 
-def _describe(one: CharacterAt) -> str:
-    """Name a person in a sentence: by number, and by name where there is one."""
-    number = one.character.number
-    return f"{number} ({one.character.name})" if one.character.name else str(number)
+def _describe(person: CharacterAt) -> str:
+    """Format a character for a sentence: number, and name where it has one."""
+    number = person.character.number
+    return f"{number} ({person.character.name})" if person.character.name else str(number)
 
 
 def _names_from_users(*people: CharacterAt) -> list[Name]:
-    """Return the names that people gave, in order."""
-    return [name for one in people for name in one.names if name.source == USER_SOURCE]
+    """Return the names that users gave, in order."""
+    return [name for person in people for name in person.names if name.source == USER_SOURCE]
 
 
 def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
@@ -393,68 +402,82 @@ def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
         NotFound: nobody goes by it.
         Ambiguous: several do.
     """
-    matches = (_by_number(people, wanted), _by_tag(people, wanted), _by_name(people, wanted))
-    found = next((way for way in matches if way), [])
-    if len(found) > 1:
-        named = ", ".join(_describe(one) for one in found)
+    candidates = (_by_number(people, wanted), _by_tag(people, wanted), _by_name(people, wanted))
+    matches = next((people_found for people_found in candidates if people_found), [])
+    if len(matches) > 1:
+        named = ", ".join(_describe(person) for person in matches)
         raise Ambiguous(f"several people go by {wanted!r}: {named}; give the number")
-    if not found:
+    if not matches:
         raise NotFound(
             f"nobody goes by {wanted!r} in {people.video.title}: "
             f"`homer people {people.video.id}` lists numbers, tags and names"
         )
-    return found[0]
+    return matches[0]
 
 
 def _by_number(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    """Return the person that a number stands for, through merges."""
+    """Return who has this number, else whom the character of this number was joined to."""
     if not wanted.strip().isdecimal() or len(wanted) > MAX_NAME:
         return []
     number = int(wanted)
-    exact = [one for one in people.characters if one.character.number == number]
-    return exact or [one for one in people.characters if number in people.original_numbers(one)]
+    exact = [person for person in people.characters if person.character.number == number]
+    return exact or [
+        person for person in people.characters if number in people.original_numbers(person)
+    ]
 
 
 def _by_tag(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    found = _TAG.fullmatch(wanted.strip().lower())
-    if found is None:
+    match = _TAG.fullmatch(wanted.strip().lower())
+    if match is None:
         return []
-    if found[1] == "character":
-        return _by_number(people, found[2])
-    tag = f"<{found[1]}_{int(found[2])}>"
-    return [one for one in people.characters if tag in people.tags(one)]
+    if match[1] == "character":
+        return _by_number(people, match[2])
+    tag = f"<{match[1]}_{int(match[2])}>"
+    return [person for person in people.characters if tag in people.tags(person)]
 
 
 def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
     name = " ".join(wanted.split()).casefold()
-    return [one for one in people.characters if name in {n.text.casefold() for n in one.names}]
+    return [
+        person for person in people.characters if name in {n.text.casefold() for n in person.names}
+    ]
 
 
 def _members_of_tags(
-    people: VideoPeople, one: CharacterAt, person: str, tags: Sequence[str]
+    people: VideoPeople, character: CharacterAt, person: str, tags: Sequence[str]
 ) -> tuple[int, ...]:
-    """Return the members that tags name."""
-    known = {people.origins[row].tag: row for row in one.members}
-    have = ", ".join(tag.strip("<>") for tag in known)
+    """Return the members that tags name.
+
+    Raises:
+        InputError: a tag is not of this character, or they name none or all of its members.
+    """
+    rows_by_tag = {people.origins[row].tag: row for row in character.members}
+    have = ", ".join(tag.strip("<>") for tag in rows_by_tag)
     rows = []
     for tag in tags:
-        found = _TAG.fullmatch(tag.strip().lower())
-        named = f"<{found[1]}_{int(found[2])}>" if found else ""
-        if named not in known:
+        match = _TAG.fullmatch(tag.strip().lower())
+        named = f"<{match[1]}_{int(match[2])}>" if match else ""
+        if named not in rows_by_tag:
             raise InputError(f"{tag!r} is no face or voice of {person!r}, who has {have}")
-        rows.append(known[named])
-    if not 0 < len(set(rows)) < len(known):
+        rows.append(rows_by_tag[named])
+    if not 0 < len(set(rows)) < len(rows_by_tag):
         raise InputError(f"name some of {have}, not {'all' if rows else 'none'} of them")
     return tuple(dict.fromkeys(rows))
 
 
 def _numbers_of_parts(
-    people: VideoPeople, one: CharacterAt, removed: Sequence[int], rest: Sequence[int]
+    people: VideoPeople, character: CharacterAt, removed: Sequence[int], remaining: Sequence[int]
 ) -> tuple[int, int]:
-    """Return the numbers of both parts."""
-    began = [{people.origins[row].began for row in part} for part in (removed, rest)]
-    number = one.character.number
-    return (number, min(began[1])) if number in began[0] else (min(began[0]), number)
+    """Return the numbers of the removed and the remaining part."""
+    original_numbers = [
+        {people.origins[row].began for row in members} for members in (removed, remaining)
+    ]
+    number = character.character.number
+    return (
+        (number, min(original_numbers[1]))
+        if number in original_numbers[0]
+        else (min(original_numbers[0]), number)
+    )
 
 
 def _outcome_of(
@@ -467,24 +490,27 @@ def _outcome_of(
 def _find_correction(
     corrections: Sequence[Correction], video: Video, number: int | None
 ) -> Correction:
-    active = [one for one in corrections if not one.undone]
+    active = [correction for correction in corrections if not correction.undone]
     if number is None:
         if not active:
             raise NotFound(f"no correction of {video.title} is in force: nothing to undo")
         return active[-1]
-    found = next((one for one in corrections if one.number == number), None)
-    if found is None:
+    correction = next((each for each in corrections if each.number == number), None)
+    if correction is None:
         raise NotFound(f"there is no correction {number}: `homer people history {video.id}`")
-    if found.undone:
-        raise InputError(f"correction {number} ({found.told}) is undone already")
-    return found
+    if correction.undone:
+        raise InputError(f"correction {number} ({correction.told}) is undone already")
+    return correction
 
 
-def _depends_on(later: Correction, one: Correction) -> bool:
-    """Check whether ``later`` builds on ``character``.
+def _depends_on(later: Correction, earlier: Correction) -> bool:
+    """Tell whether ``later`` depends on ``earlier``.
 
-    What was said to be apart is told by tags and stands on its own, but for whom a split made two.
+    APART corrections refer to tags and depend on nothing but a split.
     """
-    if CorrectionKind.APART in (later.kind, one.kind) and one.kind is not CorrectionKind.SPLIT:
+    if (
+        CorrectionKind.APART in (later.kind, earlier.kind)
+        and earlier.kind is not CorrectionKind.SPLIT
+    ):
         return False
-    return not set(later.numbers).isdisjoint(one.numbers)
+    return not set(later.numbers).isdisjoint(earlier.numbers)

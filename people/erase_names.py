@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 SOMEBODY = "somebody"
-"""What stands for whoever is forgotten."""
+"""Replaces the names of a forgotten person."""
 
 MIN_LETTERS = 3
-"""A part of a name with fewer letters is no name."""
+"""Words of a name with fewer letters are not erased on their own."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _TITLES = frozenset(
@@ -21,12 +21,12 @@ _TITLES = frozenset(
 
 
 class NameEraser:
-    """Replaces tags, whole names in any case, and the parts of names as names are written.
+    """Replaces tags, whole names in any case, and single words of names where capitalised.
 
     Args:
-        tags: ``<face_3>`` and the like.
-        names: All that the person was called.
-        others: All that others are called: what they share with the person stays theirs.
+        tags: The person's tags, such as ``<face_3>``.
+        names: All names of the person.
+        others: All names of other people; names and words that they share are not erased.
     """
 
     def __init__(self, tags: Iterable[str], names: Iterable[str], others: Iterable[str]) -> None:
@@ -38,16 +38,16 @@ class NameEraser:
         )
         self.parts = sorted(
             {
-                part
+                word
                 for name in self.names
-                for part in _WORD.findall(name)
-                if len(part) >= MIN_LETTERS and part.casefold() not in words | _TITLES
+                for word in _WORD.findall(name)
+                if len(word) >= MIN_LETTERS and word.casefold() not in words | _TITLES
             }
         )
 
     @property
     def search_terms(self) -> list[str]:
-        """A text in which none of these occurs, in whatever case, stays as it is."""
+        """Terms to search for, case-insensitively: other texts need no erasing."""
         return [*self.tags, *self.names, *self.parts]
 
     @cached_property
@@ -57,18 +57,18 @@ class NameEraser:
         forms = sorted({f for part in self.parts for f in (part, part.upper(), part.title())})
         parts = "|".join(rf"(?<!\w){form}(?!\w)" for form in forms if form != form.lower())
         patterns = [tags, f"(?i:{names})" if names else "", parts]
-        return re.compile("|".join(way for way in patterns if way) or r"(?!)")
+        return re.compile("|".join(pattern for pattern in patterns if pattern) or r"(?!)")
 
     def erase(self, text: str) -> str:
-        """Replace the person by a neutral word."""
+        """Replace the person's tags and names by a neutral word."""
         return self._pattern.sub(SOMEBODY, text)
 
     def erase_json(self, value: Any) -> Any:
-        """Return a JSON value with every text in it erased."""
+        """Return a JSON value with `erase` applied to every text in it."""
         if isinstance(value, str):
             return self.erase(value)
         if isinstance(value, Mapping):
-            return {key: self.erase_json(one) for key, one in value.items()}
+            return {key: self.erase_json(item) for key, item in value.items()}
         if isinstance(value, Sequence):
-            return [self.erase_json(one) for one in value]
+            return [self.erase_json(item) for item in value]
         return value

@@ -1,13 +1,13 @@
-"""Which face is which voice, by the whole video so far and by names: statements with their reasons.
+"""Derives face-voice identity statements from the whole video so far and from names.
 
-What one clip shows by itself (a voice while only one face is in view) its writer states already.
-Here two more kinds of evidence are added to that:
+The clip writer states what one clip shows by itself (a voice while only one face is in view).
+This module adds two kinds of evidence:
 
-- Names: a face that a plate names and a voice that says that name are one person, where no other
-  face and no other voice has it. Where a language model gave one of the names, that is no more
-  than a statement of the model, which counts once.
-- Company: people who are seen together are told apart over the whole video. A voice that is heard
-  while Ann and Bob are in view, then while Ann and Carl are, and so on, is Ann's.
+- Names: a face with a name plate and a voice that introduces itself by the same name are one
+  person, if no other face or voice has that name. Where a language model gave one of the names,
+  this counts as one statement of the model.
+- Co-occurrence: a voice that is heard while Ann and Bob are in view, then while Ann and Carl are,
+  and so on, is Ann's.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from store.queries.characters import CharacterAt
 from store.queries.identities import SightingAt, voice_and_face_sightings, was_stated
 
 SAME_NAME_REASON = "the only face and the only voice that are called"
-"""How the reason of a statement by names begins."""
+"""Beginning of the reason of statements by name."""
 
 MIN_FACES = 2
-"""Faces in a clip from which somebody is in company."""
+"""Fewest faces in a clip for co-occurrence evidence."""
 
 MIN_CLIPS = 3
-"""Clips in which a voice must be heard before company says whose it is: two may be by chance."""
+"""Clips in which a voice must be heard for co-occurrence evidence: two may be chance."""
 
 MAX_CLIPS_BACK = 20
-"""How many clips with a voice are looked back on: what it costs does not grow with the video."""
+"""Most clips with a voice that are considered, which bounds the cost in long videos."""
 
 FaceSpans = Mapping[int, Sequence[TimeSpan]]
 """When each face is in view, by the number of its identity."""
@@ -48,28 +48,37 @@ def statements_by_name(
     session: Session, video_id: str, claims: Iterable[NameClaim], clip: int
 ) -> list[IdentityStatement]:
     """Return statements for names given in a clip that one face and one voice share."""
-    names = list(dict.fromkeys(one.name for one in claims))
+    names = list(dict.fromkeys(claim.name for claim in claims))
     if not names:
         return []
     characters = stored.characters_at(session, video_id, clip)
-    found = [_statement_by_name(name, characters, clip) for name in names]
-    pairs = {(one.face, one.voice): one for one in found if one is not None}
+    statements = [_statement_by_name(name, characters, clip) for name in names]
+    pairs = {
+        (statement.face, statement.voice): statement
+        for statement in statements
+        if statement is not None
+    }
     return [
-        one
-        for (face, voice), one in pairs.items()
-        if not one.by_model or not was_stated(session, video_id, face, voice, SAME_NAME_REASON)
+        statement
+        for (face, voice), statement in pairs.items()
+        if not statement.by_model
+        or not was_stated(session, video_id, face, voice, SAME_NAME_REASON)
     ]
 
 
 def _statement_by_name(
     name: str, characters: Sequence[CharacterAt], clip: int
 ) -> IdentityStatement | None:
-    named = [one for one in characters if any(same_name(name, other.text) for other in one.names)]
-    faces = [one for one in named if one.character.faces]
-    voices = [one for one in named if not one.character.faces]
+    named = [
+        character
+        for character in characters
+        if any(same_name(name, known_name.text) for known_name in character.names)
+    ]
+    faces = [character for character in named if character.character.faces]
+    voices = [character for character in named if not character.character.faces]
     if len(faces) != 1 or len(voices) != 1:
         return None
-    by_model = any(_is_named_by_model_only(name, one) for one in (faces[0], voices[0]))
+    by_model = any(_is_named_by_model_only(name, character) for character in (faces[0], voices[0]))
     return IdentityStatement(
         face=faces[0].character.faces[0],
         voice=voices[0].character.voices[0],
@@ -80,16 +89,20 @@ def _statement_by_name(
     )
 
 
-def _is_named_by_model_only(name: str, one: CharacterAt) -> bool:
-    """Check whether nothing but a language model calls somebody by a name."""
-    return all(other.source == "model" for other in one.names if same_name(name, other.text))
+def _is_named_by_model_only(name: str, character: CharacterAt) -> bool:
+    """Tell whether only a language model gave a character this name."""
+    return all(
+        known_name.source == "model"
+        for known_name in character.names
+        if same_name(name, known_name.text)
+    )
 
 
 def same_name(one: str, other: str) -> bool:
     """Tell whether two names can be of one person: equal, or a first name and a full name."""
     parts, others = one.casefold().split(), other.casefold().split()
-    short = 1 in (len(parts), len(others))
-    return bool(parts) and (parts == others or (short and parts[:1] == others[:1]))
+    is_single_word = 1 in (len(parts), len(others))
+    return bool(parts) and (parts == others or (is_single_word and parts[:1] == others[:1]))
 
 
 def statements_by_co_occurrence(
@@ -98,21 +111,21 @@ def statements_by_co_occurrence(
     """Return statements for voices heard while several faces are visible."""
     if len(people.faces) < MIN_FACES:
         return []
-    voices = sorted(set(people.voices.values()), key=lambda one: one.number)
-    found = [_statement_of_voice(session, video_id, voice, clip) for voice in voices]
-    return [one for one in found if one is not None]
+    voices = sorted(set(people.voices.values()), key=lambda identity: identity.number)
+    statements = [_statement_of_voice(session, video_id, voice, clip) for voice in voices]
+    return [statement for statement in statements if statement is not None]
 
 
 def _statement_of_voice(
     session: Session, video_id: str, voice: Identity, clip: Clip
 ) -> IdentityStatement | None:
-    clips, heard, seen = voice_and_face_sightings(
+    clips, voice_sightings, face_sightings = voice_and_face_sightings(
         session, video_id, voice.id, clip.index, MAX_CLIPS_BACK
     )
     if len(clips) < MIN_CLIPS:
         return None
-    spans = merge_close_spans((_span(one) for one in heard), 0)
-    faces = _spans_by_face(seen)
+    spans = merge_close_spans((_span(sighting) for sighting in voice_sightings), 0)
+    faces = _spans_by_face(face_sightings)
     best = match_face(spans, faces)
     if best is None:
         return None
@@ -128,20 +141,30 @@ def _statement_of_voice(
     )
 
 
-def _span(one: SightingAt) -> TimeSpan:
-    return TimeSpan.of(one.start_ms, one.end_ms)
+def _span(sighting: SightingAt) -> TimeSpan:
+    return TimeSpan.of(sighting.start_ms, sighting.end_ms)
 
 
 def _spans_by_face(sightings: Iterable[SightingAt]) -> FaceSpans:
     spans: dict[int, list[TimeSpan]] = {}
-    for one in sightings:
-        spans.setdefault(one.number, []).append(_span(one))
-    return {face: merge_close_spans(found, VISIBLE_GAP_MS) for face, found in sorted(spans.items())}
+    for sighting in sightings:
+        spans.setdefault(sighting.number, []).append(_span(sighting))
+    return {
+        face: merge_close_spans(face_spans, VISIBLE_GAP_MS)
+        for face, face_spans in sorted(spans.items())
+    }
 
 
 @dataclass(frozen=True)
 class MatchedFace:
-    """The face that a voice is singled out for, and how long each was in view with the voice."""
+    """The face that a voice is matched to, with times in milliseconds.
+
+    Attributes:
+        face: Number of the face.
+        with_voice_ms: How long the face is in view while the voice is heard.
+        anyone_ms: How long any face is in view while the voice is heard.
+        next_ms: As ``with_voice_ms``, of the next best face.
+    """
 
     face: int
     with_voice_ms: int
@@ -159,14 +182,14 @@ class MatchedFace:
 
 
 def match_face(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans) -> MatchedFace | None:
-    """Return the one face that a voice goes with, or None.
+    """Return the one face that a voice belongs to, or None.
 
-    It is in view for most of the time that the voice is heard with anyone in view; and of the time
-    that only one of it and any other face is in view, most is its own, and enough to count.
+    It is in view for at least ``ACCEPT_SHARE`` of the time that the voice is heard with any face in
+    view; and it is clearly preferred to each other face that is in view with the voice.
 
     Args:
-        voice_spans: when the voice is heard, in order, disjoint.
-        face_spans: when each face is in view.
+        voice_spans: When the voice is heard, in order, disjoint.
+        face_spans: When each face is in view.
     """
     times = {
         face: _total_ms(intersect_spans(voice_spans, spans)) for face, spans in face_spans.items()
@@ -177,7 +200,7 @@ def match_face(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans) -> Matche
     best, others = ranked[0], ranked[1:]
     anyone_ms = _total_ms(
         intersect_spans(
-            voice_spans, merge_close_spans((s for one in face_spans.values() for s in one), 0)
+            voice_spans, merge_close_spans((s for spans in face_spans.values() for s in spans), 0)
         )
     )
     is_clear = all(
@@ -193,7 +216,10 @@ def match_face(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans) -> Matche
 def _is_preferred(
     voice_spans: Sequence[TimeSpan], candidate: Sequence[TimeSpan], other: Sequence[TimeSpan]
 ) -> bool:
-    """Check whether the voice is heard with one face and without the other often enough."""
+    """Tell whether the voice is heard long enough with only the candidate of two faces in view.
+
+    That is at least ``ACCEPT_SUPPORT`` seconds, and ``ACCEPT_SHARE`` of the time with one of both.
+    """
     both = intersect_spans(intersect_spans(voice_spans, candidate), other)
     only_candidate = _total_ms(intersect_spans(voice_spans, candidate)) - _total_ms(both)
     only_other = _total_ms(intersect_spans(voice_spans, other)) - _total_ms(both)
@@ -203,7 +229,7 @@ def _is_preferred(
 
 
 def _co_visible_ms(voice_spans: Sequence[TimeSpan], face_spans: FaceSpans, face: int) -> int:
-    """Return milliseconds of the voice with this face in view that is not alone."""
+    """Return the milliseconds of the voice during which this face and others are in view."""
     others = merge_close_spans(
         (s for n, spans in face_spans.items() if n != face for s in spans), 0
     )

@@ -1,4 +1,4 @@
-"""Finds evidence within one clip for which face is which voice; pure."""
+"""Finds evidence within one clip that a face and a voice are one person; pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from domain.media import Group, Percept
 from domain.time import TimeSpan
 
 VISIBLE_GAP_MS = 1_000
-"""A face seen twice within this time was there in between."""
+"""A face seen twice within this time counts as visible in between."""
 
 MIN_SPEECH_MS = 1_000
-"""Less speech than this with one face in view says nothing."""
+"""Shorter speech with one face in view is no evidence."""
 
 
 def merge_close_spans(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
     """Merge spans that are at most ``gap_ms`` apart; in order."""
     merged: list[TimeSpan] = []
-    for span in sorted(spans, key=lambda one: (one.start_ms, one.end_ms)):
+    for span in sorted(spans, key=lambda span: (span.start_ms, span.end_ms)):
         if merged and span.start_ms - merged[-1].end_ms <= gap_ms:
             merged[-1] = merged[-1].union(span)
         else:
@@ -26,16 +26,17 @@ def merge_close_spans(spans: Iterable[TimeSpan], gap_ms: int) -> list[TimeSpan]:
 
 
 def visible_spans(group: Group) -> list[TimeSpan]:
-    """Return when a group is visible (or audible), in order."""
-    return merge_close_spans((one.span for one in group.sightings), VISIBLE_GAP_MS)
+    """Return the spans in which a group is visible (or audible), in order."""
+    return merge_close_spans((sighting.span for sighting in group.sightings), VISIBLE_GAP_MS)
 
 
 def spans_alone(groups: Sequence[Group]) -> dict[int, list[TimeSpan]]:
-    """Return when each group is the only one visible, by the group's number."""
+    """Return the spans in which each group is the only one visible, by the group's number."""
     visible_by_group = {group.number: visible_spans(group) for group in groups}
     return {
         number: _subtract(
-            spans, [s for n, other in visible_by_group.items() if n != number for s in other]
+            spans,
+            [s for n, other_spans in visible_by_group.items() if n != number for s in other_spans],
         )
         for number, spans in visible_by_group.items()
     }
@@ -56,15 +57,17 @@ def _subtract_one(span: TimeSpan, cut: TimeSpan) -> list[TimeSpan]:
 
 
 def speaking_alone(percept: Percept) -> list[tuple[int, int, float]]:
-    """Return face and voice groups with the seconds of the voice while only that face is visible.
+    """Return (face, voice, seconds): how long a voice is heard with only that face visible.
 
-    One voice speaking over another at the same time counts for neither.
+    Faces and voices are given by the numbers of their groups.
+
+    Overlapping speech counts for no voice.
     """
     faces, voices = spans_alone(percept.faces), spans_alone(percept.voices)
-    found = []
-    for face, seen in sorted(faces.items()):
-        for voice, heard in sorted(voices.items()):
-            shared = sum(a.overlap_ms(b) for a in seen for b in heard)
+    pairs = []
+    for face, face_spans in sorted(faces.items()):
+        for voice, voice_spans in sorted(voices.items()):
+            shared = sum(a.overlap_ms(b) for a in face_spans for b in voice_spans)
             if shared >= MIN_SPEECH_MS:
-                found.append((face, voice, shared / 1000))
-    return found
+                pairs.append((face, voice, shared / 1000))
+    return pairs

@@ -1,7 +1,7 @@
-"""Forgets a person: no face, voice, crop or name of theirs is left; and brings them back.
+"""Erases a person from a video (faces, voices, crops and names), and restores them from a file.
 
-What the others did and said stays, and so do the words of the forgotten one, as somebody's. Rows
-that were changed get new vectors. Only a file that the user keeps can undo it.
+Memories of other people stay, and so does what the person said, attributed to "somebody". Changed
+rows get new vectors. Only a file that the user keeps can undo it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from store.queries.videos import find_video, lock_video_for_delete
 from store.tables.schema import ClipRow, MemoryRow, SegmentRevisionRow
 
 FORGOTTEN_SUMMARY = "of somebody who was forgotten"
-"""What a correction says that was only about a forgotten person."""
+"""Replaces the summary of a correction that was about a forgotten person only."""
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was forgotten: counts of lines written anew, images and answers that are gone.
+    """Counts of rewritten rows, and of removed images and answers.
 
-    ``path``: where the video's file lies, if that still names them; it is the user's to rename.
+    ``path``: the video file's path where it contains their name; only the user can rename it.
     """
 
     number: int
@@ -61,13 +61,12 @@ def forget(
 ) -> Forgotten:
     """Forget a person of a video.
 
-    Gone: the faces and voices by which they are recognised, every sighting and crop, keyframes on
-    which they are in view, names, what people said of them, the writers' model calls for the
-    video, and every answer that looked at it. Texts that name them say "somebody", with new
-    vectors. The number is not given again. The video's file and exports stay, and so
-    does where the file lies.
+    Deleted are their identities, sightings, crops, the keyframes on which they are in view, names,
+    corrections about them, the writers' model calls for the video, and every answer that read it.
+    Texts that name them say "somebody" and get new vectors. The character's number is not reused.
+    The video file, its path and exports are left as they are.
 
-    They are not known again: if watching goes on, they are a new person.
+    They are not recognised again: if ingestion continues, they are a new person.
 
     Args:
         store: The store.
@@ -126,30 +125,30 @@ def forget(
 
 
 def restore_forgotten(store: Store, video: str, path: Path) -> int:
-    """Undo a `forget` with the file that was kept; returns how many rows came back.
+    """Undo a `forget` with its undo file; return how many rows were restored.
 
     Raises:
         NotFound: no such video.
-        InputError: the file is damaged, of another video or database, what was watched since
-            stands in its place, or more was deleted or forgotten since that it would bring back.
+        InputError: the file is damaged or of another video or database, its rows conflict with
+            newer ones, or it would restore what was deleted or forgotten since.
     """
     undo = read_forgotten_file(path)
     try:
         with store.begin() as session:
-            found = find_video(session, video)
-            if (undo.video, undo.library) != (found.id, own_library_id(session)):
-                raise InputError(f"{path} is not of {found.title} in this database")
-            lock_video(session, found.id)
-            if erased_since(session, found.id, undo.at):
+            target = find_video(session, video)
+            if (undo.video, undo.library) != (target.id, own_library_id(session)):
+                raise InputError(f"{path} is not of {target.title} in this database")
+            lock_video(session, target.id)
+            if erased_since(session, target.id, undo.at):
                 raise InputError(
-                    f"{path} cannot be brought back: more of {found.title} was deleted or "
+                    f"{path} cannot be brought back: more of {target.title} was deleted or "
                     "forgotten since, and would come back with it"
                 )
             lock_blobs_shared(session)
             for data in undo.blobs.values():
                 store.blobs.put(data)
             stored.restore_rows(session, undo.rows)
-            record_deed(session, Deed.BROUGHT_BACK, found.id)
+            record_deed(session, Deed.BROUGHT_BACK, target.id)
     except IntegrityError as exc:
         remove_unused_blobs(store, undo.blobs)
         raise InputError(
@@ -160,7 +159,7 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
 
 
 class _Forgetting:
-    """Forgets one person inside one transaction; ``undo`` is how all was before."""
+    """Forgets one person inside one transaction; ``undo_rows`` are copies of the rows before."""
 
     def __init__(
         self,
@@ -189,40 +188,40 @@ class _Forgetting:
         self._people_by_clip: dict[int, ClipPeople] = {}
 
     def _names_from_users(self) -> Iterator[str]:
-        """Yield all that people ever called the person."""
-        for one in self._corrections:
-            for outcome in one.outcomes:
+        """Yield every name that users gave the person."""
+        for correction in self._corrections:
+            for outcome in correction.outcomes:
                 if outcome.number in self._numbers:
                     yield from outcome.names
 
     def run(self) -> list[str]:
-        """Forget the person; return the files that nothing uses any more."""
+        """Forget the person; return the SHA-256 of blobs that are no longer used."""
         self.undo_rows += stored.copy_traces(self._session, self.traces)
         unused_blobs = stored.erase_traces(self._session, self.traces)
         self._rewrite_corrections()
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
-        changed = [(one, self._eraser.erase_json(one.texts)) for one in rows]
+        changed = [(row, self._eraser.erase_json(row.texts)) for row in rows]
         clips: set[int] = set()
-        for one, values in changed:
-            if values != dict(one.texts):
-                clips |= self._rewrite_row(one, values)
+        for row, values in changed:
+            if values != dict(row.texts):
+                clips |= self._rewrite_row(row, values)
         for clip in sorted(clips):
             self._update_clip_vector(clip)
         return unused_blobs
 
     def is_named_in(self, text: str) -> bool:
-        """Check whether a text names the person."""
+        """Tell whether a text names the person."""
         return self._eraser.erase(text) != text
 
     def _rewrite_corrections(self) -> None:
-        """Remove the forgotten person from corrections; those about others stay."""
+        """Remove the person from all corrections; those about others stay."""
         for correction in self._corrections:
             outcomes = [
                 self._outcome_without(o)
                 for o in correction.outcomes
                 if o.number not in self._numbers
             ]
-            # Who was kept apart from nobody but the forgotten one is kept apart from nobody.
+            # An APART outcome about the forgotten person only has no tags left.
             remaining = [
                 o for o in outcomes if o.others or correction.kind is not CorrectionKind.APART
             ]
@@ -231,7 +230,7 @@ class _Forgetting:
             )
 
     def _outcome_without(self, outcome: CorrectedCharacter) -> CorrectedCharacter:
-        """Return an outcome without the tags of the forgotten one."""
+        """Return an outcome without the person's tags."""
         update = {
             name: tuple(tag for tag in getattr(outcome, name) if tag not in self._tags)
             for name in ("members", "nameless", "others")
@@ -239,13 +238,13 @@ class _Forgetting:
         return outcome.model_copy(update=update)
 
     def _correction_without(self, correction: Correction, outcomes: list[Any]) -> Correction:
-        """What is left of a correction; where that is nothing, its number is not given again."""
+        """Return a correction without the person; undone, but numbered, where nothing is left."""
         numbers = tuple(sorted(set(correction.numbers) - self._numbers))
         if not outcomes:
-            left = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": (), "undone": True}
-            return correction.model_copy(update=left)
-        told = self._eraser.erase(correction.told)
-        update = {"told": told, "numbers": numbers, "outcomes": tuple(outcomes)}
+            empty = {"told": FORGOTTEN_SUMMARY, "numbers": numbers, "outcomes": (), "undone": True}
+            return correction.model_copy(update=empty)
+        summary = self._eraser.erase(correction.told)
+        update = {"told": summary, "numbers": numbers, "outcomes": tuple(outcomes)}
         return correction.model_copy(update=update)
 
     def _rewrite_row(self, row: NamedRow, values: Mapping[str, Any]) -> set[int]:
@@ -270,11 +269,11 @@ class _Forgetting:
         stored.update_row(self._session, row, {"embedding": vector.tolist()})
 
     def _search_text(self, clip: int, values: Mapping[str, Any]) -> str:
-        """Return the text of a line that its vector is made from, with the names known by then."""
+        """Return the text to embed for a memory, with the names known after its clip."""
         if clip not in self._people_by_clip:
-            known = characters_at(self._session, self._video, clip)
+            characters = characters_at(self._session, self._video, clip)
             self._people_by_clip[clip] = ClipPeople(
-                characters=tuple(one.character for one in known)
+                characters=tuple(row.character for row in characters)
             )
         draft = MemoryDraft(
             kind=MemoryKind.EPISODIC,
@@ -286,7 +285,7 @@ class _Forgetting:
         return search_text(draft, self._people_by_clip[clip])
 
     def _update_clip_vector(self, clip: int) -> None:
-        """Set the vector of a clip to the mean direction of its lines."""
+        """Recompute a clip's vector as the mean direction of its memories' vectors."""
         vectors = stored.memory_vectors(self._session, self._video, clip)
         row = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
         self.undo_rows += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(row))

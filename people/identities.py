@@ -1,4 +1,4 @@
-"""Recognises the faces and voices of a clip among those known, and keeps exemplars of them."""
+"""Matches the faces and voices of a clip to known identities, and updates their exemplars."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ GROUP_LABELS = frozenset(
     | {"other people", "other person", "people", "someone", "sound", "stranger", "unidentified"}
     | {"unknown", "voice", "其他人"}
 )
-"""Labels that sources give to nobody in particular; they stand for no one person."""
+"""Speaker labels that do not stand for one person."""
 
 
 @dataclass(frozen=True)
 class MatchingSettings:
-    """How one kind of identity is recognised: the model's threshold, and how many exemplars."""
+    """How one kind of identity is matched: the model's least cosine, and the most exemplars."""
 
     threshold: float
     max_exemplars: int
@@ -41,11 +41,11 @@ class Recognised:
 
     def of_kind(self, kind: IdentityKind) -> dict[int, Identity]:
         """Return the identities of one kind, by group number."""
-        return {number: one for (k, number), one in self.groups.items() if k == kind}
+        return {number: identity for (k, number), identity in self.groups.items() if k == kind}
 
     def rows(self) -> dict[GroupKey, int]:
-        """Row ids by group."""
-        return {key: one.id for key, one in self.groups.items()}
+        """Return the identities' row ids by group."""
+        return {key: identity.id for key, identity in self.groups.items()}
 
 
 def recognise(
@@ -63,20 +63,24 @@ def recognise(
         matching: How faces and voices are matched; needed for kinds the percept has.
 
     Returns:
-        Who is who, with the identities that are new.
+        The identity of each group and named speaker, and which of them are new.
     """
     clip = percept.clip.index
-    found: dict[GroupKey, Identity] = {}
+    identities: dict[GroupKey, Identity] = {}
     new: list[Identity] = []
     for groups in (percept.faces, percept.voices):
-        known, fresh = _recognise_kind(session, video_id, clip, groups, matching)
-        found |= known
-        new += fresh
+        by_group, added = _recognise_kind(session, video_id, clip, groups, matching)
+        identities |= by_group
+        new += added
     speakers, fresh_speakers = _recognise_speakers(session, video_id, percept)
-    earlier = [one.id for one in [*found.values(), *speakers.values()] if one.first_clip > clip]
+    earlier = [
+        identity.id
+        for identity in [*identities.values(), *speakers.values()]
+        if identity.first_clip > clip
+    ]
     if earlier:
         stored.move_first_clips_back(session, earlier, clip)
-    return Recognised(found, speakers, tuple(new), tuple(fresh_speakers))
+    return Recognised(identities, speakers, tuple(new), tuple(fresh_speakers))
 
 
 def _recognise_kind(
@@ -89,36 +93,42 @@ def _recognise_kind(
     if not groups:
         return {}, []
     kind = groups[0].kind
-    known = stored.known_identities(session, video_id, kind)
-    matches = match_identities(groups, [one.centre for one in known], matching[kind].threshold)
-    fresh = stored.add_identities(session, video_id, kind, matches.count(None), clip)
-    unused = iter(fresh)
-    found = {
-        (kind, group.number): next(unused) if pick is None else known[pick].identity
+    candidates = stored.known_identities(session, video_id, kind)
+    matches = match_identities(
+        groups, [candidate.centre for candidate in candidates], matching[kind].threshold
+    )
+    added = stored.add_identities(session, video_id, kind, matches.count(None), clip)
+    unused = iter(added)
+    by_group = {
+        (kind, group.number): next(unused) if pick is None else candidates[pick].identity
         for group, pick in zip(groups, matches, strict=True)
     }
-    return found, fresh
+    return by_group, added
 
 
 def is_person(speaker: str) -> bool:
-    """Check whether a speaker's label stands for one person and not for a crowd or a noise."""
-    plain = speaker.strip().rstrip(":：").strip().lower()
-    return any(letter.isalpha() for letter in plain) and plain not in GROUP_LABELS
+    """Tell whether a speaker's label stands for one person and not for a crowd or a noise."""
+    label = speaker.strip().rstrip(":：").strip().lower()
+    return any(letter.isalpha() for letter in label) and label not in GROUP_LABELS
 
 
 def _recognise_speakers(
     session: Session, video_id: str, percept: Percept
 ) -> tuple[dict[str, Identity], list[tuple[str, Identity]]]:
-    said = [one.speaker for one in percept.utterances if one.speaker and is_person(one.speaker)]
-    names = list(dict.fromkeys(said))
+    speakers = [
+        utterance.speaker
+        for utterance in percept.utterances
+        if utterance.speaker and is_person(utterance.speaker)
+    ]
+    names = list(dict.fromkeys(speakers))
     if not names:
         return {}, []
-    known = stored.named_voices(session, video_id, names)
-    unknown = [name for name in names if name not in known]
+    voices = stored.named_voices(session, video_id, names)
+    unknown = [name for name in names if name not in voices]
     clip = percept.clip.index
     added = stored.add_identities(session, video_id, IdentityKind.VOICE, len(unknown), clip)
-    fresh = list(zip(unknown, added, strict=True))
-    return known | dict(fresh), fresh
+    new_speakers = list(zip(unknown, added, strict=True))
+    return voices | dict(new_speakers), new_speakers
 
 
 def update_exemplars(
@@ -128,36 +138,40 @@ def update_exemplars(
     sighting_ids: Mapping[GroupKey, Sequence[int]],
     matching: Mapping[IdentityKind, MatchingSettings],
 ) -> None:
-    """Choose anew the exemplars of every identity seen in the clip."""
-    seen: dict[Identity, list[tuple[int, Sighting]]] = {}
+    """Choose the exemplars of every identity seen in the clip again."""
+    new_sightings: dict[Identity, list[tuple[int, Sighting]]] = {}
     for group in (*percept.faces, *percept.voices):
         key = (group.kind, group.number)
         pairs = zip(sighting_ids[key], group.sightings, strict=True)
-        seen.setdefault(recognised.groups[key], []).extend(pairs)
-    kept = stored.exemplars_of(session, [one.id for one in seen])
-    for identity, sightings in seen.items():
-        _update_exemplars(session, identity, kept[identity.id], sightings, matching[identity.kind])
+        new_sightings.setdefault(recognised.groups[key], []).extend(pairs)
+    exemplars = stored.exemplars_of(session, [identity.id for identity in new_sightings])
+    for identity, sightings in new_sightings.items():
+        _update_exemplars(
+            session, identity, exemplars[identity.id], sightings, matching[identity.kind]
+        )
 
 
 def _update_exemplars(
     session: Session,
     identity: Identity,
-    kept: Sequence[stored.StoredExemplar],
-    seen: Sequence[tuple[int, Sighting]],
+    exemplars: Sequence[stored.StoredExemplar],
+    new_sightings: Sequence[tuple[int, Sighting]],
     matching: MatchingSettings,
 ) -> None:
-    qualities = [one.quality for one in kept] + [one.quality for _, one in seen]
-    vectors = [one.vector for one in kept] + [one.vector for _, one in seen]
+    qualities = [item.quality for item in exemplars] + [item.quality for _, item in new_sightings]
+    vectors = [item.vector for item in exemplars] + [item.vector for _, item in new_sightings]
     chosen = set(choose_exemplars(qualities, vectors, matching.max_exemplars, matching.threshold))
-    remove = [one.id for place, one in enumerate(kept) if place not in chosen]
-    fresh = [seen[place - len(kept)] for place in sorted(chosen) if place >= len(kept)]
+    remove = [exemplar.id for index, exemplar in enumerate(exemplars) if index not in chosen]
+    additions = [
+        new_sightings[index - len(exemplars)] for index in sorted(chosen) if index >= len(exemplars)
+    ]
     add = [
         {
             "identity_id": identity.id,
             "sighting_id": sighting_id,
-            "quality": one.quality,
-            "vector": list(one.vector),
+            "quality": sighting.quality,
+            "vector": list(sighting.vector),
         }
-        for sighting_id, one in fresh
+        for sighting_id, sighting in additions
     ]
     stored.change_exemplars(session, remove, add)

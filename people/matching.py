@@ -13,7 +13,7 @@ from domain.media import Group, Sighting
 Matrix = NDArray[np.float64]
 
 NEAR_DUPLICATE = 0.98
-"""Two vectors this close (cosine) show the same; keeping both teaches nothing."""
+"""Cosine from which two vectors are too alike for both to be exemplars."""
 
 
 def normalise_rows(vectors: Any) -> Matrix:
@@ -25,7 +25,7 @@ def normalise_rows(vectors: Any) -> Matrix:
 
 def mean_direction(vectors: Any) -> list[float]:
     """Return the mean direction of rows (N, D) as a list of D numbers, length 1."""
-    return [float(one) for one in normalise_rows(np.mean(vectors, axis=0))[0]]
+    return [float(value) for value in normalise_rows(np.mean(vectors, axis=0))[0]]
 
 
 def group_vector(group: Group) -> Matrix:
@@ -34,9 +34,9 @@ def group_vector(group: Group) -> Matrix:
     return np.asarray(normalise_rows(mean)[0])
 
 
-def co_occur(one: Group, other: Group) -> bool:
-    """Tell whether two groups are visible (or audible) at the same time."""
-    return any(_overlaps(a, b) for a in one.sightings for b in other.sightings)
+def co_occur(first: Group, second: Group) -> bool:
+    """Tell whether two groups are visible (or audible) at the same time, if only for an instant."""
+    return any(_overlaps(a, b) for a in first.sightings for b in second.sightings)
 
 
 def _overlaps(a: Sighting, b: Sighting) -> bool:
@@ -53,20 +53,24 @@ def match_identities(
         groups: The groups of one clip.
         centres: The mean of each identity's exemplars, (D,); not normalised, so that the dot
             product with a group's vector is the mean cosine over the exemplars.
-        threshold: The least mean cosine, the model's own.
+        threshold: The least mean cosine; each model declares its own.
 
     Returns:
         For each group the index of its identity, or None for a new one. Two groups that are
         visible at the same time never share an identity.
     """
-    found: list[int | None] = [None] * len(groups)
+    assigned: list[int | None] = [None] * len(groups)
     for _, group, identity in _candidate_pairs(groups, centres, threshold):
-        same_identity = [other for other, known in enumerate(found) if known == identity]
-        if found[group] is None and not any(
+        same_identity = [
+            index
+            for index, assigned_identity in enumerate(assigned)
+            if assigned_identity == identity
+        ]
+        if assigned[group] is None and not any(
             co_occur(groups[group], groups[r]) for r in same_identity
         ):
-            found[group] = identity
-    return found
+            assigned[group] = identity
+    return assigned
 
 
 def _candidate_pairs(
@@ -76,9 +80,9 @@ def _candidate_pairs(
         return []
     vectors = np.stack([group_vector(group) for group in groups])
     scores = vectors @ np.asarray(centres, dtype=np.float64).T
-    near = np.argwhere(scores >= threshold)
+    above_threshold = np.argwhere(scores >= threshold)
     # Rounded, so that the last bits of a matrix product do not order equal scores.
-    pairs = [(round(float(scores[g, i]), 9), int(g), int(i)) for g, i in near]
+    pairs = [(round(float(scores[g, i]), 9), int(g), int(i)) for g, i in above_threshold]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))
 
 
@@ -88,17 +92,17 @@ def choose_exemplars(
     max_exemplars: int,
     threshold: float,
 ) -> list[int]:
-    """Pick the vectors to recognise an identity by: good ones that differ from each other.
+    """Choose exemplars by quality and diversity, deterministically.
 
-    The best one first; then whichever has the highest ``quality x distance to those chosen``.
-    Vectors further than ``threshold`` from the mean of all are taken for mistakes, and near
-    copies of a chosen one are left out.
+    The one with the best quality first; then repeatedly that with the highest ``quality * (1 -
+    cosine)`` to its closest chosen one. Vectors whose cosine to the mean of all is below
+    ``threshold`` are outliers, and near duplicates of a chosen one are left out.
 
     Args:
-        qualities: One a candidate, at least 0.
+        qualities: One for each candidate, at least 0.
         vectors: (N, D); earlier ones win ties.
-        max_exemplars: How many at most.
-        threshold: The model's own cosine for the same person.
+        max_exemplars: The most to choose.
+        threshold: The model's least cosine for the same person.
 
     Returns:
         Indices of the candidates to keep, in the order they were chosen; at least one.

@@ -1,4 +1,4 @@
-"""Formats memories as plain lines, with speaker and source; pure."""
+"""Formats memories as lines of text with speaker and source; pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from people.clip_people import ClipPeople
 
 
 def format_line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
-    """``Omar: text`` for what was said, ``On screen: text`` for what was read, else the text.
+    """Format a memory: ``Omar: text`` if said, ``On screen: text`` if read, else the text.
 
-    Known names stand in place of tags, but for the lines that say whose name it is.
+    Tags are replaced by known names, except in lines that state a name.
     """
     text = memory.text if _is_name_statement(memory) else people.replace_tags(memory.text)
     if memory.source == MemorySource.READ and not memory.tags:
@@ -22,7 +22,7 @@ def format_line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
 
 
 def display_line(memory: Memory, people: ClipPeople) -> str:
-    """Return the memory's line as readers see it, with one name or number for each person."""
+    """Format a memory for display, with one name or number for each person."""
     text = format_line(memory, people)
     return text if _is_name_statement(memory) else people.display(text)
 

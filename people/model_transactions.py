@@ -1,9 +1,9 @@
-"""Transactions that need a model's work: the model is called between tries, never within one.
+"""Transactions that need model results: models are called between tries, never within one.
 
-A transaction that finds that something is lacking (a vector of a text, the memory of a clip as a
-language model writes it) is rolled back; the model is called; the transaction is run again from
-its beginning. So no lock is held while a model works, and what the model was given is read anew
-in the transaction that writes what it said.
+A transaction that lacks a result (a text's vector, or the memories that a language model writes
+of a clip) is rolled back, the model is called, and the transaction is run again from its start.
+So no lock is held during a model call, and the model's input is read again and compared in the
+transaction that stores its output.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from store.database import Store
 T = TypeVar("T")
 
 MAX_TRIES = 12
-"""How often a transaction is run; more than a few are needed only where others write meanwhile."""
+"""Most runs of a transaction; more than a few are needed only with concurrent writers."""
 
 
 class ModelCallNeeded(Exception):
     """Rolls back a transaction that needs a model's result first.
 
     Args:
-        call: Calls the model and keeps what it gives for the next try.
+        call: Calls the model and keeps its result for the next try.
     """
 
     def __init__(self, call: Callable[[], object]) -> None:
@@ -49,7 +49,7 @@ def run_with_models(store: Store, run: Callable[[Session], T]) -> T:
         What ``run`` returned.
 
     Raises:
-        ModelError: A model failed, or what it was given changed again and again meanwhile.
+        ModelError: A model failed, or its input still changed after ``MAX_TRIES`` runs.
     """
     for _ in range(MAX_TRIES):
         try:
@@ -61,11 +61,11 @@ def run_with_models(store: Store, run: Callable[[Session], T]) -> T:
 
 
 class TransactionEmbedder:
-    """A text embedder for use within transactions: it gives the vectors that are on hand.
+    """A text embedder for use within transactions: it returns cached vectors only.
 
     Args:
-        embedder: Makes vectors, outside of transactions.
-        texts: Whose vectors will surely be asked for.
+        embedder: Computes vectors, outside of transactions.
+        texts: Texts to embed at once, since they will be needed.
     """
 
     def __init__(self, embedder: TextEmbedder, texts: Sequence[str] = ()) -> None:
@@ -77,10 +77,10 @@ class TransactionEmbedder:
         self._fetch(texts)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """As of the embedder itself.
+        """Return cached vectors, shape (N, D), float32.
 
         Raises:
-            ModelCallNeeded: Some are not on hand; they will be.
+            ModelCallNeeded: Some are not cached; they are in the next run.
         """
         missing = [text for text in texts if text not in self._known]
         if missing:
@@ -90,18 +90,18 @@ class TransactionEmbedder:
     def embed_deferred(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts; rows of texts that have no vector yet are zeros until the next run.
 
-        For transactions that need vectors in many places: ``require_deferred`` asks for all of
-        them at once, so that the transaction runs twice and not once a place.
+        For transactions that need vectors in many places: ``require_deferred`` requests all of them
+        at once, so that the transaction runs twice instead of once for each place.
         """
         self._deferred |= dict.fromkeys(text for text in texts if text not in self._known)
-        none = np.zeros(self.dimensions, np.float32)
-        return np.stack([self._known.get(text, none) for text in texts])
+        zeros = np.zeros(self.dimensions, np.float32)
+        return np.stack([self._known.get(text, zeros) for text in texts])
 
     def require_deferred(self) -> None:
-        """To be called before a transaction that used ``embed_deferred`` ends.
+        """Check, before a transaction that used ``embed_deferred`` ends, that no vector is missing.
 
         Raises:
-            ModelCallNeeded: It was given zeros in place of a vector.
+            ModelCallNeeded: ``embed_deferred`` returned zeros in place of a vector.
         """
         deferred, self._deferred = list(self._deferred), {}
         if deferred:

@@ -1,7 +1,7 @@
-"""Names that a clip itself states: somebody says who they are, or a name plate shows it; pure.
+"""Finds names that a clip states, in spoken introductions and on name plates; pure.
 
-Better no name than a wrong one: a sentence must plainly introduce its speaker, and a plate counts
-only while one face is in view and a line with an occupation goes with it.
+Precision goes before recall: a sentence must plainly introduce its speaker, and a name plate
+counts only with an occupation beside it and while exactly one face is in view.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _OCCUPATION = re.compile(r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)")
 _SEPARATOR = re.compile(r"(?<!\s)(?:\s*+[,|–—]|\s++[|–—-])\s+")
 
 FACE_TOLERANCE_MS = 200
-"""A face seen this close to a keyframe counts as in view on it; keyframes are always searched."""
+"""A face seen within this time of a keyframe counts as in view on it."""
 
 MIN_SCORE = 0.8
-"""Name plates must be read at least this well."""
+"""Least recognition score, in [0, 1], of the lines of a name plate."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def introduced_name(utterance: Utterance) -> str | None:
     """Return the name by which a speaker introduces themself, or None."""
     for sentence in split_sentences(utterance.text):
         for pattern in _INTRODUCTIONS:
-            found = pattern.search(sentence)
-            if found and _is_name(found[1]):
-                return found[1]
+            match = pattern.search(sentence)
+            if match and _is_name(match[1]):
+                return match[1]
     return None
 
 
@@ -66,21 +66,21 @@ def _is_name(text: str) -> bool:
 
 
 def find_name_plates(percept: Percept) -> list[NamePlate]:
-    """Find the name plates of a clip: one for each face and name, the first reading."""
-    found: dict[tuple[int, str], NamePlate] = {}
+    """Find the name plates of a clip; the first reading of each face and name."""
+    plates: dict[tuple[int, str], NamePlate] = {}
     for time_ms in sorted({line.time_ms for line in percept.screen_texts}):
         face = _only_face(percept, time_ms)
         lines = [line for line in percept.screen_texts if line.time_ms == time_ms]
         for name, title in _plate_on_frame(lines) if face is not None else []:
             assert face is not None  # noqa: S101 - narrows the type
-            found.setdefault((face, name.casefold()), NamePlate(face, name, title, time_ms))
-    return _unambiguous(list(found.values()))
+            plates.setdefault((face, name.casefold()), NamePlate(face, name, title, time_ms))
+    return _unambiguous(list(plates.values()))
 
 
-def _unambiguous(found: Sequence[NamePlate]) -> list[NamePlate]:
-    """Leave out faces with two names in one clip: neither is certain."""
-    faces = [plate.face for plate in found]
-    return [plate for plate in found if faces.count(plate.face) == 1]
+def _unambiguous(plates: Sequence[NamePlate]) -> list[NamePlate]:
+    """Drop plates of faces that have several names in one clip."""
+    faces = [plate.face for plate in plates]
+    return [plate for plate in plates if faces.count(plate.face) == 1]
 
 
 def _only_face(percept: Percept, time_ms: int) -> int | None:
@@ -96,24 +96,26 @@ def _only_face(percept: Percept, time_ms: int) -> int | None:
 
 
 def _plate_on_frame(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
-    """Return name and occupation on a frame: one below the other, or on one line."""
+    """Return name and occupation of the plate on a frame, on two adjacent lines or on one."""
     legible = [line for line in lines if line.score >= MIN_SCORE]
-    pairs = [(one, other) for one in legible for other in legible if _adjacent(one, other)]
-    found = [
-        (one.text.strip(), other.text.strip())
-        for one, other in pairs
-        if is_name_plate(one.text, other.text)
+    pairs = [(upper, lower) for upper in legible for lower in legible if _adjacent(upper, lower)]
+    stacked = [
+        (name.text.strip(), title.text.strip())
+        for name, title in pairs
+        if is_name_plate(name.text, title.text)
     ]
     inline = [parts for line in legible for parts in _split_inline(line.text)]
-    every = list(dict.fromkeys([*found, *inline]))
-    # Two plates on one frame with one face: nothing says whose is whose.
-    return [(_title_case(name), title) for name, title in every] if len(every) == 1 else []
+    candidates = list(dict.fromkeys([*stacked, *inline]))
+    # With two plates and one face on a frame, it is unknown which plate is the face's.
+    return (
+        [(_title_case(name), title) for name, title in candidates] if len(candidates) == 1 else []
+    )
 
 
 def is_name_plate(name: str, title: str) -> bool:
     """Tell whether two lines read like a person's name and their occupation.
 
-    A single name is taken only beside a line that is an occupation and nothing else.
+    A name of one word is accepted only if the other line is an occupation and nothing else.
     """
     parts = re.findall(r"[a-zà-ÿ]+", name.lower())
     ordinary = (load_words("not_names") | load_words("occupations")).intersection(parts)
@@ -122,23 +124,25 @@ def is_name_plate(name: str, title: str) -> bool:
     occupations = load_words("occupations")
     if _PLATE.fullmatch(name.strip()):
         return bool(occupations.intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
-    plain = _OCCUPATION.fullmatch(title.strip())
-    return bool(_FIRST_NAME.fullmatch(name.strip()) and plain and plain[1].lower() in occupations)
+    occupation = _OCCUPATION.fullmatch(title.strip())
+    return bool(
+        _FIRST_NAME.fullmatch(name.strip()) and occupation and occupation[1].lower() in occupations
+    )
 
 
 def _split_inline(text: str) -> list[tuple[str, str]]:
-    """``Name, Title`` or ``Name | Title`` on one line."""
+    """Split one line such as ``Name, Title`` or ``Name | Title``; empty if it is no plate."""
     parts = _SEPARATOR.split(text.strip(), maxsplit=1)
     return [(parts[0], parts[1])] if len(parts) == 2 and is_name_plate(*parts) else []
 
 
-def _adjacent(one: ScreenText, other: ScreenText) -> bool:
-    """Check whether two lines stand right above each other."""
-    upper, lower = sorted((one, other), key=lambda line: (line.box.y0, line.box.y1))
-    height = max(line.box.y1 - line.box.y0 for line in (one, other))
+def _adjacent(first: ScreenText, second: ScreenText) -> bool:
+    """Tell whether one of two lines is right below the other."""
+    upper, lower = sorted((first, second), key=lambda line: (line.box.y0, line.box.y1))
+    height = max(line.box.y1 - line.box.y0 for line in (first, second))
     gap = lower.box.y0 - upper.box.y1
-    shared = min(one.box.x1, other.box.x1) - max(one.box.x0, other.box.x0)
-    return one is not other and -height / 2 <= gap <= 1.5 * height and shared > 0
+    shared = min(first.box.x1, second.box.x1) - max(first.box.x0, second.box.x0)
+    return first is not second and -height / 2 <= gap <= 1.5 * height and shared > 0
 
 
 def _title_case(name: str) -> str:

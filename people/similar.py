@@ -1,4 +1,4 @@
-"""Finds characters that may be the same person by their exemplars; pure."""
+"""Finds pairs of characters whose exemplars are alike enough to be one person; pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from domain.media import IdentityKind
 from people.matching import mean_direction
 
 MIN_COSINE_SHARE = 0.8
-"""Of the cosine at which a model takes two for one: who is less alike is not asked about."""
+"""Share of a model's same-person cosine from which a pair is suggested."""
 
 Exemplars = Mapping[IdentityKind, Sequence[Sequence[float]]]
 """The exemplar vectors of one person by kind, shape (D,) each."""
 
 
 class SimilarPair(Frozen):
-    """Two characters that may be one: ``cosine`` between the directions of their exemplars."""
+    """Two characters that may be one; ``cosine`` is between their exemplars' mean directions."""
 
     one: int
     other: int
@@ -27,44 +27,50 @@ class SimilarPair(Frozen):
 
 
 def similar_people(
-    people: Mapping[int, Exemplars], same: Mapping[IdentityKind, float], most: int | None = None
+    people: Mapping[int, Exemplars],
+    thresholds: Mapping[IdentityKind, float],
+    limit: int | None = None,
 ) -> list[SimilarPair]:
-    """Return pairs that may be the same person, the ``most`` most similar, best first.
+    """Return pairs of characters that may be the same person, most similar first.
 
-    Of a pair that is alike in face and in voice the better of the two counts. A person without
-    exemplars of a kind is alike to nobody in it.
+    A pair that is alike by face and by voice is returned once, by the better of both. Characters
+    without exemplars of a kind are not compared by it.
 
     Args:
-        people: number of the character -> its exemplars.
-        same: the cosine at which the model of each kind takes two for one.
-        most: pairs at most; None: all.
+        people: Number of the character -> its exemplars.
+        thresholds: For each kind, the least cosine for the same person, as its model declares.
+        limit: The most pairs to return; None: all.
     """
 
-    def rank(one: SimilarPair) -> float:
-        # Voices are alike at other cosines than faces: both are measured by their own model's.
-        return one.cosine / same[one.kind]
+    def rank(pair: SimilarPair) -> float:
+        # Cosines of face and voice models differ in scale: each is divided by its own threshold.
+        return pair.cosine / thresholds[pair.kind]
 
     pairs = [
-        one for kind in same for one in _of_kind(people, kind, MIN_COSINE_SHARE * same[kind], most)
+        pair
+        for kind in thresholds
+        for pair in _of_kind(people, kind, MIN_COSINE_SHARE * thresholds[kind], limit)
     ]
     best: dict[tuple[int, int], SimilarPair] = {}
-    for one in sorted(pairs, key=rank, reverse=True):
-        best.setdefault((one.one, one.other), one)
-    return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:most]
+    for pair in sorted(pairs, key=rank, reverse=True):
+        best.setdefault((pair.one, pair.other), pair)
+    return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:limit]
 
 
 def _of_kind(
-    people: Mapping[int, Exemplars], kind: IdentityKind, least: float, most: int | None
+    people: Mapping[int, Exemplars], kind: IdentityKind, min_cosine: float, limit: int | None
 ) -> Iterator[SimilarPair]:
-    known = {number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)}
-    # Exemplars of another model have another length, and cannot be compared.
-    for size in sorted({len(vectors[0]) for vectors in known.values()}):
-        numbers = [n for n, vectors in known.items() if len(vectors[0]) == size]
-        rows = np.asarray([mean_direction(known[n]) for n in numbers], dtype=np.float32)
+    vectors_by_number = {
+        number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)
+    }
+    # Vectors of different length come from different models and cannot be compared.
+    for size in sorted({len(vectors[0]) for vectors in vectors_by_number.values()}):
+        numbers = [n for n, vectors in vectors_by_number.items() if len(vectors[0]) == size]
+        rows = np.asarray([mean_direction(vectors_by_number[n]) for n in numbers], dtype=np.float32)
         cosines = np.clip(rows @ rows.T, -1.0, 1.0)
-        close = np.argwhere(np.triu(cosines >= least, k=1))
-        # Who is among the best of all is among the best of a kind.
-        best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:most]
+        close = np.argwhere(np.triu(cosines >= min_cosine, k=1))
+        # The best pairs overall are among the best pairs of each kind.
+        best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:limit]
         for i, j in close[best]:
             cosine = float(cosines[i, j])
             yield SimilarPair(one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)
