@@ -32,17 +32,47 @@ from store.queries.corrections import (
 
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
     """Return the characters of a video after ``clip``, by number, with corrections applied."""
-    overlay = overlay_of(corrections_of(session, video_id))
-    characters = stored.characters_at(session, video_id, clip)
-    origins = {origin.identity: origin for origin in origins_of(session, video_id)}
+    return characters_in_view(session, [Scope(video=video_id, last_clip=clip)])[video_id]
+
+
+def characters_in_view(
+    session: Session, scopes: Sequence[Scope]
+) -> Mapping[str, list[CharacterAt]]:
+    """Return the characters of each video as of its scope, by number, with corrections applied."""
+    characters = stored.characters_in_view(session, scopes)
+    corrected = corrected_videos(session, [scope.video for scope in scopes])
+    return {
+        scope.video: _with_corrections(session, scope, characters[scope.video])
+        if scope.video in corrected
+        else [_with_joined_numbers(row, row.began) for row in characters[scope.video]]
+        for scope in scopes
+    }
+
+
+def _with_corrections(
+    session: Session, scope: Scope, characters: list[CharacterAt]
+) -> list[CharacterAt]:
+    overlay = overlay_of(corrections_of(session, scope.video))
+    origins = {origin.identity: origin for origin in origins_of(session, scope.video)}
     if overlay:
-        characters = _apply_overlay(session, video_id, clip, characters, origins, overlay)
-    return [_with_joined_numbers(character, origins) for character in characters]
+        characters = _apply_overlay(
+            session, scope.video, scope.last_clip, characters, origins, overlay
+        )
+    return [
+        _with_joined_numbers(state, [origins[row].began for row in state.members])
+        for state in characters
+    ]
 
 
 def people_as_of(session: Session, scope: Scope) -> list[Character]:
-    """Return the characters as they were known as of ``scope``, by number."""
-    return [row.character for row in characters_at(session, scope.video, scope.last_clip)]
+    """Return the characters of a video as they were known as of ``scope``, by number."""
+    return people_in_view(session, [scope])[scope.video]
+
+
+def people_in_view(session: Session, scopes: Sequence[Scope]) -> dict[str, list[Character]]:
+    """Return the characters of each video as they were known as of its scope, by number."""
+    characters = characters_in_view(session, scopes)
+    return {video: [row.character for row in rows] for video, rows in characters.items()}
 
 
 def people_of_clip(
@@ -155,9 +185,14 @@ def _clip_people(recognised: Recognised, rows: Iterable[CharacterAt]) -> ClipPeo
     )
 
 
-def _with_joined_numbers(state: CharacterAt, origins: Mapping[int, Origin]) -> CharacterAt:
-    """Add the numbers of characters that were joined to this one: stored lines may use them."""
-    joined_numbers = {origins[row].began for row in state.members} - {state.character.number}
+def _with_joined_numbers(state: CharacterAt, began: Iterable[int]) -> CharacterAt:
+    """Add the numbers of characters that were joined to this one: stored lines may use them.
+
+    Args:
+        state: The character.
+        began: The numbers that its members began with.
+    """
+    joined_numbers = set(began) - {state.character.number}
     if not joined_numbers:
         return state
     character = state.character.model_copy(update={"joined": tuple(sorted(joined_numbers))})

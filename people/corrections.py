@@ -1,39 +1,38 @@
 """Corrects the people of a video: rename, merge, split, keep apart, undo.
 
-Each is recorded and laid over what was learned (see ``people.overlay``); no other row changes.
+Each correction is recorded and applied over the learned rows (``people.overlay``), which stay.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
 from domain.base import Frozen
-from domain.errors import Ambiguous, InputError, NotFound
+from domain.errors import InputError, NotFound
 from domain.media import Video
 from domain.people import CorrectedCharacter, Correction, CorrectionKind, escape_tags
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from people.characters import MODEL_SUPPORT
-from people.corrected import characters_at
 from people.overlay import USER_SOURCE, Overlay, are_distinct, overlay_of
+from people.video_people import (
+    MAX_NAME,
+    PERSON_TAG,
+    VideoPeople,
+    describe_person,
+    find_person,
+    lock_people,
+    people_of_video,
+)
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.audit import record_deed
 from store.queries.characters import CharacterAt, Name
-from store.queries.corrections import Appearances, Origin
+from store.queries.corrections import Appearances
 from store.queries.videos import find_video
-
-LAST_CLIP = 2**31 - 1
-"""After the last clip of any video."""
-
-MAX_NAME = 200
-
-_TAG = re.compile(r"<?(face|voice|character)[_ ](\d{1,9})>?")
 
 
 class KnownName(Frozen):
@@ -66,23 +65,6 @@ class KnownPerson(Frozen):
     heard: int
     span: TimeSpan | None
     maybe: tuple[MaybeSame, ...] = ()
-
-
-@dataclass(frozen=True)
-class VideoPeople:
-    """The people of a video as they are now."""
-
-    video: Video
-    characters: Sequence[CharacterAt]
-    origins: dict[int, Origin]
-
-    def tags(self, person: CharacterAt) -> tuple[str, ...]:
-        """Return the tags of a character's faces and voices."""
-        return tuple(self.origins[row].tag for row in person.members)
-
-    def original_numbers(self, person: CharacterAt) -> set[int]:
-        """Return a character's number and those of the characters that were joined to it."""
-        return {self.origins[row].began for row in person.members} | {person.character.number}
 
 
 def list_people(store: Store, video: str) -> list[KnownPerson]:
@@ -158,9 +140,9 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
             nameless=() if new_name else people.tags(character),
         )
         summary = (
-            f"{_describe(character)} is {new_name}"
+            f"{describe_person(character)} is {new_name}"
             if new_name
-            else f"{_describe(character)} has no name"
+            else f"{describe_person(character)} has no name"
         )
         return _record(session, people, CorrectionKind.RENAME, summary, [character], [outcome])
 
@@ -177,13 +159,13 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
         people = lock_people(session, video)
         source, target = find_person(people, person), find_person(people, into)
         if source.id == target.id:
-            raise InputError(f"{person!r} and {into!r} are one already: {_describe(source)}")
+            raise InputError(f"{person!r} and {into!r} are one already: {describe_person(source)}")
         outcome = CorrectedCharacter(
             number=target.character.number,
             members=(*people.tags(target), *people.tags(source)),
             names=tuple(dict.fromkeys(n.text for n in _names_from_users(target, source))),
         )
-        summary = f"{_describe(source)} is {_describe(target)}"
+        summary = f"{describe_person(source)} is {describe_person(target)}"
         return _record(session, people, CorrectionKind.MERGE, summary, [source, target], [outcome])
 
 
@@ -223,7 +205,7 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
             ),
         ]
         tags_text = " and ".join(people.origins[row].tag for row in removed)
-        summary = f"{tags_text} of {_describe(character)} is {new_name or 'somebody else'}"
+        summary = f"{tags_text} of {describe_person(character)} is {new_name or 'somebody else'}"
         return _record(session, people, CorrectionKind.SPLIT, summary, [character], outcomes)
 
 
@@ -242,11 +224,14 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
         first, second = find_person(people, person), find_person(people, other)
         if first.id == second.id:
             raise InputError(
-                f"{person!r} and {other!r} are one: {_describe(first)}; split them first"
+                f"{person!r} and {other!r} are one: {describe_person(first)}; split them first"
             )
+        summary = f"{describe_person(first)} and {describe_person(second)} are two people"
         if are_kept_apart(session, people, first, second):
-            raise InputError(f"{_describe(first)} and {_describe(second)} are two people already")
-        summary = f"{_describe(first)} and {_describe(second)} are two people"
+            raise InputError(
+                f"{describe_person(first)} and {describe_person(second)} are two people already"
+            )
+        summary = f"{describe_person(first)} and {describe_person(second)} are two people"
         outcomes = [
             CorrectedCharacter(
                 number=a.character.number, members=people.tags(a), others=people.tags(b)
@@ -313,24 +298,6 @@ def history(store: Store, video: str) -> list[Correction]:
         return stored.corrections_of(session, find_video(session, video).id)
 
 
-def lock_people(session: Session, video: str) -> VideoPeople:
-    """Lock corrections until this transaction ends, and read the people of a video."""
-    stored.lock_corrections(session)
-    return people_of_video(session, video)
-
-
-def people_of_video(session: Session, name: str) -> VideoPeople:
-    """Read the people of a video as they are now.
-
-    Raises:
-        NotFound: no video goes by that name.
-        Ambiguous: several do.
-    """
-    video = find_video(session, name)
-    origins = {origin.identity: origin for origin in stored.origins_of(session, video.id)}
-    return VideoPeople(video, characters_at(session, video.id, LAST_CLIP), origins)
-
-
 def _record(
     session: Session,
     people: VideoPeople,
@@ -384,63 +351,9 @@ def _clean_name(text: str) -> str:
     return name
 
 
-def _describe(person: CharacterAt) -> str:
-    """Format a character for a sentence: number, and name where it has one."""
-    number = person.character.number
-    return f"{number} ({person.character.name})" if person.character.name else str(number)
-
-
 def _names_from_users(*people: CharacterAt) -> list[Name]:
     """Return the names that users gave, in order."""
     return [name for person in people for name in person.names if name.source == USER_SOURCE]
-
-
-def find_person(people: VideoPeople, wanted: str) -> CharacterAt:
-    """Find the person of that number, tag or name.
-
-    Raises:
-        NotFound: nobody goes by it.
-        Ambiguous: several do.
-    """
-    candidates = (_by_number(people, wanted), _by_tag(people, wanted), _by_name(people, wanted))
-    matches = next((people_found for people_found in candidates if people_found), [])
-    if len(matches) > 1:
-        named = ", ".join(_describe(person) for person in matches)
-        raise Ambiguous(f"several people go by {wanted!r}: {named}; give the number")
-    if not matches:
-        raise NotFound(
-            f"nobody goes by {wanted!r} in {people.video.title}: "
-            f"`homer people {people.video.id}` lists numbers, tags and names"
-        )
-    return matches[0]
-
-
-def _by_number(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    """Return who has this number, else whom the character of this number was joined to."""
-    if not wanted.strip().isdecimal() or len(wanted) > MAX_NAME:
-        return []
-    number = int(wanted)
-    exact = [person for person in people.characters if person.character.number == number]
-    return exact or [
-        person for person in people.characters if number in people.original_numbers(person)
-    ]
-
-
-def _by_tag(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    match = _TAG.fullmatch(wanted.strip().lower())
-    if match is None:
-        return []
-    if match[1] == "character":
-        return _by_number(people, match[2])
-    tag = f"<{match[1]}_{int(match[2])}>"
-    return [person for person in people.characters if tag in people.tags(person)]
-
-
-def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
-    name = " ".join(wanted.split()).casefold()
-    return [
-        person for person in people.characters if name in {n.text.casefold() for n in person.names}
-    ]
 
 
 def _members_of_tags(
@@ -455,7 +368,7 @@ def _members_of_tags(
     have = ", ".join(tag.strip("<>") for tag in rows_by_tag)
     rows = []
     for tag in tags:
-        match = _TAG.fullmatch(tag.strip().lower())
+        match = PERSON_TAG.fullmatch(tag.strip().lower())
         named = f"<{match[1]}_{int(match[2])}>" if match else ""
         if named not in rows_by_tag:
             raise InputError(f"{tag!r} is no face or voice of {person!r}, who has {have}")

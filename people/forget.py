@@ -21,11 +21,11 @@ from domain.people import CorrectedCharacter, Correction, CorrectionKind
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
-from people.corrections import VideoPeople, find_person, lock_people
 from people.erase_names import NameEraser
 from people.matching import mean_direction
 from people.memory_lines import search_text
 from people.model_transactions import TransactionEmbedder, run_with_models
+from people.video_people import VideoPeople, find_person, lock_people
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.queries import forget as stored

@@ -11,10 +11,11 @@ from domain.base import Frozen
 from domain.media import IdentityKind, Video
 from domain.time import TimeSpan
 from models.thresholds import same_face, same_voice
-from people.corrections import KnownPerson, VideoPeople, known_people, people_of_video
+from people.corrections import KnownPerson, known_people
 from people.face_voice_evidence import merge_close_spans
 from people.overlay import Overlay, are_distinct, overlay_of
 from people.similar import Exemplars, SimilarPair, similar_people
+from people.video_people import VideoPeople, people_of_video
 from store.database import Store
 from store.queries.characters import CharacterAt
 from store.queries.corrections import corrections_of

@@ -17,7 +17,6 @@ from domain.people import Correction, CorrectionKind
 from memory.write_clip import remember
 from people.corrected import characters_at
 from people.corrections import (
-    LAST_CLIP,
     history,
     keep_apart,
     list_people,
@@ -26,6 +25,7 @@ from people.corrections import (
     split,
     undo,
 )
+from people.video_people import LAST_CLIP
 from store.database import Store
 from store.queries import characters as learned
 from store.queries.characters import CharacterAt
