@@ -45,11 +45,11 @@ def variants() -> dict[str, SearchSettings]:
 
 def chosen(context: QueryContext, weights: SearchSettings, *, general: bool) -> str:
     """Return the letter of the option that is chosen; A where nothing is in view."""
-    vectors = replace(context.vectors, doings=None) if general else context.vectors
+    vectors = replace(context.vectors, actions=None) if general else context.vectors
     if not context.lines.cell_count:
         return "A"
-    field = relevance(context.found, context.asked, vectors, weights)
-    found = supports(context.found, context.asked, field)
+    field = relevance(context.candidates, context.question, vectors, weights)
+    found = supports(context.candidates, context.question, field)
     return max(found, key=lambda one: one.share).letter
 
 
@@ -66,7 +66,7 @@ def answers(desk: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str
         context = search.context(view, one.question, one.options)
         ways = {"baseline": plain.option(one, ids[one.video])}
         ways["general"] = chosen(context, SearchSettings(), general=True)
-        described = context.vectors.doings is not None
+        described = context.vectors.actions is not None
         for name, weights in variants().items():
             if name.startswith("doings") or not described or name == "nothing":
                 ways[f"without {name}"] = chosen(context, weights, general=False)

@@ -16,7 +16,7 @@ from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
 from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, Setup
-from retrieval.heuristics.language import uncovered
+from retrieval.heuristics.language import language_note
 
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
@@ -105,7 +105,7 @@ def _with_support(
 
 def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str, ...]:
     """Return the limits met by the reasoner, by the run, and in the question's language."""
-    language = uncovered(question_of(state).text, context.languages)
+    language = language_note(question_of(state).text, context.languages)
     missing = sum(event.where == IMAGE_FAILURE for event in context.recorder.of(Failed))
     unseen = f"Images that were found could not be looked at: files of {missing} are gone."
     return context.reasoner.note, outcome.note, unseen if missing else "", language

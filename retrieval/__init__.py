@@ -1,1 +1,1 @@
-"""Finding things in memory: four modes over one ranking, each bounded by a ``MemoryView``."""
+"""Retrieval from memory: four search modes over one ranking, restricted to a ``MemoryView``."""

@@ -30,11 +30,11 @@ _SEGMENT = re.compile(r"\[?s([1-9]\d{0,17})\]?")
 
 
 def as_langchain_tools(retrievers: Retrievers, view: MemoryView) -> list[BaseTool]:
-    """One tool a mode over one view: ``search_event``, ``search_video``...
+    """Return one tool for each mode over a view: ``search_event``, ``search_video``...
 
-    A tool takes ``query`` and ``focus`` (a segment such as ``s12``, or nothing). It gives text with
-    the refs that an answer cites, and the ``Retrieval`` as its artifact. What cannot be searched is
-    said in the text, so that a model can try again.
+    A tool takes ``query`` and ``focus`` (a segment such as ``s12``, or nothing). It returns text
+    with the refs that an answer cites, and the ``Retrieval`` as its artifact. An invalid request
+    returns the error as text, so that a model can try again.
     """
     return [_tool(retrievers, view, mode) for mode in Mode]
 
@@ -44,10 +44,10 @@ def _tool(retrievers: Retrievers, view: MemoryView, mode: Mode) -> BaseTool:
 
     def search(query: str, focus: str | None = None) -> tuple[str, Retrieval | None]:
         try:
-            found = retrievers.search(view, mode, query, _segment(focus))
+            result = retrievers.search(view, mode, query, _segment(focus))
         except InputError as error:
             return str(error), None
-        return as_text(found), found
+        return as_text(result), result
 
     return StructuredTool.from_function(
         search,
@@ -58,26 +58,26 @@ def _tool(retrievers: Retrievers, view: MemoryView, mode: Mode) -> BaseTool:
 
 
 def _segment(focus: str | None) -> int | None:
-    """The id in ``s12``.
+    """Parse the id in ``s12``; None for no focus.
 
     Raises:
-        InputError: it is no segment.
+        InputError: The text is not the ref of a segment.
     """
     if not focus:
         return None
-    found = _SEGMENT.fullmatch(focus.strip())
-    if found is None:
+    match = _SEGMENT.fullmatch(focus.strip())
+    if match is None:
         raise InputError(f"{focus!r} is no segment: a focus is given as s12")
-    return int(found[1])
+    return int(match[1])
 
 
-def as_text(found: Retrieval) -> str:
-    """A retrieval as lines: its segment, what was found, and where to move on to."""
-    lines = ["Nothing close was found; what was nearest:"] if found.nothing_close else []
-    if found.focus is not None:
-        lines.append(f"[s{found.focus.id}] {found.focus.span} {found.focus.label}")
-    lines += [_line(evidence) for evidence in found.evidence]
-    lines += [f"near: {segment.label} [s{segment.id}]" for segment in found.neighbours]
+def as_text(result: Retrieval) -> str:
+    """Format a retrieval as lines: its segment, its evidence, and its neighbours."""
+    lines = ["Nothing close was found; what was nearest:"] if result.nothing_close else []
+    if result.focus is not None:
+        lines.append(f"[s{result.focus.id}] {result.focus.span} {result.focus.label}")
+    lines += [_line(evidence) for evidence in result.evidence]
+    lines += [f"near: {segment.label} [s{segment.id}]" for segment in result.neighbours]
     return "\n".join(lines) or "Nothing was found."
 
 
@@ -88,13 +88,13 @@ def _line(evidence: Evidence) -> str:
 def as_llama_index(
     retrievers: Retrievers, view: MemoryView, mode: Mode, focus: int | None = None
 ) -> BaseRetriever:
-    """One mode over one view; each node's id is the ref of its evidence, such as ``m12``."""
+    """Return a retriever for one mode over a view; node ids are refs such as ``m12``."""
     from llama_index.core.retrievers import BaseRetriever
 
     class _Retriever(BaseRetriever):
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            found = retrievers.search(view, mode, query_bundle.query_str, focus)
-            return [_node(one) for one in found.evidence]
+            result = retrievers.search(view, mode, query_bundle.query_str, focus)
+            return [_node(evidence) for evidence in result.evidence]
 
     return _Retriever()
 

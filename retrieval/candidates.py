@@ -1,9 +1,9 @@
-"""Which clips a search looks into: those that the database finds near, and a fixed sample.
+"""Candidate generation: the clips that a search ranks, and a fixed sample of the view.
 
-Of a small view it is all clips. Of a larger one it is the clips whose lines are closest in meaning
-to the question, to each option and to the question restated with each, those whose words fit best,
-those at times that are said, recent ones where the question is asked at a moment, and whatever the
-mode needs; each with the clip right before it.
+In a small view all clips are candidates. In a larger one they are the nearest clips by vector (to
+the question, to each option, and to the question restated with each option), the best clips by
+BM25, clips at times that the text mentions, recent clips if the question is asked as of a moment,
+and clips that the mode requires; each with the clip before it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from domain.memories import Scope
 from domain.settings import SearchSettings
-from retrieval.heuristics.actors import are_people, people_of, plain_names
+from retrieval.heuristics.actors import are_people, people_in_option, plain_names
 from retrieval.heuristics.captioned_options import SHORT
-from retrieval.heuristics.clock import PLAN, said_time
+from retrieval.heuristics.temporal_expressions import PLAN, temporal_fit
 from retrieval.line_set import LineSet, Matrix, ReadLines, Scores
 from retrieval.ranking import (
+    CandidateLines,
     PreparedQuestion,
     QuestionVectors,
-    SearchedLines,
     option_words,
     question_words,
 )
@@ -48,47 +48,47 @@ Clip = tuple[int, int]
 """Number of a scope, and a clip of its video."""
 
 SMALL = 2_500
-"""Views of at most so many lines are ranked as a whole."""
+"""Views with at most this many lines are ranked completely."""
 SAMPLE = 64
-"""Clips of the fixed sample."""
+"""Number of clips in the fixed sample."""
 BY_QUESTION, BY_OPTION, BY_RESTRICTION = 60, 30, 20
-"""Clips (through the index: lines) taken by meaning: for the question, an option, a restriction."""
+"""Clips by vector (through the index: lines): for the question, each option, each restriction."""
 BY_WORDS, BY_OPTION_WORDS = 40, 15
-"""Clips taken by the words of the question, and by those of each option."""
+"""Clips by BM25: for the question, and for each option."""
 RECENT_S = 3_600.0
-"""What is recent, in seconds before the question is asked."""
+"""Clips up to this many seconds before the question is asked are recent."""
 STEP_S = 30.0
-"""Steps in which video time is compared with a time that is said."""
+"""Step of the time grid, in seconds, on which temporal expressions are evaluated."""
 LIKELY, MOST_SPANS = 0.3, 4
-"""How well moments must fit a time that is said, and most spans of them."""
+"""Minimum fit in [0, 1] of a span with a temporal expression, and maximum number of spans."""
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search about to be made: the view and its size, the question, and how it is weighed."""
+    """The input of candidate generation: view, size, question, vectors and signal weights."""
 
     scopes: tuple[Scope, ...]
     size: ViewSize
-    asked: PreparedQuestion
+    question: PreparedQuestion
     vectors: QuestionVectors
     weights: SearchSettings
 
     @property
     def everything(self) -> bool:
-        """Whether all clips are looked into."""
+        """Whether all clips of the view are candidates."""
         return self.size.lines <= SMALL
 
 
-def find(
+def find_candidates(
     database: Reader, plan: SearchPlan, read: ReadLines, wanted: frozenset[Clip]
-) -> SearchedLines:
-    """Find the clips to rank, and fetch their lines.
+) -> CandidateLines:
+    """Find the candidate clips and fetch their lines.
 
     Args:
-        database: A connection or database.
+        database: A connection or session.
         plan: The search.
         read: Reads stored lines by id.
-        wanted: Clips that the mode needs besides.
+        wanted: Clips that the mode requires.
     """
     hits = _word_hits(database, plan)
     speakers = _speakers(database, plan)
@@ -96,22 +96,22 @@ def find(
         chosen = sample = _all_clips(plan.scopes)
     else:
         sample = sampled_clips(plan.scopes, SAMPLE)
-        chosen = _chosen(database, plan, hits, speakers) | wanted
+        chosen = _choose_clips(database, plan, hits, speakers) | wanted
     clips = _with_clip_before(chosen) | sample
     size = plan.vectors.question.shape[0]
     lines = LineSet(plan.scopes, lines_of_clips(database, plan.scopes, clips, size), read)
-    marks = _marks(lines, sample)
+    marks = _mark_sample(lines, sample)
     mean = _mean_lines(lines, marks)
     if plan.everything:
         hits = replace(hits, cells=max(1, lines.cell_count)).with_lengths(lines, mean, 0.0)
-        found = SearchedLines(lines, marks, hits, lines.cell_count, lines.line_count)
+        candidates = CandidateLines(lines, marks, hits, lines.cell_count, lines.line_count)
     else:
-        # About how many lines are in view, by those of the sample.
+        # The line count stops at a limit: extrapolate it from the sample.
         count = max(plan.size.lines, int(mean * plan.size.clips))
-        found = SearchedLines(
+        candidates = CandidateLines(
             lines, marks, hits.with_lengths(lines, mean, 1.0), plan.size.clips, count
         )
-    return _with_people(plan, found, speakers)
+    return _with_people(plan, candidates, speakers)
 
 
 def all_lines(database: Reader, plan: SearchPlan, read: ReadLines) -> LineSet:
@@ -122,109 +122,116 @@ def all_lines(database: Reader, plan: SearchPlan, read: ReadLines) -> LineSet:
 
 
 def _all_clips(scopes: Sequence[Scope]) -> set[Clip]:
-    return {(n, clip) for n, one in enumerate(scopes) for clip in range(one.last_clip + 1)}
+    return {(n, clip) for n, scope in enumerate(scopes) for clip in range(scope.last_clip + 1)}
 
 
 def _speakers(database: Reader, plan: SearchPlan) -> dict[str, int]:
-    """Who speaks in view, where the options may be people or the view is short; else nobody."""
-    asked = plan.asked
-    if not asked.options or asked.timed:
+    """Count lines by speaker if the options may be people or the view is short; else return {}."""
+    question = plan.question
+    if not question.options or question.timed:
         return {}
-    options = [asked.people.as_written(option) for option in asked.options]
+    options = [question.people.with_former_names(option) for option in question.options]
     names = sorted({word.capitalize() for option in options for word in plain_words(option)})
     known = plain_names(names_of_speakers(database, plan.scopes, names))
-    people = [people_of(option, known, "the narrator") for option in options]
+    people = [people_in_option(option, known, "the narrator") for option in options]
     if plan.size.clips > SHORT and not are_people(people):
         return {}
     return speakers_in_view(database, plan.scopes)
 
 
 def _with_people(
-    plan: SearchPlan, found: SearchedLines, speakers: Mapping[str, int]
-) -> SearchedLines:
-    """What was found, with who speaks in the view and whom each option names."""
-    if not plan.asked.options or plan.asked.timed or not (speakers or plan.size.clips <= SHORT):
-        return found
-    sampled = np.flatnonzero(found.sampled_lines).tolist()
-    found.lines.read_lines(sampled)
-    known = roster(speakers, [found.lines.line(number)[1] for number in sampled])
-    options = [plan.asked.people.as_written(option) for option in plan.asked.options]
-    return replace(found, roster=known, named=tuple(known.people(options)))
+    plan: SearchPlan, candidates: CandidateLines, speakers: Mapping[str, int]
+) -> CandidateLines:
+    """Add the speakers of the view and the people that each option names to the candidates."""
+    if (
+        not plan.question.options
+        or plan.question.timed
+        or not (speakers or plan.size.clips <= SHORT)
+    ):
+        return candidates
+    sampled = np.flatnonzero(candidates.sampled_lines).tolist()
+    candidates.lines.read_lines(sampled)
+    known = roster(speakers, [candidates.lines.line(number)[1] for number in sampled])
+    options = [plan.question.people.with_former_names(option) for option in plan.question.options]
+    return replace(candidates, roster=known, named=tuple(known.people(options)))
 
 
 def _word_hits(database: Reader, plan: SearchPlan) -> WordHits:
-    asked = plan.asked
-    wanted = {*asked.words, *(word for own in asked.option_words for word in own)}
+    question = plan.question
+    wanted = {*question.words, *(word for words in question.option_words for word in words)}
     phrases = {
-        term: asked.database_words[term] for term in sorted(wanted & asked.database_words.keys())
+        term: question.database_words[term]
+        for term in sorted(wanted & question.database_words.keys())
     }
-    found = clips_with_words(database, plan.scopes, [*phrases.values()])
+    lines_by_clip = clips_with_words(database, plan.scopes, [*phrases.values()])
     gaps = clips_after_gaps(database, plan.scopes)
-    return word_hits(plan.scopes, [*phrases], found, plan.size.clips, gaps)
+    return word_hits(plan.scopes, [*phrases], lines_by_clip, plan.size.clips, gaps)
 
 
-def _chosen(
+def _choose_clips(
     database: Reader, plan: SearchPlan, hits: WordHits, speakers: Mapping[str, int]
 ) -> set[Clip]:
-    near = _near(database, plan)
-    found = _by_meaning(plan, near) | _by_words(plan, hits) | _by_time(plan, near)
-    return found | _by_people(plan, speakers, near)
+    nearest = _vector_search(database, plan)
+    chosen = _by_vector(plan, nearest) | _by_words(plan, hits) | _by_time(plan, nearest)
+    return chosen | _by_people(plan, speakers, nearest)
 
 
-def _by_people(plan: SearchPlan, speakers: Mapping[str, int], near: Near) -> set[Clip]:
-    """Clips in which somebody whom an option names says what is near to the question."""
-    known, most = plain_names(speakers), most_frequent(speakers)
-    options = [plan.asked.people.as_written(option) for option in plan.asked.options]
-    names = {name for option in options for name in people_of(option, known, most)}
-    vector = plan.vectors.somebody[None]
+def _by_people(plan: SearchPlan, speakers: Mapping[str, int], nearest: NearestClips) -> set[Clip]:
+    """Return clips where a person named by an option says a line near the question."""
+    known, narrator = plain_names(speakers), most_frequent(speakers)
+    options = [plan.question.people.with_former_names(option) for option in plan.question.options]
+    names = {name for option in options for name in people_in_option(option, known, narrator)}
+    vector = plan.vectors.about_someone[None]
     chosen: set[Clip] = set()
     for name in sorted(names):
-        chosen |= near(vector, BY_RESTRICTION, Restriction(speaker=name))
+        chosen |= nearest(vector, BY_RESTRICTION, Restriction(speaker=name))
     return chosen
 
 
-def _by_meaning(plan: SearchPlan, near: Near) -> set[Clip]:
-    question, others = plan.vectors.question[None], plan.vectors.stacked[1:]
-    return near(question, BY_QUESTION, EVERYTHING) | near(others, BY_OPTION, EVERYTHING)
+def _by_vector(plan: SearchPlan, nearest: NearestClips) -> set[Clip]:
+    question_vector, option_vectors = plan.vectors.question[None], plan.vectors.stacked[1:]
+    return nearest(question_vector, BY_QUESTION, EVERYTHING) | nearest(
+        option_vectors, BY_OPTION, EVERYTHING
+    )
 
 
 def _by_words(plan: SearchPlan, hits: WordHits) -> set[Clip]:
-    asked, clips = plan.asked, plan.size.clips
-    chosen = _best(hits, question_words(hits, asked, clips, plan.weights), BY_WORDS)
-    if asked.options and not asked.timed:
-        for own in option_words(hits, asked, clips, plan.weights):
-            chosen |= _best(hits, own, BY_OPTION_WORDS)
+    question, clips = plan.question, plan.size.clips
+    chosen = _best_clips(hits, question_words(hits, question, clips, plan.weights), BY_WORDS)
+    if question.options and not question.timed:
+        for scores in option_words(hits, question, clips, plan.weights):
+            chosen |= _best_clips(hits, scores, BY_OPTION_WORDS)
     return chosen
 
 
-def _best(hits: WordHits, scores: Scores, count: int) -> set[Clip]:
-    """The clips at the best places, as far as any word is there."""
-    held = np.unique(
+def _best_clips(hits: WordHits, scores: Scores, count: int) -> set[Clip]:
+    """Return the ``count`` best clips among those that contain any of the words."""
+    with_words = np.unique(
         np.concatenate([np.zeros(0, dtype=np.int64), *(p for p, _ in hits.counts.values())])
     )
-    order = held[np.argsort(-scores[held], kind="stable")[:count]]
+    order = with_words[np.argsort(-scores[with_words], kind="stable")[:count]]
     return {hits.clip_at(int(place)) for place in order}
 
 
-def _by_time(plan: SearchPlan, near: Near) -> set[Clip]:
-    """Clips near in meaning at the times that the question or its options say, or recent ones."""
-    asked = plan.asked
-    texts = [asked.text] if not PLAN.search(asked.text) else []
-    texts += asked.options if asked.timed else ()
-    spans = [span for text in texts for span in said_spans(text, asked.now_s)]
-    if asked.as_of:
-        spans.append((max(0.0, asked.now_s - RECENT_S), asked.now_s))
+def _by_time(plan: SearchPlan, nearest: NearestClips) -> set[Clip]:
+    """Return near clips at the times that the question or its options mention, and recent ones."""
+    question = plan.question
+    texts = [question.text] if not PLAN.search(question.text) else []
+    texts += question.options if question.timed else ()
+    spans = [span for text in texts for span in temporal_spans(text, question.now_s)]
+    if question.as_of:
+        spans.append((max(0.0, question.now_s - RECENT_S), question.now_s))
     chosen: set[Clip] = set()
     for start, end in dict.fromkeys(spans):
         restriction = Restriction(span_ms=(int(start * 1000), int(end * 1000)))
-        chosen |= near(plan.vectors.question[None], BY_RESTRICTION, restriction)
+        chosen |= nearest(plan.vectors.question[None], BY_RESTRICTION, restriction)
     return chosen
 
 
-def said_spans(text: str, now_s: float) -> list[tuple[float, float]]:
-    """Return the spans of video time, in seconds, that fit a time said in ``text`` well."""
+def temporal_spans(text: str, now_s: float) -> list[tuple[float, float]]:
+    """Return the spans of video time, in seconds, that fit a temporal expression in ``text``."""
     times = np.arange(STEP_S / 2, max(now_s, STEP_S), STEP_S)
-    fit = said_time(text, times, now_s)
+    fit = temporal_fit(text, times, now_s)
     if fit is None:
         return []
     likely = np.flatnonzero(np.diff(np.concatenate([[False], fit >= LIKELY, [False]]).astype(int)))
@@ -232,26 +239,26 @@ def said_spans(text: str, now_s: float) -> list[tuple[float, float]]:
     return spans[-MOST_SPANS:]
 
 
-Near = Callable[[Matrix, int, Restriction], set[Clip]]
+NearestClips = Callable[[Matrix, int, Restriction], set[Clip]]
 
 
-def _near(database: Reader, plan: SearchPlan) -> Near:
-    """Searches by meaning: through the index where the view is wide and nothing narrows it."""
+def _vector_search(database: Reader, plan: SearchPlan) -> NearestClips:
+    """Return a vector search; it uses the HNSW index if the view is wide and unrestricted."""
     indexed = plan.size.wide and has_index(database, plan.vectors.question.shape[0])
 
-    def near(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
+    def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
         by_index = indexed and not restriction.selective
-        found = near_clips(database, plan.scopes, vectors, limit, restriction, by_index=by_index)
-        return {(one.video, one.clip) for one in found}
+        clips = near_clips(database, plan.scopes, vectors, limit, restriction, by_index=by_index)
+        return {(clip.video, clip.clip) for clip in clips}
 
-    return near
+    return nearest
 
 
 def sampled_clips(scopes: Sequence[Scope], count: int) -> set[Clip]:
-    """Choose ``count`` clips of a view by a hash of what they are: always the same ones."""
-    videos = [np.full(one.last_clip + 1, n, dtype=np.int64) for n, one in enumerate(scopes)]
-    clips = [np.arange(one.last_clip + 1, dtype=np.int64) for one in scopes]
-    seeds = [zlib.crc32(one.video.encode()) for one in scopes]
+    """Choose ``count`` clips of a view by a hash of video and clip: always the same ones."""
+    videos = [np.full(scope.last_clip + 1, n, dtype=np.int64) for n, scope in enumerate(scopes)]
+    clips = [np.arange(scope.last_clip + 1, dtype=np.int64) for scope in scopes]
+    seeds = [zlib.crc32(scope.video.encode()) for scope in scopes]
     if not clips:
         return set()
     video, clip = np.concatenate(videos), np.concatenate(clips)
@@ -263,15 +270,20 @@ def sampled_clips(scopes: Sequence[Scope], count: int) -> set[Clip]:
 
 
 def _with_clip_before(clips: Iterable[Clip]) -> set[Clip]:
-    return {(video, one) for video, clip in clips for one in (clip - 1, clip) if one >= 0}
+    return {
+        (video, neighbour)
+        for video, clip in clips
+        for neighbour in (clip - 1, clip)
+        if neighbour >= 0
+    }
 
 
-def _marks(lines: LineSet, sample: set[Clip]) -> NDArray[np.bool_]:
+def _mark_sample(lines: LineSet, sample: set[Clip]) -> NDArray[np.bool_]:
     cells = zip(lines.cell_video.tolist(), lines.cell_clip.tolist(), strict=True)
     return np.fromiter((cell in sample for cell in cells), np.bool_, lines.cell_count)
 
 
 def _mean_lines(lines: LineSet, sample: NDArray[np.bool_]) -> float:
-    """How many lines a clip of the sample has that has any."""
+    """Return the mean number of lines of the sampled clips that have lines; 1 without any."""
     counts = np.diff(lines.bounds)[sample]
     return float(counts.mean()) if len(counts) else 1.0

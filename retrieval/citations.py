@@ -1,4 +1,4 @@
-"""Refs such as ``m12``, ``s3`` and ``k7`` resolved to rows of the store; none is invented."""
+"""Resolve refs such as ``m12``, ``s3`` and ``k7`` to rows of the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from people.corrected import people_as_of
 from retrieval.keyframe_mode import NEAR_MS, Album, describe
-from retrieval.people_in_query import line_text, renamed, view_people
+from retrieval.people_in_query import line_text, view_people, with_current_names
 from retrieval.result import ResolvedRefs
 from store.queries.clip_contents import clip_contents
 from store.queries.search import cited_frames, cited_memories, cited_segments
@@ -27,7 +27,7 @@ def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> ResolvedRef
     """Look refs up as of ``view``; repeated ones count once, brackets are allowed.
 
     Returns:
-        Citations in the order of the refs, and the refs that name nothing in view.
+        Citations in the order of the refs, and the refs without a row in view.
     """
     wanted = {ref: _key(ref) for ref in refs}
     keys = {key for key in wanted.values() if key is not None}
@@ -35,14 +35,14 @@ def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> ResolvedRef
     for scope in view.scopes:
         for citation in _in_scope(session, scope, keys):
             known[_key(citation.ref)] = citation
-    found = [known[key] for key in wanted.values() if key in known]
+    citations = [known[key] for key in wanted.values() if key in known]
     unknown = tuple(ref for ref, key in wanted.items() if key not in known)
-    return ResolvedRefs(citations=tuple(dict.fromkeys(found)), unknown=unknown)
+    return ResolvedRefs(citations=tuple(dict.fromkeys(citations)), unknown=unknown)
 
 
 def _key(ref: str) -> Key | None:
-    found = _REF.fullmatch(ref.strip())
-    return (found[1], int(found[2])) if found else None
+    match = _REF.fullmatch(ref.strip())
+    return (match[1], int(match[2])) if match else None
 
 
 def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> Iterator[Citation]:
@@ -52,7 +52,7 @@ def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> I
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
         yield _citation(f"m{line.id}", scope, span, line_text(line, names), line.clip)
     for segment, label, summary, start, end in cited_segments(session, scope, ids["s"]):
-        text = renamed(f"{label}: {summary}", names)
+        text = with_current_names(f"{label}: {summary}", names)
         yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
     yield from _frames(session, scope, ids["k"], names)
 

@@ -1,7 +1,8 @@
-"""How close what was found is to what was asked, in [0, 1]: when is the best still nothing?
+"""Absolute closeness of results to a query, in [0, 1].
 
-A ranking always has a first. Closeness is absolute: how far a cosine stands above that of
-unrelated sentences under the same model, and how much of the query's rarer words is there.
+A ranking always has a best result, even if nothing in memory is relevant. Closeness compares its
+cosine with that of unrelated sentences under the same model, and measures how many of the query's
+words it contains, weighted by inverse document frequency.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from retrieval.line_set import search_text
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 
-FADE = 5.0
-"""Standard deviations behind the best over which a score falls to 1/e of it."""
+DECAY = 5.0
+"""Standard deviations below the best score over which closeness falls to 1/e."""
 
 _UNRELATED = (
     "The committee approved next year's budget.",
@@ -33,41 +34,41 @@ _UNRELATED = (
 
 @dataclass(frozen=True)
 class CosineScale:
-    """What cosines mean under one embedding: the mean between unrelated sentences."""
+    """The scale of an embedding model's cosines: the mean between unrelated sentences."""
 
     unrelated: float
 
     def nearness(self, cosine: float) -> float:
-        """0 at the cosine of unrelated sentences, 1 at equality."""
+        """Scale a cosine to [0, 1]: 0 for unrelated sentences, 1 for equal ones."""
         return float(np.clip((cosine - self.unrelated) / (1 - self.unrelated), 0, 1))
 
 
 def cosine_scale(text: TextEmbedder) -> CosineScale:
-    """Measure an embedding model; a few milliseconds."""
+    """Measure the scale of an embedding model; takes a few milliseconds."""
     vectors = text.embed(_UNRELATED)
     cosines = vectors @ vectors.T
     return CosineScale(float(cosines[np.triu_indices(len(cosines), k=1)].mean()))
 
 
 def coverage(lines: Iterable[StoredLine], weights: Mapping[str, float]) -> float:
-    """Return the share of words, by their ``weights`` (rarity), that lines hold, in [0, 1]."""
-    held = {word for line in lines for word in terms(search_text(line))}
+    """Return the share of words that lines contain, weighted by ``weights`` (IDF), in [0, 1]."""
+    present = {word for line in lines for word in terms(search_text(line))}
     total = sum(weights.values())
-    return sum(weights[word] for word in weights if word in held) / total if total else 0.0
+    return sum(weights[word] for word in weights if word in present) / total if total else 0.0
 
 
-def closeness(nearness: float, covered: float) -> float:
-    """Vectors and words together, in [0, 1]: either can tell alone."""
-    return 1 - (1 - nearness) * (1 - covered)
+def closeness(nearness: float, word_coverage: float) -> float:
+    """Combine vector nearness and word coverage by a noisy or, in [0, 1]."""
+    return 1 - (1 - nearness) * (1 - word_coverage)
 
 
-def faded(best: float, scores: Sequence[float]) -> list[float]:
-    """Scores in [0, 1] for a falling ranking whose first is ``best`` close."""
-    return [best * float(np.exp(-(scores[0] - score) / FADE)) for score in scores]
+def decayed(first_score: float, scores: Sequence[float]) -> list[float]:
+    """Return closeness in [0, 1] for falling scores, the first of which has ``first_score``."""
+    return [first_score * float(np.exp(-(scores[0] - score) / DECAY)) for score in scores]
 
 
-def least(candidates: int) -> float:
-    """How close the best of so many must be to mean anything: chance comes closer among more.
+def closeness_threshold(candidates: int) -> float:
+    """Return the closeness below which the best of so many candidates counts as chance.
 
     Measured on questions about other videos: 0.35 among a hundred lines, 0.5 in a week of them.
     """

@@ -1,4 +1,4 @@
-"""EVENT: the segment that a query is about, with its neighbours and the edges between."""
+"""EVENT and NEIGHBOR: a segment of the event graph with its neighbours and edges (section 2)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from domain.asking import Evidence, Mode
 from domain.errors import InputError
 from domain.memories import Edge, Segment
-from retrieval.closeness import closeness, faded
+from retrieval.closeness import closeness, decayed
 from retrieval.line_set import Floats, Ints, Scores
 from retrieval.query_context import QueryContext, nothing_close
-from retrieval.relevance import standard
+from retrieval.relevance import standardise
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.terms import terms
 from store.queries.segments_in_view import SegmentNear
 
 READ = 200
-"""Segments whose labels and summaries are read: the nearest, and those with the best clips."""
+"""Maximum number of segments whose text is read: the nearest, and those with the best clips."""
 
 EdgesOf = Callable[[Segment], Sequence[Edge]]
-"""The edges of a segment that hold in the view, both directions."""
+"""Returns the edges of a segment that are valid in the view, in both directions."""
 ReadSegments = Callable[[Sequence[int]], Mapping[int, Segment]]
 """Reads segments by id as the view shows them."""
 
@@ -33,7 +33,8 @@ ReadSegments = Callable[[Sequence[int]], Mapping[int, Segment]]
 class RankedSegments:
     """The S segments in view with their scores (S,).
 
-    ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are.
+    ``cosines`` (S,) are with the query; ``words`` (S,) is the IDF-weighted share of its words in
+    [0, 1]. ``read`` fetches the segments' texts.
     """
 
     near: tuple[SegmentNear, ...]
@@ -44,8 +45,8 @@ class RankedSegments:
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """Where each segment is, by id."""
-        return {one.id: place for place, one in enumerate(self.near)}
+        """The position of each segment in ``near``, by id."""
+        return {segment.id: place for place, segment in enumerate(self.near)}
 
     def segment(self, place: int) -> Segment:
         """Return a segment as the view shows it."""
@@ -59,45 +60,48 @@ class RankedSegments:
 def rank_segments(
     context: QueryContext, near: Sequence[SegmentNear], read: ReadSegments
 ) -> RankedSegments:
-    """Rank segments by label and summary (vector and words) and by the best of their clips."""
-    cosines = np.array([one.cosine for one in near], dtype=np.float32)
+    """Rank segments by the sum of three standardised scores: vector, words, and best clip."""
+    cosines = np.array([segment.cosine for segment in near], dtype=np.float32)
     clips = _best_clips(context, near)
     words = np.zeros(len(near), dtype=np.float32)
-    looked = _looked_into(cosines, clips)
-    texts = read([near[place].id for place in looked.tolist()])
-    rarity = {word: context.found.hits.rarity(word) for word in sorted(context.words)}
-    total = sum(rarity.values()) or 1.0
-    for place in looked.tolist():
-        one = texts[near[place].id]
-        own = set(terms(f"{one.label} {one.summary}"))
-        words[place] = sum(rarity[word] for word in rarity if word in own) / total
-    scores = standard(cosines) + standard(words) + standard(clips)
+    selected = _select_read(cosines, clips)
+    texts = read([near[place].id for place in selected.tolist()])
+    idf = {
+        word: context.candidates.hits.inverse_document_frequency(word)
+        for word in sorted(context.words)
+    }
+    total = sum(idf.values()) or 1.0
+    for place in selected.tolist():
+        segment = texts[near[place].id]
+        segment_words = set(terms(f"{segment.label} {segment.summary}"))
+        words[place] = sum(idf[word] for word in idf if word in segment_words) / total
+    scores = standardise(cosines) + standardise(words) + standardise(clips)
     return RankedSegments(tuple(near), scores, cosines, words, read)
 
 
-def _looked_into(cosines: Floats, clips: Scores) -> Ints:
-    """The segments that may be the best: the nearest, and those with the best clips."""
+def _select_read(cosines: Floats, clips: Scores) -> Ints:
+    """Choose the segments whose text is read: the nearest, and those with the best clips."""
     if len(cosines) <= READ:
         return np.arange(len(cosines))
-    nearest = [np.argsort(-some, kind="stable")[: READ // 2] for some in (cosines, clips)]
+    nearest = [np.argsort(-scores, kind="stable")[: READ // 2] for scores in (cosines, clips)]
     return np.unique(np.concatenate(nearest))
 
 
 def _best_clips(context: QueryContext, near: Sequence[SegmentNear]) -> Scores:
-    """The best score of each segment's clips, (S,); the lowest of all where none is known."""
+    """Return the best score of each segment's clips, (S,); the lowest one without a candidate."""
     if context.relevance is None or not near:
         return np.zeros(len(near))
-    cells, hits = context.relevance.cells, context.found.hits
+    cells, hits = context.relevance.cells, context.candidates.hits
     lowest = float(cells.min())
     places = np.full(hits.size + 1, lowest)
-    places[context.found.places] = cells
-    counts = np.array([len(one.clips) for one in near])
-    clips = np.fromiter(chain.from_iterable(one.clips for one in near), np.int64)
-    videos = np.repeat(np.array([one.video for one in near]), counts)
-    own = places[hits.places(videos, clips)]
-    best, held = np.full(len(near), lowest), counts > 0
-    if held.any():
-        best[held] = np.maximum.reduceat(own, (np.cumsum(counts) - counts)[held])
+    places[context.candidates.places] = cells
+    counts = np.array([len(segment.clips) for segment in near])
+    clips = np.fromiter(chain.from_iterable(segment.clips for segment in near), np.int64)
+    videos = np.repeat(np.array([segment.video for segment in near]), counts)
+    clip_scores = places[hits.places(videos, clips)]
+    best, has_clips = np.full(len(near), lowest), counts > 0
+    if has_clips.any():
+        best[has_clips] = np.maximum.reduceat(clip_scores, (np.cumsum(counts) - counts)[has_clips])
     return best
 
 
@@ -113,10 +117,10 @@ def event(
             nothing_close=True,
             searched=context.searched("no event is woven yet; looked"),
         )
-    return _around(context, ranked, best, edges_of, neighbours, Mode.EVENT)
+    return _neighbourhood(context, ranked, best, edges_of, neighbours, Mode.EVENT)
 
 
-def _around(
+def _neighbourhood(
     context: QueryContext,
     ranked: RankedSegments,
     focus: int,
@@ -124,11 +128,11 @@ def _around(
     neighbours: int,
     mode: Mode,
 ) -> Retrieval:
-    """The focus and its neighbourhood as a retrieval; ``focus`` is a place in ``ranked``."""
+    """Return a segment with its neighbours and edges; ``focus`` is a position in ``ranked``."""
     segment = ranked.segment(focus)
     edges = [e for e in edges_of(segment) if {e.source, e.target} <= ranked.places.keys()]
     near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
-    kept = {segment.id, *(ranked.near[place].id for place in near)}
+    shown = {segment.id, *(ranked.near[place].id for place in near)}
     evidence = _evidence(context, ranked, [focus, *near])
     return Retrieval(
         mode=mode,
@@ -136,7 +140,7 @@ def _around(
         focus=segment,
         evidence=evidence,
         neighbours=tuple(ranked.segment(place) for place in near),
-        edges=tuple(edge for edge in edges if {edge.source, edge.target} <= kept),
+        edges=tuple(edge for edge in edges if {edge.source, edge.target} <= shown),
         nothing_close=nothing_close(evidence, len(ranked.near)),
         searched=context.searched(f"{len(ranked.near)} events"),
     )
@@ -144,18 +148,18 @@ def _around(
 
 def _ranked_neighbours(ranked: RankedSegments, focus: Segment, edges: Sequence[Edge]) -> list[int]:
     ids = {edge.source for edge in edges} | {edge.target for edge in edges}
-    places = [ranked.places[one] for one in sorted(ids - {focus.id})]
+    places = [ranked.places[neighbour] for neighbour in sorted(ids - {focus.id})]
     return sorted(places, key=lambda place: (-ranked.scores[place], place))
 
 
 def _evidence(
     context: QueryContext, ranked: RankedSegments, places: Sequence[int]
 ) -> tuple[Evidence, ...]:
-    """The focus first, then its neighbours; scores fall from the focus's closeness."""
+    """Return the focus and its neighbours as evidence, with falling scores."""
     scores = [float(ranked.scores[place]) for place in places]
     falling = [min(scores[: i + 1]) for i in range(len(scores))]
     nearness = context.cosine_scale.nearness(float(ranked.cosines[places[0]]))
-    shown = faded(closeness(nearness, float(ranked.words[places[0]])), falling)
+    shown = decayed(closeness(nearness, float(ranked.words[places[0]])), falling)
     return tuple(
         context.segment_evidence(ranked.segment(place), score)
         for place, score in zip(places, shown, strict=True)
@@ -172,28 +176,30 @@ def neighbor(
     """Move to the neighbour of ``focus`` whose label the query is; case and spaces do not count.
 
     Raises:
-        InputError: there is no focus yet, or it is not in view.
-        UnknownLabel: no neighbour has that label.
+        InputError: There is no focus yet, or it is not in view.
+        UnknownLabel: No neighbour has that label.
     """
-    here = None if focus is None else ranked.places.get(focus)
-    if here is None:
+    focus_place = None if focus is None else ranked.places.get(focus)
+    if focus_place is None:
         raise InputError("NEIGHBOR moves from a segment: search EVENT first")
-    place = _labelled(context, ranked, here, edges_of)
-    return _around(context, ranked, place, edges_of, neighbours, Mode.NEIGHBOR)
+    place = _labelled(context, ranked, focus_place, edges_of)
+    return _neighbourhood(context, ranked, place, edges_of, neighbours, Mode.NEIGHBOR)
 
 
-def _labelled(context: QueryContext, ranked: RankedSegments, here: int, edges_of: EdgesOf) -> int:
-    segment = ranked.segment(here)
+def _labelled(
+    context: QueryContext, ranked: RankedSegments, focus_place: int, edges_of: EdgesOf
+) -> int:
+    segment = ranked.segment(focus_place)
     edges = edges_of(segment)
     ids = sorted({e.source for e in edges} | {e.target for e in edges} - {segment.id})
     places = [ranked.places[i] for i in ids if i != segment.id and i in ranked.places]
     labels = tuple(ranked.segment(place).label for place in places)
-    wanted = _plain(context.query)
+    wanted = _normalised(context.query)
     for place, label in zip(places, labels, strict=True):
-        if _plain(label) == wanted:
+        if _normalised(label) == wanted:
             return place
     raise UnknownLabel(context.query, labels)
 
 
-def _plain(label: str) -> str:
+def _normalised(label: str) -> str:
     return " ".join(label.casefold().strip(" \"'.").split())

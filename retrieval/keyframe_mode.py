@@ -11,9 +11,9 @@ from domain.asking import Evidence, Mode
 from domain.memories import Segment
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, pluralise
-from retrieval.closeness import faded
+from retrieval.closeness import decayed
+from retrieval.line_ranking import line_scores
 from retrieval.line_set import Ints, Scores
-from retrieval.moments import line_scores
 from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.result import Retrieval, ShownKeyframe
@@ -133,7 +133,7 @@ def _nothing_close(
     best = max((value for album in albums for value in album.likeness.values()), default=None)
     if best is not None and images_model is not None:
         return best < images_model.close
-    return nothing_close(evidence, context.found.view_lines)
+    return nothing_close(evidence, context.candidates.view_lines)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _lines_of_clip(context: QueryContext, video: str, clip: int) -> _ClipLines:
     if not len(cells) or context.relevance is None:
         return _NO_LINES
     own = lines.lines_of(cells.tolist())
-    scores = line_scores(context.found, context.relevance, own).max(axis=0)
+    scores = line_scores(context.candidates, context.relevance, own).max(axis=0)
     sides = np.stack([lines.arrays.start_ms[own], lines.arrays.end_ms[own]])
     return _ClipLines(own, sides, scores)
 
@@ -263,7 +263,7 @@ def _closeness(
     lines = [one.line for one in chosen if one.line is not None]
     best = max((context.closeness(line) for line in lines), default=0.0)
     falling = np.minimum.accumulate([one.score for one in chosen])
-    return faded(best, [float(score) for score in falling])
+    return decayed(best, [float(score) for score in falling])
 
 
 def _evidence(shown: ShownKeyframe) -> Evidence:

@@ -1,4 +1,4 @@
-"""The lines that a search works on: those of some clips of a view, as arrays."""
+"""The lines of a view's candidate and sampled clips as arrays."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Scores = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 
 ReadLines = Callable[[Collection[int]], Mapping[int, StoredLine]]
-"""Reads stored lines by id."""
+"""Fetches stored lines by id."""
 
 
 def search_text(line: StoredLine) -> str:
-    """Return what a line is found by: its words and who says them."""
+    """Return the text that a line is indexed by: its speaker and its words."""
     return f"{line.speaker}: {line.text}" if line.speaker else line.text
 
 
@@ -33,7 +33,7 @@ class LineSet:
     """M lines of N cells (clips with at least one line), by video, clip, time and id.
 
     ``arrays`` has the lines' numbers and vectors; ``video`` there numbers ``scopes``. Texts are
-    read when they are first asked for.
+    fetched on first use.
     """
 
     scopes: tuple[Scope, ...]
@@ -43,12 +43,12 @@ class LineSet:
 
     @property
     def line_count(self) -> int:
-        """M."""
+        """M, the number of lines."""
         return len(self.arrays.id)
 
     @property
     def cell_count(self) -> int:
-        """N."""
+        """N, the number of cells."""
         return len(self.first)
 
     @cached_property
@@ -80,7 +80,7 @@ class LineSet:
 
     @cached_property
     def follows(self) -> NDArray[np.bool_]:
-        """Which cells come right after the cell before them in this set, shape (N,)."""
+        """Which cells directly follow the previous cell in time, shape (N,)."""
         start = self.arrays.clip_start_ms[self.first]
         end = self.arrays.clip_end_ms[self.first]
         same = np.diff(self.cell_video, prepend=-1) == 0
@@ -103,7 +103,7 @@ class LineSet:
         return self.scopes[int(self.arrays.video[number])].video, self._known[identifier]
 
     def read_lines(self, numbers: Iterable[int]) -> None:
-        """Read the rows of some lines together, those that are not known yet."""
+        """Fetch the rows of lines in one query, except those already fetched."""
         wanted = {int(self.arrays.id[number]) for number in numbers} - self._known.keys()
         if wanted:
             self._known.update(self.read(wanted))
@@ -155,7 +155,7 @@ class LineSet:
 def line_set(
     scopes: Sequence[Scope], rows: Sequence[tuple[int, StoredLine]], vectors: Matrix, clip_ms: int
 ) -> LineSet:
-    """Make a set of rows in memory: (number of the scope, row) by scope, clip, time and id."""
+    """Build a set from rows in memory: (number of the scope, row), by scope, clip, time and id."""
     lines = [row for _, row in rows]
     clips = np.array([row.clip for row in lines], dtype=np.int64)
 

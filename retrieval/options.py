@@ -1,4 +1,4 @@
-"""Which option of a question memory supports, from the relevance of every cell to each."""
+"""Support of a question's options by memory, from the relevance of every cell to each."""
 
 from __future__ import annotations
 
@@ -10,89 +10,93 @@ import numpy as np
 
 from domain.asking import Evidence
 from domain.search import OptionSupport, Weighed
+from retrieval.line_ranking import line_scores
 from retrieval.line_set import Scores
-from retrieval.moments import line_scores
 from retrieval.query_context import QueryContext
-from retrieval.ranking import PreparedQuestion, SearchedLines
+from retrieval.ranking import CandidateLines, PreparedQuestion
 from retrieval.relevance import Relevance
 
 TOP_CELLS = 50
-"""Cells that have a say: repeated support counts, a long tail does not."""
+"""Number of best cells that count: repeated support counts, a long tail does not."""
 
 
-def soft_maximum(scores: Scores, top: int = TOP_CELLS) -> Scores:
-    """The log of the mean exponential of the ``top`` highest of each row, (O, N) to (O,)."""
+def top_log_mean_exp(scores: Scores, top: int = TOP_CELLS) -> Scores:
+    """Return the log of the mean exponential of the ``top`` highest scores, (O, N) to (O,)."""
     best = np.sort(scores, axis=1)[:, -top:]
     peak = best.max(axis=1)
     return np.asarray(peak + np.log(np.exp(best - peak[:, None]).mean(axis=1)))
 
 
-def shares(scores: Scores) -> Scores:
-    """Positive shares that sum to 1, falling with the distance from the best, shape (O,)."""
+def softmax(scores: Scores) -> Scores:
+    """Return the softmax of scores, shape (O,)."""
     weight = np.exp(scores - scores.max())
     return np.asarray(weight / weight.sum())
 
 
-def leaning(field: Relevance) -> Relevance:
-    """Return relevance with every option's cells moved by half the log of its share.
+def favour_supported(relevance: Relevance) -> Relevance:
+    """Add half the log of each option's share to its scores in all cells.
 
-    So the moments that come first are those that speak for the option that will be chosen.
+    So evidence for the option that will be chosen ranks first.
     """
-    if not len(field.options):
-        return field
-    share = shares(soft_maximum(field.support))
+    if not len(relevance.options):
+        return relevance
+    share = softmax(top_log_mean_exp(relevance.support))
     lean = 0.5 * np.log(np.maximum(share, 1e-3))
-    return replace(field, options=field.options + lean[:, None])
+    return replace(relevance, options=relevance.options + lean[:, None])
 
 
 def supports(
-    found: SearchedLines, asked: PreparedQuestion, field: Relevance, refs: int = 3
+    candidates: CandidateLines, question: PreparedQuestion, relevance: Relevance, refs: int = 3
 ) -> tuple[OptionSupport, ...]:
-    """How well memory supports each option, with the ``refs`` best lines for each."""
-    if not asked.options:
+    """Return the support of each option, with the ``refs`` best lines for each."""
+    if not question.options:
         return ()
-    scores = soft_maximum(field.support)
+    scores = top_log_mean_exp(relevance.support)
     return tuple(
         OptionSupport(
             letter=ascii_uppercase[number],
             text=option,
             score=float(scores[number]),
             share=float(share),
-            evidence=_refs(found, field, number, refs),
+            evidence=_refs(candidates, relevance, number, refs),
         )
-        for number, (option, share) in enumerate(zip(asked.options, shares(scores), strict=True))
+        for number, (option, share) in enumerate(
+            zip(question.options, softmax(scores), strict=True)
+        )
     )
 
 
-def _refs(found: SearchedLines, relevance: Relevance, option: int, refs: int) -> tuple[str, ...]:
+def _refs(
+    candidates: CandidateLines, relevance: Relevance, option: int, refs: int
+) -> tuple[str, ...]:
     cells = np.argsort(-relevance.options[option], kind="stable")[: 4 * refs]
-    lines = found.lines.lines_of(cells.tolist())
-    scores = line_scores(found, relevance, lines)[option]
+    lines = candidates.lines.lines_of(cells.tolist())
+    scores = line_scores(candidates, relevance, lines)[option]
     best: dict[int, str] = {}
     for i in np.argsort(-scores, kind="stable"):
-        cell = int(found.lines.cell_of_line[lines[i]])
-        best.setdefault(cell, f"m{found.lines.arrays.id[lines[i]]}")
+        cell = int(candidates.lines.cell_of_line[lines[i]])
+        best.setdefault(cell, f"m{candidates.lines.arrays.id[lines[i]]}")
     return tuple(best.values())[:refs]
 
 
 DIGITS = 4
-"""Decimals that are kept of a score."""
+"""Decimals of a recorded score."""
 TEMPERATURE = 8.0
-"""Deviations added up, divided by this, are about logits: fitted on judged answers, and rounded."""
+"""Divisor from sums of standard deviations to logits: fitted on judged answers, rounded."""
 
 
 def temperature(context: QueryContext) -> float:
-    """Return what scores of this search are divided by to be logits; 1 where they are already."""
-    found = context.relevance
-    return 1.0 if found is None or found.line_support is not None else TEMPERATURE
+    """Return the divisor from scores of this search to logits; 1 if they are logits."""
+    relevance = context.relevance
+    return 1.0 if relevance is None or relevance.line_support is not None else TEMPERATURE
 
 
-def weighed(context: QueryContext, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:
-    """Weigh lines and images by option; a segment is weighed by its lines, where they are found.
+def weigh_evidence(context: QueryContext, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:
+    """Score lines and images by option; segments are left out.
 
-    A line by its clip and its own words, an image by its clip.
+    A line is scored by its clip and its own cosines, an image by its clip.
     """
-    if context.relevance is None or not context.asked.options:
+    if context.relevance is None or not context.question.options:
         return ()
     lines = _lines(context, context.relevance, [e for e in evidence if e.ref.startswith("m")])
     images = [
@@ -100,10 +104,10 @@ def weighed(context: QueryContext, evidence: Sequence[Evidence]) -> tuple[Weighe
         for e in evidence
         if e.ref.startswith("k") and e.clip is not None
     ]
-    every = [*lines, *((ref, scores) for ref, scores in images if scores is not None)]
+    scored = [*lines, *((ref, scores) for ref, scores in images if scores is not None)]
     return tuple(
         Weighed(ref=ref, scores=tuple(round(float(s), DIGITS) for s in scores))
-        for ref, scores in every
+        for ref, scores in scored
     )
 
 
@@ -114,7 +118,7 @@ def _lines(
     numbers = lines.lines_with([int(e.ref[1:]) for e in evidence])
     cells = lines.cell_of_line[numbers]
     actors = relevance.support[:, cells] - relevance.options[:, cells]
-    scores = line_scores(context.found, relevance, numbers) + actors
+    scores = line_scores(context.candidates, relevance, numbers) + actors
     return [(f"m{lines.arrays.id[n]}", scores[:, i]) for i, n in enumerate(numbers)]
 
 

@@ -1,4 +1,4 @@
-"""Who is who in a view: names for tags in what is shown, tags for names in what is asked."""
+"""People in queries and results: names for tags in results, tags for names in queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class ViewPerson:
-    """A character of one video, with every tag that stands for them."""
+    """A character of one video with all its tags."""
 
     video: str
     character: Character
@@ -34,98 +34,101 @@ class ViewPerson:
         return frozenset(plain_words(self.character.name or ""))
 
 
-def nobody_else(_: str) -> tuple[ViewPerson, ...]:
-    """Return the people of a video where all of a view are known."""
+def no_people(_: str) -> tuple[ViewPerson, ...]:
+    """Return nobody: the people of a video outside ``ViewPeople.people`` by default."""
     return ()
 
 
 @dataclass(frozen=True)
 class ViewPeople:
-    """The people of a view: of all its videos, or of those where somebody has a name that is asked.
+    """The people of a view, or of those of its videos where a person has a name in the query.
 
-    ``of_video`` reads the people of another video, when one of its lines is shown.
+    ``of_video`` fetches the people of another video when one of its lines is returned.
     """
 
     people: tuple[ViewPerson, ...] = ()
-    of_video: Callable[[str], tuple[ViewPerson, ...]] = nobody_else
+    of_video: Callable[[str], tuple[ViewPerson, ...]] = no_people
 
     def names(self, video: str) -> dict[str, str]:
-        """Return how each tag of a video is shown, and each name that a person replaced."""
+        """Return the displayed name of each tag and each former name of a video's people."""
         if video not in self._names:
             self._names[video] = _names_of(self.of_video(video))
         return self._names[video]
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        videos = dict.fromkeys(one.video for one in self.people)
+        videos = dict.fromkeys(person.video for person in self.people)
         return {
-            video: _names_of([one for one in self.people if one.video == video]) for video in videos
+            video: _names_of([person for person in self.people if person.video == video])
+            for video in videos
         }
 
     def named_in(self, text: str) -> tuple[ViewPerson, ...]:
-        """Whom a text is about: by tag, by name, or by a part of a name that only one has."""
+        """Return the people that a text refers to: by tag, name, or a unique part of a name."""
         words = frozenset(plain_words(text))
-        might = range(len(self.people)) if "<" in text else self._with_words(words)
-        return tuple(self.people[n] for n in might if self._is_meant(self.people[n], text, words))
+        candidates = range(len(self.people)) if "<" in text else self._people_with_words(words)
+        return tuple(
+            self.people[n] for n in candidates if self._is_referred_to(self.people[n], text, words)
+        )
 
-    def _with_words(self, words: Iterable[str]) -> list[int]:
-        """Who has any of these words in the name, in order."""
-        return sorted(set().union(*(self._bearers.get(word, ()) for word in words)))
+    def _people_with_words(self, words: Iterable[str]) -> list[int]:
+        """Return the numbers of the people with any of these words in their name, ascending."""
+        return sorted(set().union(*(self._people_by_word.get(word, ()) for word in words)))
 
     @cached_property
-    def _bearers(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for number, one in enumerate(self.people):
-            for word in one.name_words:
-                found.setdefault(word, []).append(number)
-        return found
+    def _people_by_word(self) -> dict[str, list[int]]:
+        numbers: dict[str, list[int]] = {}
+        for number, person in enumerate(self.people):
+            for word in person.name_words:
+                numbers.setdefault(word, []).append(number)
+        return numbers
 
     def terms_of(self, text: str) -> list[str]:
-        """Return the search terms of ``text``, with the tags of whom it names, and former names."""
-        written = self.as_written(text)
+        """Return the search terms of ``text``, with tags and former names of the people in it."""
+        written = self.with_former_names(text)
         tags = " ".join(self.tags_in(text))
         return list(dict.fromkeys([*terms(text), *terms(written), *terms(tags)]))
 
     def tags_in(self, text: str) -> list[str]:
-        """Return the tags of whom ``text`` names, in order."""
+        """Return the tags of the people that ``text`` refers to, sorted."""
         return sorted({tag for person in self.named_in(text) for tag in person.tags})
 
-    def as_written(self, text: str) -> str:
-        """``text`` with the names that lines were written under, before a person gave others."""
+    def with_former_names(self, text: str) -> str:
+        """Replace names that a user gave by the former ones, which lines were written with."""
         return replace_names(self._former, text)
 
     @cached_property
     def _former(self) -> dict[str, str]:
-        known = {one.character.name: one.character.aliases for one in self.people}
+        known = {person.character.name: person.character.aliases for person in self.people}
         return {name: aliases[0] for name, aliases in known.items() if name and aliases}
 
-    def _is_meant(self, person: ViewPerson, text: str, words: frozenset[str]) -> bool:
+    def _is_referred_to(self, person: ViewPerson, text: str, words: frozenset[str]) -> bool:
         if any(tag in text for tag in person.tags):
             return True
         name = person.name_words
         if len(name) > 1 and name <= words:
             return True
-        own = [part for part in name & words if len(self._names_with[part]) == 1]
-        parts = _WORD.findall(person.character.name or "") if own else []
-        return any(_says(text, part) for part in parts if part.casefold() in own)
+        unique_parts = [part for part in name & words if len(self._names_with[part]) == 1]
+        parts = _WORD.findall(person.character.name or "") if unique_parts else []
+        return any(_contains_name(text, part) for part in parts if part.casefold() in unique_parts)
 
     @cached_property
     def _names_with(self) -> dict[str, set[frozenset[str]]]:
-        """The names that each word is a part of."""
+        """The names that contain each word."""
         names: dict[str, set[frozenset[str]]] = {}
-        for one in self.people:
-            for word in one.name_words:
-                names.setdefault(word, set()).add(one.name_words)
+        for person in self.people:
+            for word in person.name_words:
+                names.setdefault(word, set()).add(person.name_words)
         return names
 
 
 def _names_of(people: Iterable[ViewPerson]) -> dict[str, str]:
-    """How the tags of one video's people are shown, and what stands for former names."""
+    """Return the displayed name of each tag and each former name of one video's people."""
     everybody, names = list(people), dict[str, str]()
-    for one in everybody:
-        names.update(dict.fromkeys(one.character.aliases, one.character.label))
-    for one in everybody:
-        shown = ((tag, one.character.shown(tag)) for tag in one.tags)
+    for person in everybody:
+        names.update(dict.fromkeys(person.character.aliases, person.character.label))
+    for person in everybody:
+        shown = ((tag, person.character.shown(tag)) for tag in person.tags)
         names.update((tag, name) for tag, name in shown if name != tag)
     return names
 
@@ -134,10 +137,10 @@ NOBODY = ViewPeople()
 """The people of a view in which nobody is known."""
 
 
-def _says(text: str, name: str) -> bool:
-    """Whether a text has this word as a name: a name is written large, "will" and "Will" differ.
+def _contains_name(text: str, name: str) -> bool:
+    """Check whether a text has this word as a name: names are capitalised ("Will", not "will").
 
-    In a text that is all small, any word may be a name, but for those that say nothing.
+    In a text without capitals any word that is not a stop word may be a name.
     """
     words = _WORD.findall(text)
     if name in words:
@@ -146,14 +149,18 @@ def _says(text: str, name: str) -> bool:
 
 
 def view_people(people: Mapping[str, Iterable[Character]]) -> ViewPeople:
-    """The people of several videos, video after video."""
+    """Build the people of several videos, video by video."""
     return ViewPeople(
-        tuple(ViewPerson(video, one) for video, them in people.items() for one in them)
+        tuple(
+            ViewPerson(video, person)
+            for video, characters in people.items()
+            for person in characters
+        )
     )
 
 
 def line_text(line: StoredLine, names: Mapping[str, str]) -> str:
-    """A line as it is shown: with names for tags, who said it, and that it was read."""
+    """Format a line for display: names for tags, the speaker, and "On screen" if it was read."""
     text = with_names(line.text, names)
     if line.source == "read" and line.kind == "episodic":
         return f"On screen: {text}"
@@ -161,20 +168,20 @@ def line_text(line: StoredLine, names: Mapping[str, str]) -> str:
     return with_attribution(text, line.source, speaker)
 
 
-def readable(line: StoredLine, names: Mapping[str, str]) -> str:
-    """A line for a model that reads: with names, but without tags, which are no words."""
+def text_for_reranker(line: StoredLine, names: Mapping[str, str]) -> str:
+    """Format a line for a reranker: names for tags; unknown people as "somebody"."""
     text = TAG.sub("somebody", with_names(line.text, names))
     speaker = names.get(line.speaker or "", line.speaker or "")
     named = speaker and not TAG.fullmatch(speaker)
     return f"{speaker}: {text}" if named else text
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
+def with_current_names(text: str, names: Mapping[str, str]) -> str:
     """Return a text that Homer wrote, with tags and replaced names as they are now."""
     former = {name: known for name, known in names.items() if not TAG.fullmatch(name)}
     return with_names(replace_names(former, text), names)
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """``text`` with every tag as it is shown: by name, or by the number of who has several."""
+    """Replace every tag in ``text`` by its displayed name."""
     return TAG.sub(lambda tag: names.get(tag[0], tag[0]), text) if "<" in text else text

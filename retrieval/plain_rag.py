@@ -1,7 +1,7 @@
-"""Plain retrieval-augmented generation: the lines nearest to a query, and nothing else.
+"""Plain retrieval-augmented generation: the lines nearest to a query by vector.
 
-The baseline that the machine is compared with: no words, no time, no people, no event graph. It
-searches through the same vector store that other programs use, and is recorded like any search.
+A baseline without word, time and people signals and without the event graph. It searches the same
+vector store that other programs use, and is recorded like any search.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from domain.search import Aim, Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
-from retrieval.closeness import CosineScale, cosine_scale, least
+from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
 from retrieval.line_set import Floats, Matrix
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
@@ -32,17 +32,17 @@ from store.database import Store
 LINES = 10
 """Lines for a query."""
 TEMPERATURE = 0.05
-"""What cosines of a line with options are divided by to be logits."""
+"""Divisor from cosines to logits of the options."""
 DIGITS = 4
-"""Decimals of cosines on record."""
+"""Decimals of recorded cosines."""
 
 
 class PlainRag:
-    """Finds the nearest lines, whatever the mode.
+    """Finds the nearest lines in any mode.
 
     Args:
-        store: the store.
-        text: the model that the memory was embedded with.
+        store: The store.
+        text: The model that the memory was embedded with.
     """
 
     def __init__(self, store: Store, text: TextEmbedder) -> None:
@@ -66,24 +66,24 @@ class PlainRag:
         words = query if aim is None else make_storable(aim.text)
         evidence = self._nearest(view, self._embedded([words])[0], seen)
         options = () if aim is None else aim.options
-        close = bool(evidence) and evidence[0].score >= least(len(evidence))
+        close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))
         return Retrieval(
             mode=mode,
             query=query,
             evidence=evidence,
             nothing_close=not close,
             searched=f"the {LINES} lines nearest to {query!r}",
-            weighed=self._weighed(words, options, evidence),
+            weighed=self._weigh(words, options, evidence),
             temperature=TEMPERATURE,
         )
 
     def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
-        """Return how near each passage is to a claim, in [0, 1]."""
+        """Return the scaled cosine of each passage with a claim, in [0, 1]."""
         if not passages:
             return ()
         vectors = self._embedded([claim, *passages])
         near = self._cosine_scale.nearness
-        return tuple(round(near(float(one @ vectors[0])), DIGITS) for one in vectors[1:])
+        return tuple(round(near(float(vector @ vectors[0])), DIGITS) for vector in vectors[1:])
 
     def _embedded(self, texts: Sequence[str]) -> Matrix:
         return np.concatenate([self._text.embed([make_storable(text)]) for text in texts])
@@ -96,7 +96,7 @@ class PlainRag:
         ]
         if view.as_of_ms is not None:
             filters.append(MetadataFilter(key=AS_OF_MS, value=view.as_of_ms))
-        found = self._vectors.query(
+        result = self._vectors.query(
             VectorStoreQuery(
                 query_embedding=vector.tolist(),
                 similarity_top_k=LINES + len(seen),
@@ -104,7 +104,7 @@ class PlainRag:
             )
         )
         near = self._cosine_scale.nearness
-        pairs = zip(found.nodes or (), found.similarities or (), strict=True)
+        pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         fresh = [(node, score) for node, score in pairs if node.node_id not in seen]
         return tuple(
             Evidence(
@@ -121,15 +121,15 @@ class PlainRag:
             for node, score in fresh[:LINES]
         )
 
-    def _weighed(
+    def _weigh(
         self, question: str, options: Sequence[str], evidence: Sequence[Evidence]
     ) -> tuple[Weighed, ...]:
-        """Weigh every line by its cosine with the question and each option."""
+        """Score every line by its cosines with the question joined with each option."""
         if not options or not evidence:
             return ()
         claims = self._embedded([f"{question} {option}" for option in options])
-        cosines = self._embedded([one.text for one in evidence]) @ claims.T
+        cosines = self._embedded([piece.text for piece in evidence]) @ claims.T
         return tuple(
-            Weighed(ref=one.ref, scores=tuple(round(float(value), DIGITS) for value in row))
-            for one, row in zip(evidence, cosines, strict=True)
+            Weighed(ref=piece.ref, scores=tuple(round(float(value), DIGITS) for value in row))
+            for piece, row in zip(evidence, cosines, strict=True)
         )

@@ -1,4 +1,4 @@
-"""One search made ready: what is in view, what is asked, and how relevant the candidates are."""
+"""A prepared search: the view, the question, and the relevance of the candidates."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from string import ascii_uppercase
 from domain.asking import Evidence
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from retrieval.closeness import CosineScale, closeness, coverage, faded, least
-from retrieval.heuristics.language import uncovered
+from retrieval.closeness import CosineScale, closeness, closeness_threshold, coverage, decayed
+from retrieval.heuristics.language import language_note
+from retrieval.line_ranking import RankedLine
 from retrieval.line_set import Ints, LineSet
-from retrieval.moments import MomentScore
-from retrieval.people_in_query import ViewPeople, line_text, renamed
-from retrieval.ranking import PreparedQuestion, QuestionVectors, SearchedLines
+from retrieval.people_in_query import ViewPeople, line_text, with_current_names
+from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors
 from retrieval.relevance import Relevance
 from retrieval.view_lines import ViewLine, in_time_order
 
 CONTEXT = 2
-"""Lines before and after one whose words are counted as said around it."""
+"""Lines before and after a line whose words count for its coverage."""
 
 
 @dataclass(frozen=True, eq=False)
 class QueryContext:
-    """Everything that the modes work on.
+    """The input of the search modes.
 
-    ``query`` is what the search was asked for, ``asked`` what is ranked by: the words of the
-    question, where the query only restates them, and the options that the search is about.
-    ``relevance`` is None where nothing is in view yet; ``load_all`` fetches all lines of the view,
-    for searches of its structure; ``small``: whether all of them are ranked. ``span`` is the time
-    in view of a single video; ``languages`` are those that the text model was made for.
+    ``query`` is the text of the search, ``question`` what candidates are ranked by: the question
+    and the options that the search is about. ``relevance`` is None if nothing is in view.
+    ``load_all`` fetches all lines of the view, for structural searches; ``small``: all of them are
+    candidates. ``span`` is the time in view of a single video; ``languages`` are the codes of the
+    languages that the text model covers.
     """
 
     query: str
     view: MemoryView
-    found: SearchedLines
-    asked: PreparedQuestion
+    candidates: CandidateLines
+    question: PreparedQuestion
     vectors: QuestionVectors
     relevance: Relevance | None
     cosine_scale: CosineScale
@@ -47,22 +47,22 @@ class QueryContext:
     languages: tuple[str, ...] = ()
 
     def about(self, letters: Collection[str]) -> QueryContext:
-        """Return the same search for the options with these letters alone; none: for all."""
-        rows = [i for i in range(len(self.asked.options)) if ascii_uppercase[i] in letters]
+        """Restrict the search to the options with these letters; without any, to all options."""
+        rows = [i for i in range(len(self.question.options)) if ascii_uppercase[i] in letters]
         if not rows or self.relevance is None:
             return self
-        options = tuple(self.asked.options[i] for i in rows)
-        asked = replace(self.asked, options=options)
-        return replace(self, asked=asked, relevance=self.relevance.of_options(rows))
+        options = tuple(self.question.options[i] for i in rows)
+        question = replace(self.question, options=options)
+        return replace(self, question=question, relevance=self.relevance.of_options(rows))
 
     @property
     def lines(self) -> LineSet:
-        """The lines that are ranked."""
-        return self.found.lines
+        """The lines of the candidates and the sample."""
+        return self.candidates.lines
 
     @cached_property
     def all_lines(self) -> LineSet:
-        """All lines of the view, for searches of its structure."""
+        """All lines of the view, for structural searches."""
         return self.load_all()
 
     @cached_property
@@ -73,12 +73,12 @@ class QueryContext:
     @cached_property
     def words(self) -> frozenset[str]:
         """The search terms of the question."""
-        return frozenset(self.asked.words)
+        return frozenset(self.question.words)
 
     @property
     def people(self) -> ViewPeople:
-        """Who is known in the view."""
-        return self.asked.people
+        """The people of the view."""
+        return self.question.people
 
     def scope(self, video: str) -> Scope:
         """Return the scope of one of the view's videos."""
@@ -89,29 +89,32 @@ class QueryContext:
         return self.lines.cells_of(segment.video, segment.clips)
 
     @cached_property
-    def _rarities(self) -> dict[str, float]:
-        return {word: self.found.hits.rarity(word) for word in sorted(self.words)}
+    def _idf(self) -> dict[str, float]:
+        return {
+            word: self.candidates.hits.inverse_document_frequency(word)
+            for word in sorted(self.words)
+        }
 
     def closeness(self, line: int) -> float:
-        """Return how close a line, with what is said around it, is to the question, in [0, 1]."""
+        """Return the closeness of a line, with the lines around it, to the question, in [0, 1]."""
         if self.relevance is None:
             return 0.0
         cell = int(self.lines.cell_of_line[line])
         first, last = int(self.lines.bounds[cell]), int(self.lines.bounds[cell + 1])
-        around = range(max(first, line - CONTEXT), min(last, line + CONTEXT + 1))
-        covered = coverage((self.lines.line(i)[1] for i in around), self._rarities)
-        near = self.cosine_scale.nearness(float(self.relevance.lines[0, line]))
-        return closeness(near, covered)
+        nearby = range(max(first, line - CONTEXT), min(last, line + CONTEXT + 1))
+        word_coverage = coverage((self.lines.line(i)[1] for i in nearby), self._idf)
+        nearness = self.cosine_scale.nearness(float(self.relevance.lines[0, line]))
+        return closeness(nearness, word_coverage)
 
-    def evidence(self, moments: Sequence[MomentScore], reread: float = 0.0) -> tuple[Evidence, ...]:
-        """Return moments as evidence, in the order given, scores falling from the closest of them.
+    def evidence(self, moments: Sequence[RankedLine], reread: float = 0.0) -> tuple[Evidence, ...]:
+        """Return lines as evidence in the given order, with falling scores.
 
-        ``reread`` is how close the best is by reading it again, in [0, 1].
+        ``reread`` is the reranker's probability of the best line, in [0, 1].
         """
         if not moments:
             return ()
         best = max(reread, *(self.closeness(moment.line) for moment in moments[:3]))
-        scores = faded(best, [moment.score for moment in moments])
+        scores = decayed(best, [moment.score for moment in moments])
         self.lines.read_lines(moment.line for moment in moments)
         return tuple(
             self._evidence(moment.line, score)
@@ -136,19 +139,19 @@ class QueryContext:
             ref=f"s{segment.id}",
             video=segment.video,
             span=segment.span,
-            text=renamed(f"{segment.label}: {segment.summary}", names),
+            text=with_current_names(f"{segment.label}: {segment.summary}", names),
             score=min(1.0, max(0.0, score)),
         )
 
     def searched(self, where: str) -> str:
-        """Say where was looked, in words."""
+        """Describe what was searched, in words."""
         videos = sum(scope.last_clip >= 0 for scope in self.view.scopes)
         span = f" ({self.span})" if self.span else ""
         text = f"{where} for {self.query!r} in {videos} video{'s' * (videos != 1)}{span}"
-        note = uncovered(self.query, self.languages)
+        note = language_note(self.query, self.languages)
         return f"{text}. {note}" if note else text
 
 
 def nothing_close(evidence: Sequence[Evidence], candidates: int) -> bool:
-    """Check whether even the best is not close enough to mean anything among so many candidates."""
-    return not evidence or max(one.score for one in evidence) < least(candidates)
+    """Check whether even the best evidence is no closer than chance among so many candidates."""
+    return not evidence or max(piece.score for piece in evidence) < closeness_threshold(candidates)

@@ -1,4 +1,4 @@
-"""The nearest lines read again together with the question, by a cross-encoder."""
+"""Reranking of the best lines by a cross-encoder."""
 
 from __future__ import annotations
 
@@ -8,49 +8,54 @@ import numpy as np
 
 from models.ports import Reranker
 from retrieval.line_set import Ints, LineSet, Scores
-from retrieval.people_in_query import readable
+from retrieval.people_in_query import text_for_reranker
 from retrieval.ranking import PreparedQuestion
 
-NEAREST = 12
-"""Lines read again: enough to hold the one that answers, few enough not to be waited for."""
-ALONE, IN_TALK = 0.5, 0.25
-"""Standard deviations a logit; logits are cut at 8."""
-MOST = 8.0
-WORST = -(ALONE + IN_TALK) * MOST
-"""The least that reading can add."""
+RERANKED = 12
+"""Number of lines that are reranked: a trade of recall for latency."""
+ALONE_WEIGHT, CONTEXT_WEIGHT = 0.5, 0.25
+"""Standard deviations per logit: of the line alone, and after the line before it."""
+MAX_LOGIT = 8.0
+"""Logits are clipped to [-8, 8]."""
+MIN_BONUS = -(ALONE_WEIGHT + CONTEXT_WEIGHT) * MAX_LOGIT
+"""The minimum of ``reranking_bonus``."""
 
 
-def bonus(of: LineSet, asked: PreparedQuestion, lines: Ints, reranker: Reranker) -> Scores:
-    """What to add to the scores of these lines, shape (L,).
+def reranking_bonus(
+    line_set: LineSet, question: PreparedQuestion, lines: Ints, reranker: Reranker
+) -> Scores:
+    """Return what to add to the scores of lines, shape (L,), in standard deviations.
 
-    A line is read alone, since the answer must be in it, and after the line before it, since
-    "it was made of iron" does not say what was.
+    A line is scored alone, since it must contain the answer, and after the line before it, which
+    may hold the antecedent of its pronouns.
     """
-    of.read_lines([*lines.tolist(), *np.maximum(lines - 1, 0).tolist()])
-    alone = reranker.scores(asked.text, [passage(of, asked, int(i), 0) for i in lines])
-    talk = reranker.scores(asked.text, [passage(of, asked, int(i), 1) for i in lines])
-    return ALONE * logits(alone) + IN_TALK * logits(talk)
+    line_set.read_lines([*lines.tolist(), *np.maximum(lines - 1, 0).tolist()])
+    alone = reranker.scores(question.text, [passage(line_set, question, int(i), 0) for i in lines])
+    in_context = reranker.scores(
+        question.text, [passage(line_set, question, int(i), 1) for i in lines]
+    )
+    return ALONE_WEIGHT * logits(alone) + CONTEXT_WEIGHT * logits(in_context)
 
 
-def passage(of: LineSet, asked: PreparedQuestion, line: int, before: int) -> str:
-    """Return a line in words, after up to ``before`` lines of the same video."""
-    video, _ = of.line(line)
-    names = asked.people.names(video)
-    rows = [of.line(number) for number in range(max(0, line - before), line + 1)]
-    return " ".join(readable(row, names) for source, row in rows if source == video)
+def passage(line_set: LineSet, question: PreparedQuestion, line: int, before: int) -> str:
+    """Return the text of a line after up to ``before`` lines of the same video."""
+    video, _ = line_set.line(line)
+    names = question.people.names(video)
+    rows = [line_set.line(number) for number in range(max(0, line - before), line + 1)]
+    return " ".join(text_for_reranker(row, names) for source, row in rows if source == video)
 
 
-def closest(
-    of: LineSet, asked: PreparedQuestion, lines: Sequence[int], reranker: Reranker | None
+def best_probability(
+    line_set: LineSet, question: PreparedQuestion, lines: Sequence[int], reranker: Reranker | None
 ) -> float:
-    """How close the closest of these lines is by reading it alone, in [0, 1]; 0 unread."""
+    """Return the reranker's highest probability for these lines, in [0, 1]; 0 without it."""
     if reranker is None or not lines:
         return 0.0
-    texts = [passage(of, asked, line, 0) for line in lines]
-    return float(reranker.scores(asked.text, texts).max())
+    texts = [passage(line_set, question, line, 0) for line in lines]
+    return float(reranker.scores(question.text, texts).max())
 
 
 def logits(scores: np.typing.NDArray[np.float32]) -> Scores:
-    """Scores in (0, 1) back on the scale that they were squeezed from, cut at both ends."""
+    """Return the logits of probabilities in (0, 1), clipped to ``MAX_LOGIT``."""
     safe = np.clip(scores.astype(np.float64), 1e-6, 1 - 1e-6)
-    return np.asarray(np.clip(np.log(safe / (1 - safe)), -MOST, MOST))
+    return np.asarray(np.clip(np.log(safe / (1 - safe)), -MAX_LOGIT, MAX_LOGIT))

@@ -1,4 +1,4 @@
-"""Searching: four modes and a ranking of moments, over a view of a store's memory."""
+"""The four search modes and the ranking of lines, over a view of a store's memory."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from domain.settings import Settings
 from domain.texts import make_storable
 from models.ports import Reranker
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
-from retrieval.heuristics.answer_sentence import Score, by_words, extract, quoted_beside
+from retrieval.heuristics.answer_sentence import Score, extract, quote_evidence, score_by_words
 from retrieval.keyframe_mode import Album, ImageModel, keyframe
+from retrieval.line_ranking import RankedLine, add_strength, best_lines
 from retrieval.line_set import LineSet
-from retrieval.moments import MomentScore, best_moments, strengthened
-from retrieval.options import leaning, supports, temperature, weighed
+from retrieval.options import favour_supported, supports, temperature, weigh_evidence
 from retrieval.ports import SearchModels
 from retrieval.preparation import SearchPreparation
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import Relevance
-from retrieval.reranking import closest
+from retrieval.reranking import best_probability
 from retrieval.result import Retrieval
 from retrieval.structural import structural
 from retrieval.video_mode import about_people, video
@@ -43,16 +43,16 @@ from telemetry import tracing
 SUPPORT_DIGITS = 4
 """Decimals of a support score."""
 MENTIONS = 60
-"""Lines mentioning a person that are looked into, nearest first, besides those shown already."""
+"""Maximum number of lines fetched that mention a person, besides those shown already."""
 
 
 class Retrievers:
-    """Searches memory. Thread-safe; keeps nothing of what it searched.
+    """Searches memory. Thread-safe and stateless.
 
     Args:
-        store: whose memory is searched.
-        toolbox: the models; ``text`` must be the one that the memories were embedded with.
-        settings: how many neighbours, clips, memories and images are returned.
+        store: The store.
+        toolbox: The models; ``text`` must be the one that the memories were embedded with.
+        settings: Numbers of neighbours, clips, memories and images to return.
     """
 
     def __init__(self, store: Store, toolbox: SearchModels, settings: Settings) -> None:
@@ -61,13 +61,13 @@ class Retrievers:
         self._stage = AblationStage.WHOLE
 
     def restricted_to(self, stage: AblationStage) -> Retrievers:
-        """Return the same searches over less of the memory (the paper's ablation).
+        """Return a search over part of the memory (the memory ablation of section 4).
 
-        Without event nodes VIDEO looks at all clips in view; without edges EVENT has no neighbours.
+        Without event nodes VIDEO searches all clips in view; without edges EVENT has no neighbours.
         """
-        less = copy(self)
-        less._stage = stage
-        return less
+        restricted = copy(self)
+        restricted._stage = stage
+        return restricted
 
     def search(
         self,
@@ -81,42 +81,42 @@ class Retrievers:
         """Search once in one mode.
 
         Args:
-            view: what may be seen.
+            view: The videos and the time up to which they may be searched.
             mode: EVENT, VIDEO, NEIGHBOR or KEYFRAME.
-            query: what is looked for; for NEIGHBOR the label of a neighbour.
-            focus: id of the segment in focus. Without one, VIDEO and KEYFRAME make an EVENT first.
-            seen: refs that were shown already; VIDEO passes over their clips, and KEYFRAME shows
-                other images first.
-            aim: what the search is for. With it a search that is not within one segment also lists
-                the moments of the whole view, and the evidence is weighed by the options.
+            query: The query; for NEIGHBOR the label of a neighbour.
+            focus: Id of the segment in focus. Without one, VIDEO and KEYFRAME search EVENT first.
+            seen: Refs that were shown already; VIDEO skips their clips, and KEYFRAME ranks other
+                images first.
+            aim: The question behind the query. With it, a search that is not within one segment
+                also returns the best lines of the whole view, and evidence is scored by option.
 
         Raises:
             InputError: NEIGHBOR without a focus.
             UnknownLabel: NEIGHBOR with a label that no neighbour has.
-            NotFound: a video of the view is not there.
+            NotFound: A video of the view does not exist.
         """
         with tracing.span(
             tracing.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.videos)
         ) as span:
-            found = self._search(view, _Round(mode, make_storable(query), focus, seen), aim)
-            span.fields |= {"found": len(found.evidence), "nothing_close": found.nothing_close}
-        return found
+            result = self._search(view, _ModeSearch(mode, make_storable(query), focus, seen), aim)
+            span.fields |= {"found": len(result.evidence), "nothing_close": result.nothing_close}
+        return result
 
     def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
-        """Rank the moments of the view that a question is about, and how they support its options.
+        """Rank the lines of a view by a question, and its options by their support.
 
         Args:
-            view: what may be seen.
-            question: text and options; its videos and as-of time are those of ``view``.
-            limit: moments returned at most, one a clip.
+            view: The videos and the time up to which they may be searched.
+            question: Text and options; its videos and as-of time are those of ``view``.
+            limit: Maximum number of lines, one from each clip.
         """
         context = self._preparation.context(view, question.text, question.options)
         if context.relevance is None:
             return Ranking(question=question.text, nothing_close=True)
-        return self._ranked(context, leaning(context.relevance), limit)
+        return self._ranked(context, favour_supported(context.relevance), limit)
 
     def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
-        """Return how well each passage supports a claim, in [0, 1]: by the reranker, or vectors."""
+        """Return the support of a claim by each passage, in [0, 1]: by reranker, or by vectors."""
         if not passages:
             return ()
         if self._tools.reranker is not None:
@@ -128,50 +128,53 @@ class Retrievers:
             round(near(float(vector @ vectors[0])), SUPPORT_DIGITS) for vector in vectors[1:]
         )
 
-    def _search(self, view: MemoryView, asked: _Round, aim: Aim | None) -> Retrieval:
-        text, options = (asked.query, ()) if aim is None else (aim.text, aim.options)
-        segment = None if asked.focus is None else self._segment(view, asked.focus)
+    def _search(self, view: MemoryView, request: _ModeSearch, aim: Aim | None) -> Retrieval:
+        text, options = (request.query, ()) if aim is None else (aim.text, aim.options)
+        segment = None if request.focus is None else self._segment(view, request.focus)
         clips = (
             frozenset((segment.video, clip) for clip in segment.clips) if segment else frozenset()
         )
-        whole = replace(self._preparation.context(view, text, options, clips), query=asked.query)
+        whole = replace(self._preparation.context(view, text, options, clips), query=request.query)
         if aim is None:
-            return self._in_mode(whole, asked, segment)
+            return self._in_mode(whole, request, segment)
         context = whole.about(aim.letters)
-        ordinary = partial(self._with_aim, context, asked, segment, aim.moments)
-        if aim.structure is None or context.relevance is None or whole.found.view_lines > WIDE:
-            found = ordinary()
+        ordinary = partial(self._with_aim, context, request, segment, aim.moments)
+        if aim.structure is None or context.relevance is None or whole.candidates.view_lines > WIDE:
+            result = ordinary()
         else:
-            found = structural(context, aim.structure, asked.mode, self._tools.text, ordinary)
-        scores, scale = weighed(whole, found.evidence), temperature(whole)
-        return found.model_copy(update={"weighed": scores, "temperature": scale})
+            result = structural(context, aim.structure, request.mode, self._tools.text, ordinary)
+        scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
+        return result.model_copy(update={"weighed": scores, "temperature": scale})
 
     def _with_aim(
-        self, context: QueryContext, asked: _Round, segment: Segment | None, moments: int
+        self, context: QueryContext, request: _ModeSearch, segment: Segment | None, moments: int
     ) -> Retrieval:
-        found = self._in_mode(context, asked, segment)
-        if asked.mode is Mode.EVENT or (asked.mode is Mode.VIDEO and found.focus is None):
-            return self._with_moments(found, context, moments)
-        return found
+        result = self._in_mode(context, request, segment)
+        if request.mode is Mode.EVENT or (request.mode is Mode.VIDEO and result.focus is None):
+            return self._with_best_lines(result, context, moments)
+        return result
 
-    def _in_mode(self, context: QueryContext, asked: _Round, segment: Segment | None) -> Retrieval:
-        ask = self._settings.ask
-        if asked.mode in (Mode.EVENT, Mode.NEIGHBOR):
+    def _in_mode(
+        self, context: QueryContext, request: _ModeSearch, segment: Segment | None
+    ) -> Retrieval:
+        settings = self._settings.ask
+        if request.mode in (Mode.EVENT, Mode.NEIGHBOR):
             edges_of = partial(self._edges, context)
             ranked = self._rank_segments(context)
-            if asked.mode is Mode.EVENT:
-                return event(context, ranked, edges_of, ask.event_neighbours)
-            return neighbor(context, ranked, asked.focus, edges_of, ask.event_neighbours)
+            if request.mode is Mode.EVENT:
+                return event(context, ranked, edges_of, settings.event_neighbours)
+            return neighbor(context, ranked, request.focus, edges_of, settings.event_neighbours)
         context, segment = self._in_focus(context, segment)
-        if asked.mode is Mode.KEYFRAME:
+        if request.mode is Mode.KEYFRAME:
             albums = self._albums(context, segment)
-            return keyframe(context, segment, albums, ask.images, self._image_model, asked.seen)
-        return self._video(context, segment, asked.seen)
+            images, model = settings.images, self._image_model
+            return keyframe(context, segment, albums, images, model, request.seen)
+        return self._video(context, segment, request.seen)
 
     def _in_focus(
         self, context: QueryContext, segment: Segment | None
     ) -> tuple[QueryContext, Segment | None]:
-        """The segment in focus, else the best one, and a search that has its clips."""
+        """Return the segment in focus, else the best one, and a context that has its clips."""
         if self._stage is AblationStage.ENTITY:
             return context, None
         if segment is not None:
@@ -184,18 +187,22 @@ class Retrievers:
         return self._with_clips(context, _clips_of(segment)), segment
 
     def _with_clips(self, context: QueryContext, clips: Sequence[tuple[str, int]]) -> QueryContext:
-        """The same search with the lines of some more clips."""
+        """Return the search with the lines of more clips."""
         lines = context.lines
-        held = set(zip(lines.cell_video.tolist(), lines.cell_clip.tolist(), strict=True))
-        if context.small or all((lines.number_of(video), clip) in held for video, clip in clips):
+        loaded = set(zip(lines.cell_video.tolist(), lines.cell_clip.tolist(), strict=True))
+        if context.small or all((lines.number_of(video), clip) in loaded for video, clip in clips):
             return context
-        asked = context.asked
-        more = self._preparation.context(context.view, asked.text, asked.options, frozenset(clips))
-        return replace(more, query=context.query)
+        question = context.question
+        extended = self._preparation.context(
+            context.view, question.text, question.options, frozenset(clips)
+        )
+        return replace(extended, query=context.query)
 
     def _segment(self, view: MemoryView, focus: int) -> Segment | None:
-        found = self._store.run_read_only(partial(read_segments, scopes=view.scopes, ids=[focus]))
-        return found.get(focus)
+        segments = self._store.run_read_only(
+            partial(read_segments, scopes=view.scopes, ids=[focus])
+        )
+        return segments.get(focus)
 
     def _rank_segments(self, context: QueryContext) -> RankedSegments:
         scopes = context.lines.scopes
@@ -203,7 +210,7 @@ class Retrievers:
         near = self._store.run_read_only(partial(segments_in_view, scopes=scopes, vector=vector))
 
         def read(ids: Sequence[int]) -> Mapping[int, Segment]:
-            missing = [one for one in ids if one not in known]
+            missing = [segment_id for segment_id in ids if segment_id not in known]
             if missing:
                 read_more = partial(read_segments, scopes=scopes, ids=missing)
                 known.update(self._store.run_read_only(read_more))
@@ -221,22 +228,22 @@ class Retrievers:
     def _video(
         self, context: QueryContext, segment: Segment | None, seen: frozenset[str]
     ) -> Retrieval:
-        """The lines about the person that is asked about, else of the best clips."""
-        ask = self._settings.ask
+        """Return lines that mention the people in the query, else the lines of the best clips."""
+        settings = self._settings.ask
         people = context.people.named_in(context.query) if context.relevance else ()
         if people:
-            tags = {one.video: set[str]() for one in people}
-            for one in people:
-                tags[one.video] |= set(one.tags)
+            tags = {person.video: set[str]() for person in people}
+            for person in people:
+                tags[person.video] |= set(person.tags)
             shown = {int(ref[1:]) for ref in seen if ref.startswith("m")}
             for where in (segment, None) if segment else (None,):
                 mentions = self._mentions(context, tags, where, len(shown))
-                fresh = [one for one in mentions if one[0] not in shown]
+                fresh = [mention for mention in mentions if mention[0] not in shown]
                 if fresh:
                     more = self._with_clips(context, [clip for _, clip in fresh])
-                    wanted = ask.character_memories
+                    wanted = settings.character_memories
                     return about_people(more, segment, people, [i for i, _ in fresh], wanted)
-        return video(context, segment, seen, ask)
+        return video(context, segment, seen, settings)
 
     def _mentions(
         self,
@@ -245,109 +252,114 @@ class Retrievers:
         where: Segment | None,
         shown: int,
     ) -> list[tuple[int, tuple[str, int]]]:
-        """Lines that mention people, nearest first: ids, and (video, clip)."""
+        """Return (id, (video, clip)) of the lines that mention people, nearest first."""
         scopes = context.lines.scopes
         wanted = dict(tags) if where is None else {where.video: tags.get(where.video, set())}
         clips = None if where is None else where.clips
-        found = self._store.run_read_only(
+        mentions = self._store.run_read_only(
             lambda connection: lines_mentioning(
                 connection, scopes, wanted, context.vectors.question, MENTIONS + shown, clips
             )
         )
-        return [(one.id, (scopes[one.video].video, one.clip)) for one in found]
+        return [(line.id, (scopes[line.video].video, line.clip)) for line in mentions]
 
-    def _with_moments(self, found: Retrieval, context: QueryContext, limit: int) -> Retrieval:
-        """A search with the moments of the whole view that it is about, after its own evidence.
+    def _with_best_lines(self, result: Retrieval, context: QueryContext, limit: int) -> Retrieval:
+        """Append the best lines of the whole view to the evidence of a search.
 
-        Only what is close, where anything is; but options are compared by what is nearest to each.
+        If only one of the two is close, the other is left out; but for questions with options the
+        best lines are always appended, since options are compared by them.
         """
         if context.relevance is None or not limit:
-            return found
+            return result
         ranked = self._ranked(context, context.relevance, limit)
-        own = () if found.nothing_close and not ranked.nothing_close else found.evidence
-        far = ranked.nothing_close and not found.nothing_close and not context.asked.options
-        more = () if far else ranked.evidence
-        known = {e.ref for e in own}
-        evidence = (*own, *(e for e in more if e.ref not in known))
-        return found.model_copy(
+        evidence_of_mode = (
+            () if result.nothing_close and not ranked.nothing_close else result.evidence
+        )
+        too_far = ranked.nothing_close and not result.nothing_close and not context.question.options
+        more = () if too_far else ranked.evidence
+        known = {e.ref for e in evidence_of_mode}
+        evidence = (*evidence_of_mode, *(e for e in more if e.ref not in known))
+        return result.model_copy(
             update={
-                "evidence": (*evidence, *quoted_beside(ranked.extract, evidence)),
-                "nothing_close": found.nothing_close and ranked.nothing_close,
+                "evidence": (*evidence, *quote_evidence(ranked.extract, evidence)),
+                "nothing_close": result.nothing_close and ranked.nothing_close,
                 "extract": ranked.extract,
             }
         )
 
-    def _ranked(self, context: QueryContext, by: Relevance, limit: int) -> Ranking:
-        """The moments of the whole view by their relevance ``by``."""
-        asked, own = context.asked, context.relevance
-        reranker = None if asked.options else self._tools.reranker
-        best = best_moments(context.found, asked, by, limit, reranker)
-        moments = strengthened(best, self._learned_again(context, best))
-        reread = closest(context.lines, asked, [m.line for m in moments[:1]], reranker)
+    def _ranked(self, context: QueryContext, relevance_used: Relevance, limit: int) -> Ranking:
+        """Rank the lines of the whole view by ``relevance_used``."""
+        question, relevance = context.question, context.relevance
+        reranker = None if question.options else self._tools.reranker
+        best = best_lines(context.candidates, question, relevance_used, limit, reranker)
+        moments = add_strength(best, self._confirmation_counts(context, best))
+        reread = best_probability(context.lines, question, [m.line for m in moments[:1]], reranker)
         evidence = context.evidence(moments, reread)
-        nothing = nothing_close(evidence, context.found.view_lines)
-        quoted = not asked.options and not nothing
+        nothing = nothing_close(evidence, context.candidates.view_lines)
+        quoted = not question.options and not nothing
         return Ranking(
-            question=asked.text,
+            question=question.text,
             evidence=evidence,
-            options=supports(context.found, asked, own) if own is not None else (),
+            options=supports(context.candidates, question, relevance)
+            if relevance is not None
+            else (),
             extract=self._extract(context, moments[0], evidence[0]) if quoted else None,
             nothing_close=nothing,
             span=context.span,
         )
 
-    def _learned_again(
-        self, context: QueryContext, moments: Sequence[MomentScore]
+    def _confirmation_counts(
+        self, context: QueryContext, moments: Sequence[RankedLine]
     ) -> dict[int, int]:
-        """How often the facts of these lines were learned again, by line, as of the view."""
+        """Return how often the facts of lines were confirmed as of the view, by line."""
         arrays = context.lines.arrays
         lines: dict[int, dict[int, int]] = {}
         for moment in moments:
-            own = lines.setdefault(int(arrays.video[moment.line]), {})
-            own[int(arrays.id[moment.line])] = moment.line
-        again: dict[int, int] = {}
+            lines_by_id = lines.setdefault(int(arrays.video[moment.line]), {})
+            lines_by_id[int(arrays.id[moment.line])] = moment.line
+        confirmations: dict[int, int] = {}
         for number, ids in lines.items():
             as_of = context.lines.scopes[number].last_clip
-            found = self._store.run_read_only(partial(strengths, memory_ids=[*ids], as_of=as_of))
-            again |= {ids[memory]: count for memory, count in found.items()}
-        return again
+            counts = self._store.run_read_only(partial(strengths, memory_ids=[*ids], as_of=as_of))
+            confirmations |= {ids[memory]: count for memory, count in counts.items()}
+        return confirmations
 
-    def _extract(self, context: QueryContext, best: MomentScore, evidence: Evidence) -> Extract:
-        question, reranker = context.asked.text, self._tools.reranker
-        score = by_words(question) if reranker is None else _by_reading(question, reranker)
+    def _extract(self, context: QueryContext, best: RankedLine, evidence: Evidence) -> Extract:
+        text, reranker = context.question.text, self._tools.reranker
+        score = score_by_words(text) if reranker is None else _score_by_reranker(text, reranker)
         names = context.people.names(evidence.video)
-        lines, line = self._around(context, best.line)
+        lines, line = self._lines_around(context, best.line)
         return extract(lines, line, score, names, evidence.score)
 
-    def _around(self, context: QueryContext, line: int) -> tuple[LineSet, int]:
-        """The lines of a line's clip and of those beside it, and where it is among them."""
+    def _lines_around(self, context: QueryContext, line: int) -> tuple[LineSet, int]:
+        """Return the lines of a line's clip and its neighbours, and the line's number in them."""
         lines = context.lines
         if context.small:
             return lines, line
         video_number, clip = int(lines.arrays.video[line]), int(lines.arrays.clip[line])
-        clips = [(video_number, one) for one in range(max(0, clip - 1), clip + 2)]
+        clips = [(video_number, neighbour) for neighbour in range(max(0, clip - 1), clip + 2)]
         size = lines.arrays.vectors.shape[1]
         arrays = self._store.run_read_only(
             lambda connection: lines_of_clips(connection, lines.scopes, clips, size)
         )
-        around = LineSet(lines.scopes, arrays, lines.read)
-        return around, int(np.flatnonzero(arrays.id == lines.arrays.id[line])[0])
+        nearby = LineSet(lines.scopes, arrays, lines.read)
+        return nearby, int(np.flatnonzero(arrays.id == lines.arrays.id[line])[0])
 
     def _albums(self, context: QueryContext, focus: Segment | None) -> list[Album]:
         if focus is not None:
             return [self._album(context, context.scope(focus.video), focus.clips)]
         scopes, lines = context.view.scopes, context.lines
         if context.small:
-            # Also clips of which nothing was remembered: there may be something to see.
-            return [self._album(context, one, range(one.last_clip + 1)) for one in scopes]
+            # Clips without lines have keyframes too.
+            return [self._album(context, scope, range(scope.last_clip + 1)) for scope in scopes]
         return [
-            self._album(context, one, lines.cell_clip[lines.cell_video == number].tolist())
-            for number, one in enumerate(lines.scopes)
+            self._album(context, scope, lines.cell_clip[lines.cell_video == number].tolist())
+            for number, scope in enumerate(lines.scopes)
         ]
 
     def _album(self, context: QueryContext, scope: Scope, clips: Sequence[int]) -> Album:
-        found = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
-        return Album(scope.video, found, self._likeness(context, scope.video, found.frames))
+        contents = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
+        return Album(scope.video, contents, self._likeness(context, scope.video, contents.frames))
 
     @property
     def _image_model(self) -> ImageModel | None:
@@ -357,7 +369,7 @@ class Retrievers:
     def _likeness(
         self, context: QueryContext, video_id: str, frames: Sequence[KeyframeOnClip]
     ) -> dict[int, float]:
-        """Cosines of the query with keyframes, where the very model of this search saw them."""
+        """Return cosines of the query with keyframes; {} if another image model embedded them."""
         encoder = self._tools.images
         if encoder is None:
             return {}
@@ -365,7 +377,7 @@ class Retrievers:
             state = video_state(session, video_id)
             if state is None or state.models.get("images") != encoder.name:
                 return {}
-            vectors = frame_vectors(session, [one.id for one in frames])
+            vectors = frame_vectors(session, [frame.id for frame in frames])
         if not vectors:
             return {}
         query = encoder.text(context.query)
@@ -373,8 +385,8 @@ class Retrievers:
 
 
 @dataclass(frozen=True)
-class _Round:
-    """What one search asks for: its mode and words, the segment in focus, what was shown."""
+class _ModeSearch:
+    """The input of one search: mode, query, segment in focus, refs shown already."""
 
     mode: Mode
     query: str
@@ -386,8 +398,8 @@ def _clips_of(segment: Segment) -> list[tuple[str, int]]:
     return [(segment.video, clip) for clip in segment.clips]
 
 
-def _by_reading(question: str, reranker: Reranker) -> Score:
+def _score_by_reranker(question: str, reranker: Reranker) -> Score:
     def score(parts: Sequence[str]) -> list[float]:
-        return [float(one) for one in reranker.scores(question, list(parts))]
+        return [float(value) for value in reranker.scores(question, list(parts))]
 
     return score

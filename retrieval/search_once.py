@@ -1,4 +1,4 @@
-"""One search over named videos: what ``homer search`` and the app's search do."""
+"""One search over named videos, for ``homer search`` and the app."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ def search_once(
     as_of_ms: int | None = None,
     focus: int | None = None,
 ) -> tuple[Retrieval, dict[str, str]]:
-    """Search the memory once; returns what was found, and the titles of all videos by id.
+    """Search the memory once; return the result, and the titles of all videos by id.
 
     Args:
-        store: the memory.
-        retrievers: search it.
+        store: The store.
+        retrievers: The search.
         mode: EVENT, VIDEO, KEYFRAME, or NEIGHBOR, which needs a focus.
-        query: what is looked for.
-        videos: ids, unambiguous beginnings or titles; none is all of them.
-        as_of_ms: milliseconds of video time; None is the end.
-        focus: the id of the segment to search from.
+        query: The query.
+        videos: Ids, unambiguous prefixes or titles; all videos if empty.
+        as_of_ms: Milliseconds of video time; None: the end.
+        focus: The id of the segment to search from.
 
     Raises:
-        InputError: the query is empty, nothing has been watched yet, or NEIGHBOR has no focus.
-        NotFound: no video goes by one of the names, or no neighbour by that label.
-        Ambiguous: several do.
+        InputError: The query is empty, nothing has been watched yet, or NEIGHBOR has no focus.
+        NotFound: No video has one of the names, or no neighbour has that label.
+        Ambiguous: Several videos match a name.
     """
     if not query.strip():
         raise InputError("the query is empty")
     with store.begin() as session:
-        titles = {one.id: one.title for one in list_videos(session)}
+        titles = {video.id: video.title for video in list_videos(session)}
         names = [find_video(session, name).id for name in videos] or list(titles)
         if not names:
             raise InputError("nothing has been watched yet: homer ingest FILE")

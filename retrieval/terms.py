@@ -1,4 +1,4 @@
-"""Words of a text as search terms: lower case, without stop words, plainly stemmed."""
+"""Search terms of a text: lower case, without stop words, stemmed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ now then there here not no don t s re m ll ve d last time first before after dur
 usually always most mostly currently today yesterday tonight tomorrow ago about next more other
 else one some any also so if into up out said say"""
 STOP = frozenset(_STOP.split())
-"""Words that say nothing about what a question is about; order and time words are read apart."""
+"""Stop words, including words of order and time, which ``temporal_expressions`` handles."""
 
 _TAG = re.compile(r"<((?:face|voice|character)_\d+)>")
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-_KEPT = 1 << 16
-"""Of so many words the stems are kept: texts share most of their words."""
+_CACHE_SIZE = 1 << 16
+"""Number of words whose stems are cached."""
 _SUFFIXES = ("ing", "ied", "ies", "es", "ed", "s", "ly")
 
 
 def stem(word: str) -> str:
-    """A plain English stem: ``washing``, ``washed`` and ``washes`` meet in ``wash``."""
+    """Return the English stem of a word: ``washing``, ``washed`` and ``washes`` give ``wash``."""
     suffix = next((s for s in _SUFFIXES if word.endswith(s) and len(word) - len(s) >= 3), "")
     if suffix:
         word = word.removesuffix(suffix) + ("y" if suffix in ("ied", "ies") else "")
@@ -34,24 +34,27 @@ def stem(word: str) -> str:
 
 
 def pieces(word: str) -> list[str]:
-    """The word itself, or the pairs of characters of a script that sets no spaces."""
+    """Return the word, or its character bigrams if its script is written without spaces."""
     if len(word) < 3 or not _UNSPACED.fullmatch(word):
         return [word]
     return [word[i : i + 2] for i in range(len(word) - 1)]
 
 
 def plain_words(text: str) -> list[str]:
-    """All words of ``text`` in lower case, stop words included."""
+    """Return all words of ``text`` in lower case, stop words included."""
     return _WORD.findall(text.casefold().replace("'s", "").replace("’s", ""))
 
 
 def content_words(text: str) -> list[str]:
-    """The words of ``text`` in lower case, without those that any text has."""
+    """Return the words of ``text`` in lower case, without stop words."""
     return [word for word in plain_words(text) if word not in STOP]
 
 
 def terms(text: str) -> list[str]:
-    """The search terms of ``text``, in order, with repetitions; ``<face_3>`` is one, ``face_3``."""
+    """Return the search terms of ``text`` in order, repetitions included.
+
+    A tag such as ``<face_3>`` is one term, ``face_3``.
+    """
     tags = _TAG.findall(text) if "<" in text else []
     plain = _TAG.sub(" ", text) if tags else text
     return [*tags, *chain.from_iterable(map(_stems, plain_words(plain)))]
@@ -65,15 +68,15 @@ def database_words(text: str) -> dict[str, str]:
     """
     tags = _TAG.findall(text) if "<" in text else []
     plain = _TAG.sub(" ", text) if tags else text
-    found = {tag: tag.replace("_", "") for tag in tags}
+    words_by_term = {tag: tag.replace("_", "") for tag in tags}
     for word in plain_words(plain):
         for piece, term in zip(pieces(word), _stems(word), strict=False):
             spaced = _UNSPACED.fullmatch(piece) and len(piece) == 2
-            found.setdefault(term, " ".join(piece) if spaced else piece)
-    return found
+            words_by_term.setdefault(term, " ".join(piece) if spaced else piece)
+    return words_by_term
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHE_SIZE)
 def _stems(word: str) -> tuple[str, ...]:
-    """The terms that a word in lower case is searched by."""
+    """Return the search terms of a word in lower case."""
     return () if word in STOP else tuple(stem(piece) for piece in pieces(word))

@@ -36,13 +36,13 @@ from store.queries.search import StoredLine
 from store.queries.videos import find_video, list_videos
 
 VIDEO, AS_OF_MS, PERSON, SPEAKER = "video", "as_of_ms", "person", "speaker"
-"""Filters: a video (id or title), a moment, whom a line mentions (name or tag), who says it."""
+"""Filter keys: a video (id or title), a moment, a person mentioned (name or tag), a speaker."""
 DEFAULT_LINES = 10
-"""Lines that are found where a query does not say how many."""
+"""Number of lines if a query does not give one."""
 
 
 class MemoryVectorStore(BasePydanticVectorStore):
-    """The lines of memory with their vectors. It is written by watching videos, not through this.
+    """The lines of memory with their vectors; read-only: memory is written by watching videos.
 
     A query may be filtered by ``video`` (``==`` or ``in``), ``as_of_ms``, ``person`` (in one video)
     and ``speaker``. A node's id is the ref that an answer cites, such as ``m12``.
@@ -71,7 +71,7 @@ class MemoryVectorStore(BasePydanticVectorStore):
         raise InputError(f"{len(nodes)} nodes: memory is written by `homer ingest` only")
 
     def delete(self, ref_doc_id: str, **_: Any) -> None:
-        """Refuse: what is remembered is deleted by Homer's own commands.
+        """Refuse: memory is deleted by Homer's own commands.
 
         Raises:
             InputError: Always.
@@ -82,8 +82,8 @@ class MemoryVectorStore(BasePydanticVectorStore):
         """Find the lines nearest to a query vector.
 
         Raises:
-            InputError: The query has no vector, or a filter that is not known.
-            NotFound: There is no such video, or nobody of that name in it.
+            InputError: The query has no vector or an unknown filter, or nobody has that name.
+            NotFound: There is no such video.
         """
         if query.query_embedding is None:
             raise InputError("memory is searched by vectors: give the query an embedding")
@@ -91,25 +91,25 @@ class MemoryVectorStore(BasePydanticVectorStore):
         view, restriction = self._restricted(query.filters)
         limit = query.similarity_top_k or DEFAULT_LINES
         with self._store.begin() as session:
-            found = near_lines(session, view.scopes, vector, limit, restriction)
-            rows = read_lines(session, [one.id for one in found])
+            lines = near_lines(session, view.scopes, vector, limit, restriction)
+            rows = read_lines(session, [line.id for line in lines])
         return VectorStoreQueryResult(
-            nodes=[node_of(one.video, rows[one.id]) for one in found],
-            similarities=[1 - one.distance for one in found],
-            ids=[f"m{one.id}" for one in found],
+            nodes=[node_of(line.video, rows[line.id]) for line in lines],
+            similarities=[1 - line.distance for line in lines],
+            ids=[f"m{line.id}" for line in lines],
         )
 
     def _restricted(self, filters: MetadataFilters | None) -> tuple[MemoryView, Restriction]:
-        given = _equalities(filters)
-        videos = given.pop(VIDEO, None)
-        as_of = given.pop(AS_OF_MS, None)
-        person, speaker = given.pop(PERSON, None), given.pop(SPEAKER, None)
-        if given:
-            raise InputError(f"memory cannot be filtered by {', '.join(sorted(given))}")
+        equalities = _equalities(filters)
+        videos = equalities.pop(VIDEO, None)
+        as_of = equalities.pop(AS_OF_MS, None)
+        person, speaker = equalities.pop(PERSON, None), equalities.pop(SPEAKER, None)
+        if equalities:
+            raise InputError(f"memory cannot be filtered by {', '.join(sorted(equalities))}")
         with self._store.begin() as session:
             names = [videos] if isinstance(videos, str) else videos
             ids = (
-                [one.id for one in list_videos(session)]
+                [video.id for video in list_videos(session)]
                 if names is None
                 else [find_video(session, str(name)).id for name in names]
             )
@@ -119,27 +119,27 @@ class MemoryVectorStore(BasePydanticVectorStore):
 
 
 def _equalities(filters: MetadataFilters | None) -> dict[str, Any]:
-    """The values that filters ask for, by key; all of them must hold."""
-    found: dict[str, Any] = {}
-    for one in filters.filters if filters else ():
-        if not isinstance(one, MetadataFilter) or one.operator not in (
+    """Return the required values of filters, by key."""
+    values: dict[str, Any] = {}
+    for condition in filters.filters if filters else ():
+        if not isinstance(condition, MetadataFilter) or condition.operator not in (
             FilterOperator.EQ,
             FilterOperator.IN,
         ):
             raise InputError("memory is filtered by == and in only")
-        found[one.key] = one.value
-    return found
+        values[condition.key] = condition.value
+    return values
 
 
 def _identities(session: Any, scopes: Sequence[Scope], person: str) -> tuple[int, ...]:
-    """The rows of ``identities`` of somebody, by name or tag, in the only video of a view."""
+    """Return the identity rows of a person, by name or tag, in a view of one video."""
     if len(scopes) != 1:
         raise InputError("a person is somebody of one video: filter by the video too")
     scope = scopes[0]
-    for one in characters_at(session, scope.video, scope.last_clip):
-        names = {*one.character.tags, (one.character.name or "").casefold()}
+    for person_at in characters_at(session, scope.video, scope.last_clip):
+        names = {*person_at.character.tags, (person_at.character.name or "").casefold()}
         if person and {person, person.casefold()} & names:
-            return tuple(one.members)
+            return tuple(person_at.members)
     raise InputError(f"nobody in this video is known as {person!r}: `homer people` lists them")
 
 
@@ -166,10 +166,10 @@ class MemoryRetriever(BaseRetriever):
     """Retrieves lines of memory for llama-index.
 
     Args:
-        store: the store.
-        text: the model that the memory was embedded with.
-        filters: see ``MemoryVectorStore``.
-        top_k: lines for a query.
+        store: The store.
+        text: The model that the memory was embedded with.
+        filters: See ``MemoryVectorStore``.
+        top_k: Number of lines for a query.
     """
 
     def __init__(
@@ -185,12 +185,12 @@ class MemoryRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         vector = query_bundle.embedding or self._text.embed([query_bundle.query_str])[0].tolist()
-        found = self._vectors.query(
+        result = self._vectors.query(
             VectorStoreQuery(
                 query_embedding=vector, similarity_top_k=self._top_k, filters=self._filters
             )
         )
-        pairs = zip(found.nodes or (), found.similarities or (), strict=True)
+        pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         return [NodeWithScore(node=node, score=score) for node, score in pairs]
 
 
@@ -206,9 +206,9 @@ class MemoryDocuments(LangChainRetriever):
         del run_manager
         return [
             Document(
-                id=one.node.node_id,
-                page_content=one.node.get_content(),
-                metadata={**one.node.metadata, "score": one.score},
+                id=node.node.node_id,
+                page_content=node.node.get_content(),
+                metadata={**node.node.metadata, "score": node.score},
             )
-            for one in self.retriever.retrieve(query)
+            for node in self.retriever.retrieve(query)
         ]

@@ -1,4 +1,4 @@
-"""VIDEO: what was remembered of the focus segment's clips, closest clips first."""
+"""VIDEO: the lines of the focus segment's best clips (section 2)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from domain.asking import Mode
 from domain.memories import Segment
 from domain.settings import AskSettings
+from retrieval.line_ranking import RankedLine, line_scores
 from retrieval.line_set import Ints
-from retrieval.moments import MomentScore, line_scores
 from retrieval.people_in_query import ViewPerson
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import Relevance
 from retrieval.result import Retrieval
 
 LINES = 40
-"""Most lines shown of the chosen clips."""
+"""Maximum number of lines of the chosen clips."""
 
 
 def video(
@@ -27,15 +27,15 @@ def video(
     """Return the lines of the best clips not shown yet.
 
     Args:
-        context: the search.
-        focus: whose clips are searched; None: all in view.
-        seen: refs already shown, such as ``m12``.
-        settings: how many clips, which cosine is close.
+        context: The search.
+        focus: The segment whose clips are searched; None: all clips in view.
+        seen: Refs already shown, such as ``m12``.
+        settings: Number of clips and cosine threshold.
     """
     cells = np.arange(context.lines.cell_count) if focus is None else context.cells_of(focus)
     chosen = _unseen(context, cells, seen, settings)
     lines = np.setdiff1d(context.lines.lines_of(chosen.tolist()), _shown_lines(context, seen))
-    clips = len(cells) if focus else context.found.clips
+    clips = len(cells) if focus else context.candidates.clips
     where = f"{clips} clips" + (f" of the event {focus.label!r}" if focus else "")
     return _result(context, focus, _ranked_lines(context, lines, LINES), where)
 
@@ -47,14 +47,14 @@ def about_people(
     mentions: Collection[int],
     wanted: int,
 ) -> Retrieval:
-    """Return the best lines about people that are asked about.
+    """Return the best lines that mention people in the query.
 
     Args:
-        context: the search.
-        focus: the segment that was searched, if any.
-        people: whom the query names.
-        mentions: ids of lines that mention them and were not shown yet.
-        wanted: most lines.
+        context: The search.
+        focus: The segment that was searched, if any.
+        people: The people that the query names.
+        mentions: Ids of lines that mention them and were not shown yet.
+        wanted: Maximum number of lines.
     """
     names = ", ".join(person.character.label for person in people)
     moments = _ranked_lines(context, context.lines.lines_with(mentions), wanted)
@@ -64,10 +64,10 @@ def about_people(
 def _unseen(
     context: QueryContext, cells: Ints, seen: Collection[str], settings: AskSettings
 ) -> Ints:
-    """The best cells, best first, without those that were shown already.
+    """Return the best cells that were not shown yet, best first.
 
-    Those that are near (section 4.2: cosine at least 0.5) or have words of the query are
-    preferred; where there are none, what is best is still shown, and said not to be close.
+    Cells near the query (section 4.2: cosine at least 0.5) or with words of it come first; without
+    any, the best other cells are returned, and the result is marked as not close.
     """
     if context.relevance is None:
         return cells[:0]
@@ -78,15 +78,15 @@ def _unseen(
 
 
 def _near(context: QueryContext, relevance: Relevance, cosine: float) -> NDArray[np.bool_]:
-    """Which cells have a line near the query, or a word of it, shape (N,)."""
-    near, hits = np.asarray(relevance.near >= cosine), context.found.hits
+    """Mark the cells with a line near the query or a word of it, shape (N,)."""
+    near, hits = np.asarray(relevance.near >= cosine), context.candidates.hits
     for word in context.words & hits.counts.keys():
-        near |= np.isin(context.found.places, hits.counts[word][0])
+        near |= np.isin(context.candidates.places, hits.counts[word][0])
     return near
 
 
 def _shown_cells(context: QueryContext, seen: Collection[str]) -> Ints:
-    """The cells of which every line was shown: what was not shown is not seen."""
+    """Return the cells of which every line was shown."""
     lines = context.lines
     cells, counts = np.unique(lines.cell_of_line[_shown_lines(context, seen)], return_counts=True)
     return np.asarray(cells[counts == np.diff(lines.bounds)[cells]])
@@ -96,18 +96,18 @@ def _shown_lines(context: QueryContext, seen: Collection[str]) -> Ints:
     return context.lines.lines_with([int(ref[1:]) for ref in seen if ref.startswith("m")])
 
 
-def _ranked_lines(context: QueryContext, lines: Ints, wanted: int) -> list[MomentScore]:
-    """The best so many lines, best first."""
+def _ranked_lines(context: QueryContext, lines: Ints, wanted: int) -> list[RankedLine]:
+    """Return the ``wanted`` best lines, best first."""
     if context.relevance is None or not len(lines):
         return []
     cells = context.lines.cell_of_line
-    scores = line_scores(context.found, context.relevance, lines).max(axis=0)
+    scores = line_scores(context.candidates, context.relevance, lines).max(axis=0)
     order = np.argsort(-scores, kind="stable")[:wanted]
-    return [MomentScore(int(lines[i]), int(cells[lines[i]]), float(scores[i])) for i in order]
+    return [RankedLine(int(lines[i]), int(cells[lines[i]]), float(scores[i])) for i in order]
 
 
 def _result(
-    context: QueryContext, focus: Segment | None, moments: list[MomentScore], where: str
+    context: QueryContext, focus: Segment | None, moments: list[RankedLine], where: str
 ) -> Retrieval:
     evidence = context.evidence(moments)
     return Retrieval(
@@ -115,6 +115,6 @@ def _result(
         query=context.query,
         focus=focus,
         evidence=evidence,
-        nothing_close=nothing_close(evidence, context.found.view_lines),
+        nothing_close=nothing_close(evidence, context.candidates.view_lines),
         searched=context.searched(where),
     )

@@ -1,4 +1,4 @@
-"""Lines in the order of time, with what kind of line each is."""
+"""Lines in the order of time, classified by kind."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from store.queries.search import StoredLine
 
 SPOKEN = frozenset({MemorySource.SAID, MemorySource.SUBTITLE})
 WRITTEN = frozenset({MemorySource.CAPTION, MemorySource.MODEL})
-"""Sources of lines in which somebody describes what is to be seen."""
+"""Sources of lines that describe the video: captions, and a model."""
 _PRESENCE = re.compile(r"(?:<\w+>(?:, | and )?)+ (?:is|are) on screen(?: together)?\.")
 
 
 @dataclass(frozen=True)
 class ViewLine:
-    """A line in force: its video, its number in the view, and what was stored."""
+    """A line in view: its video, its number in the line set, and its row."""
 
     video: str
     number: int
@@ -26,17 +26,17 @@ class ViewLine:
 
     @property
     def ref(self) -> str:
-        """How it is cited."""
+        """The ref that cites the line."""
         return f"m{self.line.id}"
 
     @property
     def span(self) -> TimeSpan:
-        """When it holds."""
+        """The span of the line."""
         return TimeSpan.of(self.line.start_ms, max(self.line.start_ms, self.line.end_ms))
 
     @property
     def spoken(self) -> bool:
-        """Whether somebody said it."""
+        """Whether the line is speech."""
         return self.line.source in SPOKEN and not self.names_somebody
 
     @property
@@ -46,23 +46,23 @@ class ViewLine:
 
     @property
     def presence(self) -> bool:
-        """Whether it only says who is in view."""
+        """Whether the line only states who is on screen."""
         return self.line.source == MemorySource.SEEN and bool(_PRESENCE.fullmatch(self.line.text))
 
     @property
     def names_somebody(self) -> bool:
-        """Whether it is the note that somebody's name was said or shown."""
+        """Whether the line notes that a person's name was said or shown."""
         return bool(re.match(r"<\w+> is named ", self.line.text))
 
     @property
     def described(self) -> bool:
-        """Whether it tells what is to be seen beyond who is there."""
+        """Whether the line describes the video beyond who is on screen."""
         seen = self.line.source == MemorySource.SEEN and not self.presence
         return self.line.source in WRITTEN or seen
 
 
 def in_time_order(lines: LineSet) -> tuple[ViewLine, ...]:
-    """Return every line, video after video, by time."""
+    """Return every line, by video of the view, time and id."""
     rows = [ViewLine(video, number, row) for number, (video, row) in enumerate(lines.rows)]
     scopes = {scope.video: number for number, scope in enumerate(lines.scopes)}
-    return tuple(sorted(rows, key=lambda one: (scopes[one.video], one.line.start_ms, one.line.id)))
+    return tuple(sorted(rows, key=lambda row: (scopes[row.video], row.line.start_ms, row.line.id)))

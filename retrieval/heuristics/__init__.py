@@ -1,1 +1,1 @@
-"""Hand-written rules of language, by name; each says which language it knows."""
+"""Hand-written rules of language, by name; each states its language."""

@@ -1,4 +1,4 @@
-"""Who does what in which line: for questions whose options are people."""
+"""Actors of lines, for questions whose options are people (English)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from store.queries.search import StoredLine
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-NARRATES = 0.1
-"""At least this share of the descriptions is in the first person where somebody narrates."""
+FIRST_PERSON_SHARE = 0.1
+"""Minimum share of first-person descriptions in a video with a narrator."""
 
 _SAID = "said"
 _TAG = r"<(?:face|voice|character)_\d+>"
@@ -32,37 +32,38 @@ _NOT_PEOPLE = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class ActorLines:
-    """Which of M lines are whose, ascending.
+    """M lines by actor; line numbers are ascending.
 
-    ``said`` are lines by speaker, ``named`` descriptions by the names and tags in them; ``told``
-    (M,) marks descriptions, ``first_person`` (M,) those told as one's own doing.
+    ``by_speaker`` are lines by speaker, ``by_name`` descriptions by the names and tags in them;
+    ``descriptions`` (M,) marks lines that are not speech, ``first_person`` (M,) those of them in
+    the first person.
     """
 
-    said: Mapping[str, Ints]
-    named: Mapping[str, Ints]
-    told: Flags
+    by_speaker: Mapping[str, Ints]
+    by_name: Mapping[str, Ints]
+    descriptions: Flags
     first_person: Flags
 
-    def of(self, names: Sequence[str], *, narrator: bool, speakers: Iterable[str]) -> Flags:
-        """Return the lines of one person, known by these names and tags, shape (M,).
+    def mask(self, names: Sequence[str], *, narrator: bool, speakers: Iterable[str]) -> Flags:
+        """Mark the lines of one person with these names and tags, shape (M,).
 
-        What they say, and descriptions that name them; of the narrator also those in the first
-        person and those that name none of the ``speakers``.
+        These are the lines they speak and descriptions that name them; for the narrator also
+        descriptions in the first person, and those that name none of the ``speakers``.
         """
-        own = np.zeros(len(self.told), dtype=np.bool_)
+        mask = np.zeros(len(self.descriptions), dtype=np.bool_)
         for name in names:
-            own[self.said.get(name, _NONE)] = True
-            own[self.named.get(name, _NONE)] = True
+            mask[self.by_speaker.get(name, _NONE)] = True
+            mask[self.by_name.get(name, _NONE)] = True
         if not narrator:
-            return own
-        unnamed = self.told.copy()
+            return mask
+        unnamed = self.descriptions.copy()
         for name in speakers:
-            unnamed[self.named.get(name, _NONE)] = False
-        return own | unnamed | self.first_person
+            unnamed[self.by_name.get(name, _NONE)] = False
+        return mask | unnamed | self.first_person
 
 
 def plain_names(speakers: Iterable[str]) -> dict[str, str]:
-    """Return those who speak under a plain name, by the name in lower case."""
+    """Return the speakers with a plain name (one capitalised word), by the name in lower case."""
     names = (name for name in speakers if _WORD_NAME.fullmatch(name))
     return {name.lower(): name for name in names if name not in _NOT_PEOPLE}
 
@@ -71,22 +72,28 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 def actor_lines(lines: Sequence[StoredLine]) -> ActorLines:
-    """Sort out whose lines are whose."""
-    said: dict[str, list[int]] = {}
-    named: dict[str, list[int]] = {}
+    """Index lines by speaker and by the names in them."""
+    by_speaker: dict[str, list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
         if line.speaker:
-            said.setdefault(line.speaker, []).append(number)
+            by_speaker.setdefault(line.speaker, []).append(number)
         if line.source != _SAID:
             for name in sorted(set(_NAME.findall(line.text))):
-                named.setdefault(name, []).append(number)
-    told = np.array([line.source != _SAID for line in lines], dtype=np.bool_)
-    own = [bool(told[i] and _FIRST_PERSON.search(line.text)) for i, line in enumerate(lines)]
-    return ActorLines(_arrays(said), _arrays(named), told, np.array(own, dtype=np.bool_))
+                by_name.setdefault(name, []).append(number)
+    descriptions = np.array([line.source != _SAID for line in lines], dtype=np.bool_)
+    first_person = [
+        bool(descriptions[i] and _FIRST_PERSON.search(line.text)) for i, line in enumerate(lines)
+    ]
+    return ActorLines(
+        _arrays(by_speaker), _arrays(by_name), descriptions, np.array(first_person, dtype=np.bool_)
+    )
 
 
-def people_of(option: str, known: Mapping[str, str], narrator: str | None) -> tuple[str, ...]:
-    """Whom an option names, or () where it is not about people only."""
+def people_in_option(
+    option: str, known: Mapping[str, str], narrator: str | None
+) -> tuple[str, ...]:
+    """Return the people that an option names; () if over half of its words are not names."""
     words = re.findall(r"[^\W\d_]+", option.lower().replace("'s", "").replace("’s", ""))
     words = [word for word in words if word not in _JOINS]
     named = [narrator if word in _SELF else known.get(word) for word in words]
@@ -95,9 +102,9 @@ def people_of(option: str, known: Mapping[str, str], narrator: str | None) -> tu
 
 
 def are_people(options: Iterable[tuple[str, ...]]) -> bool:
-    """Whether nearly all options (3 in 4) are people."""
-    told = [bool(option) for option in options]
-    return len(told) > 1 and sum(told) >= 0.75 * len(told)
+    """Check whether at least 3 in 4 options, of two or more, are people."""
+    has_people = [bool(option) for option in options]
+    return len(has_people) > 1 and sum(has_people) >= 0.75 * len(has_people)
 
 
 def _arrays(lists: Mapping[str, Sequence[int]]) -> dict[str, Ints]:

@@ -1,7 +1,7 @@
-"""The sentence that answers an open question, quoted from the lines of memory around a moment.
+"""Extractive answers: the sentence around a line that answers an open question.
 
-Recognised speech is cut at pauses, and pauses fall inside sentences: so a line is first made
-whole with those beside it, then the sentence closest to the question is taken from it.
+Speech recognition cuts at pauses, also within sentences: so a line is first joined with adjacent
+lines to complete sentences, then the sentence closest to the question is selected.
 """
 
 from __future__ import annotations
@@ -19,70 +19,74 @@ from retrieval.people_in_query import line_text, with_names
 from retrieval.terms import terms
 
 REACH = 3
-"""Lines that a sentence may run on in either direction."""
+"""Maximum number of lines that are joined in either direction."""
 PAUSE_MS = 2_000
 """A longer silence ends a sentence."""
 SHORT = 5
-"""A sentence of fewer words leans on the one after it."""
+"""A sentence of fewer words is quoted with the next one."""
 
 SPOKEN = ("said", "subtitle")
-"""Sources whose sentences run on from line to line."""
+"""Sources whose sentences continue from line to line."""
 
 _ENDS = re.compile(r"[.!?…。！？][\"'”’)\]」』]*$")
 
 Score = Callable[[Sequence[str]], Sequence[float]]
-"""How well each of some sentences answers; higher is better."""
+"""Scores sentences by how well they answer; higher is better."""
 
 
 @dataclass(frozen=True)
-class WholeSentences:
-    """Lines that form whole sentences, in order."""
+class CompleteSentences:
+    """Consecutive lines that form complete sentences, and their text."""
 
     lines: tuple[int, ...]
     text: str
 
 
-def whole(among: LineSet, line: int) -> WholeSentences:
-    """A line with those beside it that its first and last sentence run on in."""
+def complete_sentences(line_set: LineSet, line: int) -> CompleteSentences:
+    """Join a line with the lines before and after it that continue its sentences."""
     lines = [line]
-    while len(lines) <= REACH and _runs_on(among, before := _beside(among, lines[0], -1), lines[0]):
+    while len(lines) <= REACH and _continues(
+        line_set, before := _adjacent(line_set, lines[0], -1), lines[0]
+    ):
         lines.insert(0, before)
-    most = len(lines) + REACH
-    while len(lines) < most and _runs_on(among, lines[-1], after := _beside(among, lines[-1], 1)):
+    maximum = len(lines) + REACH
+    while len(lines) < maximum and _continues(
+        line_set, lines[-1], after := _adjacent(line_set, lines[-1], 1)
+    ):
         lines.append(after)
-    last = _beside(among, lines[-1], 1)
-    if _words(among, lines) < SHORT and _same_talk(among, lines[-1], last):
+    last = _adjacent(line_set, lines[-1], 1)
+    if _words(line_set, lines) < SHORT and _same_speech(line_set, lines[-1], last):
         lines.append(last)
-    return WholeSentences(
-        tuple(lines), " ".join(among.line(number)[1].text.strip() for number in lines)
+    return CompleteSentences(
+        tuple(lines), " ".join(line_set.line(number)[1].text.strip() for number in lines)
     )
 
 
-def _beside(among: LineSet, line: int, step: int) -> int:
-    """The line before or after; what was heard and its subtitles are two threads of one talk."""
-    own, number = among.line(line)[1].source, line + step
-    other = next((source for source in SPOKEN if source != own), "") if own in SPOKEN else ""
-    while 0 <= number < among.line_count and among.line(number)[1].source == other:
+def _adjacent(line_set: LineSet, line: int, step: int) -> int:
+    """Return the next line in a direction; speech skips its subtitles and vice versa."""
+    source, number = line_set.line(line)[1].source, line + step
+    other = next((name for name in SPOKEN if name != source), "") if source in SPOKEN else ""
+    while 0 <= number < line_set.line_count and line_set.line(number)[1].source == other:
         number += step
     return number
 
 
-def _words(among: LineSet, lines: Sequence[int]) -> int:
-    return sum(len(among.line(number)[1].text.split()) for number in lines)
+def _words(line_set: LineSet, lines: Sequence[int]) -> int:
+    return sum(len(line_set.line(number)[1].text.split()) for number in lines)
 
 
-def _runs_on(among: LineSet, one: int, other: int) -> bool:
-    """Whether a sentence goes on from line ``one`` into line ``other``."""
-    if not _same_talk(among, one, other):
+def _continues(line_set: LineSet, first: int, second: int) -> bool:
+    """Check whether a sentence of line ``first`` continues in line ``second``."""
+    if not _same_speech(line_set, first, second):
         return False
-    return not _ENDS.search(among.line(one)[1].text.strip())
+    return not _ENDS.search(line_set.line(first)[1].text.strip())
 
 
-def _same_talk(among: LineSet, one: int, other: int) -> bool:
-    """Whether one speaker goes on from line ``one`` to line ``other`` without a long pause."""
-    if one < 0 or other >= among.line_count:
+def _same_speech(line_set: LineSet, first: int, second: int) -> bool:
+    """Check whether both lines are from one speaker and source, without a long pause."""
+    if first < 0 or second >= line_set.line_count:
         return False
-    (video, before), (source, after) = among.line(one), among.line(other)
+    (video, before), (source, after) = line_set.line(first), line_set.line(second)
     return (
         video == source
         and before.source == after.source
@@ -92,19 +96,19 @@ def _same_talk(among: LineSet, one: int, other: int) -> bool:
     )
 
 
-def answering(text: str, score: Score) -> str:
-    """The sentence of ``text`` that answers best; with the next where it is short or a question."""
+def best_sentence(text: str, score: Score) -> str:
+    """Return the best sentence of ``text``, with the next one if it is short or a question."""
     parts = split_sentences(text)
     if len(parts) < 2:
         return text
     scores = list(score(parts))
     best = scores.index(max(scores))
-    leans = parts[best].endswith(("?", "？")) or len(parts[best].split()) < SHORT
-    return " ".join(parts[best : best + 1 + leans])
+    add_next = parts[best].endswith(("?", "？")) or len(parts[best].split()) < SHORT
+    return " ".join(parts[best : best + 1 + add_next])
 
 
-def by_words(question: str) -> Score:
-    """Scores sentences by the share of the question's words that they have."""
+def score_by_words(question: str) -> Score:
+    """Return a score: the share of the question's terms in a sentence, in [0, 1]."""
     words = set(terms(question))
 
     def score(parts: Sequence[str]) -> list[float]:
@@ -114,34 +118,34 @@ def by_words(question: str) -> Score:
 
 
 def extract(
-    among: LineSet, line: int, score: Score, names: Mapping[str, str], closeness: float
+    line_set: LineSet, line: int, score: Score, names: Mapping[str, str], closeness: float
 ) -> Extract:
-    """Quote what answers at a line. ``names`` are put for tags, ``closeness`` is its score.
+    """Quote the answer around a line. ``names`` replace tags, ``closeness`` is the score.
 
-    The line itself is the first of the refs, since it is what was found; the others follow in time.
-    Only speech runs on from line to line and is cut into sentences; the rest is quoted as it is.
+    The first of the refs is the line itself; the others follow in the order of time. Only speech is
+    joined and cut into sentences; other lines are quoted completely.
     """
-    found = whole(among, line)
-    video, row = among.line(line)
+    sentences = complete_sentences(line_set, line)
+    video, row = line_set.line(line)
     spoken = row.source in SPOKEN
-    text = with_names(answering(found.text, score) if spoken else found.text, names)
-    rows = [among.line(number)[1] for number in found.lines]
-    kept = [one for one in rows if _shares(one.text, text)] or [row]
-    span = TimeSpan.of(kept[0].start_ms, max(kept[0].start_ms, kept[-1].end_ms))
+    text = with_names(best_sentence(sentences.text, score) if spoken else sentences.text, names)
+    rows = [line_set.line(number)[1] for number in sentences.lines]
+    quoted = [row for row in rows if _is_quoted(row.text, text)] or [row]
+    span = TimeSpan.of(quoted[0].start_ms, max(quoted[0].start_ms, quoted[-1].end_ms))
     return Extract(
         text=line_text(row._replace(text=text), names),
-        refs=tuple(f"m{one.id}" for one in sorted(kept, key=lambda one: one is not row)),
+        refs=tuple(f"m{line.id}" for line in sorted(quoted, key=lambda line: line is not row)),
         video=video,
         span=span,
         score=closeness,
     )
 
 
-def quoted_beside(quote: Extract | None, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """The lines that a quotation runs over and that were not found themselves, as evidence."""
+def quote_evidence(quote: Extract | None, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the lines of a quotation that are not in ``evidence`` yet, as evidence."""
     if quote is None:
         return ()
-    known = {e.ref for e in found}
+    known = {e.ref for e in evidence}
     return tuple(
         Evidence(ref=ref, video=quote.video, span=quote.span, text=quote.text, score=quote.score)
         for ref in quote.refs
@@ -149,7 +153,7 @@ def quoted_beside(quote: Extract | None, found: Sequence[Evidence]) -> tuple[Evi
     )
 
 
-def _shares(line: str, quote: str) -> bool:
-    """Whether a line is part of what is quoted: its first or last words are in it."""
+def _is_quoted(line: str, quote: str) -> bool:
+    """Check whether the first or the last three words of a line are in a quotation."""
     plain, words = " ".join(quote.split()), line.split()
     return " ".join(words[:3]) in plain or " ".join(words[-3:]) in plain

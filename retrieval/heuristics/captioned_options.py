@@ -1,13 +1,13 @@
-"""Choosing among options over a short video that is known by what somebody sees in it.
+"""Choice among options over a short video whose memory is mostly captions (English).
 
-A vision model's captions tell the same scene second after second, in the third person. Over the few
-clips of a short video nothing stands out from the rest, and a question's own words (why, what ...
-after) hide what its options say. So an option is compared as a doing of whom the question is about,
-line by line: of "why did the boy in red run away?" and "to catch a ball" that is "the boy to catch
-a ball". Beside that counts how often its own words come, and how well it fits the question.
+A vision model's captions repeat the same scene every few seconds, in the third person. Over the few
+clips of a short video z-scores separate nothing, and question words (why, what ... after) dominate
+the vector of a question restated with an option. So an option is compared line by line as an
+action of the question's subject: "why did the boy in red run away?" and "to catch a ball" give "the
+boy to catch a ball". Word frequency and the cosine of option and question are added.
 
-Switched by what is in memory and by the options: captions, nobody telling in the first person, few
-clips; options that are neither times nor people.
+It is used if memory is mostly captions without a first-person narrator, the view is short, and
+options are neither times nor people.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from retrieval.line_set import Floats, LineSet, Matrix, Scores, search_text
 from retrieval.terms import terms
 
 if TYPE_CHECKING:
-    from retrieval.ranking import PreparedQuestion, QuestionVectors, SearchedLines
+    from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors
     from retrieval.signals.people import Roster
 
 SHORT = 20
-"""Most clips in view: over more, moments stand out and are ranked by how far they do."""
+"""Maximum number of clips; longer views are ranked by z-scores (``retrieval.ranking``)."""
 CAPTIONED = 0.5
-"""At least this share of the lines are captions."""
+"""Minimum share of captions among the lines."""
 
-STEEP = 6.0
-"""Logits that a difference of 1 makes: fitted (conditional logit), and rounded."""
+LOGITS = 6.0
+"""Logits per unit of score: fitted (conditional logit), and rounded."""
 
 
 _DOES = r"(?:does|did|do|is|are|was|were|has|have|had|can|could|will|would)"
@@ -46,7 +46,7 @@ _PLACE = re.compile(
     r"(?:start|beginning|middle|end)\b.*|(?:halfway|midway)\b.*|at first$)",
     re.DOTALL,
 )
-_DOING = re.compile(rf"^(?:what|how) {_DOES} (.+?) (?:do|doing|did|done|react|respond|feel)\b")
+_ACTION = re.compile(rf"^(?:what|how) {_DOES} (.+?) (?:do|doing|did|done|react|respond|feel)\b")
 _ANY = re.compile(rf"^(?:why|how|where|what|who|when) {_DOES} (.+)$")
 _BARE = re.compile(r"^(?:who|what|which|how many|how) (.+)$")
 _LOOKS = re.compile(r"\s(?:in|with|on|at|wearing|of)\b .*", re.DOTALL)
@@ -56,69 +56,70 @@ _DETERMINERS = frozenset(
 )
 
 
-def someone(question: str) -> str:
-    """Whom a question is about, roughly: "the boy" of "why did the boy in red run away?"."""
+def subject_of(question: str) -> str:
+    """Return a question's subject, roughly: "the boy" of "why did the boy in red run away?"."""
     text = _PLACE.sub("", " ".join(question.rstrip("?. ").lower().split())).strip()
     text = _WHEN.sub("", text).strip() or text
-    if doing := _DOING.match(text):
-        return _LOOKS.sub("", doing[1]) or doing[1]
-    found = _ANY.match(text) or _BARE.match(text)
-    words = (found[1] if found else text).split()
+    if action := _ACTION.match(text):
+        return _LOOKS.sub("", action[1]) or action[1]
+    match = _ANY.match(text) or _BARE.match(text)
+    words = (match[1] if match else text).split()
     return " ".join(words[: 2 if words[0] in _DETERMINERS else 1]) if words else ""
 
 
-def doings(question: str, options: tuple[str, ...]) -> tuple[str, ...]:
-    """Each option as a doing of whom the question is about."""
-    who = someone(question)
+def option_actions(question: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    """Return each option as an action of the question's subject."""
+    who = subject_of(question)
     return tuple(f"{who} {option}".strip() for option in options)
 
 
-def is_described(lines: LineSet, asked: PreparedQuestion, roster: Roster) -> bool:
-    """Check whether options are to be compared in this way, over all the lines of a view."""
-    if not asked.options or not 0 < lines.cell_count <= SHORT or asked.timed:
+def is_captioned(lines: LineSet, question: PreparedQuestion, roster: Roster) -> bool:
+    """Check whether options are compared as actions over these lines, all of the view."""
+    if not question.options or not 0 < lines.cell_count <= SHORT or question.timed:
         return False
     rows = [row for _, row in lines.rows]
     captions = sum(row.source == MemorySource.CAPTION for row in rows)
     if roster.narrated or captions < CAPTIONED * len(rows):
         return False
-    return not roster.people([asked.people.as_written(option) for option in asked.options])
+    return not roster.people(
+        [question.people.with_former_names(option) for option in question.options]
+    )
 
 
-def described_support(
-    found: SearchedLines,
-    asked: PreparedQuestion,
+def captioned_support(
+    candidates: CandidateLines,
+    question: PreparedQuestion,
     vectors: QuestionVectors,
-    doings: Matrix,
+    actions: Matrix,
     statements: Floats,
     weights: DoingSettings,
 ) -> Scores:
-    """Return what each line says for each option, in logits, shape (O, M).
+    """Return the support of each option by each line, in logits, shape (O, M).
 
     Args:
-        found: the lines, all of a short view.
-        asked: the question.
-        vectors: its vectors.
-        doings: those of the options as doings, (O, D).
-        statements: the cosines of every line with each statement, (O, M).
-        weights: how much each signal counts.
+        candidates: All lines of a short view.
+        question: The question.
+        vectors: Its vectors.
+        actions: The vectors of the options as actions, (O, D).
+        statements: The cosines of every line with each statement, (O, M).
+        weights: The weight of each signal.
     """
-    lines = weights.statement * statements + weights.doing * found.lines.cosines(doings)
+    lines = weights.statement * statements + weights.doing * candidates.lines.cosines(actions)
     fits = vectors.options @ vectors.question
-    words = weights.words * _words(found.lines, asked) + weights.fits * fits
-    return np.asarray(STEEP * (lines + words[:, None]), dtype=np.float64)
+    words = weights.words * _words(candidates.lines, question) + weights.fits * fits
+    return np.asarray(LOGITS * (lines + words[:, None]), dtype=np.float64)
 
 
-def _words(lines: LineSet, asked: PreparedQuestion) -> Scores:
-    """How often the words come that an option has and the question has not, (O,), in [0, 1].
+def _words(lines: LineSet, question: PreparedQuestion) -> Scores:
+    """Return the frequency of each option's terms that the question lacks, (O,), in [0, 1].
 
-    Of each word the root of the share of lines; a word that comes twice as often is not twice as
-    telling.
+    It is the mean over terms of the square root of a term's count divided by the number of lines.
     """
-    known = set(terms(asked.text))
-    own = [sorted(set(terms(option)) - known) for option in asked.options]
+    known = set(terms(question.text))
+    option_terms = [sorted(set(terms(option)) - known) for option in question.options]
     counts = Counter(chain.from_iterable(terms(search_text(row)) for _, row in lines.rows))
 
     def share(word: str) -> float:
         return float(np.sqrt(min(1.0, counts[word] / lines.line_count)))
 
-    return np.array([np.mean([share(word) for word in words] or [0.0]) for words in own])
+    return np.array([np.mean([share(word) for word in words] or [0.0]) for words in option_terms])

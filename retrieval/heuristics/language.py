@@ -1,4 +1,4 @@
-"""In which language is asked, as far as it can be told, and whether the text model covers it."""
+"""Language detection for questions, and whether the text model covers the language."""
 
 from __future__ import annotations
 
@@ -14,80 +14,82 @@ from typing import Any
 from retrieval.terms import plain_words, stem
 
 ENGLISH = "en"
-LEAST = 2
-"""So many words must speak for a language, and more than for any other."""
+MIN_HITS = 2
+"""Minimum number of function words of a language, which must exceed any other language's."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language, or several that share their letters: the name, and codes of ISO 639-1."""
+    """A language, or several with one script: the name, and codes of ISO 639-1."""
 
     name: str
     codes: tuple[str, ...]
 
 
-def tongue_of(text: str) -> Language | None:
-    """The language of a text; None where its few words do not tell."""
+def detect_language(text: str) -> Language | None:
+    """Detect the language of a text by script, else by function words; None if undecided."""
     return _by_letters(text) or _by_words(text)
 
 
 def _by_letters(text: str) -> Language | None:
-    """By the script that most letters are of, where that is not Latin."""
-    letters = [unicodedata.name(one, "").partition(" ")[0] for one in text if one.isalpha()]
+    """Detect the language by the script of most letters; None for Latin."""
+    letters = [
+        unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()
+    ]
     counts = Counter(letters)
     if not counts:
         return None
     script, count = counts.most_common(1)[0]
     if "HIRAGANA" in counts and script == "CJK":
         script = "HIRAGANA"
-    found = _known()["letters"].get(script) if 2 * count > len(letters) else None
-    return None if found is None else Language(found["name"], tuple(found["codes"]))
+    entry = _word_lists()["letters"].get(script) if 2 * count > len(letters) else None
+    return None if entry is None else Language(entry["name"], tuple(entry["codes"]))
 
 
 def _by_words(text: str) -> Language | None:
     words = Counter(plain_words(text))
     hits = {
         code: sum(words[word] for word in set(entry["words"].split()) & words.keys())
-        for code, entry in _known()["words"].items()
+        for code, entry in _word_lists()["words"].items()
     }
-    best, *others = sorted(hits.items(), key=lambda hit: -hit[1])
-    if best[1] < LEAST or any(count == best[1] for _, count in others):
+    best, *runners_up = sorted(hits.items(), key=lambda hit: -hit[1])
+    if best[1] < MIN_HITS or any(count == best[1] for _, count in runners_up):
         return None
-    return Language(_known()["words"][best[0]]["name"], (best[0],))
+    return Language(_word_lists()["words"][best[0]]["name"], (best[0],))
 
 
-def small_words(text: str) -> frozenset[str]:
-    """Search terms that sentences of a text's language can hardly do without; none of English."""
-    tongue = _by_words(text)
-    code = tongue.codes[0] if tongue else ENGLISH
+def function_words(text: str) -> frozenset[str]:
+    """Return the function words of a text's language as search terms; none for English."""
+    language = _by_words(text)
+    code = language.codes[0] if language else ENGLISH
     return frozenset() if code == ENGLISH else frozenset(_stems(code))
 
 
 @cache
 def _stems(code: str) -> tuple[str, ...]:
-    return tuple(map(stem, _known()["words"][code]["words"].split()))
+    return tuple(map(stem, _word_lists()["words"][code]["words"].split()))
 
 
 @cache
-def _known() -> dict[str, dict[str, Any]]:
+def _word_lists() -> dict[str, dict[str, Any]]:
     data = resources.files("domain.word_lists").joinpath("tongues.toml").read_text("utf-8")
     return tomllib.loads(data)
 
 
-def uncovered(text: str, covered: Collection[str]) -> str:
-    """What is to be said where the text model was not made for the language of a question.
+def language_note(text: str, covered: Collection[str]) -> str:
+    """Return a note for users if the text model does not cover the language of a question.
 
     Args:
-        text: the question.
-        covered: codes of the model's languages; empty: it is not known, or all.
+        text: The question.
+        covered: Codes of the model's languages; empty: unknown, or all.
 
     Returns:
-        One sentence; empty where the model covers it, or the language cannot be told.
+        One sentence; empty if the model covers the language, or it is undecided.
     """
-    tongue = tongue_of(text) if covered else None
-    if tongue is None or set(tongue.codes) & set(covered):
+    language = detect_language(text) if covered else None
+    if language is None or set(language.codes) & set(covered):
         return ""
     return (
-        f"This profile's text model was made for {', '.join(covered)}; in {tongue.name} only equal "
-        "words are found reliably."
+        f"This profile's text model was made for {', '.join(covered)}; in {language.name} only "
+        "equal words are found reliably."
     )

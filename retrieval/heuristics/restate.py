@@ -1,4 +1,4 @@
-"""Questions put as memory would put them: without their frame, or as a statement of an option."""
+"""Questions restated like lines of memory: without framing, or as statements (English)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _WHY = re.compile(r"^why\s+(?:did|do|does|didn't|doesn't|don't)?\s*", re.I)
 _SELF = re.compile(r"me|mine|i", re.I)
 
 
-def bare(question: str) -> str:
-    """The question without question mark, "Now I ..., " in front, and words of time and order."""
+def core_question(question: str) -> str:
+    """Remove a question's question mark, its lead-in "Now I ..., ", and words of time and order."""
     text = question.strip().rstrip("?？. ")
     now = _NOW.match(text)
     if now and len(now.group(1).split()) >= 4:
@@ -37,16 +37,16 @@ def bare(question: str) -> str:
 
 
 def statement(question: str, option: str) -> str:
-    """The bare question with ``option`` in the place of what it asks for, roughly."""
-    text, said = bare(question), option.strip().rstrip(".")
-    asked = _WHO_ASKS_OBJECT.match(text)
-    if _SELF.fullmatch(said):
-        said = "I" if _WHO.match(text) and not asked else "me"
-    if re.match(r"because\b", said, re.I):
-        return f"{_WHY.sub('', text)} {said}"
+    """Restate a question as a statement, with ``option`` in place of its question word, roughly."""
+    text, answer = core_question(question), option.strip().rstrip(".")
+    asks_object = _WHO_ASKS_OBJECT.match(text)
+    if _SELF.fullmatch(answer):
+        answer = "I" if _WHO.match(text) and not asks_object else "me"
+    if re.match(r"because\b", answer, re.I):
+        return f"{_WHY.sub('', text)} {answer}"
     if _WHOSE.match(text):
-        owner = said if said.endswith("'s") else f"{said}'s"
+        owner = answer if answer.endswith("'s") else f"{answer}'s"
         return _WHOSE.sub(lambda _: owner, text)
-    if asked:
-        return f"{asked.group(1)} {said}"
-    return _WHO.sub(lambda _: said, text) if _WHO.match(text) else f"{text} {said}"
+    if asks_object:
+        return f"{asks_object.group(1)} {answer}"
+    return _WHO.sub(lambda _: answer, text) if _WHO.match(text) else f"{text} {answer}"

@@ -1,4 +1,4 @@
-"""Whether memory could hold the answer at all: looks, counts and actions take a description."""
+"""Detection of questions about looks, numbers and actions that memory cannot answer (English)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from retrieval.terms import content_words, terms
 from retrieval.view_lines import ViewLine
 
 
-def _of(words: str) -> frozenset[str]:
+def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_COLOURS = _of(
+_COLOURS = _word_set(
     "red green blue yellow orange purple violet pink brown black white grey gray golden silver "
     "beige turquoise colour color dark bright"
 )
-_CLOTHES = _of(
+_CLOTHES = _word_set(
     "wear wore worn dress clothes clothing shirt hat cap jacket suit tie shoes trousers coat skirt "
     "glasses sweater uniform scarf hair beard bald tall"
 )
-_ASKED_ONLY = _of(
+_QUESTION_WORDS = _word_set(
     "colour color wear wearing dress dressed look like kind sort type gesture expression"
 )
-_PEOPLE = _of("people person persons man men woman women child children kids")
+_PEOPLE = _word_set("people person persons man men woman women child children kids")
 _COLOUR = re.compile("colou?r", re.IGNORECASE)
 _NOUN_ENDS = re.compile(
     r"\s(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|of|in|on|with|at"
@@ -42,45 +42,49 @@ WHY = {
 }
 
 
-def unrecorded(context: QueryContext, asked: Structure) -> str:
-    """Why this cannot be told from memory; empty where it may be: then it is searched as ever."""
+def unrecorded_reason(context: QueryContext, structure: Structure) -> str:
+    """Return why memory cannot hold the answer; "" if it may, and is searched as usual."""
     rows = context.rows
     if any(row.described for row in rows):
         return ""
-    said = any(_may_tell(row, asked) for row in rows)
-    return "" if said else WHY[asked.asks]
+    answerable = any(_may_answer(row, structure) for row in rows)
+    return "" if answerable else WHY[structure.asks]
 
 
-def _may_tell(row: ViewLine, asked: Structure) -> bool:
-    """Whether a line says something of the kind that is asked for, of what is asked about."""
-    own = set(terms(row.line.text))
-    if asked.asks is Asks.NUMBER:
-        return _counts(row, own, asked.subject)
-    about = _stems(w for w in content_words(asked.subject) if w not in _ASKED_ONLY)
-    if asked.asks is Asks.LOOKS:
-        return _shows(row, own, about, colour=bool(_COLOUR.search(asked.subject)))
+def _may_answer(row: ViewLine, structure: Structure) -> bool:
+    """Check whether a line may state the requested attribute of the question's subject."""
+    line_terms = set(terms(row.line.text))
+    if structure.asks is Asks.NUMBER:
+        return _states_number(row, line_terms, structure.subject)
+    about = _stems(w for w in content_words(structure.subject) if w not in _QUESTION_WORDS)
+    if structure.asks is Asks.LOOKS:
+        return _states_appearance(
+            row, line_terms, about, colour=bool(_COLOUR.search(structure.subject))
+        )
     if row.sound:
-        return bool(own & about)
-    return row.spoken and len(own & about) >= min(2, len(about)) and bool(about)
+        return bool(line_terms & about)
+    return row.spoken and len(line_terms & about) >= min(2, len(about)) and bool(about)
 
 
-def _shows(row: ViewLine, own: set[str], about: set[str], *, colour: bool) -> bool:
-    """Whether a line says of the thing how it looks, or an image showed the clothes asked about."""
-    telling = _stems(_COLOURS if colour else _CLOTHES)
+def _states_appearance(
+    row: ViewLine, line_terms: set[str], about: set[str], *, colour: bool
+) -> bool:
+    """Check whether a line describes the looks of the subject, or detected objects match."""
+    descriptors = _stems(_COLOURS if colour else _CLOTHES)
     if row.line.source == MemorySource.OBJECTS:
-        return not colour and bool(own & about & telling)
-    return bool(own & about - telling) and bool(own & telling)
+        return not colour and bool(line_terms & about & descriptors)
+    return bool(line_terms & about - descriptors) and bool(line_terms & descriptors)
 
 
-def _counts(row: ViewLine, own: set[str], subject: str) -> bool:
-    """Whether a line has a number and the noun; of people also what is asked of them."""
+def _states_number(row: ViewLine, line_terms: set[str], subject: str) -> bool:
+    """Check whether a line has a number and the counted noun; for people also the predicate."""
     noun = content_words(_NOUN_ENDS.split(f"{subject} ", maxsplit=1)[0])
-    rest = _stems(word for word in content_words(subject) if word not in noun)
-    if not noun or not _stems(noun[-1:]) & own:
+    predicate = _stems(word for word in content_words(subject) if word not in noun)
+    if not noun or not _stems(noun[-1:]) & line_terms:
         return False
     if not has_number(row.line.text) and row.line.source != MemorySource.OBJECTS:
         return False
-    return noun[-1] not in _PEOPLE or not rest or bool(rest & own)
+    return noun[-1] not in _PEOPLE or not predicate or bool(predicate & line_terms)
 
 
 def _stems(words: Iterable[str]) -> set[str]:

@@ -1,1 +1,1 @@
-"""Signals: one way each to score how relevant cells are; pure functions over small arrays."""
+"""Signals: ways to score the relevance of cells; pure functions over arrays."""

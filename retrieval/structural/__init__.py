@@ -1,4 +1,4 @@
-"""Searches that answer from structure: people, voices, the beginning, the end, first and last."""
+"""Structural searches: people, voices, beginning and end, first and last mentions, order."""
 
 from retrieval.structural.search import structural
 

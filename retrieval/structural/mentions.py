@@ -1,4 +1,4 @@
-"""When something comes up first or last, and what stands before or after a moment."""
+"""First and last mentions of a subject, and the lines before or after a moment."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from difflib import SequenceMatcher
 
 from domain.search import Asks, Finding, Structure
 from retrieval.closeness import coverage
-from retrieval.heuristics.answer_sentence import whole
+from retrieval.heuristics.answer_sentence import complete_sentences
 from retrieval.line_set import LineSet
 from retrieval.query_context import QueryContext
-from retrieval.signals.words import rarity
-from retrieval.structural.ends import part_of
-from retrieval.structural.rows import GAP_MS, rows_with
+from retrieval.signals.words import inverse_document_frequency
+from retrieval.structural.beginning_end import part_of
+from retrieval.structural.rows import GAP_MS, rows_with_terms
 from retrieval.terms import content_words, terms
 from retrieval.view_lines import ViewLine
 
 ALIKE = 0.75
-"""Words of recognised speech this much alike may be the same, beside one that is the same."""
+"""Minimum similarity of misrecognised words, if another word of the subject is exact."""
 LONG, MUCH_ALIKE = 5, 0.85
-"""A word alone must be longer and more alike."""
-MOST = 20_000
-"""Of more lines those with a word like it are not looked for one by one."""
+"""Minimum length and similarity of a misrecognised word that is the only one."""
+MAX_LINES = 20_000
+"""Maximum number of lines that are searched for misrecognised words."""
 SHORT = 4
-"""A shorter word is like too many others."""
+"""Minimum length of words compared by similarity."""
 COVERED = 0.6
-"""Share of a moment's words, by rarity, that the line must hold that it is found at."""
+"""Minimum IDF-weighted share of the subject's words in the line that is the moment."""
 NEXT = 2
-"""Lines that are quoted after a moment, before a sentence goes on."""
+"""Maximum number of sentences' first lines quoted after a moment."""
 FEW_WORDS = 8
-"""One sentence of so many words is enough."""
+"""Number of words after which no further sentence is quoted."""
 NEAR_COSINE = 0.5
-"""Where no line has the words, a line this close in meaning mentions the thing."""
+"""Minimum cosine of a line that mentions the subject in other words."""
 
 Found = tuple[Finding, tuple[ViewLine, ...]]
 Near = Callable[[str], Sequence[tuple[ViewLine, float]]]
-"""Lines close in meaning to a text, with their cosines, best first."""
+"""Vector search: lines near a text, with their cosines, best first."""
 
 
-def first_or_last(context: QueryContext, asked: Structure, near: Near) -> Found | None:
-    """The first or last line in which a thing comes up; None where it does not."""
-    words = [_stem(word) for word in content_words(asked.subject)] or terms(asked.subject)
-    for wanted in _by_manner(_candidates(context, asked.subject, words), asked.manner):
-        if hits := _hits(context, wanted, asked, words):
-            return _one(context, asked, hits)
-    if alike := _misheard(context, words):
-        return _one(context, asked, alike, exact=False)
-    close = [row for row, cosine in near(asked.subject) if cosine >= NEAR_COSINE]
+def first_or_last_mention(context: QueryContext, structure: Structure, near: Near) -> Found | None:
+    """Return the first or last line that mentions the subject; None without any."""
+    words = [_stem(word) for word in content_words(structure.subject)] or terms(structure.subject)
+    for wanted in _by_manner(_candidates(context, structure.subject, words), structure.manner):
+        if hits := _hits(context, wanted, structure, words):
+            return _finding(context, structure, hits)
+    if alike := _similar_sounding(context, words):
+        return _finding(context, structure, alike, exact=False)
+    close = [row for row, cosine in near(structure.subject) if cosine >= NEAR_COSINE]
     close.sort(key=lambda row: (row.video, row.line.start_ms))
-    fitting = [row for row in close if not asked.manner or _fits(row, asked.manner)]
-    return _one(context, asked, fitting, exact=False) if fitting else None
+    fitting = [row for row in close if not structure.manner or _fits(row, structure.manner)]
+    return _finding(context, structure, fitting, exact=False) if fitting else None
 
 
 def _stem(word: str) -> str:
@@ -61,7 +61,7 @@ def _fits(row: ViewLine, manner: str) -> bool:
 
 
 def _by_manner(rows: Sequence[ViewLine], manner: str) -> list[list[ViewLine]]:
-    """The lines to look through, those of the manner that is asked for first."""
+    """Group lines by manner, the requested manner first."""
     if not manner:
         return [list(rows)]
     fitting = [row for row in rows if _fits(row, manner)]
@@ -69,20 +69,20 @@ def _by_manner(rows: Sequence[ViewLine], manner: str) -> list[list[ViewLine]]:
 
 
 def _candidates(context: QueryContext, subject: str, words: Sequence[str]) -> list[ViewLine]:
-    """The lines that may mention it: all where it is a person, else of clips with a word of it."""
+    """Return lines that may mention a subject: all for a person, else of clips with its words."""
     person = bool(context.people.named_in(subject))
-    rows = context.rows if person else rows_with(context, words)
+    rows = context.rows if person else rows_with_terms(context, words)
     return [row for row in rows if not row.names_somebody]
 
 
 def _hits(
-    context: QueryContext, rows: Sequence[ViewLine], asked: Structure, words: Sequence[str]
+    context: QueryContext, rows: Sequence[ViewLine], structure: Structure, words: Sequence[str]
 ) -> list[ViewLine]:
-    """The lines that mention a person by any tag, or a thing by its words."""
-    people = context.people.named_in(asked.subject)
+    """Return the lines that mention a person by any tag, or a thing by its words."""
+    people = context.people.named_in(structure.subject)
     tags = {tag for person in people for tag in person.tags}
-    # Who says something is there, but is not mentioned.
-    speaks = set() if asked.manner == "said" else tags
+    # A speaker is present without being mentioned.
+    speaks = set() if structure.manner == "said" else tags
     return [
         row
         for place, row in enumerate(rows)
@@ -92,107 +92,119 @@ def _hits(
     ]
 
 
-def _misheard(context: QueryContext, words: Sequence[str]) -> list[ViewLine]:
-    """The lines of speech that have a word much like the only one; not of very many lines."""
-    if len(words) != 1 or len(words[0]) < LONG or context.all_lines.line_count > MOST:
+def _similar_sounding(context: QueryContext, words: Sequence[str]) -> list[ViewLine]:
+    """Return speech with a word similar to the only one; [] for very many lines."""
+    if len(words) != 1 or len(words[0]) < LONG or context.all_lines.line_count > MAX_LINES:
         return []
     spoken = (row for row in context.rows if row.spoken)
-    return [row for row in spoken if _has(terms(row.line.text), words[0], MUCH_ALIKE)]
+    return [row for row in spoken if _contains(terms(row.line.text), words[0], MUCH_ALIKE)]
 
 
 def _mentions(rows: Sequence[ViewLine], place: int, words: Sequence[str]) -> bool:
-    """Whether a line has all words, one of them at least to the letter; or begins to say them."""
-    row, own = rows[place], terms(rows[place].line.text)
+    """Check whether a line, or it and the next one, has all words, at least one exactly."""
+    row, line_terms = rows[place], terms(rows[place].line.text)
     need = ALIKE if row.spoken and len(words) > 1 else 1.0
-    if all(_has(own, word, need) for word in words):
-        return any(word in own for word in words)
-    return place + 1 < len(rows) and _runs_over(row, rows[place + 1], words)
+    if all(_contains(line_terms, word, need) for word in words):
+        return any(word in line_terms for word in words)
+    return place + 1 < len(rows) and _spans_lines(row, rows[place + 1], words)
 
 
-def _runs_over(row: ViewLine, after: ViewLine, words: Sequence[str]) -> bool:
-    """Whether speech ends with the first of the words and the next line begins with the rest."""
-    own, later = terms(row.line.text), terms(after.line.text)
+def _spans_lines(row: ViewLine, after: ViewLine, words: Sequence[str]) -> bool:
+    """Check whether speech ends with the first words and the next line begins with the rest."""
+    line_terms, next_terms = terms(row.line.text), terms(after.line.text)
     both = row.spoken and after.spoken and row.line.speaker == after.line.speaker
     if not both or after.line.start_ms - row.line.end_ms > GAP_MS:
         return False
     cuts = range(1, len(words))
     return any(
-        own[-cut:] == list(words[:cut]) and later[: len(words) - cut] == list(words[cut:])
+        line_terms[-cut:] == list(words[:cut])
+        and next_terms[: len(words) - cut] == list(words[cut:])
         for cut in cuts
     )
 
 
-def _has(own: Sequence[str], word: str, alike: float) -> bool:
-    """Whether a word is among a line's, or one that is much like it."""
-    if word in own or alike >= 1.0 or len(word) < SHORT:
-        return word in own
-    long = (other for other in own if len(other) >= SHORT)
-    return any(SequenceMatcher(None, word, other).ratio() >= alike for other in long)
+def _contains(line_terms: Sequence[str], word: str, alike: float) -> bool:
+    """Check whether a line has a word, or one of at least this similarity."""
+    if word in line_terms or alike >= 1.0 or len(word) < SHORT:
+        return word in line_terms
+    long_terms = (candidate for candidate in line_terms if len(candidate) >= SHORT)
+    return any(SequenceMatcher(None, word, candidate).ratio() >= alike for candidate in long_terms)
 
 
-def _one(
-    context: QueryContext, asked: Structure, hits: Sequence[ViewLine], *, exact: bool = True
+def _finding(
+    context: QueryContext, structure: Structure, hits: Sequence[ViewLine], *, exact: bool = True
 ) -> Found:
-    row = hits[-1] if asked.asks is Asks.LAST else hits[0]
+    row = hits[-1] if structure.asks is Asks.LAST else hits[0]
     part = part_of(context, [row])
-    finding = Finding(asks=asked.asks, subject=asked.subject, manner=asked.manner, parts=(part,))
-    fits = not asked.manner or _fits(row, asked.manner)
+    finding = Finding(
+        asks=structure.asks, subject=structure.subject, manner=structure.manner, parts=(part,)
+    )
+    fits = not structure.manner or _fits(row, structure.manner)
     return finding.model_copy(update={"exact": exact and fits}), (row,)
 
 
-def beside(context: QueryContext, asked: Structure, near: Near) -> Found | None:
-    """What comes right after or before a moment; None where the moment is not found."""
-    anchor, exact = _anchor(context, asked, near)
+def before_or_after(context: QueryContext, structure: Structure, near: Near) -> Found | None:
+    """Return the lines directly after or before a moment; None if the moment is not found."""
+    anchor, exact = _anchor(context, structure, near)
     if not anchor:
         return None
-    rows = [r for r in context.rows if _tells(r) and r.video == anchor[0].video]
-    group = (_after if asked.asks is Asks.AFTER else _before)(context.all_lines, rows, anchor)
+    rows = [r for r in context.rows if _has_content(r) and r.video == anchor[0].video]
+    group = (_after if structure.asks is Asks.AFTER else _before)(context.all_lines, rows, anchor)
     if not group:
         return None
     parts = (part_of(context, group), part_of(context, anchor))
-    finding = Finding(asks=asked.asks, subject=asked.subject, manner=asked.manner, parts=parts)
+    finding = Finding(
+        asks=structure.asks, subject=structure.subject, manner=structure.manner, parts=parts
+    )
     return finding.model_copy(update={"exact": exact}), (*group, *anchor)
 
 
-def _tells(row: ViewLine) -> bool:
+def _has_content(row: ViewLine) -> bool:
     return row.spoken or row.described
 
 
-def _anchor(context: QueryContext, asked: Structure, near: Near) -> tuple[list[ViewLine], bool]:
-    """The sentence that is meant by the words, and whether it has most of them; empty: none."""
-    view, words = context.all_lines, set(terms(asked.subject))
-    known = {row.number: row for row in context.rows if _tells(row)}
-    with_words = (row for row in rows_with(context, words) if row.number in known)
-    weights = _rarities(view, words)
+def _anchor(context: QueryContext, structure: Structure, near: Near) -> tuple[list[ViewLine], bool]:
+    """Find the sentence that the subject refers to, and whether by its words; [] for none."""
+    view, words = context.all_lines, set(terms(structure.subject))
+    known = {row.number: row for row in context.rows if _has_content(row)}
+    with_words = (row for row in rows_with_terms(context, words) if row.number in known)
+    weights = _idf(view, words)
 
     def covered(row: ViewLine) -> float:
         return coverage((view.line(n)[1] for n in _lines(view, row)), weights)
 
     scored = ((covered(row), row) for row in with_words)
-    share, best = max(scored, key=lambda one: one[0], default=(0.0, None))
+    share, best = max(scored, key=lambda pair: pair[0], default=(0.0, None))
     if best is not None and share >= COVERED:
         return _tightest(words, [known[n] for n in _lines(view, best) if n in known]), True
-    close = (r for r, cosine in near(asked.subject) if cosine >= NEAR_COSINE and r.number in known)
+    close = (
+        r for r, cosine in near(structure.subject) if cosine >= NEAR_COSINE and r.number in known
+    )
     row = next(close, None)
     return [] if row is None else [known[n] for n in _lines(view, row) if n in known], False
 
 
 def _lines(view: LineSet, row: ViewLine) -> tuple[int, ...]:
-    return whole(view, row.number).lines if row.spoken else (row.number,)
+    return complete_sentences(view, row.number).lines if row.spoken else (row.number,)
 
 
-def _rarities(lines: LineSet, words: Collection[str]) -> dict[str, float]:
-    """How rare each word is among the cells."""
+def _idf(lines: LineSet, words: Collection[str]) -> dict[str, float]:
+    """Return the inverse document frequency of each word over cells."""
     cells = lines.cell_terms
-    return {word: rarity(len(cells), sum(word in own for own in cells)) for word in sorted(words)}
+    return {
+        word: inverse_document_frequency(
+            len(cells), sum(word in cell_terms for cell_terms in cells)
+        )
+        for word in sorted(words)
+    }
 
 
 def _tightest(words: set[str], lines: list[ViewLine]) -> list[ViewLine]:
-    """The lines without those at either end that have none of the words."""
-    has = [bool(words & set(terms(row.line.text))) for row in lines]
-    if not any(has):
+    """Strip lines without any of the words from both ends."""
+    has_word = [bool(words & set(terms(row.line.text))) for row in lines]
+    if not any(has_word):
         return lines
-    first, last = has.index(True), len(has) - has[::-1].index(True)
+    first, last = has_word.index(True), len(has_word) - has_word[::-1].index(True)
     return lines[first:last]
 
 
@@ -201,22 +213,26 @@ def _at(row: ViewLine) -> tuple[int, int]:
 
 
 def _after(view: LineSet, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]) -> list[ViewLine]:
-    """The next sentences, until they say something."""
-    left = [row for row in rows if _at(row) > _at(anchor[-1])]
-    known, found = {row.number: row for row in left}, list[ViewLine]()
-    while left and len(found) < NEXT and sum(map(_words, found)) < FEW_WORDS:
-        found += [known[n] for n in _lines(view, left[0]) if n in known and known[n] not in found]
-        left = [row for row in left if row not in found]
-    return found
+    """Return the next sentences, up to ``NEXT`` lines or ``FEW_WORDS`` words."""
+    remaining = [row for row in rows if _at(row) > _at(anchor[-1])]
+    known, sentence_lines = {row.number: row for row in remaining}, list[ViewLine]()
+    while remaining and len(sentence_lines) < NEXT and sum(map(_words, sentence_lines)) < FEW_WORDS:
+        sentence_lines += [
+            known[n]
+            for n in _lines(view, remaining[0])
+            if n in known and known[n] not in sentence_lines
+        ]
+        remaining = [row for row in remaining if row not in sentence_lines]
+    return sentence_lines
 
 
 def _before(view: LineSet, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]) -> list[ViewLine]:
-    """The sentence just before."""
-    sooner = {row.number: row for row in rows if _at(row) < _at(anchor[0])}
-    if not sooner:
+    """Return the sentence directly before the anchor."""
+    earlier = {row.number: row for row in rows if _at(row) < _at(anchor[0])}
+    if not earlier:
         return []
-    last = max(sooner.values(), key=_at)
-    return [sooner[n] for n in _lines(view, last) if n in sooner]
+    last = max(earlier.values(), key=_at)
+    return [earlier[n] for n in _lines(view, last) if n in earlier]
 
 
 def _words(row: ViewLine) -> int:

@@ -1,4 +1,4 @@
-"""Who is in a view: people seen and voices heard, with their times, and how many at once."""
+"""The people of a view: faces and voices with their times, and the most at one time."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from domain.people import TAG
 from domain.search import Asks, Finding, Structure, StructurePart
 from retrieval.people_in_query import ViewPerson
 from retrieval.query_context import QueryContext
-from retrieval.structural.rows import joined, length_ms
+from retrieval.structural.rows import merge_spans, total_ms
 from retrieval.terms import terms
 from retrieval.view_lines import ViewLine
 
 BRIEF_MS = 2_000
-"""Who is seen for less, and never heard, may be a picture or a mistake."""
+"""A person seen for less time and never heard may be a picture or a false detection."""
 BRIEF_SHARE = 0.25
-"""Unless nobody is seen for much longer."""
+"""The time limit is at most this share of the longest time that anybody is seen."""
 SHOWN = 3
-"""Lines that are cited for one person at most."""
+"""Maximum number of lines cited for one person."""
 _COUNTED = re.compile(r"\b(\d+) people\b")
 
 
@@ -34,8 +34,8 @@ class PersonInView:
 
     @property
     def rows(self) -> tuple[ViewLine, ...]:
-        """The lines that show them best: the longest, each kind by turns, by time."""
-        seen, heard = (sorted(some, key=_longest)[:SHOWN] for some in (self.seen, self.heard))
+        """Representative lines: the longest ones seen and heard, in the order of time."""
+        seen, heard = (sorted(lines, key=_longest)[:SHOWN] for lines in (self.seen, self.heard))
         chosen = [*seen[:1], *heard[:2]] if heard else seen[:2]
         return tuple(sorted(chosen, key=lambda row: row.line.start_ms))
 
@@ -44,17 +44,19 @@ def _longest(row: ViewLine) -> tuple[int, int]:
     return (row.line.start_ms - row.line.end_ms, row.line.start_ms)
 
 
-def everybody(context: QueryContext) -> tuple[PersonInView, ...]:
-    """All who are seen or heard in the view, those seen first, the longest first."""
+def all_people(context: QueryContext) -> tuple[PersonInView, ...]:
+    """Return the people seen or heard in the view: seen ones first, by falling duration."""
     rows = context.rows
     shown = [row for row in rows if row.presence]
     spoken = [row for row in rows if row.spoken and row.line.speaker]
-    met = [_met(person, shown, spoken) for person in context.people.people]
-    known = [one for one in met if one.seen or one.heard]
+    people_seen = [_person_in_view(person, shown, spoken) for person in context.people.people]
+    known = [person for person in people_seen if person.seen or person.heard]
     return tuple(sorted(known, key=_order))
 
 
-def _met(person: ViewPerson, shown: Sequence[ViewLine], spoken: Sequence[ViewLine]) -> PersonInView:
+def _person_in_view(
+    person: ViewPerson, shown: Sequence[ViewLine], spoken: Sequence[ViewLine]
+) -> PersonInView:
     tags = frozenset(person.tags)
     names = {person.character.name, *person.character.aliases} - {None}
     return PersonInView(
@@ -65,66 +67,68 @@ def _met(person: ViewPerson, shown: Sequence[ViewLine], spoken: Sequence[ViewLin
 
 
 def _tags(text: str) -> set[str]:
-    return {found[0] for found in TAG.finditer(text)}
+    return {match[0] for match in TAG.finditer(text)}
 
 
-def _order(one: PersonInView) -> tuple[bool, int, int]:
-    spans = [row.span for row in one.seen or one.heard]
-    return (not one.seen, -length_ms(joined(spans)), one.person.character.number)
+def _order(in_view: PersonInView) -> tuple[bool, int, int]:
+    spans = [row.span for row in in_view.seen or in_view.heard]
+    return (not in_view.seen, -total_ms(merge_spans(spans)), in_view.person.character.number)
 
 
-def people(context: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
-    """Who is in it, or how many; None where nobody was told apart."""
-    met = everybody(context)
-    if asked.manner == "said":
-        met = tuple(one for one in met if one.heard)
-    if not met:
+def people(
+    context: QueryContext, structure: Structure
+) -> tuple[Finding, tuple[ViewLine, ...]] | None:
+    """Return who is in view and how many; None without identified people."""
+    people_seen = all_people(context)
+    if structure.manner == "said":
+        people_seen = tuple(person for person in people_seen if person.heard)
+    if not people_seen:
         return None
-    parts = _with_brief([_part(one) for one in met])
+    parts = _with_brief([_part(person) for person in people_seen])
     return (
         Finding(
-            asks=asked.asks,
-            manner=asked.manner,
+            asks=structure.asks,
+            manner=structure.manner,
             parts=tuple(parts),
-            together=_together(context.rows),
+            together=_max_together(context.rows),
         ),
-        tuple(row for one in met for row in one.rows),
+        tuple(row for person in people_seen for row in person.rows),
     )
 
 
-def _part(one: PersonInView) -> StructurePart:
-    tag = one.person.character
-    own = (one.seen or one.heard)[0]
-    spoken_tag = own.line.speaker if not one.seen else _own_tag(own, one.person)
+def _part(in_view: PersonInView) -> StructurePart:
+    character = in_view.person.character
+    line = (in_view.seen or in_view.heard)[0]
+    spoken_tag = line.line.speaker if not in_view.seen else _tag_in_line(line, in_view.person)
     return StructurePart(
-        label=tag.shown(spoken_tag or tag.tag),
-        refs=tuple(row.ref for row in one.rows),
-        seen=joined(row.span for row in one.seen),
-        heard=joined(row.span for row in one.heard),
+        label=character.shown(spoken_tag or character.tag),
+        refs=tuple(row.ref for row in in_view.rows),
+        seen=merge_spans(row.span for row in in_view.seen),
+        heard=merge_spans(row.span for row in in_view.heard),
     )
 
 
-def _own_tag(row: ViewLine, person: ViewPerson) -> str:
+def _tag_in_line(row: ViewLine, person: ViewPerson) -> str:
     return next((tag for tag in person.tags if tag in row.line.text), person.character.tag)
 
 
 def _with_brief(parts: Sequence[StructurePart]) -> list[StructurePart]:
-    """The people with those marked who are seen too shortly to be sure of, at the end."""
-    longest = max(length_ms(one.seen) for one in parts)
+    """Mark people who are seen too briefly to be certain, and sort them last."""
+    longest = max(total_ms(part.seen) for part in parts)
     marked = [
-        one.model_copy(update={"brief": _is_brief(one, longest) and len(parts) > 1})
-        for one in parts
+        part.model_copy(update={"brief": _is_brief(part, longest) and len(parts) > 1})
+        for part in parts
     ]
-    return sorted(marked, key=lambda one: one.brief)
+    return sorted(marked, key=lambda part: part.brief)
 
 
-def _is_brief(one: StructurePart, longest: int) -> bool:
-    shown = length_ms(one.seen)
-    return bool(one.seen) and not one.heard and shown < min(BRIEF_MS, BRIEF_SHARE * longest)
+def _is_brief(part: StructurePart, longest: int) -> bool:
+    shown = total_ms(part.seen)
+    return bool(part.seen) and not part.heard and shown < min(BRIEF_MS, BRIEF_SHARE * longest)
 
 
-def _together(rows: Sequence[ViewLine]) -> int:
-    """The most people shown at one time: by their faces, or as counted on an image."""
+def _max_together(rows: Sequence[ViewLine]) -> int:
+    """Return the most people at one time: by faces, or by objects counted on an image."""
     faces = [len(_tags(row.line.text)) for row in rows if row.presence]
     counted = [
         int(number)
@@ -136,23 +140,33 @@ def _together(rows: Sequence[ViewLine]) -> int:
 
 
 def speakers(
-    context: QueryContext, asked: Structure
+    context: QueryContext, structure: Structure
 ) -> tuple[Finding, tuple[ViewLine, ...]] | None:
-    """Who speaks and when, or when one person does.
+    """Return who speaks when, or when one person speaks.
 
-    None where no voices were told apart, or a sound that is no voice is meant.
+    None without identified voices, or if the subject is a sound other than speech.
     """
-    heard = [one for one in everybody(context) if one.heard]
-    if not heard or _is_sound(context, asked.subject):
+    heard = [person for person in all_people(context) if person.heard]
+    if not heard or _is_sound(context, structure.subject):
         return None
-    if not asked.subject:
-        every = [_spoken(one) for one in sorted(heard, key=lambda o: o.heard[0].line.start_ms)]
-        return _finding(asked, every, [row for one in heard for row in _talk(one)])
-    meant = _meant(context, asked.subject, heard)
-    if meant is None:
-        why = f"which of the {len(heard)} voices is meant by {asked.subject!r} was not recorded"
-        return _finding(asked, [_spoken(o) for o in heard], [_talk(o)[0] for o in heard], why)
-    return _finding(asked, [_spoken(meant)], _talk(meant))
+    if not structure.subject:
+        parts = [
+            _spoken(person)
+            for person in sorted(heard, key=lambda person: person.heard[0].line.start_ms)
+        ]
+        return _finding(
+            structure, parts, [row for person in heard for row in _representative_speech(person)]
+        )
+    person_meant = _person_meant(context, structure.subject, heard)
+    if person_meant is None:
+        why = f"which of the {len(heard)} voices is meant by {structure.subject!r} was not recorded"
+        return _finding(
+            structure,
+            [_spoken(person) for person in heard],
+            [_representative_speech(person)[0] for person in heard],
+            why,
+        )
+    return _finding(structure, [_spoken(person_meant)], _representative_speech(person_meant))
 
 
 def _is_sound(context: QueryContext, subject: str) -> bool:
@@ -161,28 +175,42 @@ def _is_sound(context: QueryContext, subject: str) -> bool:
 
 
 def _finding(
-    asked: Structure, parts: Sequence[StructurePart], rows: Sequence[ViewLine], why: str = ""
+    structure: Structure, parts: Sequence[StructurePart], rows: Sequence[ViewLine], why: str = ""
 ) -> tuple[Finding, tuple[ViewLine, ...]]:
-    found = Finding(asks=Asks.SPEAKERS, subject=asked.subject, manner="said", parts=tuple(parts))
-    return found.model_copy(update={"unrecorded": why}), tuple(rows)
+    finding = Finding(
+        asks=Asks.SPEAKERS, subject=structure.subject, manner="said", parts=tuple(parts)
+    )
+    return finding.model_copy(update={"unrecorded": why}), tuple(rows)
 
 
-def _spoken(one: PersonInView) -> StructurePart:
-    label = one.person.character.shown(one.heard[0].line.speaker or one.person.character.tag)
-    rows = _talk(one)
+def _spoken(in_view: PersonInView) -> StructurePart:
+    label = in_view.person.character.shown(
+        in_view.heard[0].line.speaker or in_view.person.character.tag
+    )
+    rows = _representative_speech(in_view)
     return StructurePart(
         label=label,
         refs=tuple(row.ref for row in rows),
-        heard=joined(row.span for row in one.heard),
+        heard=merge_spans(row.span for row in in_view.heard),
     )
 
 
-def _talk(one: PersonInView) -> list[ViewLine]:
-    """The lines that show best when somebody speaks: the first of the longest stretches."""
-    stretches = sorted(joined(row.span for row in one.heard), key=lambda s: s.start_ms - s.end_ms)
+def _representative_speech(in_view: PersonInView) -> list[ViewLine]:
+    """Return the longest line of each of the longest stretches of a person's speech."""
+    stretches = sorted(
+        merge_spans(row.span for row in in_view.heard),
+        key=lambda stretch: stretch.start_ms - stretch.end_ms,
+    )
     firsts = (
-        max((r for r in one.heard if s.start_ms <= r.line.start_ms <= s.end_ms), key=_length)
-        for s in stretches[:SHOWN]
+        max(
+            (
+                row
+                for row in in_view.heard
+                if stretch.start_ms <= row.line.start_ms <= stretch.end_ms
+            ),
+            key=_length,
+        )
+        for stretch in stretches[:SHOWN]
     )
     return list(firsts)
 
@@ -191,24 +219,24 @@ def _length(row: ViewLine) -> int:
     return row.line.end_ms - row.line.start_ms
 
 
-def _meant(
+def _person_meant(
     context: QueryContext, subject: str, heard: Sequence[PersonInView]
 ) -> PersonInView | None:
-    """Whom the words mean: by name or tag, by a role that was shown, or the only one there is."""
-    named = {one.character.number for one in context.people.named_in(subject)}
-    found = [one for one in heard if one.person.character.number in named]
-    found = found or [one for one in heard if _has_role(context, subject, one)]
-    if found:
-        return found[0] if len(found) == 1 else None
+    """Resolve a subject to a speaker: by name or tag, by a role on screen, or the only one."""
+    named = {person.character.number for person in context.people.named_in(subject)}
+    candidates = [person for person in heard if person.person.character.number in named]
+    candidates = candidates or [person for person in heard if _has_role(context, subject, person)]
+    if candidates:
+        return candidates[0] if len(candidates) == 1 else None
     unnamed = subject.islower() or subject.lower().startswith(("the ", "he", "she"))
     return heard[0] if len(heard) == 1 and unnamed else None
 
 
-def _has_role(context: QueryContext, subject: str, one: PersonInView) -> bool:
+def _has_role(context: QueryContext, subject: str, in_view: PersonInView) -> bool:
     words = set(terms(subject))
     notes = (row for row in context.rows if row.names_somebody)
-    own = (row for row in notes if row.video == one.person.video)
+    notes_of_video = (row for row in notes if row.video == in_view.person.video)
     return bool(words) and any(
-        words <= set(terms(row.line.text)) and _tags(row.line.text) & set(one.person.tags)
-        for row in own
+        words <= set(terms(row.line.text)) and _tags(row.line.text) & set(in_view.person.tags)
+        for row in notes_of_video
     )

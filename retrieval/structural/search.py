@@ -1,4 +1,4 @@
-"""One structural search: from what is asked of structure to evidence and a finding."""
+"""Structural search: from a structure question to evidence and a finding."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from domain.asking import Mode
 from domain.search import NEEDS_DESCRIPTION, Asks, Finding, Structure
 from models.ports import TextEmbedder
-from retrieval.heuristics.unrecorded import unrecorded
+from retrieval.heuristics.unrecorded import unrecorded_reason
 from retrieval.query_context import QueryContext
 from retrieval.result import Retrieval
-from retrieval.structural.central import central
-from retrieval.structural.ends import ends
-from retrieval.structural.mentions import Near, beside, first_or_last
+from retrieval.structural.beginning_end import beginning_or_end
+from retrieval.structural.central import central_sentences
+from retrieval.structural.mentions import Near, before_or_after, first_or_last_mention
 from retrieval.structural.people import people, speakers
 from retrieval.structural.rows import evidence_of
 from retrieval.view_lines import ViewLine
 
 EXACT, LOOSE, FAR = 0.9, 0.5, 0.1
-"""Scores of evidence: read off from structure, by likeness only, and the nearest of what is not."""
+"""Scores of evidence: exact, by similarity only, and nearest lines if memory has no answer."""
 NEAREST = 12
-"""Lines close in meaning that are looked at."""
+"""Number of lines of a vector search."""
 SHOWN = 3
-"""Moments that are shown with what cannot be told."""
-_LOOKED = {
+"""Number of nearest lines shown if memory cannot hold the answer."""
+_SEARCHED = {
     Asks.PEOPLE: "who is seen and heard",
     Asks.COUNT: "who is seen and heard",
     Asks.SPEAKERS: "who speaks",
@@ -39,33 +39,35 @@ _LOOKED = {
 }
 
 Ordinary = Callable[[], Retrieval]
-"""The search as it would be made without structure."""
+"""Runs the ordinary search, without structure."""
 
 
 def structural(
-    context: QueryContext, asked: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
+    context: QueryContext, structure: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
 ) -> Retrieval:
-    """Answer from structure; the ordinary search where the view has nothing to answer from.
+    """Answer from structure; run the ordinary search if the view has nothing to answer from.
 
     Args:
-        context: the search made ready.
-        asked: what is asked of structure.
-        mode: the mode of the round, which the result has.
-        text: embeds the words of what is looked for.
-        ordinary: makes the ordinary search.
+        context: The prepared search.
+        structure: The structure question.
+        mode: The mode of the round, which the result has.
+        text: Embeds the subject.
+        ordinary: Runs the ordinary search.
     """
-    if asked.asks in NEEDS_DESCRIPTION:
-        return _declining(context, asked, ordinary())
-    found = _found(context, asked, _near(context, text))
-    if found is None:
-        return _without(context, asked, mode) if asked.asks in _MENTIONED else ordinary()
-    finding, rows = found
+    if structure.asks in NEEDS_DESCRIPTION:
+        return _decline(context, structure, ordinary())
+    result = _search_structure(context, structure, _vector_search(context, text))
+    if result is None:
+        return (
+            _not_mentioned(context, structure, mode) if structure.asks in _MENTIONED else ordinary()
+        )
+    finding, rows = result
     score = FAR if finding.unrecorded else EXACT if finding.exact else LOOSE
     return Retrieval(
         mode=mode,
         query=context.query,
         evidence=evidence_of(context, rows, score),
-        searched=context.searched(_LOOKED[asked.asks]),
+        searched=context.searched(_SEARCHED[structure.asks]),
         finding=finding,
     )
 
@@ -73,23 +75,23 @@ def structural(
 _MENTIONED = frozenset({Asks.FIRST, Asks.LAST})
 
 
-def _found(
-    context: QueryContext, asked: Structure, near: Near
+def _search_structure(
+    context: QueryContext, structure: Structure, near: Near
 ) -> tuple[Finding, tuple[ViewLine, ...]] | None:
-    if asked.asks in (Asks.PEOPLE, Asks.COUNT):
-        return people(context, asked)
-    if asked.asks is Asks.SPEAKERS:
-        return speakers(context, asked)
-    if asked.asks is Asks.ABOUT:
-        return central(context, asked)
-    if asked.asks in (Asks.BEGINNING, Asks.END):
-        return ends(context, asked)
-    if asked.asks in _MENTIONED:
-        return first_or_last(context, asked, near)
-    return beside(context, asked, near)
+    if structure.asks in (Asks.PEOPLE, Asks.COUNT):
+        return people(context, structure)
+    if structure.asks is Asks.SPEAKERS:
+        return speakers(context, structure)
+    if structure.asks is Asks.ABOUT:
+        return central_sentences(context, structure)
+    if structure.asks in (Asks.BEGINNING, Asks.END):
+        return beginning_or_end(context, structure)
+    if structure.asks in _MENTIONED:
+        return first_or_last_mention(context, structure, near)
+    return before_or_after(context, structure, near)
 
 
-def _near(context: QueryContext, text: TextEmbedder) -> Near:
+def _vector_search(context: QueryContext, text: TextEmbedder) -> Near:
     def near(words: str) -> Sequence[tuple[ViewLine, float]]:
         lines = context.all_lines.cosines(text.embed([words]))
         known = {row.number: row for row in context.rows}
@@ -99,18 +101,18 @@ def _near(context: QueryContext, text: TextEmbedder) -> Near:
     return near
 
 
-def _without(context: QueryContext, asked: Structure, mode: Mode) -> Retrieval:
-    where = context.searched(_LOOKED[asked.asks])
+def _not_mentioned(context: QueryContext, structure: Structure, mode: Mode) -> Retrieval:
+    where = context.searched(_SEARCHED[structure.asks])
     return Retrieval(mode=mode, query=context.query, nothing_close=True, searched=where)
 
 
-def _declining(context: QueryContext, asked: Structure, found: Retrieval) -> Retrieval:
-    """The ordinary search, as the nearest moments where memory cannot hold the answer."""
-    why = unrecorded(context, asked)
-    nearest = [e for e in found.evidence if not e.ref.startswith("s")][:SHOWN]
+def _decline(context: QueryContext, structure: Structure, result: Retrieval) -> Retrieval:
+    """Return the ordinary search; if memory cannot hold the answer, its nearest lines and why."""
+    why = unrecorded_reason(context, structure)
+    nearest = [e for e in result.evidence if not e.ref.startswith("s")][:SHOWN]
     if not why:
-        return found
+        return result
     low = tuple(e.model_copy(update={"score": min(e.score, FAR)}) for e in nearest)
-    finding = Finding(asks=asked.asks, subject=asked.subject, exact=False, unrecorded=why)
+    finding = Finding(asks=structure.asks, subject=structure.subject, exact=False, unrecorded=why)
     changes = {"evidence": low, "nothing_close": False, "extract": None, "finding": finding}
-    return found.model_copy(update=changes)
+    return result.model_copy(update=changes)

@@ -13,9 +13,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from retrieval.moments import best_moments
-from retrieval.options import leaning, soft_maximum
-from retrieval.ranking import PreparedQuestion, SearchedLines
+from retrieval.line_ranking import best_lines
+from retrieval.options import favour_supported, top_log_mean_exp
+from retrieval.ranking import CandidateLines, PreparedQuestion
 from tests.support.remembered import WordEmbedder
 from tests.support.story import StoryVideo, found_at, prepared, relevance_of, video_of
 
@@ -71,21 +71,21 @@ def video() -> StoryVideo:
 
 
 @cache
-def view() -> SearchedLines:
+def view() -> CandidateLines:
     return until(DAYS * DAY)
 
 
-def until(last_clip: int) -> SearchedLines:
+def until(last_clip: int) -> CandidateLines:
     return found_at(last_clip, video())
 
 
-def top_clips(asked: PreparedQuestion, seen: SearchedLines, count: int = 3) -> list[int]:
-    relevance = leaning(relevance_of(seen, asked))
-    moments = best_moments(seen, asked, relevance, count)
+def top_clips(asked: PreparedQuestion, seen: CandidateLines, count: int = 3) -> list[int]:
+    relevance = favour_supported(relevance_of(seen, asked))
+    moments = best_lines(seen, asked, relevance, count)
     return [int(seen.lines.cell_clip[moment.cell]) for moment in moments]
 
 
-def plain_clips(asked: PreparedQuestion, seen: SearchedLines) -> list[int]:
+def plain_clips(asked: PreparedQuestion, seen: CandidateLines) -> list[int]:
     """What vectors of whole clips alone find."""
     sums = np.add.reduceat(seen.lines.arrays.vectors, seen.lines.first, axis=0)
     vector = WordEmbedder().embed([asked.text])[0]
@@ -94,14 +94,14 @@ def plain_clips(asked: PreparedQuestion, seen: SearchedLines) -> list[int]:
 
 
 def chosen(asked: PreparedQuestion) -> int:
-    return int(soft_maximum(relevance_of(view(), asked).support).argmax())
+    return int(top_log_mean_exp(relevance_of(view(), asked).support).argmax())
 
 
 def who(deed: Deed) -> PreparedQuestion:
     return prepared(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=DAYS * 86_400.0)
 
 
-def hits(find: Callable[[PreparedQuestion, SearchedLines], list[int]]) -> float:
+def hits(find: Callable[[PreparedQuestion, CandidateLines], list[int]]) -> float:
     """How often the clip of a deed is among the first three, asked who did it."""
     _, deeds = week()
     return float(np.mean([deed.clip in find(who(deed), view()) for deed in deeds]))

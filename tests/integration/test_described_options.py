@@ -40,7 +40,7 @@ def test_what_is_told_all_the_time_is_chosen(store: Store, tmp_path: Path) -> No
         options = ("red table", "hold a pan")
         found = search.rank(view, Question(text=ASKED, videos=(video.id,), options=options))
         described[track.title] = (
-            search._preparation.context(view, ASKED, options).vectors.doings is not None
+            search._preparation.context(view, ASKED, options).vectors.actions is not None
         )
         if track.title == "told":
             assert max(found.options, key=lambda one: one.share).text == "hold a pan"

@@ -6,7 +6,7 @@ import pytest
 
 from domain.asking import Question
 from domain.settings import Settings
-from retrieval.moments import STRONGEST, MomentScore, strengthened
+from retrieval.line_ranking import STRONGEST, RankedLine, add_strength
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
@@ -59,8 +59,8 @@ def test_what_was_learned_later_changes_nothing_before(store: Store, facts: list
 
 
 def test_no_weight_outdoes_what_is_much_closer() -> None:
-    close, far = MomentScore(line=0, cell=0, score=3.0), MomentScore(line=1, cell=1, score=1.5)
-    assert strengthened([close, far], {1: 1_000_000}) == [
+    close, far = RankedLine(line=0, cell=0, score=3.0), RankedLine(line=1, cell=1, score=1.5)
+    assert add_strength([close, far], {1: 1_000_000}) == [
         close,
-        MomentScore(line=1, cell=1, score=1.5 + STRONGEST),
+        RankedLine(line=1, cell=1, score=1.5 + STRONGEST),
     ]

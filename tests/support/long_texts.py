@@ -39,8 +39,8 @@ from people.clip_people import ClipPeople
 from people.erase_names import NameEraser
 from people.names import introduced_name, is_name_plate
 from retrieval import people_in_query, terms
-from retrieval.heuristics import answer_sentence, clock, restate
-from retrieval.heuristics.language import tongue_of, uncovered
+from retrieval.heuristics import answer_sentence, restate, temporal_expressions
+from retrieval.heuristics.language import detect_language, language_note
 from telemetry.redaction import redact_log
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
 from ui.formatting import escape_markdown
@@ -169,10 +169,10 @@ READERS: dict[str, Reader] = {
     "people": _each(PEOPLE.update_names, escape_tags, tags_in_words, CAST.terms_of),
     "forgetting": _each(NameEraser(["<face_1>"], ["Al Bo"], ["Cy"]).erase, make_storable),
     "told words": lambda text: quotes_any(text, ["a"], ["m1"]),
-    "search terms": _each(terms.terms, tongue_of, lambda text: uncovered(text, ["en"])),
+    "search terms": _each(terms.terms, detect_language, lambda text: language_note(text, ["en"])),
     "times": _each(
-        lambda text: clock.said_time(text, TIMES, 9_000.0),
-        lambda text: clock.are_times((text, text), 9_000.0),
+        lambda text: temporal_expressions.temporal_fit(text, TIMES, 9_000.0),
+        lambda text: temporal_expressions.are_times((text, text), 9_000.0),
     ),
     "questions": _each(
         lambda text: restate.statement(text, text),
@@ -180,7 +180,9 @@ READERS: dict[str, Reader] = {
         lambda text: question_parts.decompose(text, ()),
         question_parts.kind_of,
     ),
-    "quotations": lambda text: answer_sentence.answering(text, answer_sentence.by_words(text)),
+    "quotations": lambda text: answer_sentence.best_sentence(
+        text, answer_sentence.score_by_words(text)
+    ),
     "options": lambda text: constrain.chosen_letter(text, (text, "b")),
     "queries": _each(
         constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)

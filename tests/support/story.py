@@ -10,7 +10,7 @@ import numpy as np
 
 from domain.memories import Scope
 from retrieval.line_set import Ints, LineSet, line_set, search_text
-from retrieval.ranking import PreparedQuestion, QuestionVectors, SearchedLines, relevance
+from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
 from retrieval.relevance import Relevance
 from retrieval.signals.people import Roster, roster
 from retrieval.signals.words import WordHits, word_hits
@@ -56,7 +56,7 @@ def video_of(
     return StoryVideo(video, tuple(rows), first + len(story) - 1)
 
 
-def found_at(last_clip: int, *videos: StoryVideo) -> SearchedLines:
+def found_at(last_clip: int, *videos: StoryVideo) -> CandidateLines:
     """Return what a search of a small view ranks, as of ``last_clip`` of each video."""
     scopes = [Scope(video=one.video, last_clip=min(last_clip, one.last_clip)) for one in videos]
     rows = [
@@ -70,12 +70,12 @@ def found_at(last_clip: int, *videos: StoryVideo) -> SearchedLines:
     return searched(line_set(scopes, rows, vectors, CLIP_MS))
 
 
-def searched(lines: LineSet) -> SearchedLines:
+def searched(lines: LineSet) -> CandidateLines:
     """Return what is ranked of lines that are all there is, with who speaks and narrates."""
     sample = np.ones(lines.cell_count, dtype=np.bool_)
     mean = float(np.diff(lines.bounds).mean()) if lines.cell_count else 1.0
     hits = hits_of(lines).with_lengths(lines, mean, 0.0)
-    return SearchedLines(lines, sample, hits, lines.cell_count, lines.line_count)
+    return CandidateLines(lines, sample, hits, lines.cell_count, lines.line_count)
 
 
 def hits_of(lines: LineSet) -> WordHits:
@@ -93,12 +93,12 @@ def hits_of(lines: LineSet) -> WordHits:
     return word_hits(lines.scopes, words, found, lines.cell_count)
 
 
-def found_of(story: Story, speakers: Mapping[str, str] | None = None) -> SearchedLines:
+def found_of(story: Story, speakers: Mapping[str, str] | None = None) -> CandidateLines:
     """Return what is ranked of all of one story."""
     return found_at(10**6, video_of(story, speakers=speakers))
 
 
-def roster_of(found: SearchedLines) -> Roster:
+def roster_of(found: CandidateLines) -> Roster:
     """Return who speaks in a story, and who narrates it."""
     rows = [row for _, row in found.lines.rows]
     return roster(Counter(row.speaker for row in rows if row.speaker), rows)
@@ -114,12 +114,12 @@ def prepared(
 def vectors_of(asked: PreparedQuestion) -> QuestionVectors:
     """Return the vectors of a question, from its words."""
     count = 0 if asked.timed else len(asked.options)
-    texts = [asked.bare, *asked.statements()[:count], *asked.options[:count], asked.somebody]
+    texts = [asked.core, *asked.statements()[:count], *asked.options[:count], asked.about_someone]
     rows = WordEmbedder().embed(texts)
     return QuestionVectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
 
 
-def relevance_of(found: SearchedLines, asked: PreparedQuestion) -> Relevance:
+def relevance_of(found: CandidateLines, asked: PreparedQuestion) -> Relevance:
     """Return how relevant every cell is."""
     if asked.options and not asked.timed:
         known = roster_of(found)
@@ -127,6 +127,6 @@ def relevance_of(found: SearchedLines, asked: PreparedQuestion) -> Relevance:
     return relevance(found, asked, vectors_of(asked))
 
 
-def row_of(found: SearchedLines, number: int) -> StoredLine:
+def row_of(found: CandidateLines, number: int) -> StoredLine:
     """Return a line's row."""
     return found.lines.line(number)[1]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.memories import Scope
-from retrieval.candidates import MOST_SPANS, STEP_S, said_spans, sampled_clips
+from retrieval.candidates import MOST_SPANS, STEP_S, sampled_clips, temporal_spans
 
 HOUR, DAY = 3600.0, 86_400.0
 VIDEOS = st.lists(
@@ -60,7 +60,7 @@ def test_a_view_of_nothing_has_no_sample() -> None:
 
 def test_a_time_that_is_said_is_a_span_of_the_video() -> None:
     now = 3 * DAY + 20 * HOUR
-    ((start, end),) = said_spans("What did Ann drink yesterday morning?", now)
+    ((start, end),) = temporal_spans("What did Ann drink yesterday morning?", now)
     assert 2 * DAY <= start < 2 * DAY + 12 * HOUR
     assert start < end <= 2 * DAY + 14 * HOUR
     assert start % STEP_S == end % STEP_S == 0
@@ -68,12 +68,12 @@ def test_a_time_that_is_said_is_a_span_of_the_video() -> None:
 
 @pytest.mark.parametrize("text", ["", "Who sings?", "a red cup"])
 def test_without_a_time_there_are_no_spans(text: str) -> None:
-    assert said_spans(text, 3 * DAY) == []
+    assert temporal_spans(text, 3 * DAY) == []
 
 
 @given(st.sampled_from(["yesterday", "this morning", "an hour ago", "at 11:00", "usually"]))
 def test_spans_are_few_and_in_order(text: str) -> None:
-    spans = said_spans(f"What happens {text}?", 9 * DAY)
+    spans = temporal_spans(f"What happens {text}?", 9 * DAY)
     assert len(spans) <= MOST_SPANS
     assert spans == sorted(spans)
     assert all(0 <= start < end <= 9 * DAY for start, end in spans)

@@ -13,7 +13,7 @@ from domain.errors import SetupError
 from models.manifest import load_manifest, weights_named
 from models.profile import Profile
 from models.whisper import WhisperRecognizer
-from retrieval.heuristics.language import small_words, tongue_of, uncovered
+from retrieval.heuristics.language import detect_language, function_words, language_note
 from retrieval.ranking import PreparedQuestion
 from store.home import Home
 
@@ -35,13 +35,13 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("code", QUESTIONS)
 def test_a_question_s_language_is_told_and_said_where_it_is_not_covered(code: str) -> None:
-    found = tongue_of(QUESTIONS[code])
+    found = detect_language(QUESTIONS[code])
     assert found is not None
     assert code in found.codes
-    said = uncovered(QUESTIONS[code], ("en",))
+    said = language_note(QUESTIONS[code], ("en",))
     assert found.name in said
     assert "made for en" in said
-    assert uncovered(QUESTIONS[code], ("en", code)) == ""
+    assert language_note(QUESTIONS[code], ("en", code)) == ""
 
 
 def test_the_small_words_of_a_question_s_language_are_not_searched_for() -> None:
@@ -55,7 +55,7 @@ def test_the_small_words_of_a_question_s_language_are_not_searched_for() -> None
     "text", ["Who opens the gate and why was it shut?", "red car", "", "谁打开大门"]
 )
 def test_nothing_more_is_left_out_of_english_or_of_what_cannot_be_told(text: str) -> None:
-    assert small_words(text) == frozenset()
+    assert function_words(text) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ def test_nothing_more_is_left_out_of_english_or_of_what_cannot_be_told(text: str
     ],
 )
 def test_english_is_covered(text: str) -> None:
-    assert uncovered(text, ("en",)) == ""
+    assert language_note(text, ("en",)) == ""
 
 
 @pytest.mark.parametrize("text", ["", "42", "red car", "???", "Yggdrasil", "<face_3>"])
 def test_what_does_not_tell_is_let_pass(text: str) -> None:
-    assert tongue_of(text) is None
+    assert detect_language(text) is None
 
 
 @given(st.text())
 def test_no_text_breaks_it_and_nothing_is_said_where_nothing_is_known(text: str) -> None:
-    assert uncovered(text, ()) == ""
-    uncovered(text, ("en",))
+    assert language_note(text, ()) == ""
+    language_note(text, ("en",))
 
 
 def test_the_manifest_knows_the_languages_of_speech_that_the_model_has_marks_for() -> None:

@@ -12,7 +12,7 @@ from domain.media import IdentityKind
 from domain.people import Character, CorrectedCharacter, Correction, CorrectionKind
 from people.clip_people import ClipPeople
 from people.overlay import LearnedPeople, Overlay, apply_overlay, are_distinct, overlay_of
-from retrieval.people_in_query import renamed, view_people
+from retrieval.people_in_query import view_people, with_current_names
 from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport
 
@@ -193,7 +193,7 @@ def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
     text = "<face_0> says her name is Ada. Ada's boats; Adam."
     assert people.update_names(text) == "Grace says her name is Ada. Grace's boats; Adam."
     names = view_people({"v": people.characters}).names("v")
-    assert renamed(text, names) == people.update_names(text)
+    assert with_current_names(text, names) == people.update_names(text)
     assert people.label("Ada") == "Grace"
     assert people.label("Omar") == "Omar"
 
@@ -205,7 +205,7 @@ def test_a_name_that_is_part_of_its_replacement_is_replaced_once() -> None:
         people.update_names("Ada waves. Ada Byron laughs.") == "Ada Byron waves. Ada Byron laughs."
     )
     known = view_people({"v": people.characters})
-    assert known.as_written("Does Ada Byron laugh? Does Ada?") == "Does Ada laugh? Does Ada?"
+    assert known.with_former_names("Does Ada Byron laugh? Does Ada?") == "Does Ada laugh? Does Ada?"
 
 
 def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_one() -> None:
@@ -213,7 +213,7 @@ def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_on
         STORY, told(CorrectedCharacter(number=0, names=("Grace Hill",)), numbers=(0,))
     )
     known = view_people({"v": [one.character for one in found]})
-    assert known.as_written("What did Grace Hill say?") == "What did Ada say?"
+    assert known.with_former_names("What did Grace Hill say?") == "What did Ada say?"
     assert "ada" in known.terms_of("the boats of Grace Hill")
     assert "ada" not in known.terms_of("the boats of Omar")
 
@@ -231,9 +231,9 @@ def test_a_name_that_somebody_else_goes_by_is_not_taken_for_a_former_one() -> No
 
 @pytest.mark.parametrize("clip", [0, 1, 2])
 def test_characters_that_nobody_spoke_of_stay_as_they_were_learned(clip: int) -> None:
-    renamed = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
+    with_current_names = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
     before = {one.id: one for one in learned(STORY, clip).characters}
-    after = laid_over(STORY, renamed, clip=clip)
+    after = laid_over(STORY, with_current_names, clip=clip)
     assert [one for one in after if one.character.number != 0] == [
         one for row, one in before.items() if one.character.number != 0
     ]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.moments import best_moments, line_scores
+from retrieval.line_ranking import best_lines, line_scores
 from retrieval.options import supports
-from retrieval.ranking import PreparedQuestion, SearchedLines
+from retrieval.ranking import CandidateLines, PreparedQuestion
 from tests.support.story import (
     found_at,
     found_of,
@@ -53,7 +53,7 @@ def test_moments_are_different_clips_of_the_story_best_first(
     story: list[list[str]], text: str, options: tuple[str, ...], limit: int
 ) -> None:
     found, question = found_of(story), asked(text, options)
-    moments = best_moments(found, question, relevance_of(found, question), limit, None)
+    moments = best_lines(found, question, relevance_of(found, question), limit, None)
     assert len(moments) <= min(limit, found.lines.cell_count)
     assert len({one.cell for one in moments}) == len(moments)
     scores = [one.score for one in moments]
@@ -75,8 +75,8 @@ def test_what_comes_after_the_moment_of_asking_has_no_say(
     assert ranked(now, question) == ranked(then, question)
 
 
-def ranked(found: SearchedLines, question: PreparedQuestion) -> list[int]:
-    moments = best_moments(found, question, relevance_of(found, question), 5, None)
+def ranked(found: CandidateLines, question: PreparedQuestion) -> list[int]:
+    moments = best_lines(found, question, relevance_of(found, question), 5, None)
     return [row_of(found, one.line).id for one in moments]
 
 

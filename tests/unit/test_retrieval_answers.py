@@ -10,11 +10,32 @@ from numpy.typing import NDArray
 
 from domain.people import Character
 from domain.time import TimeSpan
-from retrieval.closeness import FADE, CosineScale, closeness, cosine_scale, coverage, faded, least
-from retrieval.heuristics.answer_sentence import answering, by_words, extract, whole
+from retrieval.closeness import (
+    DECAY,
+    CosineScale,
+    closeness,
+    closeness_threshold,
+    cosine_scale,
+    coverage,
+    decayed,
+)
+from retrieval.heuristics.answer_sentence import (
+    best_sentence,
+    complete_sentences,
+    extract,
+    score_by_words,
+)
 from retrieval.line_set import LineSet, line_set
-from retrieval.people_in_query import line_text, readable, view_people, with_names
-from retrieval.reranking import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
+from retrieval.people_in_query import line_text, text_for_reranker, view_people, with_names
+from retrieval.reranking import (
+    ALONE_WEIGHT,
+    CONTEXT_WEIGHT,
+    MAX_LOGIT,
+    best_probability,
+    logits,
+    passage,
+    reranking_bonus,
+)
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 from tests.support.remembered import CLIP_MS, WordEmbedder
@@ -32,27 +53,29 @@ def talk(*lines: str, speaker: str = "Ann") -> LineSet:
 
 def test_a_sentence_is_made_whole_from_its_lines() -> None:
     lines = talk("Hello.", "I thank Jeff and his team", "for the hospitality.", "Now to work.")
-    found = whole(lines, 2)
+    found = complete_sentences(lines, 2)
     assert found.lines == (1, 2)
     assert found.text == "I thank Jeff and his team for the hospitality."
 
 
 def test_a_short_line_takes_the_next_one_along() -> None:
     lines = talk("Welcome.", "Have respected meetings.", "First, put the phones away.")
-    assert whole(lines, 1).text == "Have respected meetings. First, put the phones away."
+    assert (
+        complete_sentences(lines, 1).text == "Have respected meetings. First, put the phones away."
+    )
 
 
 def test_a_sentence_does_not_run_on_into_another_speaker_or_clip_of_description() -> None:
     lines = ["I think that", "so do I"]
     found = found_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"}).lines
-    assert whole(found, 0).text == "I think that"
-    assert whole(found_of([lines]).lines, 0).text == "I think that"
+    assert complete_sentences(found, 0).text == "I think that"
+    assert complete_sentences(found_of([lines]).lines, 0).text == "I think that"
 
 
 def test_a_sentence_does_not_run_on_over_a_silence() -> None:
     lines = ["I was going to say", "that we are late"]
     found = found_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann")).lines
-    assert whole(found, 0).text == "I was going to say"
+    assert complete_sentences(found, 0).text == "I was going to say"
 
 
 def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
@@ -61,13 +84,13 @@ def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
     pairs = zip(plain.lines.rows, sources, strict=True)
     rows = [(0, row._replace(source=source)) for (_, row), source in pairs]
     lines = line_set(plain.lines.scopes, rows, plain.lines.arrays.vectors, CLIP_MS)
-    assert whole(lines, 0).text == "I thank Jeff and his team."
-    assert whole(lines, 3).text == "Ich danke Jeff und seinem Team."
+    assert complete_sentences(lines, 0).text == "I thank Jeff and his team."
+    assert complete_sentences(lines, 3).text == "Ich danke Jeff und seinem Team."
 
 
 def test_a_sentence_runs_on_over_few_lines_only() -> None:
     lines = talk(*(f"and on and on for line {i}" for i in range(20)))
-    assert len(whole(lines, 10).lines) == 7
+    assert len(complete_sentences(lines, 10).lines) == 7
 
 
 @pytest.mark.parametrize(
@@ -80,18 +103,18 @@ def test_a_sentence_runs_on_over_few_lines_only() -> None:
 def test_the_sentence_that_answers(text: str, question: str, answer: int) -> None:
     parts = ["It rains.", "The bus leaves at nine today.", "Bye."]
     expected = parts[answer] if len(text) > 30 else text
-    assert answering(text, by_words(question)) == expected
+    assert best_sentence(text, score_by_words(question)) == expected
 
 
 def test_a_question_is_quoted_with_what_follows() -> None:
     text = "Why is the sky so very blue? Light scatters in the air. Good."
-    quoted = answering(text, by_words("why is the sky blue"))
+    quoted = best_sentence(text, score_by_words("why is the sky blue"))
     assert quoted == "Why is the sky so very blue? Light scatters in the air."
 
 
 def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
     lines = talk("Good morning to all of you.", "The bus to the", "harbour leaves at nine.")
-    found = extract(lines, 2, by_words("When does the bus leave?"), {"Ann": "Anna"}, 0.5)
+    found = extract(lines, 2, score_by_words("When does the bus leave?"), {"Ann": "Anna"}, 0.5)
     assert found.text == "Anna: The bus to the harbour leaves at nine."
     assert found.refs == ("m3", "m2")
     assert found.span == TimeSpan.of(1_000, 2_900)
@@ -100,7 +123,7 @@ def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
 
 def test_what_was_read_is_quoted_as_it_stands() -> None:
     lines = found_of([["HAVE RESPECT / 1. Put phones away. 2. Listen"]]).lines
-    found = extract(lines, 0, by_words("What should you do?"), {}, 1.0)
+    found = extract(lines, 0, score_by_words("What should you do?"), {}, 1.0)
     assert found.text == "HAVE RESPECT / 1. Put phones away. 2. Listen"
 
 
@@ -108,7 +131,7 @@ def test_what_was_read_is_quoted_as_it_stands() -> None:
 def test_any_line_can_be_quoted(lines: list[str], data: st.DataObject) -> None:
     found = talk(*lines)
     number = data.draw(st.integers(0, len(lines) - 1))
-    quote = extract(found, number, by_words("What?"), {}, 1.0)
+    quote = extract(found, number, score_by_words("What?"), {}, 1.0)
     assert quote.refs
     assert quote.span.start_ms <= quote.span.end_ms
 
@@ -133,7 +156,7 @@ def test_either_words_or_vectors_can_tell() -> None:
 def test_rare_words_cover_more_than_common_ones() -> None:
     found = found_of([["the dog barks"], ["a dog runs"], ["a zebra and a dog"], ["rain"]])
     rows = [row for _, row in found.lines.rows]
-    weights = {word: found.hits.rarity(word) for word in terms("zebra dog")}
+    weights = {word: found.hits.inverse_document_frequency(word) for word in terms("zebra dog")}
     assert coverage(rows[2:3], weights) == pytest.approx(1)
     assert 0 < coverage(rows[:1], weights) < 0.5
     assert coverage(rows[3:], weights) == 0
@@ -143,14 +166,14 @@ def test_rare_words_cover_more_than_common_ones() -> None:
 @given(st.floats(0, 1), st.lists(st.floats(-30, 30), min_size=1))
 def test_shown_scores_fall_from_the_closest(best: float, scores: list[float]) -> None:
     ranked = sorted(scores, reverse=True)
-    shown = faded(best, ranked)
+    shown = decayed(best, ranked)
     assert shown[0] == best
     assert shown == sorted(shown, reverse=True)
     assert all(0 <= one <= 1 for one in shown)
 
 
 def test_a_score_fades_with_the_distance() -> None:
-    assert faded(1, [10, 10 - FADE])[1] == pytest.approx(np.exp(-1))
+    assert decayed(1, [10, 10 - DECAY])[1] == pytest.approx(np.exp(-1))
 
 
 # Reading again
@@ -171,11 +194,15 @@ def test_lines_are_read_alone_and_after_the_one_before() -> None:
     assert passage(lines, asked, 1, 0) == "another word here"
     assert passage(lines, asked, 1, 1) == "Ann: a word another word here"
     assert passage(lines, asked, 0, 1) == "Ann: a word"
-    found = bonus(lines, asked, np.array([0, 1]), Counts())
+    found = reranking_bonus(lines, asked, np.array([0, 1]), Counts())
     alone, talk = logits(np.array([0.11, 0.17])), logits(np.array([0.11, 0.29]))
-    assert list(found) == pytest.approx(list(ALONE * alone + IN_TALK * talk))
-    assert closest(lines, asked, [0, 1], Counts()) == pytest.approx(0.17)
-    assert closest(lines, asked, [0, 1], None) == closest(lines, asked, [], Counts()) == 0
+    assert list(found) == pytest.approx(list(ALONE_WEIGHT * alone + CONTEXT_WEIGHT * talk))
+    assert best_probability(lines, asked, [0, 1], Counts()) == pytest.approx(0.17)
+    assert (
+        best_probability(lines, asked, [0, 1], None)
+        == best_probability(lines, asked, [], Counts())
+        == 0
+    )
 
 
 def test_superseded_lines_are_not_read() -> None:
@@ -199,17 +226,17 @@ def test_superseded_lines_are_not_read() -> None:
     ],
 )
 def test_a_model_that_reads_sees_names_and_no_tags(shown: StoredLine, text: str) -> None:
-    assert readable(shown, view_people({"v": [ADA]}).names("v")) == text
+    assert text_for_reranker(shown, view_people({"v": [ADA]}).names("v")) == text
 
 
 @pytest.mark.parametrize(("candidates", "score"), [(0, 0.25), (100, 0.35), (100_000, 0.5)])
 def test_among_more_lines_the_best_must_be_closer(candidates: int, score: float) -> None:
-    assert least(candidates) == pytest.approx(score)
+    assert closeness_threshold(candidates) == pytest.approx(score)
 
 
 def test_logits_are_cut_at_both_ends() -> None:
     found = logits(np.array([0.0, 0.5, 1.0], dtype=np.float32))
-    assert list(found) == [-MOST, 0, MOST]
+    assert list(found) == [-MAX_LOGIT, 0, MAX_LOGIT]
 
 
 # People
@@ -248,7 +275,7 @@ def test_who_has_several_tags_and_no_name_goes_by_number() -> None:
     assert line_text(line("<character_7> is a poet", kind="character"), names) == (
         "<character_5> is a poet"
     )
-    assert readable(line("<face_0> waves", speaker="<voice_1>"), names) == "somebody waves"
+    assert text_for_reranker(line("<face_0> waves", speaker="<voice_1>"), names) == "somebody waves"
 
 
 def test_a_number_that_became_part_of_somebody_is_theirs() -> None:

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.memories import Scope
-from retrieval.closeness import CosineScale, closeness, coverage, faded, least
+from retrieval.closeness import CosineScale, closeness, closeness_threshold, coverage, decayed
 from retrieval.keyframe_mode import Scored, spread_over_clips
-from retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
-from retrieval.ranking import fits
-from retrieval.relevance import Relevance, standard
-from retrieval.signals.words import K1, REACH, B, rarity, word_hits
+from retrieval.options import TOP_CELLS, favour_supported, softmax, top_log_mean_exp
+from retrieval.ranking import window_fits
+from retrieval.relevance import Relevance, standardise
+from retrieval.signals.words import K1, REACH, B, inverse_document_frequency, word_hits
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
 from tests.support.remembered import CLIP_MS
@@ -69,7 +69,7 @@ def test_counts_reach_as_far_as_the_window(counts: list[int], half: int) -> None
     scope = Scope(video="v", last_clip=len(counts) - 1)
     hits = word_hits([scope], ["soup"], held, len(counts))
     near = [sum(counts[max(0, n - half) : n + half + 1]) for n in range(len(counts))]
-    assert hits.windows("soup", half)[: len(counts)].tolist() == near
+    assert hits.window_frequencies("soup", half)[: len(counts)].tolist() == near
 
 
 def slow_bm25(story: Story, word: str, half: int) -> list[float]:
@@ -100,7 +100,7 @@ def test_words_score_as_okapi_defines_it(story: list[list[str]], word: str, half
 @given(st.integers(1, 10_000), st.data())
 def test_a_word_is_worth_more_the_fewer_have_it(cells: int, data: st.DataObject) -> None:
     fewer, more = sorted(data.draw(st.tuples(st.integers(0, cells), st.integers(0, cells))))
-    assert rarity(cells, fewer) >= rarity(cells, more) > 0
+    assert inverse_document_frequency(cells, fewer) >= inverse_document_frequency(cells, more) > 0
 
 
 @given(STORIES, st.sets(st.sampled_from([*WORDS, "nowhere"])), st.data())
@@ -109,7 +109,7 @@ def test_more_lines_cover_no_less(
 ) -> None:
     found = found_of(story)
     rows = [row for _, row in found.lines.rows]
-    weights = {word: found.hits.rarity(word) for word in words}
+    weights = {word: found.hits.inverse_document_frequency(word) for word in words}
     few = data.draw(st.lists(st.sampled_from(rows), max_size=3))
     more = few + data.draw(st.lists(st.sampled_from(rows), max_size=3))
     assert 0 <= coverage(few, weights) <= coverage(more, weights) <= 1 + 1e-9
@@ -130,16 +130,16 @@ def test_closeness_is_between_nothing_and_all(unrelated: float, cosine: float, h
 
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=5).map(sorted))
 def test_the_more_candidates_the_closer_the_best_must_be(candidates: list[int]) -> None:
-    wanted = [least(count) for count in candidates]
+    wanted = [closeness_threshold(count) for count in candidates]
     assert wanted == sorted(wanted)
-    assert 0.2 < least(0) == least(1) <= wanted[0]
+    assert 0.2 < closeness_threshold(0) == closeness_threshold(1) <= wanted[0]
     assert wanted[-1] < 0.6
 
 
 @given(st.floats(0, 1), st.lists(SCORES, min_size=1, max_size=6))
 def test_shown_scores_keep_the_order_of_the_ranking(best: float, scores: list[float]) -> None:
     falling = sorted(scores, reverse=True)
-    shown = faded(best, falling)
+    shown = decayed(best, falling)
     assert shown[0] == pytest.approx(best)
     assert shown == sorted(shown, reverse=True)
     assert all(0 <= one <= 1 for one in shown)
@@ -156,14 +156,14 @@ MATRIX = st.integers(1, 5).flatmap(
 def test_shares_of_options_are_a_distribution_in_the_order_of_their_scores(
     scores: np.ndarray,
 ) -> None:
-    peaks = soft_maximum(scores)
-    share = shares(peaks)
+    peaks = top_log_mean_exp(scores)
+    share = softmax(peaks)
     assert share.sum() == pytest.approx(1)
     assert (share >= 0).all()
     assert np.all(np.diff(share[np.argsort(peaks, kind="stable")]) >= -1e-12)
     assert np.all(peaks <= scores.max(axis=1) + 1e-9)
     assert np.all(peaks >= scores.mean(axis=1) - 1e-9)
-    assert shares(peaks + 7.0).tolist() == pytest.approx(share.tolist())
+    assert softmax(peaks + 7.0).tolist() == pytest.approx(share.tolist())
 
 
 @given(st.lists(SCORES, min_size=1, max_size=80), st.floats(0.1, 5))
@@ -171,28 +171,28 @@ def test_more_support_never_counts_less_and_a_tail_has_no_say(
     row: list[float], more: float
 ) -> None:
     one = np.array([row])
-    assert soft_maximum(one + more)[0] == pytest.approx(soft_maximum(one)[0] + more)
+    assert top_log_mean_exp(one + more)[0] == pytest.approx(top_log_mean_exp(one)[0] + more)
     tail = np.array([[*row, *[-1e3] * TOP_CELLS]])
     if len(row) >= TOP_CELLS:
-        assert soft_maximum(tail)[0] == pytest.approx(soft_maximum(one)[0])
+        assert top_log_mean_exp(tail)[0] == pytest.approx(top_log_mean_exp(one)[0])
 
 
 @given(MATRIX)
 def test_cells_lean_towards_the_option_that_will_be_chosen(scores: np.ndarray) -> None:
     cosines = np.zeros((1, 1), dtype=np.float32)
     field = Relevance(scores[0], scores, scores, cosines, cosines[0], ())
-    lean = leaning(field).options - scores
-    share = shares(soft_maximum(scores))
+    lean = favour_supported(field).options - scores
+    share = softmax(top_log_mean_exp(scores))
     assert np.allclose(lean, lean[:, :1])
     assert share[lean[:, 0].argmax()] == pytest.approx(share.max())
     assert (lean <= 1e-9).all()
     blank = Relevance(scores[0], scores[:0], scores[:0], cosines, cosines[0], ())
-    assert leaning(blank) is blank
+    assert favour_supported(blank) is blank
 
 
 @given(st.lists(SCORES, min_size=1, max_size=30).map(np.array))
 def test_standard_scores_keep_the_order(values: np.ndarray) -> None:
-    scores = standard(values)
+    scores = standardise(values)
     assert abs(scores.mean()) < 1e-6
     assert np.all(np.diff(scores[np.argsort(values, kind="stable")]) >= 0)
 
@@ -232,4 +232,4 @@ def test_every_clips_best_image_comes_before_any_clips_second(
 def test_a_window_counts_where_the_view_is_several_of_it_long(
     half: int, cells: int, told: bool
 ) -> None:
-    assert fits(half, cells) is told
+    assert window_fits(half, cells) is told

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from retrieval.heuristics.actors import actor_lines, are_people, people_of
-from retrieval.moments import best_moments, line_scores
-from retrieval.options import shares, soft_maximum, supports
-from retrieval.ranking import fits
-from retrieval.relevance import standard
+from retrieval.heuristics.actors import actor_lines, are_people, people_in_option
+from retrieval.line_ranking import best_lines, line_scores
+from retrieval.options import softmax, supports, top_log_mean_exp
+from retrieval.ranking import window_fits
+from retrieval.relevance import standardise
 from retrieval.signals.people import roster
 from store.queries.search import StoredLine
 from tests.support.story import (
@@ -37,7 +37,7 @@ KITCHEN = [
 
 def first(story: Story, question: str, *options: str) -> str:
     found, asked = found_of(story), prepared(question, options)
-    moment = best_moments(found, asked, relevance_of(found, asked), 5)[0]
+    moment = best_lines(found, asked, relevance_of(found, asked), 5)[0]
     return row_of(found, moment.line).text
 
 
@@ -61,7 +61,7 @@ def test_an_option_draws_to_its_evidence() -> None:
 
 def test_moments_are_one_a_cell_and_fall() -> None:
     found, asked = found_of(KITCHEN), prepared("What does Ann do with the dog?")
-    moments = best_moments(found, asked, relevance_of(found, asked), 3)
+    moments = best_lines(found, asked, relevance_of(found, asked), 3)
     assert len(moments) == 3
     assert len({moment.cell for moment in moments}) == 3
     scores = [moment.score for moment in moments]
@@ -73,14 +73,14 @@ def test_superseded_lines_are_no_moments() -> None:
         found_at(9, video_of([["Ann sings", "Bob hums"]], gone={1: 0})),
         prepared("Ann sings"),
     )
-    moments = best_moments(found, asked, relevance_of(found, asked), 9)
+    moments = best_lines(found, asked, relevance_of(found, asked), 9)
     lines = [row_of(found, moment.line).text for moment in moments]
     assert lines == ["Bob hums"]
 
 
 def test_a_view_without_lines_in_force_has_no_moments() -> None:
     found, asked = found_at(9, video_of([["Ann sings"]], gone={1: 0})), prepared("Ann sings")
-    assert best_moments(found, asked, relevance_of(found, asked), 9) == []
+    assert best_lines(found, asked, relevance_of(found, asked), 9) == []
 
 
 def test_the_reranker_decides_among_the_nearest() -> None:
@@ -92,7 +92,7 @@ def test_the_reranker_decides_among_the_nearest() -> None:
             return np.array([0.999 if "tea" in one else 0.001 for one in passages], np.float32)
 
     found, asked = found_of(KITCHEN), prepared("What does Bob do?")
-    moments = best_moments(found, asked, relevance_of(found, asked), 5, LikesTea())
+    moments = best_lines(found, asked, relevance_of(found, asked), 5, LikesTea())
     assert row_of(found, moments[0].line).text == "They all drink tea"
 
 
@@ -125,7 +125,7 @@ def test_asked_afterwards_order_has_no_say() -> None:
 def test_words_are_counted_in_windows_that_tell_places_apart(
     clips: int, half: int, fit: bool
 ) -> None:
-    assert fits(half, clips) is fit
+    assert window_fits(half, clips) is fit
 
 
 def test_options_that_are_times_are_compared_with_the_clock() -> None:
@@ -167,14 +167,14 @@ def test_the_time_in_a_question_moves_its_moment() -> None:
 
 def test_support_sums_up_over_moments_but_not_over_noise() -> None:
     few = np.array([[5.0, 5.0, 0.0, 0.0], [5.5, 0.0, 0.0, 0.0]])
-    assert soft_maximum(few).argmax() == 0
+    assert top_log_mean_exp(few).argmax() == 0
     many = np.array([np.full(200, 1.0), np.r_[9.0, np.zeros(199)]])
-    assert soft_maximum(many).argmax() == 1
+    assert top_log_mean_exp(many).argmax() == 1
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=26))
 def test_shares_are_a_distribution(scores: list[float]) -> None:
-    found = shares(np.array(scores))
+    found = softmax(np.array(scores))
     assert found.sum() == pytest.approx(1)
     assert (found >= 0).all()
     assert found[int(np.argmax(scores))] == found.max()
@@ -230,7 +230,7 @@ def test_lines_belong_to_who_says_them_and_whom_they_name() -> None:
     actors = actor_lines([row for _, row in found.lines.rows])
 
     def lines(name: str, *, narrator: bool = False) -> list[int]:
-        own = actors.of([name], narrator=narrator, speakers=["Jake", "Tasha"])
+        own = actors.mask([name], narrator=narrator, speakers=["Jake", "Tasha"])
         return [int(number) for number in np.flatnonzero(own)]
 
     assert lines("Tasha") == [0, 4]
@@ -256,11 +256,11 @@ KNOWN = {"tasha": "Tasha", "lucia": "Lucia"}
     ],
 )
 def test_people_of_an_option(option: str, people: tuple[str, ...]) -> None:
-    assert people_of(option, KNOWN, "Jake") == people
+    assert people_in_option(option, KNOWN, "Jake") == people
 
 
 def test_me_is_nobody_without_a_narrator() -> None:
-    assert people_of("Me", KNOWN, None) == ()
+    assert people_in_option("Me", KNOWN, None) == ()
 
 
 @pytest.mark.parametrize(
@@ -308,18 +308,18 @@ def test_what_comes_later_changes_nothing(
     assert np.array_equal(before.question, later.question)
     assert np.array_equal(before.options, later.options)
     assert np.array_equal(before.support, later.support)
-    assert best_moments(then, asked, before, 9) == best_moments(after, asked, later, 9)
+    assert best_lines(then, asked, before, 9) == best_lines(after, asked, later, 9)
 
 
 def test_standard_scores_of_very_many_are_those_of_few() -> None:
     values = np.random.default_rng(3).normal(5, 2, (2, 50_000)).astype(np.float32)
     mean, away = values.mean(dtype=np.float64), values.std(dtype=np.float64)
-    assert standard(values) == pytest.approx((values - mean) / away, abs=1e-4)
-    assert standard(values[:, :9]).shape == (2, 9)
+    assert standardise(values) == pytest.approx((values - mean) / away, abs=1e-4)
+    assert standardise(values[:, :9]).shape == (2, 9)
 
 
 def test_standard_scores_have_no_mean_and_unit_spread() -> None:
-    found = standard(np.array([1.0, 2.0, 3.0, 10.0]))
+    found = standardise(np.array([1.0, 2.0, 3.0, 10.0]))
     assert found.mean() == pytest.approx(0)
     assert found.std() == pytest.approx(1, abs=1e-3)
-    assert list(standard(np.array([4.0]))) == [0]
+    assert list(standardise(np.array([4.0]))) == [0]

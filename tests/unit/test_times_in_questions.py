@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.clock import DAY, HOUR, Times, are_times, said_time
+from retrieval.heuristics.temporal_expressions import DAY, HOUR, Times, are_times, temporal_fit
 
 NUMBERS = st.sampled_from(
     ["zero", "one", "two", "twelve", "a", "an", "0", "0.5", "3", "48", "1000"]
@@ -56,7 +56,7 @@ def week() -> Times:
 def test_every_said_time_is_a_membership_without_a_warning(text: str, as_of: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit = said_time(f"What was bought {text}?", week(), as_of)
+        fit = temporal_fit(f"What was bought {text}?", week(), as_of)
     assert fit is not None
     assert fit.shape == week().shape
     assert np.isfinite(fit).all()
@@ -65,7 +65,7 @@ def test_every_said_time_is_a_membership_without_a_warning(text: str, as_of: flo
 
 @given(PHRASES, AS_OF)
 def test_a_time_is_the_same_however_it_is_written(text: str, as_of: float) -> None:
-    one, other = (said_time(words, week(), as_of) for words in (text, f"  {text.upper()}!"))
+    one, other = (temporal_fit(words, week(), as_of) for words in (text, f"  {text.upper()}!"))
     assert one is not None
     assert other is not None
     assert np.array_equal(one, other)
@@ -74,7 +74,7 @@ def test_a_time_is_the_same_however_it_is_written(text: str, as_of: float) -> No
 @given(st.integers(5, 48), st.sampled_from(["hours", "minutes"]))
 def test_what_was_so_long_ago_fits_best_there(count: int, unit: str) -> None:
     ago = count * (HOUR if unit == "hours" else 60.0)
-    fit = said_time(f"{count} {unit} ago", 7 * DAY - np.array([ago / 4, ago, ago * 4]), 7 * DAY)
+    fit = temporal_fit(f"{count} {unit} ago", 7 * DAY - np.array([ago / 4, ago, ago * 4]), 7 * DAY)
     assert fit is not None
     assert fit[1] == pytest.approx(1)
     assert fit[1] > fit[0]
@@ -86,7 +86,7 @@ def test_days_back_are_whole_days_and_parts_of_them(back: int, part: str) -> Non
     as_of = 6 * DAY + 12 * HOUR
     noon = {"morning": 8, "noon": 12.5, "afternoon": 15, "evening": 20, "night": 22}[part] * HOUR
     days = np.arange(0, 7, dtype=np.float64) * DAY + noon
-    fit = said_time(f"{back} days ago in the {part}", days, as_of)
+    fit = temporal_fit(f"{back} days ago in the {part}", days, as_of)
     assert fit is not None
     assert int(fit.argmax()) == 6 - back
     assert fit[6 - back] == 1
@@ -106,7 +106,7 @@ def test_days_back_are_whole_days_and_parts_of_them(back: int, part: str) -> Non
 )
 def test_named_days_are_counted_from_the_moment_of_asking(text: str, day: int, hour: int) -> None:
     as_of = 3 * DAY + 20 * HOUR
-    fit = said_time(text, week(), as_of)
+    fit = temporal_fit(text, week(), as_of)
     assert fit is not None
     there = round((day * DAY + hour * HOUR) / (HOUR / 2))
     assert fit[there] == 1

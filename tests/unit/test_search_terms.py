@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.restate import bare, statement
+from retrieval.heuristics.restate import core_question, statement
 from retrieval.terms import stem, terms
 
 
@@ -71,7 +71,7 @@ def test_terms_of_any_text_are_plain_words(text: str) -> None:
     ],
 )
 def test_bare_questions(question: str, plain: str) -> None:
-    assert bare(question) == plain
+    assert core_question(question) == plain
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_statements(question: str, option: str, said: str) -> None:
 
 @given(st.text(), st.text())
 def test_any_question_and_option_can_be_restated(question: str, option: str) -> None:
-    bare(question)
+    core_question(question)
     assert isinstance(statement(question, option), str)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.heuristics.clock import DAY, HOUR, are_times, said_time
+from retrieval.heuristics.temporal_expressions import DAY, HOUR, are_times, temporal_fit
 
 NOON_3 = 2 * DAY + 12 * HOUR
 """Day 3, noon."""
@@ -18,7 +18,7 @@ def at(day: int, hour: float) -> float:
 
 
 def fit(text: str, *times: float, as_of: float = NOON_3) -> list[float]:
-    found = said_time(text, np.array(times), as_of)
+    found = temporal_fit(text, np.array(times), as_of)
     assert found is not None, text
     return [float(value) for value in found]
 
@@ -59,12 +59,12 @@ def test_tonight_is_this_day_s_night() -> None:
 
 @pytest.mark.parametrize("text", ["Tasha", "on the table", "the red cup", "a day", "", "5"])
 def test_what_is_no_time_is_none(text: str) -> None:
-    assert said_time(text, np.array([0.0]), NOON_3) is None
+    assert temporal_fit(text, np.array([0.0]), NOON_3) is None
 
 
 @given(st.text(max_size=60), st.floats(min_value=0, max_value=10 * DAY))
 def test_any_text_gives_memberships_or_none(text: str, as_of: float) -> None:
-    found = said_time(text, np.linspace(0, as_of, 7), as_of)
+    found = temporal_fit(text, np.linspace(0, as_of, 7), as_of)
     if found is not None:
         assert ((found >= 0) & (found <= 1)).all()
 

@@ -1,4 +1,4 @@
-"""Times said in words, as soft memberships in [0, 1] over video time.
+"""Temporal expressions in questions, as soft memberships in [0, 1] over video time (English).
 
 Video time that spans days counts from a midnight: ``(day - 1) * 86400`` plus the second of the day.
 """
@@ -24,8 +24,8 @@ _PARTS = {  # hours of the day, generous at both ends; a night runs past midnigh
 _COUNT = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = {word: float(count) for count, word in enumerate(_COUNT.split())} | {"a": 1.0, "an": 1.0}
 _NUMBER = rf"(?:\d+(?:\.\d+)?|{'|'.join(_NUMBERS)})"
-_MOST = 1e9
-"""A larger count is none that anybody means."""
+_MAX_COUNT = 1e9
+"""Larger counts are clipped: they would overflow."""
 _AGO = re.compile(
     rf"\b({_NUMBER})(?: and an? half)? (day|hour|minute|min)s?(?: and an? half)?"
     rf"(?: ({_NUMBER}) hours?)? ago"
@@ -42,25 +42,25 @@ PLAN = re.compile(
     r"|tomorrow|task|tasks)\b",
     re.I,
 )
-"""Talk of what is to come: the time it names is not when it was said."""
-LAST = re.compile(r"\b(?:last|previous|previously|before|latest|just now|just)\b", re.I)
+"""Words of plans: a time beside them is that of the plan, not of the line."""
+LATEST = re.compile(r"\b(?:last|previous|previously|before|latest|just now|just)\b", re.I)
 """Words that ask for the latest of several moments."""
 
 
 def _number(word: str) -> float:
-    return _NUMBERS[word] if word in _NUMBERS else min(float(word), _MOST)
+    return _NUMBERS[word] if word in _NUMBERS else min(float(word), _MAX_COUNT)
 
 
-def _between(times: Times, start: float, end: float, soft: float = HOUR) -> Times:
-    """1 inside ``[start, end]``, falling to 0 over ``soft`` seconds outside."""
+def _soft_interval(times: Times, start: float, end: float, soft: float = HOUR) -> Times:
+    """Return 1 inside ``[start, end]``, falling linearly to 0 over ``soft`` seconds outside."""
     outside = np.maximum(np.maximum(start - times, times - end), 0.0)
     return np.clip(1 - outside / soft, 0, 1)
 
 
-def _about(times: Times, as_of: float, ago: float, width: float = 0.35) -> Times:
-    """A bell over the logarithm of how long ago, since people round with the distance."""
-    past = np.maximum(as_of - times, 60.0) / max(ago, 60.0)
-    return np.asarray(np.exp(-0.5 * (np.log(past) / width) ** 2), dtype=np.float64)
+def _log_gaussian(times: Times, as_of: float, ago: float, width: float = 0.35) -> Times:
+    """Return a Gaussian over the log of the age: people round ages in proportion to them."""
+    ratio = np.maximum(as_of - times, 60.0) / max(ago, 60.0)
+    return np.asarray(np.exp(-0.5 * (np.log(ratio) / width) ** 2), dtype=np.float64)
 
 
 def _part_of_day(text: str) -> tuple[float, float] | None:
@@ -70,22 +70,24 @@ def _part_of_day(text: str) -> tuple[float, float] | None:
 def _on_day(times: Times, as_of: float, back: float, part: tuple[float, float] | None) -> Times:
     midnight = np.floor(as_of / DAY) * DAY - back * DAY
     start, end = part or (0.0, 24.0)
-    return _between(times, midnight + start * HOUR, midnight + end * HOUR)
+    return _soft_interval(times, midnight + start * HOUR, midnight + end * HOUR)
 
 
 def _ago(text: str, times: Times, as_of: float) -> Times | None:
-    """``3 hours ago``, ``two days ago``, ``a day 4 hours ago``, ``half a day ago``."""
+    """Evaluate ``3 hours ago``, ``two days ago``, ``a day 4 hours ago``, ``half a day ago``."""
     if re.search(r"\bhalf a day ago\b", text):
-        return _about(times, as_of, 12 * HOUR)
+        return _log_gaussian(times, as_of, 12 * HOUR)
     if re.search(r"\bhalf an hour ago\b", text):
-        return _about(times, as_of, 0.5 * HOUR)
-    said = _AGO.search(text)
-    if said is None:
+        return _log_gaussian(times, as_of, 0.5 * HOUR)
+    match = _AGO.search(text)
+    if match is None:
         return None
-    count = _number(said[1]) + (0.5 if _HALF.search(text) else 0.0)
-    if said[2] != "day":
-        return _about(times, as_of, max(60.0, count * (HOUR if said[2] == "hour" else 60.0)))
-    return _days_ago(text, times, as_of, _number(said[1]), said[3])
+    count = _number(match[1]) + (0.5 if _HALF.search(text) else 0.0)
+    if match[2] != "day":
+        return _log_gaussian(
+            times, as_of, max(60.0, count * (HOUR if match[2] == "hour" else 60.0))
+        )
+    return _days_ago(text, times, as_of, _number(match[1]), match[3])
 
 
 def _days_ago(text: str, times: Times, as_of: float, days: float, hours: str | None) -> Times:
@@ -94,12 +96,12 @@ def _days_ago(text: str, times: Times, as_of: float, days: float, hours: str | N
         return _on_day(times, as_of, days, part)
     ago = days * DAY + (_number(hours) * HOUR if hours else 0.0)
     if hours:
-        return _about(times, as_of, ago, width=0.1)
-    return _between(times, as_of - ago - 8 * HOUR, as_of - ago + 8 * HOUR, soft=8 * HOUR)
+        return _log_gaussian(times, as_of, ago, width=0.1)
+    return _soft_interval(times, as_of - ago - 8 * HOUR, as_of - ago + 8 * HOUR, soft=8 * HOUR)
 
 
 def _days_back(text: str) -> tuple[float, tuple[float, float] | None] | None:
-    """How many days back ``text`` points, and which part of that day."""
+    """Return the days back that ``text`` refers to, and hours of the day; None for none."""
     part = _part_of_day(text)
     if _BEFORE_YESTERDAY.search(text):
         return 2.0, part
@@ -112,16 +114,16 @@ def _days_back(text: str) -> tuple[float, tuple[float, float] | None] | None:
     return (0.0, part) if _TODAY.search(text) else None
 
 
-def said_time(text: str, times: Times, as_of: float) -> Times | None:
-    """How well each of ``times`` fits the time that ``text`` says, in [0, 1], shape (N,).
+def temporal_fit(text: str, times: Times, as_of: float) -> Times | None:
+    """Return the fit of each time with the temporal expression in ``text``, in [0, 1], (N,).
 
     Args:
-        text: a question or an option, such as "the day before yesterday at noon".
-        times: seconds of video time.
-        as_of: when it is said, in seconds of video time.
+        text: A question or an option, such as "the day before yesterday at noon".
+        times: Seconds of video time, (N,).
+        as_of: When the question is asked, in seconds of video time.
 
     Returns:
-        None where the text says no time.
+        None if the text has no temporal expression.
     """
     text = text.lower()
     ago = _ago(text, times, as_of)
@@ -131,12 +133,15 @@ def said_time(text: str, times: Times, as_of: float) -> Times | None:
     if day is not None:
         return _on_day(times, as_of, *day)
     if re.search(r"\bjust\b", text):
-        return _between(times, as_of - HOUR, as_of, soft=2 * HOUR)
+        return _soft_interval(times, as_of - HOUR, as_of, soft=2 * HOUR)
     return _on_day(times, as_of, 0.0, _part_of_day(text)) if _IN_PART.search(text) else None
 
 
 def are_times(options: tuple[str, ...], as_of: float) -> bool:
-    """Whether the options of a question are times (at least 3 in 4 of them, and short)."""
+    """Check whether at least 3 in 4 options, of two or more, are short temporal expressions."""
     now = np.array([as_of])
-    told = [len(o.split()) <= 8 and said_time(o, now, as_of) is not None for o in options]
-    return len(told) > 1 and sum(told) >= 0.75 * len(told)
+    are_temporal = [
+        len(option.split()) <= 8 and temporal_fit(option, now, as_of) is not None
+        for option in options
+    ]
+    return len(are_temporal) > 1 and sum(are_temporal) >= 0.75 * len(are_temporal)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.search import OptionSupport
-from retrieval.heuristics.captioned_options import SHORT, doings, is_described, someone
+from retrieval.heuristics.captioned_options import SHORT, is_captioned, option_actions, subject_of
 from retrieval.options import supports
-from retrieval.ranking import PreparedQuestion, SearchedLines, relevance
+from retrieval.ranking import CandidateLines, PreparedQuestion, relevance
 from tests.support.remembered import WordEmbedder
 from tests.support.story import found_at, found_of, prepared, roster_of, vectors_of, video_of
 
@@ -35,18 +35,18 @@ ASKED = prepared("why did the boy run away?", ("catch the ball", "eat lunch"))
     ],
 )
 def test_whom_a_question_is_about(question: str, who: str) -> None:
-    assert someone(question) == who
+    assert subject_of(question) == who
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
 def test_any_question_has_a_doing_for_each_option(question: str, options: list[str]) -> None:
-    found = doings(question, tuple(options))
+    found = option_actions(question, tuple(options))
     assert len(found) == len(options)
     assert all(option.strip() in one for option, one in zip(options, found, strict=True))
 
 
-def compared(found: SearchedLines, asked: PreparedQuestion) -> bool:
-    return is_described(found.lines, asked, roster_of(found))
+def compared(found: CandidateLines, asked: PreparedQuestion) -> bool:
+    return is_captioned(found.lines, asked, roster_of(found))
 
 
 def test_captions_of_a_few_clips_are_compared_with_doings() -> None:
@@ -65,7 +65,7 @@ def test_captions_of_a_few_clips_are_compared_with_doings() -> None:
     ids=["no options", "a long video", "somebody narrates", "talk", "times"],
 )
 def test_other_views_and_options_are_ranked_as_ever(
-    found: SearchedLines, asked: PreparedQuestion
+    found: CandidateLines, asked: PreparedQuestion
 ) -> None:
     assert not compared(found, asked)
 
@@ -78,12 +78,12 @@ def test_options_that_are_people_are_ranked_as_ever() -> None:
 
 
 def supported(
-    found: SearchedLines, asked: PreparedQuestion, *, as_doings: bool = True
+    found: CandidateLines, asked: PreparedQuestion, *, as_doings: bool = True
 ) -> tuple[OptionSupport, ...]:
     vectors = vectors_of(asked)
     if as_doings:
-        said = WordEmbedder().embed(doings(asked.text, asked.options))
-        vectors = replace(vectors, doings=said)
+        said = WordEmbedder().embed(option_actions(asked.text, asked.options))
+        vectors = replace(vectors, actions=said)
     return supports(found, asked, relevance(found, asked, vectors))
 
 

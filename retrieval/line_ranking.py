@@ -1,0 +1,119 @@
+"""Ranking of lines within the best cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from models.ports import Reranker
+from retrieval.line_set import Ints, Scores
+from retrieval.ranking import CandidateLines, PreparedQuestion
+from retrieval.relevance import Relevance
+from retrieval.reranking import MIN_BONUS, RERANKED, reranking_bonus
+
+CELLS = 100
+"""Number of best cells whose lines are ranked."""
+LINE = 0.5
+"""Weight of a line's cosines relative to the score of its cell."""
+
+
+STRENGTH, STRONGEST = 0.25, 1.0
+"""Standard deviations added for the log of a fact's strength, and their maximum."""
+
+
+@dataclass(frozen=True)
+class RankedLine:
+    """A line (its number in the set), its cell, its score, and the option it supports most."""
+
+    line: int
+    cell: int
+    score: float
+    option: int | None = None
+
+
+def line_scores(candidates: CandidateLines, relevance: Relevance, lines: Ints) -> Scores:
+    """Score each line with each option, shape (O, L); (1, L) where there are no options.
+
+    A line's score is its cell's score plus ``LINE`` times its standardised cosines.
+    """
+    if relevance.line_support is not None:
+        return np.asarray(relevance.line_support[:, lines])
+    cells = candidates.lines.cell_of_line[lines]
+    cell_scores = relevance.options if len(relevance.options) else relevance.question[None]
+    return np.asarray(
+        cell_scores[:, cells] + LINE * relevance.cosine_scores(lines), dtype=np.float64
+    )
+
+
+def best_lines(
+    candidates: CandidateLines,
+    question: PreparedQuestion,
+    relevance: Relevance,
+    limit: int,
+    reranker: Reranker | None = None,
+) -> list[RankedLine]:
+    """Return the best line of each of the best ``limit`` cells, best first.
+
+    With a ``reranker`` the best lines are rescored: that finds the line that holds the answer to an
+    open question. For questions with options it measured no gain.
+    """
+    cells = np.argsort(-relevance.cells, kind="stable")[:CELLS]
+    lines = candidates.lines.lines_of(cells.tolist())
+    if not len(lines):
+        return []
+    scores = line_scores(candidates, relevance, lines)
+    if reranker is not None:
+        scores = _rerank(candidates, question, lines, scores, reranker)
+    return _best_of_each_cell(candidates, lines, scores, limit, bool(question.options))
+
+
+def _rerank(
+    candidates: CandidateLines,
+    question: PreparedQuestion,
+    lines: Ints,
+    scores: Scores,
+    reranker: Reranker,
+) -> Scores:
+    """Add the reranking bonus to the best lines, and its minimum to the others."""
+    nearest = np.argsort(-scores.max(axis=0), kind="stable")[:RERANKED]
+    added = np.full(len(lines), MIN_BONUS)
+    added[nearest] = reranking_bonus(candidates.lines, question, lines[nearest], reranker)
+    return np.asarray(scores + added)
+
+
+def _best_of_each_cell(
+    candidates: CandidateLines, lines: Ints, scores: Scores, limit: int, options: bool
+) -> list[RankedLine]:
+    best, chosen = scores.max(axis=0), scores.argmax(axis=0)
+    moments: dict[int, RankedLine] = {}
+    for i in np.argsort(-best, kind="stable"):
+        line, cell = int(lines[i]), int(candidates.lines.cell_of_line[lines[i]])
+        if cell not in moments:
+            option = int(chosen[i]) if options else None
+            moments[cell] = RankedLine(line, cell, float(best[i]), option)
+        if len(moments) == limit:
+            break
+    return list(moments.values())
+
+
+def add_strength(
+    moments: Sequence[RankedLine], confirmations: Mapping[int, int]
+) -> list[RankedLine]:
+    """Add the strength of semantic memories to scores and sort again (section 1, entity graph).
+
+    Args:
+        moments: Lines, best first; equal ones keep their order.
+        confirmations: How often the fact of a line was confirmed, by the line's number.
+    """
+    strengthened = [
+        replace(
+            line,
+            score=line.score
+            + min(STRONGEST, STRENGTH * math.log1p(confirmations.get(line.line, 0))),
+        )
+        for line in moments
+    ]
+    return sorted(strengthened, key=lambda moment: -moment.score)
