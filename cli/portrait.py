@@ -101,11 +101,12 @@ def _spent(cost: ClipCost) -> str:
 
 
 def _budget(clip: ShownClip) -> str:
-    """Describe the token budget of a clip's writer, and what it left out of the prompt."""
+    """Describe the budget of a clip's writer, what its prompt left out and what was not stored."""
     if clip.budget is None:
         return ""
     without = f" without {', '.join(map(plain_line, clip.left_out))}" if clip.left_out else ""
-    return f"  (at most {clip.budget} tokens{without})"
+    dropped = f"; not stored: {'; '.join(map(plain_line, clip.dropped))}" if clip.dropped else ""
+    return f"  (at most {clip.budget} tokens{without}{dropped})"
 
 
 def _missing(stream: StreamDetails) -> str:
@@ -131,3 +132,7 @@ def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
         say(f"  seen: {describe_counts(count_objects(clip.objects))}")
     if len(clip.lines) > SHOWN_LINES:
         say(f"  and {len(clip.lines) - SHOWN_LINES} lines more (--json has all)")
+    for frame in clip.keyframes:
+        if frame.description:
+            clock = format_clock(frame.time_ms)
+            say(f"  {clock}  keyframe: {plain_line(frame.description)}  [{frame.ref}]")

@@ -65,6 +65,13 @@ class MemoryDraft(Frozen):
     )
 
 
+class KeyframeDescription(Frozen):
+    """What a keyframe shows, in a sentence or two, people by tag; ``time_ms`` is the keyframe's."""
+
+    time_ms: NonNegativeInt
+    text: str = Field(min_length=1)
+
+
 class ClipMemories(Frozen):
     """What a writer returns for one clip."""
 
@@ -78,6 +85,15 @@ class ClipMemories(Frozen):
     )
     left_out: tuple[str, ...] = Field(
         default=(), description="what its model was not shown, to stay within the budget"
+    )
+    descriptions: tuple[KeyframeDescription, ...] = Field(
+        default=(), description="of keyframes, at most one of each"
+    )
+    writer_version: PositiveInt | None = Field(
+        default=None, description="of the request that the model was sent; None: no model"
+    )
+    dropped: tuple[str, ...] = Field(
+        default=(), description="what the model wrote, or was to write, that cannot be stored"
     )
 
 

@@ -117,6 +117,16 @@ def count_objects(objects: Iterable[SeenObject]) -> dict[str, int]:
     return {label: most[label] for label in order}
 
 
+def describe_picture(
+    people: Iterable[str], objects: Iterable[SeenObject], texts: Iterable[str]
+) -> str:
+    """Describe a picture by who is in view, the objects seen and the lines read; "" for nothing."""
+    who, read = ", ".join(people), " / ".join(texts)
+    seen = describe_counts(count_objects(objects))
+    parts = (("in view", who), ("seen", seen), ("text on screen", read))
+    return "; ".join(f"{what}: {text}" for what, text in parts if text)
+
+
 def describe_by_time(objects: Sequence[SeenObject]) -> list[tuple[int, str]]:
     """Describe the objects in view at each time."""
     times = sorted({item.time_ms for item in objects})

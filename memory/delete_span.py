@@ -51,7 +51,7 @@ from store.tables.schema import (
 REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
     EdgeRow: {"rationale": cut_events.CUT_RATIONALE},
     IdentityStatementRow: {"reason": ""},
-    KeyframeRow: {"description": None},
+    KeyframeRow: {"description": None, "description_embedding": None},
     ClipRow: {"error": None},
 }
 """What stands for texts that rest on what is gone."""

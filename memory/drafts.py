@@ -103,7 +103,12 @@ def update_tags(written: ClipMemories, before: ClipPeople, now: ClipPeople) -> C
         return written
     names = tuple((new_tags.get(tag, tag), name) for tag, name in written.names)
     drafts = tuple(_draft_with_tags(draft, new_tags) for draft in written.drafts)
-    return written.model_copy(update={"drafts": drafts, "names": names})
+    descriptions = tuple(
+        one.model_copy(update={"text": _replace_tags(one.text, new_tags)})
+        for one in written.descriptions
+    )
+    update = {"drafts": drafts, "names": names, "descriptions": descriptions}
+    return written.model_copy(update=update)
 
 
 def _current_tag(tag: str, before: ClipPeople, now: ClipPeople) -> str:
@@ -115,8 +120,12 @@ def _current_tag(tag: str, before: ClipPeople, now: ClipPeople) -> str:
     return members[0].tag if members else tag
 
 
+def _replace_tags(text: str, new_tags: Mapping[str, str]) -> str:
+    return TAG.sub(lambda found: new_tags.get(found[0], found[0]), text)
+
+
 def _draft_with_tags(draft: MemoryDraft, new_tags: Mapping[str, str]) -> MemoryDraft:
-    text = TAG.sub(lambda found: new_tags.get(found[0], found[0]), draft.text)
+    text = _replace_tags(draft.text, new_tags)
     tags = tuple(dict.fromkeys(new_tags.get(tag, tag) for tag in draft.tags))
     speaker = new_tags.get(draft.speaker, draft.speaker) if draft.speaker else None
     return draft.model_copy(update={"text": text, "tags": tags, "speaker": speaker})

@@ -37,9 +37,16 @@ from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
-from store.queries.clips import mark_clip, record_budget
+from store.queries.clips import mark_clip, record_writing
 from store.queries.memories import facts_about
-from store.queries.percepts import add_blobs, add_percept, clip_state, lock_video, title_of
+from store.queries.percepts import (
+    add_blobs,
+    add_percept,
+    clip_state,
+    describe_keyframes,
+    lock_video,
+    title_of,
+)
 from store.queries.videos import FINISHED_STATES
 
 __all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many", "update_event_graph"]
@@ -361,15 +368,20 @@ class _ClipTransaction:
         session, video, clip = self.session, self.video_id, self.clip
         pause_ms = self.writing.settings.watch.sound_pause_ms
         drafts = mark_continued(session, video, self.percept.clip, written.drafts, pause_ms)
-        lines = [search_text(draft, learned) for draft in drafts]
-        vectors = list(self.writing.vectors.embed(lines)) if lines else []
+        texts = [
+            *(search_text(draft, learned) for draft in drafts),
+            *(learned.replace_tags(one.text) for one in written.descriptions),
+        ]
+        embedded = list(self.writing.vectors.embed(texts)) if texts else []
+        vectors, of_pictures = embedded[: len(drafts)], embedded[len(drafts) :]
+        describe_keyframes(session, video, clip, written.descriptions, of_pictures)
         store_memories(session, video, clip, drafts, vectors, people, self.writing.settings)
         # The lines' common direction: embedding the whole text would cost as much as all of them.
         embedding = mean_direction(vectors) if vectors else None
         text = format_clip(drafts, learned)
         mark_clip(session, video, clip, ClipState.DONE, self.percept.error, text, embedding)
         if written.budget is not None:
-            record_budget(session, video, clip, written.budget, written.left_out)
+            record_writing(session, video, clip, written)
 
     def _store_blobs(self, blob_store: BlobStore) -> None:
         if self.one.blobs:

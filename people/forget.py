@@ -36,7 +36,7 @@ from store.queries.corrections import change_correction, corrections_of
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video, lock_video_for_delete
-from store.tables.schema import ClipRow, MemoryRow, SegmentRevisionRow
+from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
 
 FORGOTTEN_SUMMARY = "of somebody who was forgotten"
 """Replaces the summary of a correction that was about a forgotten person only."""
@@ -255,26 +255,33 @@ class _Forgetting:
         stored.update_row(self._session, row, values)
         self.rewritten += 1
         if row.table is MemoryRow:
-            number = int(row.key["id"])
-            clip = stored.clip_of_memory(self._session, number)
+            clip = stored.clip_of_row(self._session, row)
             self._embed_row(row, self._search_text(clip, values))
             return {clip}
+        if row.table is KeyframeRow:
+            people = self._people_at(stored.clip_of_row(self._session, row))
+            text = people.replace_tags(values["description"])
+            self._embed_row(row, text, "description_embedding")
         if row.table is SegmentRevisionRow:
             label, summary = stored.summary_of(self._session, int(row.key["id"]))
             self._embed_row(row, f"{label}. {summary}")
         return set()
 
-    def _embed_row(self, row: NamedRow, text: str) -> None:
+    def _embed_row(self, row: NamedRow, text: str, column: str = "embedding") -> None:
         (vector,) = self._vectors.embed_deferred([text])
-        stored.update_row(self._session, row, {"embedding": vector.tolist()})
+        stored.update_row(self._session, row, {column: vector.tolist()})
 
-    def _search_text(self, clip: int, values: Mapping[str, Any]) -> str:
-        """Return the text to embed for a memory, with the names known after its clip."""
+    def _people_at(self, clip: int) -> ClipPeople:
+        """Return who was known after a clip."""
         if clip not in self._people_by_clip:
             characters = characters_at(self._session, self._video, clip)
             self._people_by_clip[clip] = ClipPeople(
                 characters=tuple(row.character for row in characters)
             )
+        return self._people_by_clip[clip]
+
+    def _search_text(self, clip: int, values: Mapping[str, Any]) -> str:
+        """Return the text to embed for a memory, with the names known after its clip."""
         draft = MemoryDraft(
             kind=MemoryKind.EPISODIC,
             text=values["text"],
@@ -282,7 +289,7 @@ class _Forgetting:
             source=MemorySource.SAID,
             speaker=values["speaker"],
         )
-        return search_text(draft, self._people_by_clip[clip])
+        return search_text(draft, self._people_at(clip))
 
     def _update_clip_vector(self, clip: int) -> None:
         """Recompute a clip's vector as the mean direction of its memories' vectors."""

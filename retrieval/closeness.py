@@ -52,7 +52,12 @@ def cosine_scale(text: TextEmbedder) -> CosineScale:
 
 def coverage(lines: Iterable[StoredLine], weights: Mapping[str, float]) -> float:
     """Return the share of words that lines contain, weighted by ``weights`` (IDF), in [0, 1]."""
-    present = {word for line in lines for word in terms(search_text(line))}
+    return text_coverage((search_text(line) for line in lines), weights)
+
+
+def text_coverage(texts: Iterable[str], weights: Mapping[str, float]) -> float:
+    """Return the share of words that texts contain, weighted by ``weights`` (IDF), in [0, 1]."""
+    present = {word for text in texts for word in terms(text)}
     total = sum(weights.values())
     return sum(weights[word] for word in weights if word in present) / total if total else 0.0
 

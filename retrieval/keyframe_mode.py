@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.memories import Segment
+from domain.people import escape_tags
 from domain.time import TimeSpan
-from domain.wording import count_objects, describe_counts, pluralise
+from domain.wording import describe_picture, pluralise
 from retrieval.closeness import decayed
-from retrieval.line_ranking import line_scores
+from retrieval.line_ranking import LINE, line_scores
 from retrieval.line_set import Ints, Scores
 from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
@@ -44,15 +45,21 @@ class Album:
     """Keyframes of one video, with what is known to be ``on`` them.
 
     ``likeness``: the cosine of each frame with the query where the profile has an image-text model.
+    ``described``: the cosine of each frame's description with the question.
     """
 
     video: str
     on: ClipContents
     likeness: Mapping[int, float]
+    described: Mapping[int, float] = field(default_factory=dict)
 
 
 def describe(album: Album, frame: KeyframeOnClip, names: Mapping[str, str], heard: str = "") -> str:
-    """What is known to be on a frame, for models without eyes."""
+    """What is known to be on a frame, for models without eyes.
+
+    Its description, and what was recognised on it that the description does not say.
+    """
+    said = with_names(frame.description or "", names)
     tags = [
         f"<{kind}_{number}>"
         for start, end, kind, number in album.on.sightings
@@ -61,11 +68,12 @@ def describe(album: Album, frame: KeyframeOnClip, names: Mapping[str, str], hear
     who = dict.fromkeys(with_names(tag, names) for tag in tags)
     read = [text for time, text in album.on.texts if time == frame.time_ms]
     things = [thing for thing in album.on.objects if thing.time_ms == frame.time_ms]
-    parts = [frame.description or ""]
-    parts += [f"in view: {', '.join(who)}"] if who else []
-    parts += [f"seen: {describe_counts(count_objects(things))}"] if things else []
-    parts += [f"text on screen: {' / '.join(read)}"] if read else []
-    parts += [f"at that time: {heard}"] if heard else []
+    recognised = describe_picture(
+        [one for one in who if one not in said],
+        [] if said else things,
+        [text for text in read if escape_tags(text) not in said],
+    )
+    parts = [said, recognised, f"at that time: {heard}" if heard else ""]
     return "; ".join(part for part in parts if part) or "nothing was recognised on it"
 
 
@@ -116,10 +124,12 @@ def keyframe(
 
 def how(albums: Sequence[Album], images_model: ImageModel | None) -> str:
     """What images are ranked by, said plainly."""
+    described = any(album.described for album in albums)
+    words = f"by {'their descriptions and ' if described else ''}the words of their time"
     if images_model is None:
-        return "by the words of their time (this profile has no image-text model)"
+        return f"{words} (this profile has no image-text model)"
     if not any(album.likeness for album in albums):
-        return f"by the words of their time (they were watched without {images_model.name})"
+        return f"{words} (they were watched without {images_model.name})"
     return f"by their likeness under {images_model.name}"
 
 
@@ -164,9 +174,20 @@ def _scored(context: QueryContext, album: Album) -> list[Scored]:
     found = []
     for frame in album.on.frames:
         line, score = remembered[frame.clip].at(frame.time_ms)
+        score = max(score, _by_description(context, album, frame))
         score += ON_IT * _on_it(context, album, frame)
         found.append(Scored(album.video, frame, score, line))
     return found
+
+
+def _by_description(context: QueryContext, album: Album, frame: KeyframeOnClip) -> float:
+    """The score of a frame's description, as if it were a line of its clip."""
+    cosine = album.described.get(frame.id)
+    if cosine is None or context.relevance is None:
+        return NEVER
+    own = LINE * float(context.relevance.scales[0].of(np.array([cosine]))[0])
+    cells = context.lines.cells_of(album.video, [frame.clip])
+    return own + (float(context.relevance.cells[cells[0]]) if len(cells) else 0.0)
 
 
 def _by_likeness(album: Album, one: Scored) -> Scored:
@@ -175,10 +196,11 @@ def _by_likeness(album: Album, one: Scored) -> Scored:
 
 
 def _on_it(context: QueryContext, album: Album, frame: KeyframeOnClip) -> float:
-    """The share of the query's words that stand on a frame or name a thing on it, in [0, 1]."""
+    """The share of the query's words that a frame's description or what is on it has, in [0, 1]."""
     shown = [text for time, text in album.on.texts if time == frame.time_ms]
     labels = [thing.label for thing in album.on.objects if thing.time_ms == frame.time_ms]
-    words = set(terms(" ".join([*shown, *labels, *map(pluralise, labels)])))
+    said = with_names(frame.description or "", context.people.names(album.video))
+    words = set(terms(" ".join([said, *shown, *labels, *map(pluralise, labels)])))
     return len(context.words & words) / max(1, len(context.words))
 
 
@@ -261,7 +283,14 @@ def _closeness(
     if likeness:
         return [float(np.clip(likeness.get(one.frame.id, 0.0), 0, 1)) for one in chosen]
     lines = [one.line for one in chosen if one.line is not None]
-    best = max((context.closeness(line) for line in lines), default=0.0)
+    described = {frame: cosine for album in albums for frame, cosine in album.described.items()}
+    close = [context.closeness(line) for line in lines]
+    close += [
+        context.text_closeness(described[one.frame.id], one.frame.description or "")
+        for one in chosen
+        if one.frame.id in described
+    ]
+    best = max(close, default=0.0)
     falling = np.minimum.accumulate([one.score for one in chosen])
     return decayed(best, [float(score) for score in falling])
 

@@ -10,7 +10,14 @@ from string import ascii_uppercase
 from domain.asking import Evidence
 from domain.memories import MemoryView, Scope, Segment
 from domain.time import TimeSpan
-from retrieval.closeness import CosineScale, closeness, closeness_threshold, coverage, decayed
+from retrieval.closeness import (
+    CosineScale,
+    closeness,
+    closeness_threshold,
+    coverage,
+    decayed,
+    text_coverage,
+)
 from retrieval.heuristics.language import language_note
 from retrieval.line_ranking import RankedLine
 from retrieval.line_set import Ints, LineSet
@@ -105,6 +112,11 @@ class QueryContext:
         word_coverage = coverage((self.lines.line(i)[1] for i in nearby), self._idf)
         nearness = self.cosine_scale.nearness(float(self.relevance.lines[0, line]))
         return closeness(nearness, word_coverage)
+
+    def text_closeness(self, cosine: float, text: str) -> float:
+        """Return how close a text with this cosine is to the question, in [0, 1]."""
+        word_coverage = text_coverage([text], self._idf)
+        return closeness(self.cosine_scale.nearness(cosine), word_coverage)
 
     def evidence(self, moments: Sequence[RankedLine], reread: float = 0.0) -> tuple[Evidence, ...]:
         """Return lines as evidence in the given order, with falling scores.

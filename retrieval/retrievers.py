@@ -32,7 +32,12 @@ from retrieval.structural import structural
 from retrieval.video_mode import about_people, video
 from store.database import Store
 from store.queries.candidates import WIDE, lines_of_clips
-from store.queries.clip_contents import KeyframeOnClip, clip_contents, frame_vectors
+from store.queries.clip_contents import (
+    KeyframeOnClip,
+    clip_contents,
+    description_vectors,
+    frame_vectors,
+)
 from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
@@ -359,7 +364,21 @@ class Retrievers:
 
     def _album(self, context: QueryContext, scope: Scope, clips: Sequence[int]) -> Album:
         contents = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
-        return Album(scope.video, contents, self._likeness(context, scope.video, contents.frames))
+        likeness = self._likeness(context, scope.video, contents.frames)
+        return Album(scope.video, contents, likeness, self._described(context, contents.frames))
+
+    def _described(
+        self, context: QueryContext, frames: Sequence[KeyframeOnClip]
+    ) -> dict[int, float]:
+        """Return cosines of the question with descriptions whose vectors are of its size."""
+        ids = [frame.id for frame in frames if frame.description]
+        question = context.vectors.question
+        vectors = self._store.run_read_only(partial(description_vectors, frames=ids)) if ids else {}
+        return {
+            frame: float(vector @ question)
+            for frame, vector in vectors.items()
+            if vector.shape == question.shape
+        }
 
     @property
     def _image_model(self) -> ImageModel | None:

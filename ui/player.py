@@ -9,8 +9,10 @@ import streamlit as st
 
 from auth.signed_links import sign_path
 from domain.media import Video
+from domain.people import tags_in_words
 from domain.time import TimeSpan
 from store.database import Store
+from store.queries.keyframes import StoredKeyframe
 from ui.app_state import page_state
 from ui.components import component
 from ui.formatting import escape_markdown, format_span, format_time
@@ -75,15 +77,19 @@ def played_video(key: str = "player") -> str:
 def _show_keyframes(store: Store, video: Video, at_ms: int) -> None:
     """Say why there is no video to play, and show the keyframes around the moment."""
     st.info(_why_missing(video, is_stream=load_stream_details(store, video.id) is not None))
-    frames = [
-        (frame, stored_image(store, frame.blob)) for frame in frames_around(store, video.id, at_ms)
-    ]
     with st.container(horizontal=True, key=f"frames_of_{video.id}"):
-        for frame, data in frames:
-            if data:
-                time = format_time(frame.time_ms)
-                alt = frame.description or f"Frame of the video at {time}"
-                st.image(data, caption=time, alt=alt, width=190)
+        for frame in frames_around(store, video.id, at_ms):
+            show_keyframe(store, frame, tags_in_words(frame.description or ""))
+
+
+def show_keyframe(store: Store, frame: StoredKeyframe, description: str) -> None:
+    """Draw a keyframe with its time and what it shows under it."""
+    data = stored_image(store, frame.blob)
+    if data:
+        time = format_time(frame.time_ms)
+        caption = f"{time}  {escape_markdown(description)}".strip()
+        alt = description or f"Frame of the video at {time}"
+        st.image(data, caption=caption, alt=alt, width=190)
 
 
 def _why_missing(video: Video, *, is_stream: bool) -> str:

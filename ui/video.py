@@ -18,7 +18,6 @@ from ui.errors import show_errors
 from ui.evidence import show_moment
 from ui.formatting import escape_markdown, format_span, format_time
 from ui.ingestion import retry_button
-from ui.media import stored_image
 from ui.navigation import (
     int_param,
     page_link,
@@ -29,7 +28,7 @@ from ui.navigation import (
     text_param,
     time_param,
 )
-from ui.player import seek, show_player
+from ui.player import seek, show_keyframe, show_player
 from ui.span_deletion import deleted_lane, show_span_deletion
 from ui.timeline import TONES, Arc, Lane, TimelineBar, pack_rows, show_timeline
 from views.library import ShownClip
@@ -295,6 +294,8 @@ def _show_clip(
         if clip.state == ClipState.FAILED and video.path:
             retry_button(store, video.id, clip.index)
         _show_frames(store, clip, frames)
+        if clip.dropped:
+            st.caption(escape_markdown(f"Not stored: {'; '.join(clip.dropped)}."))
         lines = [
             f"{format_time(line.span.start_ms)} *{line.source}* "
             f"{escape_markdown(tags_in_words(line.text))}"
@@ -308,13 +309,10 @@ def _show_clip(
 
 
 def _show_frames(store: Store, clip: ShownClip, frames: Sequence[StoredKeyframe]) -> None:
-    images = [(frame, stored_image(store, frame.blob)) for frame in frames]
+    described = {frame.id: tags_in_words(frame.description) for frame in clip.keyframes}
     with st.container(horizontal=True, key=f"frames_{clip.index}"):
-        for frame, data in images:
-            if data:
-                time = format_time(frame.time_ms)
-                alt = frame.description or f"Frame of the video at {time}"
-                st.image(data, caption=time, alt=alt, width=190)
+        for frame in frames:
+            show_keyframe(store, frame, described.get(frame.id, ""))
 
 
 def _show_search(state: PageState, video: Video) -> None:

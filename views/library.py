@@ -30,6 +30,7 @@ from store.queries import (
     clip_contents,
     clips,
     events,
+    keyframes,
     library_pages,
     memories,
     videos,
@@ -40,6 +41,7 @@ from store.queries import (
 from store.queries.audit import record_deed
 from store.queries.clips import StoredClip
 from store.queries.events import PatchAt
+from store.queries.keyframes import StoredKeyframe
 from store.queries.records import dump_video
 from views.streams import StreamDetails, stream_details
 
@@ -104,11 +106,25 @@ class ClipCost(Frozen):
         return ClipCost(**{name: ours[name] + theirs[name] for name in ours})
 
 
+class DescribedKeyframe(Frozen):
+    """A keyframe and what it shows, with names in place of tags; "" where nothing is known."""
+
+    id: int
+    time_ms: int
+    description: str
+
+    @property
+    def ref(self) -> str:
+        """How answers cite it, without brackets."""
+        return f"k{self.id}"
+
+
 class ShownClip(Frozen):
     """A clip with its memories, line by line, with who said them.
 
     ``attempts`` counts its failures; ``given_up``: it is retried only on request. ``budget``:
-    tokens that a language model could take for it; ``left_out``: what the model was not given.
+    tokens that a language model could take for it; ``left_out``: what the model was not given;
+    ``dropped``: what it wrote, or was to write, that could not be stored.
     """
 
     index: int
@@ -120,8 +136,10 @@ class ShownClip(Frozen):
     cost: ClipCost = ClipCost()
     budget: int | None = None
     left_out: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
     lines: tuple[ShownLine, ...]
     objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
+    keyframes: tuple[DescribedKeyframe, ...] = ()
 
 
 class ShownName(Frozen):
@@ -271,6 +289,9 @@ def shown_clips(
     for row in rows:
         lines.setdefault(row.memory.clip, []).append(_line(row.memory, named))
     objects = clip_contents.objects_on(session, Scope(video=video_id, last_clip=last), watched)
+    frames: dict[int, list[DescribedKeyframe]] = {}
+    for frame in keyframes.frames_of(session, video_id, watched):
+        frames.setdefault(frame.clip, []).append(_keyframe(frame, named))
     costs = _costs(session, video_id, stored)
     for clip in stored:
         yield ShownClip(
@@ -283,9 +304,16 @@ def shown_clips(
             cost=costs[clip.index],
             budget=clip.budget,
             left_out=clip.left_out,
+            dropped=clip.dropped,
             lines=tuple(lines.get(clip.index, ())),
             objects=tuple(seen for seen in objects if _contains(clip.span, seen.time_ms)),
+            keyframes=tuple(frames.get(clip.index, ())),
         )
+
+
+def _keyframe(frame: StoredKeyframe, people: ClipPeople) -> DescribedKeyframe:
+    text = people.display(people.replace_tags(frame.description or ""))
+    return DescribedKeyframe(id=frame.id, time_ms=frame.time_ms, description=text)
 
 
 def _contains(span: TimeSpan, time_ms: int) -> bool:

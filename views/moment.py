@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.time import TimeSpan
+from people.clip_people import ClipPeople
+from people.corrected import characters_at
 from store.database import Store
 from store.queries.clips import clip_at, memory_view
 from store.queries.keyframes import StoredKeyframe, frame_near, frame_of, frames_of
@@ -53,13 +56,17 @@ def frame_at(
 
 
 def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[StoredKeyframe]:
-    """Return the ``most`` keyframes nearest to a moment, in order of time."""
+    """Return the ``most`` keyframes nearest to a moment, in order of time, with known names."""
     with store.begin() as session:
         clip = clip_at(session, video, at_ms)
         frames = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
+        last = memory_view(session, [video]).scopes[0].last_clip if frames else -1
+        known = characters_at(session, video, last) if frames else []
+    people = ClipPeople(characters=tuple(one.character for one in known))
     near = [frame for frame in frames if abs(frame.time_ms - at_ms) <= NEAR_MS]
     nearest = sorted(near, key=lambda frame: (abs(frame.time_ms - at_ms), frame.time_ms))[:most]
-    return sorted(nearest, key=lambda frame: (frame.time_ms, frame.id))
+    ordered = sorted(nearest, key=lambda frame: (frame.time_ms, frame.id))
+    return [replace(one, description=people.display(one.description or "")) for one in ordered]
 
 
 def _last(session: Session, video: str, as_of_ms: int | None) -> float:

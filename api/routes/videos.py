@@ -73,6 +73,15 @@ class LineTold(BaseModel):
     text: str
 
 
+class KeyframeTold(BaseModel):
+    """A keyframe and what it shows; ``image`` is its path."""
+
+    ref: str
+    time_s: float
+    description: str
+    image: str
+
+
 class ClipTold(BaseModel):
     """A clip with its lines; ``images`` are the paths of its keyframes."""
 
@@ -83,6 +92,7 @@ class ClipTold(BaseModel):
     error: str | None
     lines: list[LineTold]
     images: list[str]
+    keyframes: list[KeyframeTold]
 
 
 class Clips(Page):
@@ -198,12 +208,12 @@ def clips(
         number: [keyframe_path(video.id, frame.id) for frame in frames]
         for number, frames in page.frames.items()
     }
-    shown = [_clip_body(clip, images.get(clip.index, [])) for clip in page.clips]
+    shown = [_clip_body(video.id, clip, images.get(clip.index, [])) for clip in page.clips]
     next_page = next_offset(offset, len(shown), page.total)
     return Clips(total=page.total, offset=offset, next=next_page, clips=shown)
 
 
-def _clip_body(clip: ShownClip, images: list[str]) -> ClipTold:
+def _clip_body(video: str, clip: ShownClip, images: list[str]) -> ClipTold:
     lines = [
         LineTold(
             ref=f"m{line.id}",
@@ -223,6 +233,15 @@ def _clip_body(clip: ShownClip, images: list[str]) -> ClipTold:
         error=clip.error,
         lines=lines,
         images=images,
+        keyframes=[
+            KeyframeTold(
+                ref=frame.ref,
+                time_s=frame.time_ms / 1000,
+                description=tags_in_words(frame.description),
+                image=keyframe_path(video, frame.id),
+            )
+            for frame in clip.keyframes
+        ],
     )
 
 

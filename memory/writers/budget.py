@@ -37,11 +37,12 @@ CROP_TOKENS = 300
 
 @dataclass(frozen=True)
 class PromptItem:
-    """One line of a part, and its JPEG where it is an image."""
+    """One line of a part, and its JPEG where it is an image; ``time_ms``: a keyframe's."""
 
     text: str
     image: bytes | None = field(default=None, repr=False)
     crop: bool = False
+    time_ms: int | None = None
 
     @property
     def tokens(self) -> int:

@@ -46,7 +46,7 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
     for frame in percept.keyframes:
         if frame.blob in context.blobs:
             caption = f"keyframe at {frame.time_ms / 1000:.1f} s"
-            yield PromptItem(caption, context.blobs[frame.blob])
+            yield PromptItem(caption, context.blobs[frame.blob], time_ms=frame.time_ms)
 
 
 def _face_items(percept: Percept, people: ClipPeople, context: ClipContext) -> Iterator[PromptItem]:

@@ -7,9 +7,10 @@ be cited as said. Tags are checked by code; what is wrong goes back to the model
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from domain.errors import ModelError, ReplayMiss
 from domain.media import IdentityKind, Percept
@@ -19,6 +20,7 @@ from domain.time import TimeSpan
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.budget import PromptItem, describe_omitted, fit_parts, subsample
 from memory.writers.clip_page import clip_prompt, prompt_parts
+from memory.writers.keyframe_descriptions import checked_descriptions, fill_descriptions
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
@@ -26,6 +28,13 @@ from models.messages import Message, assistant, request_tokens, system, user
 from models.reply_schema import pinned
 from people.characters import MODEL_SUPPORT
 from people.clip_people import ClipPeople
+
+WRITER_VERSION = 2
+"""The version of what the model is asked, stored with each clip, since calls are found by it.
+
+1: lines, names and who is whom. 2: also what each keyframe shows. Clips of version 1 have no
+version on record.
+"""
 
 MAX_TRIES = 3
 """How often a clip is asked for in all."""
@@ -69,6 +78,15 @@ class WrittenName(BaseModel):  # Its name is a key of "$defs": it stays.
     name: str = Field(min_length=1, max_length=60)
 
 
+class WrittenKeyframe(BaseModel):  # Its name is a key of "$defs": it stays.
+    """What one keyframe shows, in one or two sentences."""
+
+    model_config = pinned("WrittenKeyframe", "What one keyframe shows, in one or two sentences.")
+
+    image: int = Field(description="the number of the image")
+    text: str = Field(min_length=1, description="people by their tags, things, colours, text")
+
+
 class WrittenClip(BaseModel):
     """The memory of a clip."""
 
@@ -77,6 +95,21 @@ class WrittenClip(BaseModel):
     lines: list[WrittenLine]
     same: list[WrittenSame] = []
     names: list[WrittenName] = []
+    keyframes: list[WrittenKeyframe] = []
+
+    @field_validator("keyframes", mode="before")
+    @classmethod
+    def _drop_unreadable(cls, value: object) -> object:
+        """Drop descriptions that cannot be read: none of them is worth the clip's memory."""
+        return [one for one in value if _is_readable(one)] if isinstance(value, list) else []
+
+
+def _is_readable(described: object) -> bool:
+    try:
+        WrittenKeyframe.model_validate(described)
+    except ValidationError:
+        return False
+    return True
 
 
 class LlmClipWriter:
@@ -105,7 +138,11 @@ class LlmClipWriter:
             ModelError: the model failed, wrote nothing that can be stored, or spent the budget.
         """
         budget = ClipBudget(self._chat, self._tokens, context.sink, context.replay)
-        written, omitted = self._ask(percept, people, context, budget)
+        asked = self._ask(percept, people, context, budget)
+        written = asked.written
+        described = checked_descriptions(
+            [(one.image, one.text) for one in written.keyframes], asked.keyframes, people
+        )
         quoted = LocalClipWriter().write(percept, people, context)
         quoted_sources = (
             MemorySource.SAID,
@@ -124,13 +161,16 @@ class LlmClipWriter:
             statements=(*quoted.statements, *_statements(written, people, percept.clip.index)),
             names=tuple((one.tag, sanitise(one.name)) for one in written.names),
             budget=self._tokens,
-            left_out=omitted,
+            left_out=asked.omitted,
+            descriptions=fill_descriptions(described.usable, quoted.descriptions),
+            writer_version=WRITER_VERSION,
+            dropped=described.dropped,
         )
 
     def _ask(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
-    ) -> tuple[WrittenClip, tuple[str, ...]]:
-        """Return the storable part of what the model wrote, and what it was not shown."""
+    ) -> _Asked:
+        """Return the storable part of what the model wrote, and what it was shown."""
         system_message = system(prompt("clip_system", lines=self._lines))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
         blank = [system_message, user(clip_prompt(percept, people, context, {}))]
@@ -141,9 +181,20 @@ class LlmClipWriter:
         written = _ask_until_valid(
             budget, first, images, lambda one: check_clip(one, people, facts)
         )
-        return _limit_lines(_drop_invalid(written, people, facts), self._lines), describe_omitted(
-            all_parts, parts
+        return _Asked(
+            _limit_lines(_drop_invalid(written, people, facts), self._lines),
+            describe_omitted(all_parts, parts),
+            tuple(item.time_ms for item in images if item.time_ms is not None),
         )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a model wrote, what it was not shown, and the times of the keyframes that it was."""
+
+    written: WrittenClip
+    omitted: tuple[str, ...]
+    keyframes: tuple[int, ...]
 
 
 def _ask_until_valid(
@@ -303,7 +354,7 @@ def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> 
         raise ModelError("the model wrote no line that can be stored")
     same = [one for one in written.same if _is_pair(one, people)]
     names = [one for one in written.names if one.tag in known and sanitise(one.name)]
-    return WrittenClip(lines=lines, same=same, names=names)
+    return written.model_copy(update={"lines": lines, "same": same, "names": names})
 
 
 def _limit_lines(written: WrittenClip, max_lines: int) -> WrittenClip:

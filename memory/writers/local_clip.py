@@ -15,6 +15,7 @@ from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
 from memory.sounds import sound_lines
+from memory.writers.keyframe_descriptions import recognised_descriptions
 from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
 from people.face_voice_evidence import speaking_alone, visible_spans
@@ -61,6 +62,7 @@ class LocalClipWriter:
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=tuple(_statements(percept, people)),
             names=tuple(name for _, name in named),
+            descriptions=recognised_descriptions(percept, people),
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ARRAY, JSON, Connection, Integer, Select, bindparam, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.media import Box, SeenObject
 from domain.memories import Scope
@@ -126,9 +126,19 @@ def frame_vectors(
     connection: Connection | Session, frames: Iterable[int]
 ) -> dict[int, NDArray[np.float32]]:
     """Return the image vectors of keyframes that have one, shape (D,) each."""
-    rows = connection.execute(
-        select(KeyframeRow.id, KeyframeRow.embedding).where(
-            KeyframeRow.id.in_(sorted(frames)), KeyframeRow.embedding.is_not(None)
-        )
-    )
+    return _vectors_of(connection, KeyframeRow.embedding, frames)
+
+
+def description_vectors(
+    connection: Connection | Session, frames: Iterable[int]
+) -> dict[int, NDArray[np.float32]]:
+    """Return the vectors of keyframes' descriptions, of those that have one, shape (D,) each."""
+    return _vectors_of(connection, KeyframeRow.description_embedding, frames)
+
+
+def _vectors_of(
+    connection: Connection | Session, column: InstrumentedAttribute[Any], frames: Iterable[int]
+) -> dict[int, NDArray[np.float32]]:
+    of_frames = (KeyframeRow.id.in_(sorted(frames)), column.is_not(None))
+    rows = connection.execute(select(KeyframeRow.id, column).where(*of_frames))
     return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in rows}

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import InputError, NotFound
 from domain.media import Clip, ClipState, Video
-from domain.memories import MemoryView, Scope
+from domain.memories import ClipMemories, MemoryView, Scope
 from domain.time import TimeSpan
 from store.queries.videos import WATCHING
 from store.tables.schema import ClipRow, VideoRow
@@ -25,7 +25,7 @@ class StoredClip:
     """A clip and its state; ``attempts`` counts failures, ``seconds`` is the time it took.
 
     ``budget``: maximum tokens of its writer; ``left_out``: what was left out of its prompt for
-    that.
+    that; ``dropped``: what it wrote, or was to write, that could not be stored.
     """
 
     index: int
@@ -36,6 +36,7 @@ class StoredClip:
     seconds: float = 0.0
     budget: int | None = None
     left_out: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 def clips_of(session: Session, video_id: str) -> list[StoredClip]:
@@ -145,12 +146,15 @@ def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> 
     session.execute(update(ClipRow).where(this_clip).values(seconds=ClipRow.seconds + seconds))
 
 
-def record_budget(
-    session: Session, video_id: str, index: int, budget: int | None, left_out: Sequence[str]
-) -> None:
-    """Record the budget of a clip's writer, and what was left out to stay within it."""
+def record_writing(session: Session, video_id: str, index: int, written: ClipMemories) -> None:
+    """Record how a model wrote a clip: budget, version, and what was left out and dropped."""
     this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    values = {"budget": budget, "left_out": list(left_out)}
+    values = {
+        "budget": written.budget,
+        "left_out": list(written.left_out),
+        "writer_version": written.writer_version,
+        "dropped": list(written.dropped),
+    }
     session.execute(update(ClipRow).where(this_clip).values(values))
 
 
@@ -215,6 +219,7 @@ def _select_clips(
         ClipRow.seconds,
         ClipRow.budget,
         ClipRow.left_out,
+        ClipRow.dropped,
     )
     query = select(*columns).where(*conditions).order_by(ClipRow.clip)
     rows = session.execute(query.offset(offset).limit(limit))
@@ -228,6 +233,7 @@ def _select_clips(
             seconds=row.seconds,
             budget=row.budget,
             left_out=tuple(row.left_out),
+            dropped=tuple(row.dropped),
         )
         for row in rows
     ]

@@ -199,6 +199,8 @@ def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> No
         "seconds": 0.0,
         "budget": None,
         "left_out": [],
+        "writer_version": None,
+        "dropped": [],
         "updated_at": func.now(),
     }
     these_clips = (ClipRow.video_id == video_id, ClipRow.clip.in_(clips))

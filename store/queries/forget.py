@@ -276,7 +276,7 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
     own_conditions = {SegmentRevisionRow: revisions, VideoRow: VideoRow.id == video_id}
     columns_by_table: tuple[tuple[type[Base], tuple[str, ...]], ...] = (
         (VideoRow, ("title", "error", "subtitles")),
-        (ClipRow, ("text", "error", "left_out")),
+        (ClipRow, ("text", "error", "left_out", "dropped")),
         (KeyframeRow, ("description",)),
         (UtteranceRow, ("text", "speaker")),
         (ScreenTextRow, ("text",)),
@@ -333,9 +333,9 @@ def memory_vectors(session: Session, video_id: str, clip: int) -> list[Any]:
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 
 
-def clip_of_memory(session: Session, memory: int) -> int:
-    """Return the clip of a memory."""
-    return session.scalars(select(MemoryRow.clip).where(MemoryRow.id == memory)).one()
+def clip_of_row(session: Session, row: NamedRow) -> int:
+    """Return the clip of a row of a table whose rows belong to one clip each."""
+    return int(session.scalars(select(row.table.__table__.c.clip).where(row_condition(row))).one())
 
 
 def summary_of(session: Session, revision: int) -> tuple[str, str]:

@@ -19,9 +19,11 @@ from domain.media import (
     Sighting,
     Utterance,
 )
+from domain.memories import KeyframeDescription
 from domain.time import TimeSpan
 from store.advisory_locks import lock_until_commit, video_key
 from store.bulk_insert import copy_rows
+from store.queries.memories import Vector
 from store.tables.schema import (
     BlobRow,
     ClipRow,
@@ -154,6 +156,21 @@ def _add_sightings(
     for key, row_id in zip(keys, session.scalars(returning, rows), strict=True):
         ids.setdefault(key, []).append(row_id)
     return ids
+
+
+def describe_keyframes(
+    session: Session,
+    video_id: str,
+    clip: int,
+    descriptions: Sequence[KeyframeDescription],
+    vectors: Sequence[Vector],
+) -> None:
+    """Store what keyframes of a clip show, with the vector of each text, shape (D,)."""
+    row = KeyframeRow
+    for one, vector in zip(descriptions, vectors, strict=True):
+        this_frame = (row.video_id == video_id, row.clip == clip, row.time_ms == one.time_ms)
+        values = {"description": one.text, "description_embedding": list(vector)}
+        session.execute(update(row).where(*this_frame).values(values))
 
 
 def add_blobs(session: Session, video_id: str, sizes: Mapping[str, int]) -> None:

@@ -77,7 +77,8 @@ def _keyframes(video: str) -> Query:
     k = KeyframeRow
     scores = (k.shot, k.sharpness, k.entropy, k.quality, k.width, k.height)
     columns = (k.clip, k.time_ms, *scores, k.blob, k.description, _vector(k.embedding))
-    return _by_clip(select(*columns), k, video)
+    described = _vector(k.description_embedding).label("description_embedding")
+    return _by_clip(select(*columns, described), k, video)
 
 
 def _utterances(video: str) -> Query:

@@ -143,6 +143,14 @@ class ClipRow(Base):
         server_default="[]",
         comment="what its model was not shown, to stay within the budget",
     )
+    writer_version: Mapped[int | None] = mapped_column(
+        comment="of the request that its model was sent; NULL: no model, or before 0017"
+    )
+    dropped: Mapped[list[Any]] = mapped_column(
+        JSONB,
+        server_default="[]",
+        comment="what its model wrote, or was to write, that could not be stored, and why",
+    )
     updated_at: Mapped[datetime] = added_at()
 
 
@@ -160,7 +168,11 @@ def _clip_fk() -> ForeignKeyConstraint:
 
 
 class KeyframeRow(_OfClip, Base):
-    """A keyframe; ``blob`` is the SHA-256 of its JPEG."""
+    """A keyframe; ``blob`` is the SHA-256 of its JPEG.
+
+    ``description``: what it shows in words, with tags of people; ``description_embedding`` is the
+    vector of that text, ``embedding`` that of the picture.
+    """
 
     __tablename__ = "keyframes"
     __table_args__ = (_clip_fk(), Index("keyframes_of_clip", "video_id", "clip"))
@@ -175,6 +187,7 @@ class KeyframeRow(_OfClip, Base):
     blob: Mapped[str]
     description: Mapped[str | None]
     embedding: Mapped[Any | None] = mapped_column(VECTOR())
+    description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
 
 
 class IdentityRow(Base):

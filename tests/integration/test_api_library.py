@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from api.answers import keyframe_path_at
@@ -87,6 +88,17 @@ def test_clips_tell_what_was_said_with_their_images(client: TestClient) -> None:
     assert (found.status_code, found.content) == (200, JPEG + b"65000")
     assert found.headers["content-type"] == "image/jpeg"
     assert found.headers["cache-control"].startswith("private")
+
+
+def test_clips_tell_what_their_keyframes_show(library: Store, client: TestClient) -> None:
+    with library.begin() as session:
+        at_65_s = (KeyframeRow.video_id == PARTY, KeyframeRow.time_ms == 65_000)
+        session.execute(update(KeyframeRow).where(*at_65_s).values(description="<face_90> waves."))
+    (clip,) = client.get(f"/videos/{PARTY}/clips", params={"offset": 2, "limit": 1}).json()["clips"]
+    (frame,) = clip["keyframes"]
+    assert frame["description"] == "An unnamed person (face 90) waves."
+    assert (frame["time_s"], frame["image"]) == (65.0, clip["images"][0])
+    assert frame["ref"] == f"k{frame['image'].rpartition('/')[2]}"
 
 
 def test_as_of_a_moment_nothing_later_is_there(client: TestClient) -> None:

@@ -68,6 +68,7 @@ SHAPED: dict[str, Any] = {
     "segment_revisions.history": [{"number": 9, "label": MARK, "summary": MARK, "at_clip": 1}],
     "patches.applied": {"steps": [{"segments": [{"label": MARK}], "edges": []}], "unsettled": []},
     "clips.left_out": [MARK],
+    "clips.dropped": [MARK],
     "videos.subtitles": [f"{MARK}.srt"],
     "patches.dropped": [{"item": "edge", "reasons": [MARK]}],
     "questions.options": [MARK],
@@ -175,7 +176,7 @@ def _in_tables(store: Store) -> Iterator[str]:
             for row in session.scalars(text(f"SELECT to_jsonb(t) FROM {table} t")):  # noqa: S608
                 for column, value in row.items():
                     told = json.dumps(value) if value is not None else ""
-                    vector = column in {"embedding", "vector"} and str(NUMBER) in told
+                    vector = column.endswith(("embedding", "vector")) and str(NUMBER) in told
                     if MARK.lower() in told.lower() or _hexed(MARK) in told or vector:
                         yield f"{table.removeprefix('public.')}.{column}"
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from agent.reasoners.replies import ResolutionReply, RewriteReply, SeenReply, SubtaskReply
 from domain.errors import ModelError
-from memory.writers.llm_clip import WrittenLine, WrittenName, WrittenSame
+from memory.writers.llm_clip import WrittenKeyframe, WrittenLine, WrittenName, WrittenSame
 from memory.writers.llm_event import WrittenEdge, WrittenSegment
 from models.chat import read_value
 from tests.support.frozen.words import SNAPSHOT, everything, replies, schemas
@@ -18,7 +18,7 @@ from tests.support.frozen.words import SNAPSHOT, everything, replies, schemas
 AGREED: dict[str, Any] = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
 NESTED: tuple[type[BaseModel], ...] = (
     *(SubtaskReply, ResolutionReply, RewriteReply, SeenReply),
-    *(WrittenLine, WrittenSame, WrittenName, WrittenSegment, WrittenEdge),
+    *(WrittenLine, WrittenSame, WrittenName, WrittenKeyframe, WrittenSegment, WrittenEdge),
 )
 HOW = "if that is meant, write the snapshot anew: python -m tests.support.frozen.words"
 

@@ -1,0 +1,100 @@
+"""Describes each keyframe in words: as a model that saw it wrote, else by what was recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from domain.media import Keyframe, Percept
+from domain.memories import KeyframeDescription
+from domain.people import TAG, escape_tags
+from domain.wording import describe_picture
+from people.clip_people import ClipPeople
+
+NEAR_MS = 1_000
+"""A face that is seen within this time of a keyframe is said to be in view on it."""
+
+
+@dataclass(frozen=True)
+class WrittenDescriptions:
+    """What a model wrote of keyframes, and what of it cannot be stored."""
+
+    usable: tuple[KeyframeDescription, ...]
+    dropped: tuple[str, ...] = ()
+
+
+def recognised_descriptions(
+    percept: Percept, people: ClipPeople
+) -> tuple[KeyframeDescription, ...]:
+    """Describe keyframes by the people, objects and text that were recognised on them.
+
+    A keyframe on which nothing was recognised has no description.
+    """
+    return tuple(
+        KeyframeDescription(time_ms=frame.time_ms, text=text)
+        for frame in percept.keyframes
+        if (text := _recognised(frame, percept, people))
+    )
+
+
+def _recognised(frame: Keyframe, percept: Percept, people: ClipPeople) -> str:
+    return describe_picture(
+        dict.fromkeys(_faces_in_view(frame.time_ms, percept, people)),
+        [thing for thing in percept.objects if thing.time_ms == frame.time_ms],
+        [escape_tags(one.text) for one in percept.screen_texts if one.time_ms == frame.time_ms],
+    )
+
+
+def _faces_in_view(time_ms: int, percept: Percept, people: ClipPeople) -> Iterator[str]:
+    for group in percept.faces:
+        spans = (sighting.span for sighting in group.sightings)
+        if any(s.start_ms - NEAR_MS <= time_ms <= s.end_ms + NEAR_MS for s in spans):
+            yield people.faces[group.number].tag
+
+
+def checked_descriptions(
+    texts: Sequence[tuple[int, str]], shown: Sequence[int], people: ClipPeople
+) -> WrittenDescriptions:
+    """Check what a model wrote of the keyframes that it was shown.
+
+    Args:
+        texts: The number of an image, from 1, and what was written of it.
+        shown: The times in ms of the keyframes that were shown: image 1, image 2 and so on.
+        people: Whose tags may be used.
+
+    Returns:
+        One description of each keyframe at most, the first where there are several. ``dropped``
+        says what is missing or cannot be stored.
+    """
+    known = people.tags()
+    usable: dict[int, KeyframeDescription] = {}
+    dropped: list[str] = []
+    for number, text in texts:
+        if not 1 <= number <= len(shown):
+            dropped.append("the description of an image that is no keyframe of the clip")
+            continue
+        time_ms, plain = shown[number - 1], " ".join(text.split())
+        if any(found[0] not in known for found in TAG.finditer(plain)):
+            dropped.append(f"{_of(time_ms)}: it names somebody who is not in the clip")
+        elif number not in usable and plain:
+            usable[number] = KeyframeDescription(time_ms=time_ms, text=plain)
+    written = {number for number, text in texts if text.strip()}
+    dropped += [
+        f"{_of(time_ms)}: the model wrote none that can be read"
+        for number, time_ms in enumerate(shown, 1)
+        if number not in written
+    ]
+    ordered = tuple(usable[number] for number in sorted(usable))
+    return WrittenDescriptions(ordered, tuple(dict.fromkeys(dropped)))
+
+
+def fill_descriptions(
+    first: Sequence[KeyframeDescription], others: Sequence[KeyframeDescription]
+) -> tuple[KeyframeDescription, ...]:
+    """Return ``first``, with those of ``others`` whose keyframes have none; in order of time."""
+    by_time = {one.time_ms: one for one in (*others, *first)}
+    return tuple(by_time[time_ms] for time_ms in sorted(by_time))
+
+
+def _of(time_ms: int) -> str:
+    return f"the description of the keyframe at {time_ms / 1000:.1f} s"
