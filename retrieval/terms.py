@@ -17,6 +17,8 @@ STOP = frozenset(_STOP.split())
 
 _TAG = re.compile(r"<((?:face|voice|character)_\d+)>")
 _WORD = re.compile(r"[^\W_]+")
+_TERM = re.compile(r"\d+(?:[.,:]\d+)+|[^\W_]+")
+"""A number with its separators (``0.3``, ``1,200``, ``12:30``) is one term."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CACHE_SIZE = 1 << 16
 """Number of words whose stems are cached."""
@@ -42,7 +44,11 @@ def pieces(word: str) -> list[str]:
 
 def plain_words(text: str) -> list[str]:
     """Return all words of ``text`` in lower case, stop words included."""
-    return _WORD.findall(text.casefold().replace("'s", "").replace("’s", ""))
+    return _WORD.findall(_without_possessives(text))
+
+
+def _without_possessives(text: str) -> str:
+    return text.casefold().replace("'s", "").replace("’s", "")
 
 
 def content_words(text: str) -> list[str]:
@@ -57,7 +63,11 @@ def terms(text: str) -> list[str]:
     """
     tags = _TAG.findall(text) if "<" in text else []
     plain = _TAG.sub(" ", text) if tags else text
-    return [*tags, *chain.from_iterable(map(_stems, plain_words(plain)))]
+    return [*tags, *chain.from_iterable(map(_stems, _split_terms(plain)))]
+
+
+def _split_terms(text: str) -> list[str]:
+    return _TERM.findall(_without_possessives(text))
 
 
 def database_words(text: str) -> dict[str, str]:
@@ -69,7 +79,7 @@ def database_words(text: str) -> dict[str, str]:
     tags = _TAG.findall(text) if "<" in text else []
     plain = _TAG.sub(" ", text) if tags else text
     words_by_term = {tag: tag.replace("_", "") for tag in tags}
-    for word in plain_words(plain):
+    for word in _split_terms(plain):
         for piece, term in zip(pieces(word), _stems(word), strict=False):
             spaced = _UNSPACED.fullmatch(piece) and len(piece) == 2
             words_by_term.setdefault(term, " ".join(piece) if spaced else piece)

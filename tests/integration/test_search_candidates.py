@@ -162,6 +162,16 @@ def test_words_are_found_in_any_form_and_script(
     assert set(clips) <= set(terms(words))
 
 
+@pytest.mark.parametrize(
+    ("words", "clips"),
+    [("0.3", [0]), ("0.5", []), ("3", [1]), ("1,200", [0]), ("12:30", [0]), ("200", [0, 1])],
+)
+def test_a_number_with_separators_is_one_word(store: Store, words: str, clips: list[int]) -> None:
+    watch(store, V, [[Said("above 0.3 of 1,200 at 12:30.")], [Said("chapter 3 of 200")]])
+    found = holding(store, words, scope(1)).get(words, [])
+    assert [clip for _, clip, _ in found] == clips
+
+
 def test_words_are_found_as_of_a_clip(watched: Store) -> None:
     assert holding(watched, "oldest", scope(1)) == {"oldest": [(0, 0, 1)]}
     assert holding(watched, "oldest", scope(2)) == {}
