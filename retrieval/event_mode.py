@@ -115,7 +115,7 @@ def event(
             mode=Mode.EVENT,
             query=context.query,
             nothing_close=True,
-            searched=context.searched("no event is woven yet; looked"),
+            searched=context.searched("there are no events yet; searched"),
         )
     return _neighbourhood(context, ranked, best, edges_of, neighbours, Mode.EVENT)
 

@@ -88,24 +88,22 @@ def _best_of_each_cell(
     candidates: CandidateLines, lines: Ints, scores: Scores, limit: int, options: bool
 ) -> list[RankedLine]:
     best, chosen = scores.max(axis=0), scores.argmax(axis=0)
-    moments: dict[int, RankedLine] = {}
+    best_by_cell: dict[int, RankedLine] = {}
     for i in np.argsort(-best, kind="stable"):
         line, cell = int(lines[i]), int(candidates.lines.cell_of_line[lines[i]])
-        if cell not in moments:
+        if cell not in best_by_cell:
             option = int(chosen[i]) if options else None
-            moments[cell] = RankedLine(line, cell, float(best[i]), option)
-        if len(moments) == limit:
+            best_by_cell[cell] = RankedLine(line, cell, float(best[i]), option)
+        if len(best_by_cell) == limit:
             break
-    return list(moments.values())
+    return list(best_by_cell.values())
 
 
-def add_strength(
-    moments: Sequence[RankedLine], confirmations: Mapping[int, int]
-) -> list[RankedLine]:
+def add_strength(lines: Sequence[RankedLine], confirmations: Mapping[int, int]) -> list[RankedLine]:
     """Add the strength of semantic memories to scores and sort again (section 1, entity graph).
 
     Args:
-        moments: Lines, best first; equal ones keep their order.
+        lines: Lines, best first; equal ones keep their order.
         confirmations: How often the fact of a line was confirmed, by the line's number.
     """
     strengthened = [
@@ -114,6 +112,6 @@ def add_strength(
             score=line.score
             + min(STRONGEST, STRENGTH * math.log1p(confirmations.get(line.line, 0))),
         )
-        for line in moments
+        for line in lines
     ]
-    return sorted(strengthened, key=lambda moment: -moment.score)
+    return sorted(strengthened, key=lambda line: -line.score)

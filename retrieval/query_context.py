@@ -114,23 +114,22 @@ class QueryContext:
         return closeness(nearness, word_coverage)
 
     def text_closeness(self, cosine: float, text: str) -> float:
-        """Return how close a text with this cosine is to the question, in [0, 1]."""
+        """Return the closeness of a text with this cosine to the question, in [0, 1]."""
         word_coverage = text_coverage([text], self._idf)
         return closeness(self.cosine_scale.nearness(cosine), word_coverage)
 
-    def evidence(self, moments: Sequence[RankedLine], reread: float = 0.0) -> tuple[Evidence, ...]:
+    def evidence(self, ranked: Sequence[RankedLine], reread: float = 0.0) -> tuple[Evidence, ...]:
         """Return lines as evidence in the given order, with falling scores.
 
         ``reread`` is the reranker's probability of the best line, in [0, 1].
         """
-        if not moments:
+        if not ranked:
             return ()
-        best = max(reread, *(self.closeness(moment.line) for moment in moments[:3]))
-        scores = decayed(best, [moment.score for moment in moments])
-        self.lines.read_lines(moment.line for moment in moments)
+        best = max(reread, *(self.closeness(line.line) for line in ranked[:3]))
+        scores = decayed(best, [line.score for line in ranked])
+        self.lines.read_lines(line.line for line in ranked)
         return tuple(
-            self._evidence(moment.line, score)
-            for moment, score in zip(moments, scores, strict=True)
+            self._evidence(line.line, score) for line, score in zip(ranked, scores, strict=True)
         )
 
     def _evidence(self, number: int, score: float) -> Evidence:

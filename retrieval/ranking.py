@@ -160,9 +160,9 @@ def relevance(
     """
     weights = weights or SearchSettings()
     count, queries = len(vectors.options), vectors.stacked
-    lines, nearest = line_cosines(candidates.lines, queries)
-    means = cell_cosines(candidates.lines, queries)
-    question_scores = _question_score(candidates, question, weights, nearest[0], means[0])
+    lines, line_signal = line_cosines(candidates.lines, queries)
+    cell_signal = cell_cosines(candidates.lines, queries)
+    question_scores = _question_score(candidates, question, weights, line_signal[0], cell_signal[0])
     line_support = None
     if question.timed:
         fits = option_fits(question.options, candidates.lines.times, question.now_s)
@@ -171,7 +171,7 @@ def relevance(
         fit = question_fit(question.text, candidates.lines.times, question.now_s)
         question_scores = question_scores + weights.question_time * fit
         option_scores = question_scores + _option_score(
-            candidates, question, weights, nearest[1:], means[1:]
+            candidates, question, weights, line_signal[1:], cell_signal[1:]
         )
         support = option_scores + weights.actor * _actor_score(candidates, vectors)
     if vectors.actions is not None:
@@ -183,12 +183,12 @@ def relevance(
         )
     scales = tuple(_line_scales(candidates, lines, count))
     return Relevance(
-        question_scores, option_scores, support, lines, nearest[0], scales, line_support
+        question_scores, option_scores, support, lines, line_signal[0], scales, line_support
     )
 
 
 def _line_scales(candidates: CandidateLines, all_cosines: Floats, count: int) -> list[SignalScale]:
-    """The scales of cosines with the question, the statements and the options."""
+    """Return the scales of cosines with the question, the statements and the options."""
     sampled = all_cosines[:, candidates.sampled_lines]
     return [
         signal_scale(sampled[:1]),
@@ -201,11 +201,11 @@ def _question_score(
     candidates: CandidateLines,
     question: PreparedQuestion,
     weights: SearchSettings,
-    nearest: Floats,
-    means: Floats,
+    line_signal: Floats,
+    cell_signal: Floats,
 ) -> Scores:
-    score = candidates.standardise(nearest, weights.question_line) + candidates.standardise(
-        means, weights.question_cell
+    score = candidates.standardise(line_signal, weights.question_line) + candidates.standardise(
+        cell_signal, weights.question_cell
     )
     return (
         score
@@ -259,17 +259,17 @@ def _option_score(
     candidates: CandidateLines,
     question: PreparedQuestion,
     weights: SearchSettings,
-    nearest: Floats,
-    means: Floats,
+    line_signal: Floats,
+    cell_signal: Floats,
 ) -> Scores:
     """Return the score that each option adds in each cell, shape (O, N)."""
     count = len(question.options)
     if not count:
         return np.zeros((0, candidates.lines.cell_count))
-    score = candidates.standardise(nearest[:count], weights.statement_line)
-    score += candidates.standardise(nearest[count:], weights.option_line)
-    score += candidates.standardise(means[:count], weights.statement_cell)
-    score += candidates.standardise(means[count:], weights.option_cell)
+    score = candidates.standardise(line_signal[:count], weights.statement_line)
+    score += candidates.standardise(line_signal[count:], weights.option_line)
+    score += candidates.standardise(cell_signal[:count], weights.statement_cell)
+    score += candidates.standardise(cell_signal[count:], weights.option_cell)
     return (
         score
         + option_words(candidates.hits, question, candidates.clips, weights)[:, candidates.places]

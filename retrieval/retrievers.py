@@ -152,11 +152,11 @@ class Retrievers:
         return result.model_copy(update={"weighed": scores, "temperature": scale})
 
     def _with_aim(
-        self, context: QueryContext, request: _ModeSearch, segment: Segment | None, moments: int
+        self, context: QueryContext, request: _ModeSearch, segment: Segment | None, limit: int
     ) -> Retrieval:
         result = self._in_mode(context, request, segment)
         if request.mode is Mode.EVENT or (request.mode is Mode.VIDEO and result.focus is None):
-            return self._with_best_lines(result, context, moments)
+            return self._with_best_lines(result, context, limit)
         return result
 
     def _in_mode(
@@ -297,9 +297,9 @@ class Retrievers:
         question, relevance = context.question, context.relevance
         reranker = None if question.options else self._tools.reranker
         best = best_lines(context.candidates, question, relevance_used, limit, reranker)
-        moments = add_strength(best, self._confirmation_counts(context, best))
-        reread = best_probability(context.lines, question, [m.line for m in moments[:1]], reranker)
-        evidence = context.evidence(moments, reread)
+        ranked = add_strength(best, self._confirmation_counts(context, best))
+        reread = best_probability(context.lines, question, [m.line for m in ranked[:1]], reranker)
+        evidence = context.evidence(ranked, reread)
         nothing = nothing_close(evidence, context.candidates.view_lines)
         quoted = not question.options and not nothing
         return Ranking(
@@ -308,22 +308,22 @@ class Retrievers:
             options=supports(context.candidates, question, relevance)
             if relevance is not None
             else (),
-            extract=self._extract(context, moments[0], evidence[0]) if quoted else None,
+            extract=self._extract(context, ranked[0], evidence[0]) if quoted else None,
             nothing_close=nothing,
             span=context.span,
         )
 
     def _confirmation_counts(
-        self, context: QueryContext, moments: Sequence[RankedLine]
+        self, context: QueryContext, ranked: Sequence[RankedLine]
     ) -> dict[int, int]:
         """Return how often the facts of lines were confirmed as of the view, by line."""
         arrays = context.lines.arrays
-        lines: dict[int, dict[int, int]] = {}
-        for moment in moments:
-            lines_by_id = lines.setdefault(int(arrays.video[moment.line]), {})
-            lines_by_id[int(arrays.id[moment.line])] = moment.line
+        ids_by_scope: dict[int, dict[int, int]] = {}
+        for line in ranked:
+            lines_by_id = ids_by_scope.setdefault(int(arrays.video[line.line]), {})
+            lines_by_id[int(arrays.id[line.line])] = line.line
         confirmations: dict[int, int] = {}
-        for number, ids in lines.items():
+        for number, ids in ids_by_scope.items():
             as_of = context.lines.scopes[number].last_clip
             counts = self._store.run_read_only(partial(strengths, memory_ids=[*ids], as_of=as_of))
             confirmations |= {ids[memory]: count for memory, count in counts.items()}

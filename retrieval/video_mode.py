@@ -57,8 +57,8 @@ def about_people(
         wanted: Maximum number of lines.
     """
     names = ", ".join(person.character.label for person in people)
-    moments = _ranked_lines(context, context.lines.lines_with(mentions), wanted)
-    return _result(context, focus, moments, f"what mentions {names}")
+    ranked = _ranked_lines(context, context.lines.lines_with(mentions), wanted)
+    return _result(context, focus, ranked, f"what mentions {names}")
 
 
 def _unseen(
@@ -107,9 +107,9 @@ def _ranked_lines(context: QueryContext, lines: Ints, wanted: int) -> list[Ranke
 
 
 def _result(
-    context: QueryContext, focus: Segment | None, moments: list[RankedLine], where: str
+    context: QueryContext, focus: Segment | None, ranked: list[RankedLine], where: str
 ) -> Retrieval:
-    evidence = context.evidence(moments)
+    evidence = context.evidence(ranked)
     return Retrieval(
         mode=Mode.VIDEO,
         query=context.query,

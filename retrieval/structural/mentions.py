@@ -25,9 +25,9 @@ MAX_LINES = 20_000
 SHORT = 4
 """Minimum length of words compared by similarity."""
 COVERED = 0.6
-"""Minimum IDF-weighted share of the subject's words in the line that is the moment."""
+"""Minimum IDF-weighted share of the subject's words in the line of the moment."""
 NEXT = 2
-"""Maximum number of sentences' first lines quoted after a moment."""
+"""Number of lines after a moment from which no further sentence is quoted."""
 FEW_WORDS = 8
 """Number of words after which no further sentence is quoted."""
 NEAR_COSINE = 0.5
@@ -213,7 +213,7 @@ def _at(row: ViewLine) -> tuple[int, int]:
 
 
 def _after(view: LineSet, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]) -> list[ViewLine]:
-    """Return the next sentences, up to ``NEXT`` lines or ``FEW_WORDS`` words."""
+    """Return the next sentences, until they have ``NEXT`` lines or ``FEW_WORDS`` words."""
     remaining = [row for row in rows if _at(row) > _at(anchor[-1])]
     known, sentence_lines = {row.number: row for row in remaining}, list[ViewLine]()
     while remaining and len(sentence_lines) < NEXT and sum(map(_words, sentence_lines)) < FEW_WORDS:

@@ -17,7 +17,7 @@ from retrieval.line_ranking import best_lines
 from retrieval.options import favour_supported, top_log_mean_exp
 from retrieval.ranking import CandidateLines, PreparedQuestion
 from tests.support.remembered import WordEmbedder
-from tests.support.story import StoryVideo, found_at, prepared, relevance_of, video_of
+from tests.support.story import StoryVideo, candidates_at, prepare_question, relevance_of, video_of
 
 PEOPLE = ("Ann", "Bob", "Cleo", "Dora")
 DOES = ("washes", "paints", "carries", "repairs", "sells", "hides", "weighs", "photographs")
@@ -76,7 +76,7 @@ def view() -> CandidateLines:
 
 
 def until(last_clip: int) -> CandidateLines:
-    return found_at(last_clip, video())
+    return candidates_at(last_clip, video())
 
 
 def top_clips(asked: PreparedQuestion, seen: CandidateLines, count: int = 3) -> list[int]:
@@ -98,7 +98,7 @@ def chosen(asked: PreparedQuestion) -> int:
 
 
 def who(deed: Deed) -> PreparedQuestion:
-    return prepared(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=DAYS * 86_400.0)
+    return prepare_question(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=DAYS * 86_400.0)
 
 
 def hits(find: Callable[[PreparedQuestion, CandidateLines], list[int]]) -> float:
@@ -124,7 +124,7 @@ def test_what_was_done_is_told() -> None:
     for deed in deeds:
         others = [does for does in DOES if does != deed.does][:3]
         options = tuple(f"{does} it" for does in (*others, deed.does))
-        asked = prepared(f"What does {deed.who} do with the {deed.thing}?", options)
+        asked = prepare_question(f"What does {deed.who} do with the {deed.thing}?", options)
         right += chosen(asked) == len(others)
     assert right >= 0.5 * len(deeds)
 
@@ -137,7 +137,7 @@ def test_yesterday_is_the_day_before_the_question(day: int) -> None:
     right = 0
     for thing in sorted(things):
         question = f"What happened to the {thing} yesterday?"
-        asked = prepared(question, as_of_s=(day * 24 + 22) * 3600.0)
+        asked = prepare_question(question, as_of_s=(day * 24 + 22) * 3600.0)
         right += top_clips(asked, seen)[0] // DAY == day - 1
     assert right >= 0.6 * len(things)
 
@@ -151,7 +151,7 @@ def test_times_as_options_are_told_by_the_clock() -> None:
         if deed.clip // DAY != DAYS - 2 or 11 < hour < 13:
             continue
         question = f"When was it that {deed.who} {deed.does} the {deed.thing}?"
-        asked = prepared(question, options, as_of_s=((DAYS - 1) * 24 + 21) * 3600.0)
+        asked = prepare_question(question, options, as_of_s=((DAYS - 1) * 24 + 21) * 3600.0)
         assert asked.timed
         right += chosen(asked) == (0 if hour <= 11 else 1)
         total += 1
@@ -162,6 +162,8 @@ def test_what_comes_later_is_never_found() -> None:
     _, deeds = week()
     for deed in deeds[::6]:
         seen = until(deed.clip - 1)
-        asked = prepared(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=deed.clip * 30.0)
+        asked = prepare_question(
+            f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=deed.clip * 30.0
+        )
         if seen.lines.cell_count:
             assert all(clip < deed.clip for clip in top_clips(asked, seen, 10))

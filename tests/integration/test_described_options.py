@@ -26,7 +26,7 @@ def lines(video: str, scene: str) -> list[dict[str, object]]:
     ] + [{"video": video, "start": at, "end": at + 1, "text": text} for at, text in odd.items()]
 
 
-def test_what_is_told_all_the_time_is_chosen(store: Store, tmp_path: Path) -> None:
+def test_the_option_in_most_captions_is_chosen(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "many.jsonl"
     path.write_text(
         "\n".join(map(json.dumps, [*lines("told", SCENE), *lines("own", f"I. {SCENE}")]))

@@ -112,7 +112,7 @@ def test_event_without_segments_says_so(store: Store, retrievers: Retrievers) ->
     found = retrievers.search(seen(), Mode.EVENT, "the glass bowl broke")
     assert found.focus is None
     assert found.nothing_close
-    assert "no event is woven yet" in found.searched
+    assert "there are no events yet" in found.searched
 
 
 # VIDEO

@@ -104,7 +104,7 @@ def test_lines_of_clips_are_the_stored_rows(watched: Store) -> None:
 @pytest.mark.parametrize(
     ("last", "texts"), [(0, ["oldest", "second"]), (1, ["oldest", "second"]), (2, ["second"])]
 )
-def test_a_line_is_there_until_the_clip_that_supersedes_it(
+def test_a_line_is_in_view_until_it_is_superseded(
     watched: Store, last: int, texts: list[str]
 ) -> None:
     found = read(watched, lambda db: lines_of_clips(db, [scope(last)], [(0, 0)], SIZE))
@@ -181,7 +181,7 @@ def test_words_are_found_as_of_a_clip(watched: Store) -> None:
 # People and segments
 
 
-def test_lines_that_mention_somebody_come_nearest_first(watched: Store) -> None:
+def test_lines_that_mention_a_person_are_sorted_by_distance(watched: Store) -> None:
     watch(watched, V, [[Said("<face_1> sings", who=("<face_1>",))]], first=5)
     vector = WordEmbedder().embed(["sings"])[0]
 
@@ -203,7 +203,7 @@ def test_lines_that_mention_somebody_come_nearest_first(watched: Store) -> None:
     assert not read(watched, lambda db: lines_mentioning(db, [scope(5)], others, vector, 9))
 
 
-def test_who_speaks_in_view(watched: Store) -> None:
+def test_speakers_in_view_are_counted(watched: Store) -> None:
     scopes = [scope(4), scope(1, W)]
     assert read(watched, lambda db: speakers_in_view(db, scopes)) == {"Ann": 2, "Jörg": 1}
     assert read(watched, lambda db: speakers_in_view(db, [scope(1)])) == {}
@@ -212,7 +212,7 @@ def test_who_speaks_in_view(watched: Store) -> None:
     assert read(watched, lambda db: names_of_speakers(db, [scope(1)], names)) == set()
 
 
-def test_videos_in_which_somebody_has_a_name(watched: Store) -> None:
+def test_videos_with_a_person_of_a_name_are_found(watched: Store) -> None:
     name(watched, V, 0, "Ada Lovelace", "<face_0>")
     scopes = [scope(4), scope(1, W)]
     assert read(watched, lambda db: videos_naming(db, scopes, ["lovelace"])) == {V}
@@ -220,7 +220,7 @@ def test_videos_in_which_somebody_has_a_name(watched: Store) -> None:
     assert read(watched, lambda db: videos_naming(db, scopes, [])) == set()
 
 
-def test_segments_are_those_that_hold_in_the_view(watched: Store) -> None:
+def test_segments_are_those_valid_in_the_view(watched: Store) -> None:
     events = [
         Event(0, "tea", "early", (0, 1), since=1, until=3),
         Event(0, "tea", "late", (0, 1, 3), since=3),
@@ -375,7 +375,9 @@ def distances(
     return [1 - float(cosines[(library.video == v) & (library.clip == c)].max()) for v, c in clips]
 
 
-def test_no_vectors_or_no_videos_find_nothing(store_and_library: tuple[Store, Library]) -> None:
+def test_a_search_without_vectors_or_videos_finds_nothing(
+    store_and_library: tuple[Store, Library],
+) -> None:
     store, library = store_and_library
     none = np.zeros((0, SIZE), dtype=np.float32)
     assert read(store, lambda db: near_clips(db, scopes_of(library, 5), none, 3)) == []
@@ -393,7 +395,7 @@ def indexed(store_and_library: tuple[Store, Library]) -> Iterator[tuple[Store, L
 
 
 @pytest.mark.parametrize("lasts", [(59, 59, 59, 59, 59), (40, 59, 20, 59, 59)])
-def test_the_index_finds_nearly_all_and_nothing_out_of_view(
+def test_index_search_has_high_recall_and_stays_in_view(
     indexed: tuple[Store, Library], lasts: tuple[int, ...]
 ) -> None:
     store, library = indexed
@@ -482,7 +484,7 @@ QUERIES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_search_reads_by_an_index_and_never_all_lines(
+def test_a_search_uses_an_index_and_never_scans_all_lines(
     store_and_library: tuple[Store, Library], query: str
 ) -> None:
     store, library = store_and_library
@@ -504,7 +506,7 @@ SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]]
 
 
 @pytest.mark.parametrize("query", SMALL_TABLES)
-def test_an_index_serves_what_is_read_of_a_video(
+def test_reads_of_a_video_use_an_index(
     store_and_library: tuple[Store, Library], query: str
 ) -> None:
     """These tables are small here, so the planner is kept from reading them as a whole."""
@@ -520,7 +522,7 @@ def test_an_index_serves_what_is_read_of_a_video(
     assert "Seq Scan" not in plan, plan
 
 
-def test_a_wide_search_reads_by_the_index_of_meaning(indexed: tuple[Store, Library]) -> None:
+def test_a_wide_search_uses_the_vector_index(indexed: tuple[Store, Library]) -> None:
     store, library = indexed
     scopes = scopes_of(library, 59, 59, 59, 59, 59)
     plan = plan_of(store, lambda db: near_clips(db, scopes, VECTOR, 9, by_index=True))

@@ -1,4 +1,4 @@
-"""A search sees what was committed before it, never a part of a clip, whatever was asked before."""
+"""A search sees what was committed before it, never part of a clip; nothing is cached."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Searching(RuleBasedStateMachine):
         assert all(one.clip is None or one.clip <= lasts[one.video] for one in ranked.evidence)
 
 
-def test_a_search_of_long_ago_answers_as_a_fresh_one(store: Store, asker: Store) -> None:
+def test_a_search_as_of_a_clip_equals_one_made_at_that_clip(store: Store, asker: Store) -> None:
     run_state_machine_as_test(
         cast("Any", lambda: Searching(store, asker)),
         settings=settings(
@@ -199,7 +199,7 @@ def made_up(store: Store) -> Store:
     return store
 
 
-def test_a_large_view_has_the_best_evidence_of_a_ranking_of_all_its_lines(
+def test_candidates_of_a_large_view_include_the_best_evidence_of_all_lines(
     made_up: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = view_of(made_up, "a" * 16, "b" * 16)
@@ -219,7 +219,7 @@ def test_a_large_view_has_the_best_evidence_of_a_ranking_of_all_its_lines(
 
 
 @pytest.mark.parametrize("small", [50, 2_500])
-def test_a_search_of_an_event_looks_into_its_clips_in_views_of_any_size(
+def test_clips_of_the_event_are_candidates_in_views_of_any_size(
     made_up: Store, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
     monkeypatch.setattr(candidates, "SMALL", small)
@@ -229,7 +229,7 @@ def test_a_search_of_an_event_looks_into_its_clips_in_views_of_any_size(
     assert all(one.clip is not None and one.clip < 100 for one in result.evidence)
 
 
-def test_the_event_in_focus_is_looked_into_though_its_clips_are_far_from_the_query(
+def test_clips_of_the_focus_are_candidates_even_if_far_from_the_query(
     made_up: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(candidates, "SMALL", 50)

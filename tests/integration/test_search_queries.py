@@ -1,4 +1,4 @@
-"""What searching reads from the store: in order, exact, as of a clip, with vectors that survive."""
+"""Reads of a search from the store: in order, exact, as of a clip, with vectors unchanged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def watched(store: Store) -> Store:
     return store
 
 
-def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
+def test_missing_rows_read_as_empty(watched: Store) -> None:
     with watched.begin() as session:
         assert people_as_of(session, scope(3)) == []
         assert edges_of_segment(session, scope(3), 1) == []
@@ -84,7 +84,7 @@ def test_people_are_known_as_of_a_clip(watched: Store) -> None:
         assert len(people_as_of(session, scope(2))) == 1
 
 
-def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -> None:
+def test_edges_are_valid_between_their_clips_and_cite_no_later_ones(watched: Store) -> None:
     events = [Event(n, f"event {n}", "", (n,), since=1) for n in range(3)]
     ids = add_event_graph(watched, V, events, [(0, 1, "before", 1), (2, 0, "causes", 3)])
     with watched.begin() as session:
@@ -97,7 +97,7 @@ def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -
         assert edges_of_segment(session, scope(0), ids[0]) == []
 
 
-def test_frames_with_what_is_on_them(watched: Store) -> None:
+def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:
     film(watched, V, [61.0, 1.0, 91.0], {61.0: "EXIT"})
     see(watched, V, "<face_0>", 60.5, 62.0)
     film(watched, V, [], {61.0: 'say "\n\\ü🎂"'}, {61.0: ["cup", "dog"], 1.0: ["tent"]})
@@ -150,7 +150,7 @@ def test_cited_rows_are_those_in_scope(watched: Store) -> None:
         assert cited_frames(session, scope(2), [frame.id]) == [frame]
 
 
-def test_an_edge_that_comes_is_seen_by_the_next_question(watched: Store) -> None:
+def test_a_new_edge_is_seen_by_the_next_search(watched: Store) -> None:
     searching = Retrievers(watched, WordToolbox(), Settings())
     view = MemoryView(scopes=(scope(3),))
     ids = add_event_graph(

@@ -50,7 +50,7 @@ def test_a_small_library_needs_no_index(store: Store) -> None:
     assert build_index(store, Steps()) == 0
 
 
-def test_a_large_library_is_told_of_until_its_index_is_built(large: Store) -> None:
+def test_a_large_library_gets_a_notice_until_its_index_is_built(large: Store) -> None:
     assert missing_indexes(large) == [SIZE]
     assert (check_search_index(large).warning, check_search_index(large).fix) == (
         True,
@@ -63,7 +63,7 @@ def test_a_large_library_is_told_of_until_its_index_is_built(large: Store) -> No
     assert not check_search_index(large).warning
 
 
-def test_what_a_killed_build_left_is_built_again(large: Store) -> None:
+def test_an_incomplete_index_is_built_again(large: Store) -> None:
     build_index(large, Steps())
     with large.begin() as session:
         name = candidates.index_name(SIZE)
@@ -78,7 +78,7 @@ def test_what_a_killed_build_left_is_built_again(large: Store) -> None:
     assert missing_indexes(large) == []
 
 
-def test_lines_of_another_size_do_not_stand_in_the_way(large: Store) -> None:
+def test_lines_with_vectors_of_another_size_do_not_prevent_the_index(large: Store) -> None:
     build_index(large, Steps())
     with large.begin() as session:
         other = "[" + ",".join(["0.1"] * 8) + "]"
@@ -93,7 +93,7 @@ def test_lines_of_another_size_do_not_stand_in_the_way(large: Store) -> None:
     assert [one.clip for one in found] == [5]
 
 
-def test_the_index_sees_no_clip_after_the_view(large: Store) -> None:
+def test_index_search_returns_no_clip_after_the_view(large: Store) -> None:
     build_index(large, Steps())
     vectors = WordEmbedder().embed(["word150 and word151", "word7 and word8"])
     with large.begin() as session:

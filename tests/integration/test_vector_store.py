@@ -91,7 +91,7 @@ def test_a_speaker_is_found_in_all_videos(library: Store) -> None:
     }
 
 
-def test_what_cannot_be_filtered_or_found_is_said(library: Store) -> None:
+def test_invalid_filters_and_unknown_names_are_errors(library: Store) -> None:
     with pytest.raises(InputError, match="cannot be filtered by mood"):
         found(library, "door", mood="sad")
     with pytest.raises(NotFound):
@@ -118,7 +118,7 @@ def test_both_ecosystems_retrieve_the_same_lines_with_refs(library: Store) -> No
     assert documents[0].metadata["start_ms"] == 60_000
 
 
-def test_plain_rag_passes_over_what_was_shown_and_weighs_options(library: Store) -> None:
+def test_plain_rag_skips_shown_lines_and_scores_options(library: Store) -> None:
     plain = PlainRag(library, EMBEDDER)
     with library.begin() as session:
         view = memory_view(session, [FILM])

@@ -56,21 +56,23 @@ def video_of(
     return StoryVideo(video, tuple(rows), first + len(story) - 1)
 
 
-def found_at(last_clip: int, *videos: StoryVideo) -> CandidateLines:
+def candidates_at(last_clip: int, *videos: StoryVideo) -> CandidateLines:
     """Return what a search of a small view ranks, as of ``last_clip`` of each video."""
-    scopes = [Scope(video=one.video, last_clip=min(last_clip, one.last_clip)) for one in videos]
+    scopes = [
+        Scope(video=video.video, last_clip=min(last_clip, video.last_clip)) for video in videos
+    ]
     rows = [
         (number, row)
-        for number, one in enumerate(videos)
-        for row in one.rows
+        for number, video in enumerate(videos)
+        for row in video.rows
         if row.clip <= last_clip and (row.superseded_at is None or row.superseded_at > last_clip)
     ]
     texts = [row.text for _, row in rows]
     vectors = WordEmbedder().embed(texts) if texts else np.zeros((0, SIZE), dtype=np.float32)
-    return searched(line_set(scopes, rows, vectors, CLIP_MS))
+    return candidates_of_lines(line_set(scopes, rows, vectors, CLIP_MS))
 
 
-def searched(lines: LineSet) -> CandidateLines:
+def candidates_of_lines(lines: LineSet) -> CandidateLines:
     """Return what is ranked of lines that are all there is, with who speaks and narrates."""
     sample = np.ones(lines.cell_count, dtype=np.bool_)
     mean = float(np.diff(lines.bounds).mean()) if lines.cell_count else 1.0
@@ -86,47 +88,52 @@ def hits_of(lines: LineSet) -> WordHits:
         for word in set(terms(search_text(row))):
             counts.setdefault(word, Counter())[clip] += 1
     words = sorted(counts)
-    found: dict[int, Ints] = {
+    lines_by_clip: dict[int, Ints] = {
         n: np.array([(*clip, count) for clip, count in sorted(counts[word].items())])
         for n, word in enumerate(words)
     }
-    return word_hits(lines.scopes, words, found, lines.cell_count)
+    return word_hits(lines.scopes, words, lines_by_clip, lines.cell_count)
 
 
-def found_of(story: Story, speakers: Mapping[str, str] | None = None) -> CandidateLines:
+def candidates_of(story: Story, speakers: Mapping[str, str] | None = None) -> CandidateLines:
     """Return what is ranked of all of one story."""
-    return found_at(10**6, video_of(story, speakers=speakers))
+    return candidates_at(10**6, video_of(story, speakers=speakers))
 
 
-def roster_of(found: CandidateLines) -> Roster:
+def roster_of(candidates: CandidateLines) -> Roster:
     """Return who speaks in a story, and who narrates it."""
-    rows = [row for _, row in found.lines.rows]
+    rows = [row for _, row in candidates.lines.rows]
     return roster(Counter(row.speaker for row in rows if row.speaker), rows)
 
 
-def prepared(
+def prepare_question(
     text: str, options: Iterable[str] = (), as_of_s: float | None = None
 ) -> PreparedQuestion:
     """Make a question ready; without ``as_of_s`` it is asked afterwards."""
     return PreparedQuestion(text, tuple(options), as_of_s or 0.0, as_of_s is not None)
 
 
-def vectors_of(asked: PreparedQuestion) -> QuestionVectors:
+def vectors_of(question: PreparedQuestion) -> QuestionVectors:
     """Return the vectors of a question, from its words."""
-    count = 0 if asked.timed else len(asked.options)
-    texts = [asked.core, *asked.statements()[:count], *asked.options[:count], asked.about_someone]
+    count = 0 if question.timed else len(question.options)
+    texts = [
+        question.core,
+        *question.statements()[:count],
+        *question.options[:count],
+        question.about_someone,
+    ]
     rows = WordEmbedder().embed(texts)
     return QuestionVectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
 
 
-def relevance_of(found: CandidateLines, asked: PreparedQuestion) -> Relevance:
+def relevance_of(candidates: CandidateLines, question: PreparedQuestion) -> Relevance:
     """Return how relevant every cell is."""
-    if asked.options and not asked.timed:
-        known = roster_of(found)
-        found = replace(found, roster=known, named=tuple(known.people(asked.options)))
-    return relevance(found, asked, vectors_of(asked))
+    if question.options and not question.timed:
+        known = roster_of(candidates)
+        candidates = replace(candidates, roster=known, named=tuple(known.people(question.options)))
+    return relevance(candidates, question, vectors_of(question))
 
 
-def row_of(found: CandidateLines, number: int) -> StoredLine:
+def row_of(candidates: CandidateLines, number: int) -> StoredLine:
     """Return a line's row."""
-    return found.lines.line(number)[1]
+    return candidates.lines.line(number)[1]

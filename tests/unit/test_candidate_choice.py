@@ -1,4 +1,4 @@
-"""Which clips a search looks into: a sample that is always the same, and times that are said."""
+"""Candidate generation: the fixed sample, and spans of temporal expressions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def scopes_of(videos: list[tuple[str, int]]) -> list[Scope]:
 
 
 @given(VIDEOS, st.integers(1, 80))
-def test_a_sample_has_so_many_clips_of_the_view(videos: list[tuple[str, int]], count: int) -> None:
+def test_a_sample_has_the_requested_number_of_clips(
+    videos: list[tuple[str, int]], count: int
+) -> None:
     scopes = scopes_of(videos)
     sample = sampled_clips(scopes, count)
     assert sample == sampled_clips(scopes, count)
@@ -54,11 +56,11 @@ def test_the_order_of_videos_does_not_change_the_sample(
     assert named(videos) == named(videos[::-1])
 
 
-def test_a_view_of_nothing_has_no_sample() -> None:
+def test_an_empty_view_has_an_empty_sample() -> None:
     assert sampled_clips([], 9) == set()
 
 
-def test_a_time_that_is_said_is_a_span_of_the_video() -> None:
+def test_a_temporal_expression_gives_a_span_of_the_video() -> None:
     now = 3 * DAY + 20 * HOUR
     ((start, end),) = temporal_spans("What did Ann drink yesterday morning?", now)
     assert 2 * DAY <= start < 2 * DAY + 12 * HOUR
@@ -67,7 +69,7 @@ def test_a_time_that_is_said_is_a_span_of_the_video() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Who sings?", "a red cup"])
-def test_without_a_time_there_are_no_spans(text: str) -> None:
+def test_text_without_a_temporal_expression_gives_no_spans(text: str) -> None:
     assert temporal_spans(text, 3 * DAY) == []
 
 

@@ -1,4 +1,4 @@
-"""Options over short captioned videos are compared as doings, and over nothing else."""
+"""Options over short captioned videos are compared as actions; over other views they are not."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ from retrieval.heuristics.captioned_options import SHORT, is_captioned, option_a
 from retrieval.options import supports
 from retrieval.ranking import CandidateLines, PreparedQuestion, relevance
 from tests.support.remembered import WordEmbedder
-from tests.support.story import found_at, found_of, prepared, roster_of, vectors_of, video_of
+from tests.support.story import (
+    candidates_at,
+    candidates_of,
+    prepare_question,
+    roster_of,
+    vectors_of,
+    video_of,
+)
 
 YARD = [["A boy and a dog play in a yard"] * 4 + ["The boy throws a ball", "The dog barks"]] * 3
-ASKED = prepared("why did the boy run away?", ("catch the ball", "eat lunch"))
+QUESTION = prepare_question("why did the boy run away?", ("catch the ball", "eat lunch"))
 
 
 @pytest.mark.parametrize(
@@ -34,76 +41,80 @@ ASKED = prepared("why did the boy run away?", ("catch the ball", "eat lunch"))
         ("?", ""),
     ],
 )
-def test_whom_a_question_is_about(question: str, who: str) -> None:
+def test_the_subject_of_a_question_is_found(question: str, who: str) -> None:
     assert subject_of(question) == who
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
-def test_any_question_has_a_doing_for_each_option(question: str, options: list[str]) -> None:
-    found = option_actions(question, tuple(options))
-    assert len(found) == len(options)
-    assert all(option.strip() in one for option, one in zip(options, found, strict=True))
+def test_any_question_gives_an_action_for_each_option(question: str, options: list[str]) -> None:
+    actions = option_actions(question, tuple(options))
+    assert len(actions) == len(options)
+    assert all(option.strip() in item for option, item in zip(options, actions, strict=True))
 
 
-def compared(found: CandidateLines, asked: PreparedQuestion) -> bool:
-    return is_captioned(found.lines, asked, roster_of(found))
+def is_compared_as_actions(candidates: CandidateLines, question: PreparedQuestion) -> bool:
+    return is_captioned(candidates.lines, question, roster_of(candidates))
 
 
-def test_captions_of_a_few_clips_are_compared_with_doings() -> None:
-    assert compared(found_of(YARD), ASKED)
+def test_captions_of_short_videos_are_compared_with_actions() -> None:
+    assert is_compared_as_actions(candidates_of(YARD), QUESTION)
 
 
 @pytest.mark.parametrize(
-    ("found", "asked"),
+    ("candidates", "question"),
     [
-        (found_of(YARD), prepared("why did the boy run away?")),
-        (found_of(YARD * SHORT), ASKED),
-        (found_of([["I take the ball", "My dog barks"]] * 3), ASKED),
-        (found_at(2, video_of(YARD, speakers=dict.fromkeys(YARD[0], "Ann"))), ASKED),
-        (found_of(YARD), prepared("when was it?", ("two hours ago", "yesterday"))),
+        (candidates_of(YARD), prepare_question("why did the boy run away?")),
+        (candidates_of(YARD * SHORT), QUESTION),
+        (candidates_of([["I take the ball", "My dog barks"]] * 3), QUESTION),
+        (candidates_at(2, video_of(YARD, speakers=dict.fromkeys(YARD[0], "Ann"))), QUESTION),
+        (candidates_of(YARD), prepare_question("when was it?", ("two hours ago", "yesterday"))),
     ],
     ids=["no options", "a long video", "somebody narrates", "talk", "times"],
 )
-def test_other_views_and_options_are_ranked_as_ever(
-    found: CandidateLines, asked: PreparedQuestion
+def test_other_views_and_options_are_ranked_by_z_scores(
+    candidates: CandidateLines, question: PreparedQuestion
 ) -> None:
-    assert not compared(found, asked)
+    assert not is_compared_as_actions(candidates, question)
 
 
-def test_options_that_are_people_are_ranked_as_ever() -> None:
-    said = {"Ann is here": "Ann", "Bob is here": "Bob"}
-    found = found_at(2, video_of([[*YARD[0], *said]] * 3, speakers=said))
-    assert compared(found, ASKED)
-    assert not compared(found, prepared("who threw the ball?", ("Ann", "Bob")))
+def test_options_that_are_people_are_not_compared_as_actions() -> None:
+    lines_by_speaker = {"Ann is here": "Ann", "Bob is here": "Bob"}
+    candidates = candidates_at(
+        2, video_of([[*YARD[0], *lines_by_speaker]] * 3, speakers=lines_by_speaker)
+    )
+    assert is_compared_as_actions(candidates, QUESTION)
+    assert not is_compared_as_actions(
+        candidates, prepare_question("who threw the ball?", ("Ann", "Bob"))
+    )
 
 
 def supported(
-    found: CandidateLines, asked: PreparedQuestion, *, as_doings: bool = True
+    candidates: CandidateLines, question: PreparedQuestion, *, as_actions: bool = True
 ) -> tuple[OptionSupport, ...]:
-    vectors = vectors_of(asked)
-    if as_doings:
-        said = WordEmbedder().embed(option_actions(asked.text, asked.options))
-        vectors = replace(vectors, actions=said)
-    return supports(found, asked, relevance(found, asked, vectors))
+    vectors = vectors_of(question)
+    if as_actions:
+        actions = WordEmbedder().embed(option_actions(question.text, question.options))
+        vectors = replace(vectors, actions=actions)
+    return supports(candidates, question, relevance(candidates, question, vectors))
 
 
-def best(found: tuple[OptionSupport, ...]) -> str:
-    return max(found, key=lambda one: one.share).text
+def best(support: tuple[OptionSupport, ...]) -> str:
+    return max(support, key=lambda item: item.share).text
 
 
-def test_what_comes_all_the_time_is_what_is_done() -> None:
+def test_the_action_in_most_captions_is_supported_most() -> None:
     """A clip that stands out says nothing where a scene is told second after second."""
     story = [["The lady holds a pan"] * 6 for _ in range(3)]
     story[1] += ["A red table and a microphone of the lady", "A red table"]
-    asked = prepared(
+    question = prepare_question(
         "what does the lady do after taking the microphone?", ("red table", "hold a pan")
     )
-    found = found_of(story)
-    assert best(supported(found, asked)) == "hold a pan"
-    assert best(supported(found, asked, as_doings=False)) != "hold a pan"
+    candidates = candidates_of(story)
+    assert best(supported(candidates, question)) == "hold a pan"
+    assert best(supported(candidates, question, as_actions=False)) != "hold a pan"
 
 
 def test_shares_are_of_all_options() -> None:
-    support = supported(found_of(YARD), ASKED)
-    assert sum(one.share for one in support) == pytest.approx(1)
+    support = supported(candidates_of(YARD), QUESTION)
+    assert sum(item.share for item in support) == pytest.approx(1)
     assert support[0].share > support[1].share

@@ -1,4 +1,4 @@
-"""Quoting what answers, how close is close, and who is who in what is shown."""
+"""Extractive answers, closeness, reranking, and names of people in results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from retrieval.reranking import (
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 from tests.support.remembered import CLIP_MS, WordEmbedder
-from tests.support.story import found_at, found_of, prepared, video_of
+from tests.support.story import candidates_at, candidates_of, prepare_question, video_of
 
 ADA = Character(number=2, name="Ada Lovelace", faces=(0,), voices=(1, 3))
 NOBODY = Character(number=3, faces=(4,))
@@ -48,38 +48,38 @@ NOBODY = Character(number=3, faces=(4,))
 
 
 def talk(*lines: str, speaker: str = "Ann") -> LineSet:
-    return found_of([list(lines)], speakers=dict.fromkeys(lines, speaker)).lines
+    return candidates_of([list(lines)], speakers=dict.fromkeys(lines, speaker)).lines
 
 
-def test_a_sentence_is_made_whole_from_its_lines() -> None:
+def test_a_sentence_is_joined_from_its_lines() -> None:
     lines = talk("Hello.", "I thank Jeff and his team", "for the hospitality.", "Now to work.")
     found = complete_sentences(lines, 2)
     assert found.lines == (1, 2)
     assert found.text == "I thank Jeff and his team for the hospitality."
 
 
-def test_a_short_line_takes_the_next_one_along() -> None:
+def test_a_short_sentence_is_quoted_with_the_next_line() -> None:
     lines = talk("Welcome.", "Have respected meetings.", "First, put the phones away.")
     assert (
         complete_sentences(lines, 1).text == "Have respected meetings. First, put the phones away."
     )
 
 
-def test_a_sentence_does_not_run_on_into_another_speaker_or_clip_of_description() -> None:
+def test_sentences_are_not_joined_across_speakers_or_descriptions() -> None:
     lines = ["I think that", "so do I"]
-    found = found_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"}).lines
+    found = candidates_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"}).lines
     assert complete_sentences(found, 0).text == "I think that"
-    assert complete_sentences(found_of([lines]).lines, 0).text == "I think that"
+    assert complete_sentences(candidates_of([lines]).lines, 0).text == "I think that"
 
 
-def test_a_sentence_does_not_run_on_over_a_silence() -> None:
+def test_sentences_are_not_joined_across_a_pause() -> None:
     lines = ["I was going to say", "that we are late"]
-    found = found_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann")).lines
+    found = candidates_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann")).lines
     assert complete_sentences(found, 0).text == "I was going to say"
 
 
-def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
-    plain = found_of([["I thank Jeff", "Ich danke Jeff", "and his team.", "und seinem Team."]])
+def test_speech_and_its_subtitles_are_joined_separately() -> None:
+    plain = candidates_of([["I thank Jeff", "Ich danke Jeff", "and his team.", "und seinem Team."]])
     sources = ("said", "subtitle", "said", "subtitle")
     pairs = zip(plain.lines.rows, sources, strict=True)
     rows = [(0, row._replace(source=source)) for (_, row), source in pairs]
@@ -88,7 +88,7 @@ def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
     assert complete_sentences(lines, 3).text == "Ich danke Jeff und seinem Team."
 
 
-def test_a_sentence_runs_on_over_few_lines_only() -> None:
+def test_a_sentence_has_a_limited_number_of_lines() -> None:
     lines = talk(*(f"and on and on for line {i}" for i in range(20)))
     assert len(complete_sentences(lines, 10).lines) == 7
 
@@ -100,13 +100,13 @@ def test_a_sentence_runs_on_over_few_lines_only() -> None:
         ("Only one sentence here", "What?", 0),
     ],
 )
-def test_the_sentence_that_answers(text: str, question: str, answer: int) -> None:
+def test_the_sentence_that_answers_is_selected(text: str, question: str, answer: int) -> None:
     parts = ["It rains.", "The bus leaves at nine today.", "Bye."]
     expected = parts[answer] if len(text) > 30 else text
     assert best_sentence(text, score_by_words(question)) == expected
 
 
-def test_a_question_is_quoted_with_what_follows() -> None:
+def test_a_question_is_quoted_with_the_next_sentence() -> None:
     text = "Why is the sky so very blue? Light scatters in the air. Good."
     quoted = best_sentence(text, score_by_words("why is the sky blue"))
     assert quoted == "Why is the sky so very blue? Light scatters in the air."
@@ -121,8 +121,8 @@ def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
     assert found.score == 0.5
 
 
-def test_what_was_read_is_quoted_as_it_stands() -> None:
-    lines = found_of([["HAVE RESPECT / 1. Put phones away. 2. Listen"]]).lines
+def test_screen_text_is_quoted_completely() -> None:
+    lines = candidates_of([["HAVE RESPECT / 1. Put phones away. 2. Listen"]]).lines
     found = extract(lines, 0, score_by_words("What should you do?"), {}, 1.0)
     assert found.text == "HAVE RESPECT / 1. Put phones away. 2. Listen"
 
@@ -139,7 +139,7 @@ def test_any_line_can_be_quoted(lines: list[str], data: st.DataObject) -> None:
 # Closeness
 
 
-def test_closeness_is_read_against_unrelated_sentences() -> None:
+def test_cosines_are_scaled_by_those_of_unrelated_sentences() -> None:
     assert abs(cosine_scale(WordEmbedder()).unrelated) < 0.2
     stick = CosineScale(0.4)
     assert stick.nearness(0.4) == stick.nearness(-1) == 0
@@ -147,14 +147,14 @@ def test_closeness_is_read_against_unrelated_sentences() -> None:
     assert stick.nearness(0.7) == pytest.approx(0.5)
 
 
-def test_either_words_or_vectors_can_tell() -> None:
+def test_closeness_needs_words_or_vectors() -> None:
     assert closeness(0, 0) == 0
     assert closeness(1, 0) == closeness(0, 1) == 1
     assert closeness(0.5, 0.5) == 0.75
 
 
 def test_rare_words_cover_more_than_common_ones() -> None:
-    found = found_of([["the dog barks"], ["a dog runs"], ["a zebra and a dog"], ["rain"]])
+    found = candidates_of([["the dog barks"], ["a dog runs"], ["a zebra and a dog"], ["rain"]])
     rows = [row for _, row in found.lines.rows]
     weights = {word: found.hits.inverse_document_frequency(word) for word in terms("zebra dog")}
     assert coverage(rows[2:3], weights) == pytest.approx(1)
@@ -164,7 +164,7 @@ def test_rare_words_cover_more_than_common_ones() -> None:
 
 
 @given(st.floats(0, 1), st.lists(st.floats(-30, 30), min_size=1))
-def test_shown_scores_fall_from_the_closest(best: float, scores: list[float]) -> None:
+def test_scores_of_evidence_fall_from_the_closest(best: float, scores: list[float]) -> None:
     ranked = sorted(scores, reverse=True)
     shown = decayed(best, ranked)
     assert shown[0] == best
@@ -172,7 +172,7 @@ def test_shown_scores_fall_from_the_closest(best: float, scores: list[float]) ->
     assert all(0 <= one <= 1 for one in shown)
 
 
-def test_a_score_fades_with_the_distance() -> None:
+def test_closeness_decays_with_the_score() -> None:
     assert decayed(1, [10, 10 - DECAY])[1] == pytest.approx(np.exp(-1))
 
 
@@ -188,9 +188,9 @@ class Counts:
         return np.array([len(one) / 100 for one in passages], dtype=np.float32)
 
 
-def test_lines_are_read_alone_and_after_the_one_before() -> None:
-    lines = found_of([["a word", "another word here"]], speakers={"a word": "Ann"}).lines
-    asked = prepared("What?")
+def test_lines_are_reranked_alone_and_after_the_previous_line() -> None:
+    lines = candidates_of([["a word", "another word here"]], speakers={"a word": "Ann"}).lines
+    asked = prepare_question("What?")
     assert passage(lines, asked, 1, 0) == "another word here"
     assert passage(lines, asked, 1, 1) == "Ann: a word another word here"
     assert passage(lines, asked, 0, 1) == "Ann: a word"
@@ -205,9 +205,9 @@ def test_lines_are_read_alone_and_after_the_one_before() -> None:
     )
 
 
-def test_superseded_lines_are_not_read() -> None:
-    lines = found_at(9, video_of([["old", "new"]], gone={1: 0})).lines
-    assert passage(lines, prepared("What?"), 0, 1) == "new"
+def test_superseded_lines_are_not_reranked() -> None:
+    lines = candidates_at(9, video_of([["old", "new"]], gone={1: 0})).lines
+    assert passage(lines, prepare_question("What?"), 0, 1) == "new"
 
 
 @pytest.mark.parametrize(
@@ -225,16 +225,18 @@ def test_superseded_lines_are_not_read() -> None:
         ),
     ],
 )
-def test_a_model_that_reads_sees_names_and_no_tags(shown: StoredLine, text: str) -> None:
+def test_a_reranker_gets_names_and_no_tags(shown: StoredLine, text: str) -> None:
     assert text_for_reranker(shown, view_people({"v": [ADA]}).names("v")) == text
 
 
 @pytest.mark.parametrize(("candidates", "score"), [(0, 0.25), (100, 0.35), (100_000, 0.5)])
-def test_among_more_lines_the_best_must_be_closer(candidates: int, score: float) -> None:
+def test_the_closeness_threshold_grows_with_the_number_of_lines(
+    candidates: int, score: float
+) -> None:
     assert closeness_threshold(candidates) == pytest.approx(score)
 
 
-def test_logits_are_cut_at_both_ends() -> None:
+def test_logits_are_clipped_at_both_ends() -> None:
     found = logits(np.array([0.0, 0.5, 1.0], dtype=np.float32))
     assert list(found) == [-MAX_LOGIT, 0, MAX_LOGIT]
 
@@ -265,7 +267,7 @@ def test_lines_are_shown_with_names(shown: StoredLine, text: str) -> None:
     assert line_text(shown, names) == text
 
 
-def test_who_has_several_tags_and_no_name_goes_by_number() -> None:
+def test_an_unnamed_person_with_several_tags_is_shown_by_number() -> None:
     merged = Character(number=5, faces=(0,), voices=(1, 3), joined=(7, 8))
     names = view_people({"v": [merged, NOBODY]}).names("v")
     assert line_text(line("<face_0> waves at <face_4>", "seen"), names) == (
@@ -278,7 +280,7 @@ def test_who_has_several_tags_and_no_name_goes_by_number() -> None:
     assert text_for_reranker(line("<face_0> waves", speaker="<voice_1>"), names) == "somebody waves"
 
 
-def test_a_number_that_became_part_of_somebody_is_theirs() -> None:
+def test_a_merged_number_belongs_to_the_merged_person() -> None:
     ada = Character(number=2, name="Ada", faces=(0,), joined=(7,))
     people = view_people({"v": [ada]})
     assert with_names("<character_7> and <character_9>", people.names("v")) == (
@@ -287,7 +289,7 @@ def test_a_number_that_became_part_of_somebody_is_theirs() -> None:
     assert [one.character.number for one in people.named_in("Who is <character_7>?")] == [2]
 
 
-def test_tags_of_one_video_are_nobody_in_another() -> None:
+def test_tags_of_one_video_name_nobody_in_another() -> None:
     both = view_people({"v": [ADA], "w": [NOBODY]})
     assert both.names("w") == {}
     assert with_names("<face_0>", both.names("v")) == "Ada Lovelace"
@@ -308,12 +310,12 @@ def test_tags_of_one_video_are_nobody_in_another() -> None:
         ("What is on the table?", []),
     ],
 )
-def test_whom_a_query_is_about(query: str, numbers: list[int]) -> None:
+def test_people_in_a_query_are_resolved(query: str, numbers: list[int]) -> None:
     people = view_people({"v": [ADA, NOBODY]}).named_in(query)
     assert [one.character.number for one in people] == numbers
 
 
-def test_a_part_of_two_names_is_neither() -> None:
+def test_a_part_of_two_names_is_ambiguous() -> None:
     bob = Character(number=5, name="Bob Lovelace")
     people = view_people({"v": [ADA, bob]})
     assert people.named_in("Where is Lovelace?") == ()

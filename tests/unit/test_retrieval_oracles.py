@@ -1,4 +1,4 @@
-"""Searching beside plain definitions: counts, windows, scores and shares, computed the slow way."""
+"""Ranking compared with slow reference implementations: counts, windows, BM25 and shares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from retrieval.signals.words import K1, REACH, B, inverse_document_frequency, wo
 from retrieval.terms import terms
 from store.queries.clip_contents import KeyframeOnClip
 from tests.support.remembered import CLIP_MS
-from tests.support.story import Story, found_at, found_of, video_of
+from tests.support.story import Story, candidates_at, candidates_of, video_of
 
 WORDS = ("soup", "tent", "train", "coffee", "piano")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
@@ -31,8 +31,8 @@ SCORES = st.floats(-20, 20)
 
 
 @given(STORIES)
-def test_every_line_is_of_one_cell_and_back(story: list[list[str]]) -> None:
-    lines = found_of(story).lines
+def test_every_line_belongs_to_one_cell(story: list[list[str]]) -> None:
+    lines = candidates_of(story).lines
     held = [clip for clip, texts in enumerate(story) if texts]
     texts = [text for own in story for text in own]
     assert [lines.line(n)[1].text for n in range(lines.line_count)] == texts
@@ -46,10 +46,10 @@ def test_every_line_is_of_one_cell_and_back(story: list[list[str]]) -> None:
 
 
 @given(STORIES, STORIES, st.integers(-1, 9))
-def test_videos_lie_one_after_the_other_and_never_touch(
+def test_places_of_different_videos_are_never_adjacent(
     one: list[list[str]], other: list[list[str]], last: int
 ) -> None:
-    found = found_at(last, video_of(one, "a"), video_of(other, "b", first=2))
+    found = candidates_at(last, video_of(one, "a"), video_of(other, "b", first=2))
     seen = [("a", n) for n, lines in enumerate(one) if lines and n <= last]
     seen += [("b", n) for n, lines in enumerate(other, start=2) if lines and n <= last]
     for video, clips in (("a", range(12)), ("b", range(12)), ("c", range(12))):
@@ -64,7 +64,7 @@ def test_videos_lie_one_after_the_other_and_never_touch(
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.sampled_from([0, 1, 2, 5]))
-def test_counts_reach_as_far_as_the_window(counts: list[int], half: int) -> None:
+def test_word_counts_cover_the_window(counts: list[int], half: int) -> None:
     held = {0: np.array([(0, clip, count) for clip, count in enumerate(counts)])}
     scope = Scope(video="v", last_clip=len(counts) - 1)
     hits = word_hits([scope], ["soup"], held, len(counts))
@@ -91,23 +91,25 @@ def slow_bm25(story: Story, word: str, half: int) -> list[float]:
 
 
 @given(STORIES, st.sampled_from(WORDS), st.sampled_from([0, 1, 3]))
-def test_words_score_as_okapi_defines_it(story: list[list[str]], word: str, half: int) -> None:
-    hits = found_of(story).hits
+def test_words_score_by_okapi_bm25(story: list[list[str]], word: str, half: int) -> None:
+    hits = candidates_of(story).hits
     expected = slow_bm25(story, word, half) if word in hits.counts else [0.0] * len(story)
     assert hits.bm25([word], half)[: len(story)].tolist() == pytest.approx(expected)
 
 
 @given(st.integers(1, 10_000), st.data())
-def test_a_word_is_worth_more_the_fewer_have_it(cells: int, data: st.DataObject) -> None:
+def test_rarer_words_have_a_higher_inverse_document_frequency(
+    cells: int, data: st.DataObject
+) -> None:
     fewer, more = sorted(data.draw(st.tuples(st.integers(0, cells), st.integers(0, cells))))
     assert inverse_document_frequency(cells, fewer) >= inverse_document_frequency(cells, more) > 0
 
 
 @given(STORIES, st.sets(st.sampled_from([*WORDS, "nowhere"])), st.data())
-def test_more_lines_cover_no_less(
+def test_coverage_grows_with_lines(
     story: list[list[str]], words: set[str], data: st.DataObject
 ) -> None:
-    found = found_of(story)
+    found = candidates_of(story)
     rows = [row for _, row in found.lines.rows]
     weights = {word: found.hits.inverse_document_frequency(word) for word in words}
     few = data.draw(st.lists(st.sampled_from(rows), max_size=3))
@@ -119,7 +121,7 @@ def test_more_lines_cover_no_less(
 
 
 @given(st.floats(-1, 0.99), st.floats(-1, 1), st.floats(0, 1))
-def test_closeness_is_between_nothing_and_all(unrelated: float, cosine: float, has: float) -> None:
+def test_closeness_is_in_the_unit_interval(unrelated: float, cosine: float, has: float) -> None:
     near = CosineScale(unrelated).nearness(cosine)
     assert 0 <= near <= 1
     assert CosineScale(unrelated).nearness(unrelated) == pytest.approx(0, abs=1e-9)
@@ -129,7 +131,7 @@ def test_closeness_is_between_nothing_and_all(unrelated: float, cosine: float, h
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=5).map(sorted))
-def test_the_more_candidates_the_closer_the_best_must_be(candidates: list[int]) -> None:
+def test_the_closeness_threshold_grows_with_candidates(candidates: list[int]) -> None:
     wanted = [closeness_threshold(count) for count in candidates]
     assert wanted == sorted(wanted)
     assert 0.2 < closeness_threshold(0) == closeness_threshold(1) <= wanted[0]
@@ -137,7 +139,7 @@ def test_the_more_candidates_the_closer_the_best_must_be(candidates: list[int]) 
 
 
 @given(st.floats(0, 1), st.lists(SCORES, min_size=1, max_size=6))
-def test_shown_scores_keep_the_order_of_the_ranking(best: float, scores: list[float]) -> None:
+def test_decayed_scores_keep_the_order_of_the_ranking(best: float, scores: list[float]) -> None:
     falling = sorted(scores, reverse=True)
     shown = decayed(best, falling)
     assert shown[0] == pytest.approx(best)
@@ -167,9 +169,7 @@ def test_shares_of_options_are_a_distribution_in_the_order_of_their_scores(
 
 
 @given(st.lists(SCORES, min_size=1, max_size=80), st.floats(0.1, 5))
-def test_more_support_never_counts_less_and_a_tail_has_no_say(
-    row: list[float], more: float
-) -> None:
+def test_support_is_monotonic_and_ignores_the_tail(row: list[float], more: float) -> None:
     one = np.array([row])
     assert top_log_mean_exp(one + more)[0] == pytest.approx(top_log_mean_exp(one)[0] + more)
     tail = np.array([[*row, *[-1e3] * TOP_CELLS]])
@@ -178,7 +178,7 @@ def test_more_support_never_counts_less_and_a_tail_has_no_say(
 
 
 @given(MATRIX)
-def test_cells_lean_towards_the_option_that_will_be_chosen(scores: np.ndarray) -> None:
+def test_cells_of_the_supported_option_are_favoured(scores: np.ndarray) -> None:
     cosines = np.zeros((1, 1), dtype=np.float32)
     field = Relevance(scores[0], scores, scores, cosines, cosines[0], ())
     lean = favour_supported(field).options - scores
@@ -191,7 +191,7 @@ def test_cells_lean_towards_the_option_that_will_be_chosen(scores: np.ndarray) -
 
 
 @given(st.lists(SCORES, min_size=1, max_size=30).map(np.array))
-def test_standard_scores_keep_the_order(values: np.ndarray) -> None:
+def test_z_scores_keep_the_order(values: np.ndarray) -> None:
     scores = standardise(values)
     assert abs(scores.mean()) < 1e-6
     assert np.all(np.diff(scores[np.argsort(values, kind="stable")]) >= 0)
@@ -229,7 +229,7 @@ def test_every_clips_best_image_comes_before_any_clips_second(
 @pytest.mark.parametrize(
     ("half", "cells", "told"), [(0, 1, True), (1, 11, False), (1, 12, True), (3, 27, False)]
 )
-def test_a_window_counts_where_the_view_is_several_of_it_long(
+def test_a_window_is_used_if_the_view_is_several_windows_long(
     half: int, cells: int, told: bool
 ) -> None:
     assert window_fits(half, cells) is told

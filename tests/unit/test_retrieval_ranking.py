@@ -1,4 +1,4 @@
-"""Ranking: the right moment first, options by evidence, and nothing from after the found."""
+"""Ranking: the right line first, options by evidence, and nothing from after the view."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from retrieval.signals.people import roster
 from store.queries.search import StoredLine
 from tests.support.story import (
     Story,
-    found_at,
-    found_of,
-    prepared,
+    candidates_at,
+    candidates_of,
+    prepare_question,
     relevance_of,
     roster_of,
     row_of,
@@ -35,10 +35,10 @@ KITCHEN = [
 ]
 
 
-def first(story: Story, question: str, *options: str) -> str:
-    found, asked = found_of(story), prepared(question, options)
-    moment = best_lines(found, asked, relevance_of(found, asked), 5)[0]
-    return row_of(found, moment.line).text
+def first(story: Story, text: str, *options: str) -> str:
+    candidates, question = candidates_of(story), prepare_question(text, options)
+    moment = best_lines(candidates, question, relevance_of(candidates, question), 5)[0]
+    return row_of(candidates, moment.line).text
 
 
 @pytest.mark.parametrize(
@@ -54,46 +54,54 @@ def test_the_line_that_answers_comes_first(question: str, line: str) -> None:
     assert first(KITCHEN, question) == line
 
 
-def test_an_option_draws_to_its_evidence() -> None:
+def test_an_option_ranks_its_evidence_first() -> None:
     question = "What happens?"
     assert first(KITCHEN, question, "The dog catches it", "Rain") == "The dog catches it"
 
 
-def test_moments_are_one_a_cell_and_fall() -> None:
-    found, asked = found_of(KITCHEN), prepared("What does Ann do with the dog?")
-    moments = best_lines(found, asked, relevance_of(found, asked), 3)
+def test_one_line_of_each_cell_is_ranked_best_first() -> None:
+    candidates, question = (
+        candidates_of(KITCHEN),
+        prepare_question("What does Ann do with the dog?"),
+    )
+    moments = best_lines(candidates, question, relevance_of(candidates, question), 3)
     assert len(moments) == 3
     assert len({moment.cell for moment in moments}) == 3
     scores = [moment.score for moment in moments]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_superseded_lines_are_no_moments() -> None:
-    found, asked = (
-        found_at(9, video_of([["Ann sings", "Bob hums"]], gone={1: 0})),
-        prepared("Ann sings"),
+def test_superseded_lines_are_not_ranked() -> None:
+    candidates, question = (
+        candidates_at(9, video_of([["Ann sings", "Bob hums"]], gone={1: 0})),
+        prepare_question("Ann sings"),
     )
-    moments = best_lines(found, asked, relevance_of(found, asked), 9)
-    lines = [row_of(found, moment.line).text for moment in moments]
+    moments = best_lines(candidates, question, relevance_of(candidates, question), 9)
+    lines = [row_of(candidates, moment.line).text for moment in moments]
     assert lines == ["Bob hums"]
 
 
-def test_a_view_without_lines_in_force_has_no_moments() -> None:
-    found, asked = found_at(9, video_of([["Ann sings"]], gone={1: 0})), prepared("Ann sings")
-    assert best_lines(found, asked, relevance_of(found, asked), 9) == []
+def test_a_view_without_valid_lines_has_no_ranking() -> None:
+    candidates, question = (
+        candidates_at(9, video_of([["Ann sings"]], gone={1: 0})),
+        prepare_question("Ann sings"),
+    )
+    assert best_lines(candidates, question, relevance_of(candidates, question), 9) == []
 
 
-def test_the_reranker_decides_among_the_nearest() -> None:
+def test_the_reranker_reorders_the_nearest_lines() -> None:
     class LikesTea:
         name = "tea"
 
         def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
             assert query == "What does Bob do?"
-            return np.array([0.999 if "tea" in one else 0.001 for one in passages], np.float32)
+            return np.array(
+                [0.999 if "tea" in passage else 0.001 for passage in passages], np.float32
+            )
 
-    found, asked = found_of(KITCHEN), prepared("What does Bob do?")
-    moments = best_lines(found, asked, relevance_of(found, asked), 5, LikesTea())
-    assert row_of(found, moments[0].line).text == "They all drink tea"
+    candidates, question = candidates_of(KITCHEN), prepare_question("What does Bob do?")
+    moments = best_lines(candidates, question, relevance_of(candidates, question), 5, LikesTea())
+    assert row_of(candidates, moments[0].line).text == "They all drink tea"
 
 
 # Times
@@ -103,59 +111,62 @@ TEA_TWICE = [*([["Rain"]] * 20), ["Ann drinks tea"]] * 2 + [["Rain"]] * 20
 """Tea in clips 20 and 41 of 62."""
 
 
-def tea(question: str, as_of_clip: int | None = None) -> tuple[float, float]:
+def tea(text: str, as_of_clip: int | None = None) -> tuple[float, float]:
     """The scores of the first and the second time that tea is drunk."""
-    asked = prepared(question, as_of_s=None if as_of_clip is None else as_of_clip * 30.0)
-    scores = relevance_of(found_of(TEA_TWICE), asked).question
+    question = prepare_question(text, as_of_s=None if as_of_clip is None else as_of_clip * 30.0)
+    scores = relevance_of(candidates_of(TEA_TWICE), question).question
     return float(scores[20]), float(scores[41])
 
 
-def test_recent_moments_win_where_nothing_else_differs() -> None:
+def test_recency_breaks_ties() -> None:
     earlier, later = tea("When did Ann last drink tea?", as_of_clip=62)
     assert later > earlier
 
 
-def test_asked_afterwards_order_has_no_say() -> None:
+def test_recency_does_not_count_for_questions_asked_afterwards() -> None:
     earlier, later = tea("When did Ann last drink tea?")
     assert later == pytest.approx(earlier, abs=1e-6)
-    assert list(found_of(TEA_TWICE).lines.times[:2]) == [15, 45]
+    assert list(candidates_of(TEA_TWICE).lines.times[:2]) == [15, 45]
 
 
 @pytest.mark.parametrize(("clips", "half", "fit"), [(1, 0, True), (11, 1, False), (12, 1, True)])
-def test_words_are_counted_in_windows_that_tell_places_apart(
+def test_words_are_counted_in_windows_shorter_than_the_view(
     clips: int, half: int, fit: bool
 ) -> None:
     assert window_fits(half, clips) is fit
 
 
-def test_options_that_are_times_are_compared_with_the_clock() -> None:
+def test_options_that_are_times_are_compared_with_video_time() -> None:
     day = 2880
     story: list[list[str]] = [[] for _ in range(2 * day)]
     story[day + 1000] = ["Ann drinks tea"]  # day 2, 08:20
     for clip in (300, 1800, day + 500, day + 1500):
         story[clip] = ["Rain"]
-    found = found_of(story)
-    asked = prepared(
+    candidates = candidates_of(story)
+    question = prepare_question(
         "When did Ann drink tea?",
         ("Yesterday morning", "This morning", "Yesterday evening", "Last night"),
         as_of_s=(day + 1600) * 30.0,
     )
-    assert asked.timed
-    best = max(supports(found, asked, relevance_of(found, asked)), key=lambda one: one.share)
+    assert question.timed
+    best = max(
+        supports(candidates, question, relevance_of(candidates, question)),
+        key=lambda support: support.share,
+    )
     assert best.text == "This morning"
 
 
-def test_the_time_in_a_question_moves_its_moment() -> None:
+def test_a_temporal_expression_in_a_question_selects_the_cell() -> None:
     day = 2880
     story: list[list[str]] = [[] for _ in range(2 * day)]
     for clip in (1000, day + 1000):
         story[clip] = ["Ann drinks tea"]
         story[clip + 100] = ["Rain"]
-    found = found_of(story)
+    candidates = candidates_of(story)
 
-    def best(question: str) -> int:
-        asked = prepared(question, as_of_s=(day + 2000) * 30.0)
-        return int(relevance_of(found, asked).question.argmax())
+    def best(text: str) -> int:
+        question = prepare_question(text, as_of_s=(day + 2000) * 30.0)
+        return int(relevance_of(candidates, question).question.argmax())
 
     assert best("Who drank tea yesterday morning?") == 0
     assert best("Who drank tea this morning?") == 2
@@ -165,7 +176,7 @@ def test_the_time_in_a_question_moves_its_moment() -> None:
 # Options
 
 
-def test_support_sums_up_over_moments_but_not_over_noise() -> None:
+def test_support_adds_up_over_cells_but_not_over_noise() -> None:
     few = np.array([[5.0, 5.0, 0.0, 0.0], [5.5, 0.0, 0.0, 0.0]])
     assert top_log_mean_exp(few).argmax() == 0
     many = np.array([np.full(200, 1.0), np.r_[9.0, np.zeros(199)]])
@@ -174,48 +185,48 @@ def test_support_sums_up_over_moments_but_not_over_noise() -> None:
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=26))
 def test_shares_are_a_distribution(scores: list[float]) -> None:
-    found = softmax(np.array(scores))
-    assert found.sum() == pytest.approx(1)
-    assert (found >= 0).all()
-    assert found[int(np.argmax(scores))] == found.max()
+    result = softmax(np.array(scores))
+    assert result.sum() == pytest.approx(1)
+    assert (result >= 0).all()
+    assert result[int(np.argmax(scores))] == result.max()
 
 
-def test_options_name_the_lines_that_speak_for_them() -> None:
-    found = found_of(KITCHEN)
-    asked = prepared("What does the dog do?", ("It catches a ball", "It bakes a cake"))
-    support = supports(found, asked, relevance_of(found, asked))
-    assert [one.letter for one in support] == ["A", "B"]
+def test_options_cite_the_lines_that_support_them() -> None:
+    candidates = candidates_of(KITCHEN)
+    question = prepare_question("What does the dog do?", ("It catches a ball", "It bakes a cake"))
+    support = supports(candidates, question, relevance_of(candidates, question))
+    assert [option.letter for option in support] == ["A", "B"]
     assert support[0].share > support[1].share
     assert support[0].evidence[0] in {"m7", "m8"}
     assert "m1" in support[1].evidence
 
 
 def test_no_options_no_support() -> None:
-    found, asked = found_of(KITCHEN), prepared("Who sings?")
-    scores_of = relevance_of(found, asked)
-    assert supports(found, asked, scores_of) == ()
-    assert line_scores(found, scores_of, found.lines.lines_of([0])).shape == (1, 2)
+    candidates, question = candidates_of(KITCHEN), prepare_question("Who sings?")
+    scores_of = relevance_of(candidates, question)
+    assert supports(candidates, question, scores_of) == ()
+    assert line_scores(candidates, scores_of, candidates.lines.lines_of([0])).shape == (1, 2)
 
 
 # People
 
 
-def test_people_are_told_apart_by_what_they_do() -> None:
+def test_options_that_are_people_are_ranked_by_their_actions() -> None:
     story = [
         ["Tasha washes the dishes", "I cut the apple", "Tasha sings"],
         ["Lucia peels a potato", "I sit down", "Good morning"],
         ["Lucia reads", "I drink water", "Where is the cup", "Here it is"],
     ]
     said = {"Good morning": "Jake", "Where is the cup": "Jake", "Here it is": "Lucia"}
-    found = found_of(story, speakers=said | {"Tasha sings": "Tasha"})
-    assert roster_of(found).narrator == "Jake"
-    asked = prepared("Who washed the dishes?", ("Tasha", "Lucia", "Me"))
-    scores_of = relevance_of(found, asked)
-    assert supports(found, asked, scores_of)[0].share == max(
-        one.share for one in supports(found, asked, scores_of)
+    candidates = candidates_of(story, speakers=said | {"Tasha sings": "Tasha"})
+    assert roster_of(candidates).narrator == "Jake"
+    question = prepare_question("Who washed the dishes?", ("Tasha", "Lucia", "Me"))
+    scores_of = relevance_of(candidates, question)
+    assert supports(candidates, question, scores_of)[0].share == max(
+        support.share for support in supports(candidates, question, scores_of)
     )
-    asked = prepared("Who cut the apple?", ("Tasha", "Lucia", "Me"))
-    scores_of = relevance_of(found, asked)
+    question = prepare_question("Who cut the apple?", ("Tasha", "Lucia", "Me"))
+    scores_of = relevance_of(candidates, question)
     assert (
         list((scores_of.support - scores_of.options).max(axis=1)).index(
             (scores_of.support - scores_of.options).max()
@@ -224,10 +235,10 @@ def test_people_are_told_apart_by_what_they_do() -> None:
     )
 
 
-def test_lines_belong_to_who_says_them_and_whom_they_name() -> None:
+def test_lines_belong_to_their_speaker_and_the_people_they_name() -> None:
     story = [["Tasha sings", "I sit down", "It rains", "Hello", "Bye"]]
-    found = found_of(story, speakers={"Hello": "Jake", "Bye": "Tasha"})
-    actors = actor_lines([row for _, row in found.lines.rows])
+    candidates = candidates_of(story, speakers={"Hello": "Jake", "Bye": "Tasha"})
+    actors = actor_lines([row for _, row in candidates.lines.rows])
 
     def lines(name: str, *, narrator: bool = False) -> list[int]:
         own = actors.mask([name], narrator=narrator, speakers=["Jake", "Tasha"])
@@ -255,7 +266,7 @@ KNOWN = {"tasha": "Tasha", "lucia": "Lucia"}
         ("", ()),
     ],
 )
-def test_people_of_an_option(option: str, people: tuple[str, ...]) -> None:
+def test_people_in_an_option_are_resolved(option: str, people: tuple[str, ...]) -> None:
     assert people_in_option(option, KNOWN, "Jake") == people
 
 
@@ -276,7 +287,7 @@ def test_options_that_are_people(options: list[tuple[str, ...]], are: bool) -> N
     assert are_people(options) is are
 
 
-def test_nobody_narrates_a_film_without_first_person() -> None:
+def test_a_video_without_first_person_descriptions_has_no_narrator() -> None:
     lines = [
         StoredLine(1, 0, 0, 1, "episodic", "A man walks", "caption", None, None),
         StoredLine(2, 0, 1, 2, "episodic", "I am here", "said", "Ann", None),
@@ -293,33 +304,35 @@ stories = st.lists(st.lists(line, max_size=3), min_size=1, max_size=8)
 
 @settings(max_examples=60, deadline=None)
 @given(stories, stories, st.lists(words, min_size=1, max_size=3).map(" ".join), st.booleans())
-def test_what_comes_later_changes_nothing(
+def test_scores_as_of_a_clip_do_not_depend_on_later_clips(
     early: list[list[str]], late: list[list[str]], query: str, options: bool
 ) -> None:
     """The scores as of a clip are the same bits whether or not more was watched."""
     last = len(early) - 1
-    asked = prepared(query, ("a dog", "red cake") if options else (), as_of_s=len(early) * 30.0)
-    then = found_at(last, video_of(early))
-    after = found_at(last, video_of([*early, *late]))
+    question = prepare_question(
+        query, ("a dog", "red cake") if options else (), as_of_s=len(early) * 30.0
+    )
+    then = candidates_at(last, video_of(early))
+    after = candidates_at(last, video_of([*early, *late]))
     assert then.lines.cell_count == after.lines.cell_count
     if not then.lines.cell_count:
         return
-    before, later = relevance_of(then, asked), relevance_of(after, asked)
+    before, later = relevance_of(then, question), relevance_of(after, question)
     assert np.array_equal(before.question, later.question)
     assert np.array_equal(before.options, later.options)
     assert np.array_equal(before.support, later.support)
-    assert best_lines(then, asked, before, 9) == best_lines(after, asked, later, 9)
+    assert best_lines(then, question, before, 9) == best_lines(after, question, later, 9)
 
 
-def test_standard_scores_of_very_many_are_those_of_few() -> None:
+def test_z_scores_of_large_arrays_are_accurate() -> None:
     values = np.random.default_rng(3).normal(5, 2, (2, 50_000)).astype(np.float32)
     mean, away = values.mean(dtype=np.float64), values.std(dtype=np.float64)
     assert standardise(values) == pytest.approx((values - mean) / away, abs=1e-4)
     assert standardise(values[:, :9]).shape == (2, 9)
 
 
-def test_standard_scores_have_no_mean_and_unit_spread() -> None:
-    found = standardise(np.array([1.0, 2.0, 3.0, 10.0]))
-    assert found.mean() == pytest.approx(0)
-    assert found.std() == pytest.approx(1, abs=1e-3)
+def test_z_scores_have_zero_mean_and_unit_deviation() -> None:
+    result = standardise(np.array([1.0, 2.0, 3.0, 10.0]))
+    assert result.mean() == pytest.approx(0)
+    assert result.std() == pytest.approx(1, abs=1e-3)
     assert list(standardise(np.array([4.0]))) == [0]

@@ -1,4 +1,4 @@
-"""Search terms, and questions put as memory would put them."""
+"""Search terms, and questions restated like lines of memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retrieval.terms import stem, terms
         ["quick", "quickly"],
     ],
 )
-def test_forms_of_a_word_meet(forms: list[str]) -> None:
+def test_inflections_share_a_stem(forms: list[str]) -> None:
     assert len({stem(form) for form in forms}) == 1
 
 
@@ -29,7 +29,7 @@ def test_short_words_stay(word: str) -> None:
     assert stem(word).startswith(word[:2])
 
 
-def test_terms_leave_out_what_says_nothing() -> None:
+def test_terms_have_no_stop_words() -> None:
     assert terms("Who was the last person to wash the dishes before me?") == [
         "person",
         "wash",
@@ -37,7 +37,7 @@ def test_terms_leave_out_what_says_nothing() -> None:
     ]
 
 
-def test_owners_are_found_by_name() -> None:
+def test_possessives_are_found_by_name() -> None:
     assert terms("Lucia's cup") == terms("Lucia’s cup") == ["lucia", "cup"]
 
 
@@ -70,7 +70,7 @@ def test_terms_of_any_text_are_plain_words(text: str) -> None:
         ("Now, who?", "Now, who"),
     ],
 )
-def test_bare_questions(question: str, plain: str) -> None:
+def test_framing_is_removed_from_questions(question: str, plain: str) -> None:
     assert core_question(question) == plain
 
 
@@ -87,7 +87,7 @@ def test_bare_questions(question: str, plain: str) -> None:
         ("What is on the table?", "A cup.", "What is on the table A cup"),
     ],
 )
-def test_statements(question: str, option: str, said: str) -> None:
+def test_questions_are_restated_with_an_option(question: str, option: str, said: str) -> None:
     assert statement(question, option) == said
 
 

@@ -1,4 +1,4 @@
-"""Times said in words, told from the moment at which is asked."""
+"""Temporal expressions, relative to the time of the question."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fit(text: str, *times: float, as_of: float = NOON_3) -> list[float]:
         ("just now", NOON_3 - 60, NOON_3 - 6 * HOUR),
     ],
 )
-def test_a_time_fits_where_it_says(text: str, inside: float, outside: float) -> None:
+def test_a_temporal_expression_fits_its_time(text: str, inside: float, outside: float) -> None:
     within, beyond = fit(text, inside, outside)
     assert within > 0.9
     assert beyond < 0.1
@@ -58,7 +58,7 @@ def test_tonight_is_this_day_s_night() -> None:
 
 
 @pytest.mark.parametrize("text", ["Tasha", "on the table", "the red cup", "a day", "", "5"])
-def test_what_is_no_time_is_none(text: str) -> None:
+def test_text_without_a_time_gives_none(text: str) -> None:
     assert temporal_fit(text, np.array([0.0]), NOON_3) is None
 
 

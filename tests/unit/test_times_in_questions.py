@@ -1,4 +1,4 @@
-"""Times as people say them, in every combination: a membership in [0, 1] that fits the clock."""
+"""Combinations of temporal expressions: memberships in [0, 1] that fit video time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def week() -> Times:
 @example("0 days 0 hours ago", HOUR)
 @example("zero minutes ago", 0.0)
 @given(PHRASES, AS_OF)
-def test_every_said_time_is_a_membership_without_a_warning(text: str, as_of: float) -> None:
+def test_every_temporal_expression_gives_memberships_without_a_warning(
+    text: str, as_of: float
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit = temporal_fit(f"What was bought {text}?", week(), as_of)
@@ -72,7 +74,7 @@ def test_a_time_is_the_same_however_it_is_written(text: str, as_of: float) -> No
 
 
 @given(st.integers(5, 48), st.sampled_from(["hours", "minutes"]))
-def test_what_was_so_long_ago_fits_best_there(count: int, unit: str) -> None:
+def test_an_age_fits_best_at_its_time(count: int, unit: str) -> None:
     ago = count * (HOUR if unit == "hours" else 60.0)
     fit = temporal_fit(f"{count} {unit} ago", 7 * DAY - np.array([ago / 4, ago, ago * 4]), 7 * DAY)
     assert fit is not None
