@@ -1,16 +1,20 @@
-"""Split long utterances at sentence ends, with times."""
+"""Join utterances to sentences and split long ones at sentence ends, with times."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from unicodedata import east_asian_width
 
 from domain.media import SeenObject, Utterance
 from domain.time import TimeSpan
 
 LINE_WORDS = 40
 """An utterance with more words is split at its sentence ends."""
+
+LINE_CHARACTERS = 300
+"""Longest line that sentences are joined to, in characters."""
 
 LONGEST_SENTENCE = 2_000
 """Most characters of a sentence; a longer one is split between words.
@@ -47,6 +51,56 @@ def split_sentences(text: str) -> list[str]:
 def ends_sentence(text: str) -> bool:
     """Check whether a text ends where a sentence does."""
     return bool(_LAST.search(text)) and not _ABBREVIATION.search(text)
+
+
+def join_sentences(utterances: Iterable[Utterance], max_pause_ms: int) -> list[Utterance]:
+    """Join utterances that one sentence of one speaker runs over, in order of time.
+
+    Args:
+        utterances: In order of time.
+        max_pause_ms: A longer pause, in milliseconds, ends a sentence.
+    """
+    sentences: list[Utterance] = []
+    for utterance in utterances:
+        if sentences and continues_sentence(sentences[-1], utterance, max_pause_ms):
+            utterance = join_utterances(sentences.pop(), utterance)
+        sentences.append(utterance)
+    return sentences
+
+
+def continues_sentence(last: Utterance, utterance: Utterance, max_pause_ms: int) -> bool:
+    """Check whether an utterance goes on with a sentence that ``last`` leaves open.
+
+    Lines grow to ``LINE_WORDS`` words and ``LINE_CHARACTERS`` characters at most, so that speech
+    that was written down without full stops is still split.
+    """
+    pause_ms = utterance.span.start_ms - last.span.end_ms
+    return (
+        not ends_sentence(last.text)
+        and (utterance.voice, utterance.language) == (last.voice, last.language)
+        and utterance.speaker in (None, last.speaker)
+        and utterance.span.start_ms >= last.span.start_ms
+        and pause_ms <= max_pause_ms
+        and len(last.text.split()) + len(utterance.text.split()) <= LINE_WORDS
+        and len(last.text) + len(utterance.text) <= LINE_CHARACTERS
+    )
+
+
+def join_utterances(first: Utterance, second: Utterance) -> Utterance:
+    """Return two utterances as one; the confidence is the lower one."""
+    spaced = not (_is_wide(first.text[-1:]) or _is_wide(second.text[:1]))
+    return first.model_copy(
+        update={
+            "text": f"{first.text}{' ' * spaced}{second.text}",
+            "span": first.span.union(second.span),
+            "confidence": min(first.confidence, second.confidence),
+        }
+    )
+
+
+def _is_wide(character: str) -> bool:
+    """Check whether a character is of a script that is written without spaces."""
+    return bool(character) and east_asian_width(character) in "WF"
 
 
 def split_utterance(utterance: Utterance) -> list[tuple[str, TimeSpan]]:

@@ -184,8 +184,10 @@ class _Deletion:
         refs = cut_clips.refs_in(session, video, clips)
         identities = cut_clips.identities_in_clips(session, video, clips)
         cut_clips.cut_clips(session, video, clips)
+        said, continued = cut_clips.trim_continued_lines(session, video, clips)
+        refs |= {f"m{one}" for one in said}
         self._delete_people(identities)
-        refs |= {f"s{one}" for one in self._delete_events(words)}
+        refs |= {f"s{one}" for one in self._delete_events(words, said, continued)}
         self._delete_answers(words, refs)
         cut_events.rewrite_patches(session, video, clips)
         return delete_unnamed_blob_rows(session, video)
@@ -204,19 +206,25 @@ class _Deletion:
                 session, video, _correction_without(correction, deleted_numbers, tags)
             )
 
-    def _delete_events(self, words: frozenset[str]) -> set[int]:
-        """Cut the graph, and what elsewhere has ``words``; returns the segments that change."""
+    def _delete_events(
+        self, words: frozenset[str], said: set[int], continued: set[int]
+    ) -> set[int]:
+        """Cut the graph, and what elsewhere has ``words``; returns the segments that change.
+
+        ``said`` are lines of later clips that quote these, ``continued`` the clips of those.
+        """
         session, video = self._session, self._video
         changed, partial = cut_events.cut_segments(session, video, self._clips)
         changed |= cut_events.cut_edges(session, video, self._clips)
-        rows = {one.row for one in partial} | self._delete_texts(words)
+        rows = {one.row for one in partial} | self._delete_texts(words, said, continued)
+        rows |= cut_events.revisions_of_clips(session, video, continued)
         for row in sorted(rows):
             revision = cut_events.load_cut_revision(session, row)
             changed.add(revision.segment)
             self._rewrite_segment(revision)
         return changed
 
-    def _delete_texts(self, words: frozenset[str]) -> set[int]:
+    def _delete_texts(self, words: frozenset[str], said: set[int], continued: set[int]) -> set[int]:
         """Take texts with ``words`` away; returns the revisions that are to be told anew."""
         session, video = self._session, self._video
         candidates = list(texts_with(session, video, sorted(words))) if words else []
@@ -226,7 +234,7 @@ class _Deletion:
                 update_row(session, one, REPLACEMENTS[one.table])
                 self.rewritten += 1
         memories = [int(one.key["id"]) for one in found if one.table is MemoryRow]
-        changed_clips = cut_clips.delete_memories(session, memories)
+        changed_clips = cut_clips.delete_memories(session, [*memories, *said]) | continued
         changed_clips |= {int(one.key["clip"]) for one in found if one.table is ClipRow}
         for clip in sorted(changed_clips):
             self._summarise_clip(clip)

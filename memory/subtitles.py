@@ -16,7 +16,7 @@ from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
 from domain.settings import Subtitles
 from domain.time import TimeSpan
-from domain.wording import LINE_WORDS, ends_sentence
+from domain.wording import join_sentences
 from memory.captions import SUBTITLE_SUFFIXES, read_cues, split_speaker
 from perception.source import SUFFIXES, SourceProbe
 from perception.subtitle_tracks import text_tracks
@@ -55,7 +55,9 @@ class SourceTexts:
         """Return the percept with the lines and chapters that begin in its clip."""
         clip = percept.clip
         lines = [
-            line for track in self.tracks for line in _join_sentences(_starting_in(clip, track))
+            line
+            for track in self.tracks
+            for line in join_sentences(_starting_in(clip, track), MAX_PAUSE_MS)
         ]
         # The same words at the same time in two places are one line.
         unique = {(one.span.start_ms, one.text): one for one in reversed(lines)}
@@ -223,26 +225,3 @@ def _strip_markup(
     for span, text in cues:
         speaker, plain = split_speaker(text)
         yield span, speaker, plain
-
-
-def _join_sentences(utterances: Sequence[Utterance]) -> list[Utterance]:
-    """Cues that one sentence runs over, as one line."""
-    sentences: list[Utterance] = []
-    for utterance in utterances:
-        if sentences and _continues(sentences[-1], utterance):
-            last = sentences.pop()
-            text, span = f"{last.text} {utterance.text}", last.span.union(utterance.span)
-            utterance = last.model_copy(update={"text": text, "span": span})
-        sentences.append(utterance)
-    return sentences
-
-
-def _continues(last: Utterance, utterance: Utterance) -> bool:
-    words = len(last.text.split()) + len(utterance.text.split())
-    return (
-        not ends_sentence(last.text)
-        and utterance.speaker in (None, last.speaker)
-        and utterance.span.start_ms - last.span.start_ms >= 0
-        and utterance.span.start_ms - last.span.end_ms <= MAX_PAUSE_MS
-        and words <= LINE_WORDS
-    )

@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, IdentityKind, Percept
-from domain.memories import ClipMemories
+from domain.memories import ClipMemories, Memory
 from domain.settings import Settings
+from memory.continued_lines import may_continue
 from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
 from memory.event_graph_update import update_event_graph
 from memory.ports import MemoryModels
@@ -38,7 +39,7 @@ from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clips import mark_clip, record_writing
-from store.queries.memories import facts_about
+from store.queries.memories import facts_about, memories_of_clips
 from store.queries.percepts import (
     add_blobs,
     add_percept,
@@ -344,7 +345,16 @@ class _ClipTransaction:
             draft = self.written_draft(recognised)
             return draft.given.people, draft.result()
         # It goes by rules and calls no model: there is nothing to wait for.
-        return people, writer.write(self.percept, people, ClipContext(self.video_id))
+        context = ClipContext(self.video_id, before=self._lines_before())
+        return people, writer.write(self.percept, people, context)
+
+    def _lines_before(self) -> tuple[Memory, ...]:
+        """The lines of the clip before, where any may go on in this one."""
+        last = self.clip - 1
+        if last < 0 or not may_continue(self.percept):
+            return ()
+        found = memories_of_clips(self.session, self.video_id, [last], last)
+        return tuple(one.memory for one in found)
 
     def written_draft(self, recognised: Recognised) -> WrittenDraft:
         """Return what a language model wrote of the clip.

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from domain.media import Utterance
+from domain.wording import join_sentences
 from perception.voices import SpeakerTurn, clip_span
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
 _CLOSING = "\"'”’»)]"
 _PAUSE_MS = 1_000
+SENTENCE_PAUSE_MS = 3_000
+"""A longer pause ends a sentence."""
 _MIN_RUN_MS = 600
 _MAX_TURN_DISTANCE_MS = 1_000
 """A word further than this from every turn is nobody's."""
@@ -51,7 +54,8 @@ def find_utterances(
     found = [
         u for recognised in speech for u in _split_speech(recognised, turns, grouped_voices, clip)
     ]
-    return tuple(sorted(found, key=lambda u: (u.span.start_ms, u.span.end_ms)))
+    in_order = sorted(found, key=lambda u: (u.span.start_ms, u.span.end_ms))
+    return tuple(join_sentences(in_order, SENTENCE_PAUSE_MS))
 
 
 def _split_speech(

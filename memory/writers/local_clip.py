@@ -14,6 +14,7 @@ from domain.people import Identity, IdentityStatement, escape_tags
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
+from memory.continued_lines import SEPARATOR, continue_screen_text, continue_speech
 from memory.sounds import sound_lines
 from memory.writers.keyframe_descriptions import recognised_descriptions
 from memory.writers.port import ClipContext
@@ -49,15 +50,17 @@ class LocalClipWriter:
         self,
         percept: Percept,
         people: ClipPeople,
-        context: ClipContext,  # noqa: ARG002 - the port's
+        context: ClipContext,
     ) -> ClipMemories:
-        """Return the clip's lines in order of time; ``context`` is not needed."""
+        """Return the clip's lines in order of time; of ``context`` it uses the clip before."""
         named = list(_name_lines(percept, people))
-        spoken = [*_speech_lines(percept.utterances, people), *_source_text_lines(percept)]
-        quoted = [*spoken, *_screen_text_lines(percept), *(line for line, _ in named)]
+        speech = continue_speech([*_speech_lines(percept.utterances, people)], context.before)
+        shown = continue_screen_text([*_screen_text_lines(percept)], context.before)
+        spoken = [*speech, *_source_text_lines(percept)]
+        quoted = [*spoken, *shown, *(line for line, _ in named)]
         visible_lines = [*_presence_lines(percept, people), *_object_lines(percept)]
-        told = [*sound_lines(percept), *visible_lines]
-        drafts = [*quoted, *told[: max(0, self._lines - len(quoted))]]
+        secondary = [*sound_lines(percept), *visible_lines]
+        drafts = [*quoted, *secondary[: max(0, self._lines - len(quoted))]]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=tuple(_statements(percept, people)),
@@ -123,7 +126,7 @@ def _screen_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
 
 
 def _join_texts(lines: Sequence[ScreenText]) -> str:
-    return " / ".join(one.text.strip() for one in lines if one.score >= MIN_TEXT_SCORE)
+    return SEPARATOR.join(one.text.strip() for one in lines if one.score >= MIN_TEXT_SCORE)
 
 
 def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:

@@ -27,6 +27,7 @@ class ClipContext:
         blobs: JPEG bytes of the clip's keyframes and face crops, by SHA-256.
         sink: Is given every model call, to be recorded.
         replay: Has what the model said in a run that was broken off.
+        before: The lines of the clip before, where some may go on in this one.
     """
 
     video: str
@@ -35,6 +36,7 @@ class ClipContext:
     blobs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     sink: Sink | None = None
     replay: Replay | None = None
+    before: tuple[Memory, ...] = ()
 
 
 class ClipWriter(Protocol):

@@ -10,6 +10,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Text,
+    and_,
     any_,
     cast,
     delete,
@@ -19,9 +20,10 @@ from sqlalchemy import (
     union_all,
     update,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from domain.media import ClipState
+from domain.memories import MemorySource
 from domain.time import TimeSpan
 from store.queries.videos import delete_calls, delete_runs
 from store.tables.schema import (
@@ -186,6 +188,37 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
     later = or_(call.clip >= min(clips), call.clip.is_(None))
     delete_calls(session, (call.video_id == video_id) & later)
     _mark_deleted(session, video_id, clips)
+
+
+def trim_continued_lines(
+    session: Session, video_id: str, clips: Collection[int]
+) -> tuple[set[int], set[int]]:
+    """Find lines of other clips that began in one of these, and trim what was on screen.
+
+    Returns:
+        The ids of lines of speech, which are to be deleted: they quote what these clips said. And
+        the clips of all that were found.
+    """
+    line, own, begun = MemoryRow, aliased(ClipRow), aliased(ClipRow)
+    query = (
+        select(line.id, line.clip, line.source, func.max(begun.end_ms))
+        .join(own, and_(own.video_id == line.video_id, own.clip == line.clip))
+        .join(begun, and_(begun.video_id == line.video_id, begun.clip.in_(clips)))
+        .where(
+            line.video_id == video_id,
+            line.start_ms < own.start_ms,
+            begun.clip < line.clip,
+            line.start_ms < begun.end_ms,
+            line.end_ms > begun.start_ms,
+        )
+        .group_by(line.id)
+    )
+    found = session.execute(query).all()
+    for row, _, source, end_ms in found:
+        if source == MemorySource.READ:
+            session.execute(update(line).where(line.id == row).values(start_ms=end_ms))
+    said = {row for row, _, source, _ in found if source != MemorySource.READ}
+    return said, {clip for _, clip, _, _ in found}
 
 
 def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> None:

@@ -58,6 +58,17 @@ def cut_segments(
     return touched, remaining
 
 
+def revisions_of_clips(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
+    """Return the rows of the revisions that have any of these clips."""
+    row = SegmentRevisionRow
+    query = select(row.id).join(SegmentRow, SegmentRow.id == row.segment_id)
+    return set(
+        session.scalars(
+            query.where(SegmentRow.video_id == video_id, has_any_clip(row.clips, clips))
+        )
+    )
+
+
 def _drop_empty(session: Session, segments: Collection[int]) -> None:
     """Delete segments without revisions, with their edges; start others' edges when they start."""
     row, edge = SegmentRevisionRow, EdgeRow

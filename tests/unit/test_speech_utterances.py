@@ -46,11 +46,40 @@ def test_one_word_between_two_runs_of_one_voice_is_that_voices() -> None:
     assert [(u.voice, u.text) for u in found] == [(0, "one two three four five six")]
 
 
-def test_a_pause_parts_what_one_voice_says() -> None:
-    words = (Word(0, 400, "well"), Word(1_500, 1_900, "then"))
-    stretch = Speech(0, 1_900, "well then", "en", 0.5, words)
-    found = find_utterances([stretch], [SpeakerTurn(0, 1_900, 0)], {0}, CLIP)
-    assert [u.text for u in found] == ["well", "then"]
+def said_with_pause(pause_ms: int, *texts: str, voices: tuple[int, int] = (0, 0)) -> list[str]:
+    first, second = (
+        Speech(start, start + 400, one, "en", 0.5, (Word(start, start + 400, one),))
+        for start, one in zip((0, 400 + pause_ms), texts, strict=True)
+    )
+    turns = [
+        SpeakerTurn(one.start_ms, one.end_ms, voice)
+        for one, voice in zip((first, second), voices, strict=True)
+    ]
+    return [one.text for one in find_utterances([first, second], turns, {0, 1}, CLIP)]
+
+
+def test_a_sentence_goes_on_after_a_short_pause() -> None:
+    assert said_with_pause(1_500, "lines", "represent.") == ["lines represent."]
+
+
+@pytest.mark.parametrize(
+    ("pause_ms", "texts", "voices"),
+    [
+        (3_500, ("lines", "represent."), (0, 0)),
+        (1_500, ("Lines.", "Represent."), (0, 0)),
+        (1_500, ("lines", "represent."), (0, 1)),
+    ],
+)
+def test_a_long_pause_a_full_stop_and_another_voice_end_a_sentence(
+    pause_ms: int, texts: tuple[str, str], voices: tuple[int, int]
+) -> None:
+    assert said_with_pause(pause_ms, *texts, voices=voices) == [*texts]
+
+
+def test_speech_without_full_stops_is_still_split() -> None:
+    stretches = [speech(" ".join(["word"] * 15), start_ms=7_000 * n) for n in range(4)]
+    found = find_utterances(stretches, [SpeakerTurn(0, 30_000, 0)], {0}, CLIP)
+    assert [len(one.text.split()) for one in found] == [30, 30]
 
 
 def test_a_voice_without_a_group_is_told_apart_and_not_named() -> None:

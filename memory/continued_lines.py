@@ -1,0 +1,93 @@
+"""Lines that go on over a clip's border: open sentences, and text that stays on screen.
+
+A line that goes on is written anew in the later clip with its whole span, and supersedes the line
+of the earlier clip. A view as of the earlier clip still shows that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from domain.media import Percept, Utterance
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
+from domain.wording import continues_sentence, join_utterances
+from perception.screen_text import same_text
+from perception.speech import SENTENCE_PAUSE_MS
+
+SEPARATOR = " / "
+"""What stands between lines of text on screen."""
+
+
+def may_continue(percept: Percept) -> bool:
+    """Check whether a clip has speech that was recognised, or text on screen.
+
+    Transcripts that came with a video are lines already, and name no language.
+    """
+    return bool(percept.screen_texts) or any(one.language for one in percept.utterances)
+
+
+def continue_speech(drafts: Sequence[MemoryDraft], before: Iterable[Memory]) -> list[MemoryDraft]:
+    """Join the first line of a clip's speech to the sentence that the clip before left open.
+
+    Args:
+        drafts: The lines of the clip's speech, in order of time.
+        before: The lines of the clip before.
+    """
+    said = [one for one in before if _is_episodic(one, MemorySource.SAID)]
+    if not drafts or not said:
+        return [*drafts]
+    last, first = max(said, key=lambda one: (one.span.end_ms, one.id)), drafts[0]
+    left_open, going_on = _utterance(last), _utterance(first)
+    same_speaker = last.speaker == first.speaker
+    if not same_speaker or not continues_sentence(left_open, going_on, SENTENCE_PAUSE_MS):
+        return [*drafts]
+    whole = join_utterances(left_open, going_on)
+    joined = first.model_copy(
+        update={"text": whole.text, "span": whole.span, "contradicts": (last.id,)}
+    )
+    return [joined, *drafts[1:]]
+
+
+def continue_screen_text(
+    drafts: Sequence[MemoryDraft], before: Iterable[Memory]
+) -> list[MemoryDraft]:
+    """Extend texts of the clip before that are still on screen, and leave them out of new lines.
+
+    Args:
+        drafts: The lines of the clip's text on screen, parts joined by ``SEPARATOR``.
+        before: The lines of the clip before.
+    """
+    remaining = [(one, one.text.split(SEPARATOR)) for one in drafts]
+    extended = []
+    for known in before:
+        if not _is_episodic(known, MemorySource.READ):
+            continue
+        parts = known.text.split(SEPARATOR)
+        still = [draft for draft, own in remaining if any(_is_among(part, own) for part in parts)]
+        shown = [part for _, own in remaining for part in own]
+        if still and all(_is_among(part, shown) for part in parts):
+            span = known.span
+            for draft in still:
+                span = span.union(draft.span)
+            update = {"text": known.text, "span": span, "contradicts": (known.id,)}
+            extended.append(still[0].model_copy(update=update))
+            remaining = [
+                (draft, [part for part in own if not _is_among(part, parts)])
+                for draft, own in remaining
+            ]
+    new = [
+        draft.model_copy(update={"text": SEPARATOR.join(own)}) for draft, own in remaining if own
+    ]
+    return [*extended, *new]
+
+
+def _is_episodic(line: Memory, source: MemorySource) -> bool:
+    return line.kind == MemoryKind.EPISODIC and line.source == source
+
+
+def _is_among(part: str, parts: Iterable[str]) -> bool:
+    return any(same_text(part, other) for other in parts)
+
+
+def _utterance(line: Memory | MemoryDraft) -> Utterance:
+    return Utterance(span=line.span, text=line.text, speaker=line.speaker)

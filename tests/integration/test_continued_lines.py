@@ -1,0 +1,147 @@
+"""Sentences and texts on screen that go on over a clip's border, on a real Postgres."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.media import Percept, Utterance
+from domain.memories import MemorySource
+from domain.time import TimeSpan
+from memory.delete_span import delete_span
+from memory.write_clip import remember
+from store.database import Store
+from store.queries.memories import memories_of_clips
+from tests.support.memory import (
+    SETTINGS,
+    Perceived,
+    Tools,
+    WordVectors,
+    known_video,
+    local_writers,
+    percept,
+    said,
+    text_at,
+    voice,
+)
+
+Line = tuple[str, TimeSpan]
+
+
+def watch(store: Store, *percepts: Percept) -> str:
+    video = known_video(store, len(percepts))
+    for one in percepts:
+        remember(store, video, Perceived(one), local_writers(), Tools(), SETTINGS)
+    return video
+
+
+def lines(store: Store, video: str, as_of: int, source: MemorySource) -> list[Line]:
+    with store.begin() as session:
+        found = memories_of_clips(session, video, [*range(as_of + 1)], as_of)
+    return [(one.memory.text, one.memory.span) for one in found if one.memory.source == source]
+
+
+def spoken(time_s: float, text: str, seconds: float = 2) -> Utterance:
+    """Recognised speech of the voice that every clip here numbers 0."""
+    return said(time_s, text, voice=0, seconds=seconds).model_copy(update={"language": "en"})
+
+
+def talk(*clips: tuple[Utterance, ...]) -> list[Percept]:
+    return [
+        percept(n, utterances=own, voices=(voice(0, 1, (30 * n, 30 * n + 29)),))
+        for n, own in enumerate(clips)
+    ]
+
+
+BEGUN = spoken(28, "So, if you remember, the")
+ENDED = spoken(30.5, "lines represent linear equations.")
+LATER = spoken(40, "They cross here.")
+
+
+def test_a_sentence_that_crosses_a_border_is_one_line(store: Store) -> None:
+    video = watch(store, *talk((BEGUN,), (ENDED, LATER)))
+    whole = "So, if you remember, the lines represent linear equations."
+    assert lines(store, video, 1, MemorySource.SAID) == [
+        (whole, BEGUN.span.union(ENDED.span)),
+        ("They cross here.", LATER.span),
+    ]
+    assert lines(store, video, 0, MemorySource.SAID) == [(BEGUN.text, BEGUN.span)]
+
+
+@pytest.mark.parametrize(
+    ("begun", "ended"),
+    [
+        (spoken(28, "The first is done."), ENDED),
+        (spoken(20, "So, if you remember, the"), ENDED),
+        (BEGUN, ENDED.model_copy(update={"voice": None})),
+    ],
+    ids=["a full stop", "a long pause", "another speaker"],
+)
+def test_what_is_no_sentence_stays_two_lines(
+    store: Store, begun: Utterance, ended: Utterance
+) -> None:
+    video = watch(store, *talk((begun,), (ended,)))
+    found = [text for text, _ in lines(store, video, 1, MemorySource.SAID)]
+    assert found == [begun.text, ended.text]
+
+
+def test_lines_of_a_transcript_stay_as_they_are(store: Store) -> None:
+    plain = [one.model_copy(update={"language": ""}) for one in (BEGUN, ENDED)]
+    video = watch(store, *talk(*((one,) for one in plain)))
+    assert len(lines(store, video, 1, MemorySource.SAID)) == 2
+
+
+def slides(*clips: tuple[str, ...]) -> list[Percept]:
+    return [
+        percept(n, screen_texts=tuple(text_at(30 * n + 4, own, row) for row, own in enumerate(one)))
+        for n, one in enumerate(clips)
+    ]
+
+
+SLIDE = ("Linear equations", "Chapter two")
+
+
+def test_a_slide_that_stays_is_one_line_and_what_is_new_another(store: Store) -> None:
+    changed = (*SLIDE, "Two lines cross")
+    video = watch(store, *slides(SLIDE, SLIDE, changed, ("The end",)))
+
+    def seen(as_of: int) -> list[tuple[str, int, int]]:
+        found = lines(store, video, as_of, MemorySource.READ)
+        return [(text, span.start_ms // 1000, span.end_ms // 1000) for text, span in found]
+
+    whole = "Linear equations / Chapter two"
+    assert seen(0) == [(whole, 4, 5)]
+    assert seen(1) == [(whole, 4, 35)]
+    assert seen(2) == [(whole, 4, 65), ("Two lines cross", 64, 65)]
+    assert seen(3) == [*seen(2), ("The end", 94, 95)]
+
+
+def test_a_slide_of_which_a_part_is_gone_is_a_new_one(store: Store) -> None:
+    video = watch(store, *slides(SLIDE, ("Linear equations", "Chapter three")))
+    assert [text for text, _ in lines(store, video, 1, MemorySource.READ)] == [
+        "Linear equations / Chapter two",
+        "Linear equations / Chapter three",
+    ]
+
+
+def delete(store: Store, video: str, start_s: int, end_s: int) -> None:
+    span = TimeSpan.of(start_s * 1000, end_s * 1000)
+    delete_span(store, video, span, WordVectors(), SETTINGS.memory)
+
+
+def test_a_deleted_clip_takes_the_sentence_that_began_in_it(store: Store) -> None:
+    video = watch(store, *talk((BEGUN,), (ENDED, LATER)))
+    delete(store, video, 0, 10)
+    assert lines(store, video, 1, MemorySource.SAID) == [("They cross here.", LATER.span)]
+
+
+def test_a_deleted_clip_leaves_what_began_before_it(store: Store) -> None:
+    video = watch(store, *talk((BEGUN,), (ENDED, LATER)))
+    delete(store, video, 35, 40)
+    assert lines(store, video, 1, MemorySource.SAID) == [(BEGUN.text, BEGUN.span)]
+
+
+def test_a_slide_is_on_screen_after_the_deleted_clip_only(store: Store) -> None:
+    video = watch(store, *slides(SLIDE, SLIDE, SLIDE))
+    delete(store, video, 35, 40)
+    spans = [span for _, span in lines(store, video, 2, MemorySource.READ)]
+    assert [(one.start_ms, one.end_ms) for one in spans] == [(4_000, 5_000), (60_000, 65_000)]
