@@ -53,6 +53,9 @@ OTEL = Extra(
 )
 """Traces and metrics for a collector."""
 
+LITERT = Extra(("ai_edge_litert",), ("ai-edge-litert",))
+"""What sounds are recognised with. Not every machine has a build of it."""
+
 EVALUATION = Extra(("jiwer", "pyannote.metrics"), ("jiwer", "pyannote-metrics"), name="evaluation")
 """Error rates of transcripts and of speakers, for the evaluation of perception."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.errors import SetupError, WeightsMissing
+from models.extras import LITERT
 
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
@@ -32,8 +33,8 @@ def open_interpreter(path: Path) -> Interpreter:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError as error:
         raise SetupError(
-            f"{path.name} needs the package ai-edge-litert, which is not there (not every machine "
-            'has a build of it): set sounds = "none" in the profile to do without'
+            f"{path.name} needs a package that is not installed: {LITERT.hint}. Where there is no "
+            'build of it for this machine, set sounds = "none" in the profile'
         ) from error
     try:
         with _without_native_notes():

@@ -13,9 +13,10 @@ import av
 
 from domain.errors import SetupError
 from models.chat_models import key_variable
-from models.extras import OTEL, extra_of
+from models.extras import LITERT, OTEL, extra_of
 from models.image_text import missing_files
 from models.manifest import weights_named
+from models.profile import NO_MODEL
 from models.secrets import read_key
 from models.weights import FileState, status
 from services.prefect import PrefectServer
@@ -70,6 +71,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from _weights(home, profile)
     yield from _languages(profile)
     yield _images(profile)
+    yield _sounds(profile)
     yield from _chat(profile)
     yield _codecs()
     yield from _telemetry()
@@ -151,6 +153,14 @@ def _images(profile: ProfileModel) -> Check:
     lacking = ", ".join(missing_files(folder))
     fix = f"put {lacking} into {folder}" if lacking else ""
     return Check("images", not lacking, f"{folder} lacks files" if lacking else str(folder), fix)
+
+
+def _sounds(profile: ProfileModel) -> Check:
+    """Check the package that sounds are recognised with."""
+    if profile.sounds == NO_MODEL:
+        return Check("sounds", True, "no model of sounds: of what is heard, only speech is kept")
+    fix = "" if LITERT.installed else f'{LITERT.hint}, or set sounds = "none" in the profile'
+    return Check("sounds", LITERT.installed, f"recognised by {profile.sounds}", fix)
 
 
 def _chat(profile: ProfileModel) -> Iterator[Check]:

@@ -28,7 +28,8 @@ from domain.errors import MediaError
 from domain.media import Video
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
-from models.profile import ChatSpec, Profile
+from models.extras import Extra
+from models.profile import ChatSpec, Profile, load_profile
 from models.weights import FileState
 from services import health
 from services.health import Check
@@ -190,6 +191,19 @@ def test_the_doctor_looks_for_package_and_key_of_each_model(
     assert found.fix == ("" if ok else "export OPENAI_API_KEY=...")
     assert "OPENAI_API_KEY is" in found.found
     assert (key or "secret") not in str([asdict(one) for one in (package, found)]) or key == "k"
+
+
+def test_the_doctor_says_where_sounds_cannot_be_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = load_profile("local")
+    assert health._sounds(profile).ok
+    monkeypatch.setattr(health, "LITERT", Extra(("no_such_module",), ("ai-edge-litert",)))
+    found = health._sounds(profile)
+    assert not found.ok
+    assert "ai-edge-litert" in found.fix
+    assert 'sounds = "none"' in found.fix
+    without = health._sounds(profile.model_copy(update={"sounds": "none"}))
+    assert without.ok
+    assert "only speech" in without.found
 
 
 def test_the_doctor_says_how_to_get_a_package() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from domain.errors import SetupError, WeightsMissing
 from domain.media import Clip, Percept, Sound
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import WatchSettings
@@ -17,7 +21,10 @@ from memory.writers.clip_page import prompt_parts
 from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
+from models import litert
+from models.litert import open_interpreter
 from models.ports import Samples
+from models.yamnet import YamnetClassifier
 from people.clip_people import ClipPeople
 from people.memory_lines import format_line
 from perception.sounds import find_sounds, sound_kinds
@@ -165,3 +172,26 @@ def test_a_sound_in_the_midst_of_a_clip_does_not_go_on() -> None:
     drafts = drafts_of(percept(1, sounds=heard((40, 45), kind="music")))
     before = [stored("Heard: music.", 20, 30)]
     assert continue_sounds(drafts, before, SETTINGS.sound_pause_ms) == list(drafts)
+
+
+def test_without_its_package_a_model_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
+    with pytest.raises(SetupError, match=r"ai-edge-litert.*sounds = \"none\""):
+        open_interpreter(tmp_path / "yamnet.tflite")
+
+
+def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "yamnet.tflite"
+    broken.write_bytes(b"no model")
+    with pytest.raises(WeightsMissing, match=r"yamnet\.tflite"):
+        open_interpreter(broken)
+    with pytest.raises(WeightsMissing, match="no labels"):
+        YamnetClassifier(tmp_path)
+
+
+def test_only_notes_of_native_code_are_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    with litert._without_native_notes():
+        os.write(2, b"INFO: a delegate was made\nERROR: it is broken\n")
+    assert capfd.readouterr().err == "ERROR: it is broken\n"
