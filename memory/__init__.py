@@ -1,1 +1,1 @@
-"""Turns percepts into memory: identities, clip memories, event patches; and searches it."""
+"""Turns percepts into memory: clip memories, the event graph, and the deletion of spans."""

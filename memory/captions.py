@@ -1,4 +1,4 @@
-"""Reads timed captions and transcripts, and cuts them into clips as if they had been perceived."""
+"""Reads timed captions and transcripts, and divides them into the percepts of clips."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from domain.time import TimeSpan
 
 DAY_S = 86_400
 MAX_S = 366 * DAY_S
-"""Times beyond a year are taken for a mistake."""
+"""The latest time accepted, in seconds: a leap year."""
 
 MAX_NAME = 500
-"""Characters of a video's name in a file that names its videos."""
+"""Most characters of a video's name in a file that names its videos."""
 
 SUBTITLE_SUFFIXES = (".srt", ".vtt")
-"""Endings of the files that are read as subtitles."""
+"""Suffixes of the files that are read as subtitles."""
 
 CaptionKind = Literal["speech", "caption"]
 
@@ -45,10 +45,10 @@ _MARKUP = re.compile(r"<[^<>]*+>|\{\\[^{}]*+\}")
 _THREE_DIGIT_HOURS = re.compile(
     r"(?<!\d)\d{3,}+:\d\d:\d\d[.,]\d++(?=\s*+-->)|(?<=-->)\s*+\d{3,}+:\d\d:\d\d"
 )
-"""Hours that readers of subtitles cut to their last two digits."""
+"""Times with three-digit hours, of which pysubs2 reads only the last two digits."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LONG_CHARACTER_REFERENCE = re.compile(r"&#\d{20,}+;?")
-"""A character reference beyond all characters, which Python may refuse to read as a number."""
+"""A character reference with too many digits, which Python may refuse to parse."""
 _SPEAKER_PREFIX = re.compile(
     r"^(?:-\s*)?([A-Z][A-Z .'-]{1,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?):\s+(?=\S)"
 )
@@ -68,8 +68,8 @@ class CaptionLine:
 class CaptionTrack:
     """All lines about a video in order of time.
 
-    ``id``: the first 16 hex digits of the SHA-256 of the file; of the lines with the video's name,
-    where they name it.
+    ``id``: the first 16 hex digits of a SHA-256: of the file, or, where lines name their video, of
+    the video's name and lines.
     """
 
     id: str
@@ -94,14 +94,14 @@ def read_captions(
 ) -> CaptionTrack:
     """Read timed lines from a JSONL (also gzipped), SubRip or WebVTT file.
 
-    A JSONL line has ``start`` and ``end`` in seconds and ``text``; optional are ``day`` (from 1,
-    the seconds then count from its midnight), ``kind`` (``speech`` or ``caption``; without it
-    lines with a speaker are speech), ``speaker`` and ``video``. Other fields are ignored.
+    A JSONL line has ``start`` and ``end`` in seconds and ``text``. Optional are ``day`` (from 1;
+    seconds then count from its midnight), ``kind`` (``speech`` or ``caption``; the default is
+    ``speech`` for lines with a speaker), ``speaker`` and ``video``. Other fields are ignored.
 
     Args:
         path: the file.
-        video: which one is meant, where lines name several videos.
-        limits: what may be read of it.
+        video: The video to read, where lines name several.
+        limits: Limits on the size of the file.
 
     Raises:
         NotFound: there is no such file.
@@ -109,10 +109,10 @@ def read_captions(
             which line. It names several videos and not ``video``.
     """
     data, named = _read_lines(path, limits)
-    if len({one.video for one in named if one.video}) > 1:
+    if len({line.video for line in named if line.video}) > 1:
         return select_track(path, _tracks(path, named), video)
     title = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    lines = _by_time(one.caption for one in named)
+    lines = _by_time(line.caption for line in named)
     return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, lines)
 
 
@@ -120,7 +120,7 @@ def read_tracks(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> tuple[Capt
     """Read the videos of a JSONL file (also gzipped) whose lines name them by ``video``.
 
     Returns:
-        A track for each video, in the order in which they first come.
+        A track for each video, in the order of first occurrence.
 
     Raises:
         NotFound: there is no such file.
@@ -143,7 +143,7 @@ def select_track(path: Path, tracks: Iterable[CaptionTrack], video: str) -> Capt
 
 
 class _SourceLine(NamedTuple):
-    """A line, the name of its video ("" where it has none), and its place in the file from 1."""
+    """A line, the name of its video ("" if it names none), and its line number from 1."""
 
     video: str
     caption: CaptionLine
@@ -212,12 +212,12 @@ def _read_limited(path: Path, file: IO[bytes], limits: ImportLimits) -> bytes:
 
 def _decode(path: Path, data: bytes, limits: ImportLimits) -> str:
     try:
-        plain = data
+        unpacked = data
         if data[:2] == b"\x1f\x8b":
-            plain = _read_limited(
+            unpacked = _read_limited(
                 path, cast(IO[bytes], gzip.GzipFile(fileobj=io.BytesIO(data))), limits
             )
-        return plain.decode(_BOMS.get(plain[:2], "utf-8-sig"))
+        return unpacked.decode(_BOMS.get(unpacked[:2], "utf-8-sig"))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not text in UTF-8 or UTF-16: {error}") from error
 
@@ -226,11 +226,11 @@ def _parse_jsonl(path: Path, text: str) -> Iterator[_SourceLine]:
     for number, raw in enumerate(text.split("\n"), 1):
         if raw.strip():
             try:
-                video, found = _parse_json_line(json.loads(raw))
+                video, line = _parse_json_line(json.loads(raw))
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
-            if found.text:
-                yield _SourceLine(video, found, number)
+            if line.text:
+                yield _SourceLine(video, line, number)
 
 
 def _parse_json_line(row: Any) -> tuple[str, CaptionLine]:
@@ -280,8 +280,8 @@ def _parse_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} is not a text: {value!r}")
     # Postgres keeps no NUL and UTF-8 no lone surrogate.
-    plain = value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
-    return " ".join(plain.split())
+    storable = value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    return " ".join(storable.split())
 
 
 def _parse_span(start_s: float, end_s: float) -> TimeSpan:
@@ -296,9 +296,9 @@ def _subtitle_lines(path: Path, text: str) -> Iterator[_SourceLine]:
 
 def _parse_subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
     for span, raw in _parse_cues(path, text):
-        speaker, plain = split_speaker(raw)
-        if plain:
-            yield CaptionLine(span, plain, "speech", speaker)
+        speaker, words = split_speaker(raw)
+        if words:
+            yield CaptionLine(span, words, "speech", speaker)
 
 
 def read_cues(
@@ -323,19 +323,20 @@ def read_cues(
 def _parse_cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
     # pysubs2 takes time that grows with the square of the blank lines in a cue.
     text = _BLANK_LINES.sub("\n\n", text)
-    if long := _THREE_DIGIT_HOURS.search(text):
+    if hours := _THREE_DIGIT_HOURS.search(text):
         raise InputError(
-            f"{path}: {long[0].strip()[-40:]!r} is beyond the 99 hours of subtitles: use JSON lines"
+            f"{path}: {hours[0].strip()[-40:]!r} is beyond the 99 hours of subtitles: "
+            "use JSON lines"
         )
     format_ = path.name.lower().removesuffix(".gz")[-3:]
     try:
-        found = pysubs2.SSAFile.from_string(text, format_=format_, keep_html_tags=True)
+        subtitles = pysubs2.SSAFile.from_string(text, format_=format_, keep_html_tags=True)
     except (Pysubs2Error, ValueError, IndexError, OverflowError) as error:
         raise InputError(f"{path} cannot be read as subtitles: {error}") from error
-    for event in found:
+    for event in subtitles:
         if not 0 <= event.start <= event.end <= MAX_S * 1000:
             raise InputError(f"{path}: a line ends before it starts, or its time is absurd")
-        # A cue of WebVTT ends at a blank line; what follows is the next one's name, or a note.
+        # A WebVTT cue ends at a blank line; what follows is the next cue's identifier or a note.
         raw = event.text.split(r"\N\N")[0] if format_ == "vtt" else event.text
         yield TimeSpan.of(event.start, event.end), raw
 
@@ -344,21 +345,21 @@ def split_speaker(raw: str) -> tuple[str | None, str]:
     """Speaker and words of a subtitle: ``<v Omar>Hello`` or ``OMAR: Hello``."""
     voice = _VOICE_TAG.search(raw)
     unmarked = _MARKUP.sub("", raw.replace(r"\N", " ").replace(r"\n", " "))
-    plain = _parse_text(html.unescape(_LONG_CHARACTER_REFERENCE.sub("\ufffd", unmarked)), "text")
-    prefix = _SPEAKER_PREFIX.match(plain)
+    words = _parse_text(html.unescape(_LONG_CHARACTER_REFERENCE.sub("\ufffd", unmarked)), "text")
+    prefix = _SPEAKER_PREFIX.match(words)
     if voice:
-        return _parse_text(voice[1], "speaker") or None, plain
+        return _parse_text(voice[1], "speaker") or None, words
     if prefix:
         name = prefix[1].title() if prefix[1].isupper() else prefix[1]
-        return name, plain[prefix.end() :]
-    return None, plain.removeprefix("-").strip()
+        return name, words[prefix.end() :]
+    return None, words.removeprefix("-").strip()
 
 
 def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Percept]:
     """Yield the track in clips of ``settings.clip_ms`` of video time, in order.
 
-    Stretches without a line make no clip, so a week is as long as what happened in it: clip
-    numbers count the clips, and spans are exact. A line belongs to the clip it starts in.
+    Spans without a line give no clip: clip indices are consecutive, spans are exact. A line
+    belongs to the clip it starts in.
     """
     length = settings.clip_ms
     groups = groupby(track.lines, key=lambda line: line.span.start_ms // length)

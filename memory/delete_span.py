@@ -1,7 +1,7 @@
-"""Deletes a stretch of a video: what it said, showed and was remembered by, and what quoted it.
+"""Deletes a span of a video: its percepts and memories, and later texts that repeat them.
 
-Memory rests on whole clips: its lines, names and vectors are made of all that a clip has. So a
-span takes every clip that it touches, whole. What is left is a gap that is never watched again.
+Memories, names and vectors are derived from whole clips, so every clip that the span overlaps is
+deleted as a whole. Deleted clips are not ingested again.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ REPLACEMENTS: Mapping[type[Base], Mapping[str, Any]] = {
     KeyframeRow: {"description": None, "description_embedding": None},
     ClipRow: {"error": None},
 }
-"""What stands for texts that rest on what is gone."""
+"""Values that replace texts which repeat words of deleted clips, by table."""
 
 
 @dataclass(frozen=True)
 class DeletionRange:
-    """What a span takes: the stretch of whole clips, and those clips that were not deleted yet."""
+    """The span of the whole clips to delete, and those of them that are not deleted yet."""
 
     video: Video
     span: TimeSpan
@@ -68,7 +68,7 @@ class DeletionRange:
 
 @dataclass(frozen=True)
 class SpanDeletion:
-    """What went with a span: counts. ``rewritten``: texts that were written anew without it."""
+    """Counts of what was deleted with a span; ``rewritten`` counts texts generated again."""
 
     clips: int
     images: int
@@ -97,12 +97,12 @@ def _find_deletion_range(session: Session, video: Video, span: TimeSpan) -> Dele
         raise InputError(
             f"{video.title} ends at {format_clock(video.duration_ms)}, before that span"
         )
-    remaining = tuple(one.clip for one in touched if one.state != ClipState.DELETED)
+    remaining = tuple(clip.clip for clip in touched if clip.state != ClipState.DELETED)
     return DeletionRange(video, touched[0].span.union(touched[-1].span), remaining)
 
 
 def list_deleted_spans(store: Store, video: str) -> list[TimeSpan]:
-    """Return what was deleted of a video, in order of time."""
+    """Return the deleted spans of a video, in order of time."""
     with store.begin() as session:
         return cut_clips.deleted_spans(session, video)
 
@@ -110,15 +110,15 @@ def list_deleted_spans(store: Store, video: str) -> list[TimeSpan]:
 def delete_span(
     store: Store, name: str, span: TimeSpan, embedder: TextEmbedder, settings: MemorySettings
 ) -> SpanDeletion:
-    """Delete all that is remembered of a span of a video, in one transaction; nothing undoes it.
+    """Delete a span of a video from memory, in one transaction; it cannot be undone.
 
-    Gone are the clips that it touches, with their images, vectors, and those who were met nowhere
-    else; events wholly within; the writers' model calls from there on; and every answer that was
-    shown any of it or is under way. Events that reach beyond it are told anew from the lines that
-    are left. Where a later text has words that only these clips said or showed, it goes or is told
-    anew too.
+    Deleted are the clips that it overlaps with their images and vectors, people who appear nowhere
+    else, segments wholly within, the writers' model calls from the first of the clips on, and every
+    answer that was shown any of it or is running. Segments that extend beyond it are summarised
+    again from the remaining memories. Later texts with words that occur only in the deleted clips
+    are deleted or summarised again too.
 
-    Done again, it removes what a killed run left on the disk.
+    A second call removes files that a killed run left on the disk.
 
     Args:
         store: the store.
@@ -175,7 +175,7 @@ class _Deletion:
         self.answers = self.people = self.rewritten = 0
 
     def run(self) -> list[str]:
-        """Delete the clips; return the files that nothing uses any more."""
+        """Delete the clips; return the SHA-256 of blobs that are no longer used."""
         session, video, clips = self._session, self._video, self._clips
         words = exclusive_words(
             cut_clips.texts_in_clips(session, video, clips),
@@ -187,7 +187,7 @@ class _Deletion:
         said, continued = cut_clips.trim_continued_lines(session, video, clips)
         refs |= {f"m{one}" for one in said}
         self._delete_people(identities)
-        refs |= {f"s{one}" for one in self._delete_events(words, said, continued)}
+        refs |= {f"s{segment}" for segment in self._delete_events(words, said, continued)}
         self._delete_answers(words, refs)
         cut_events.rewrite_patches(session, video, clips)
         return delete_unnamed_blob_rows(session, video)
@@ -209,14 +209,14 @@ class _Deletion:
     def _delete_events(
         self, words: frozenset[str], said: set[int], continued: set[int]
     ) -> set[int]:
-        """Cut the graph, and what elsewhere has ``words``; returns the segments that change.
+        """Delete from the event graph, and texts with ``words``; return the changed segments.
 
         ``said`` are lines of later clips that quote these, ``continued`` the clips of those.
         """
         session, video = self._session, self._video
         changed, partial = cut_events.cut_segments(session, video, self._clips)
         changed |= cut_events.cut_edges(session, video, self._clips)
-        rows = {one.row for one in partial} | self._delete_texts(words, said, continued)
+        rows = {revision.row for revision in partial} | self._delete_texts(words, said, continued)
         rows |= cut_events.revisions_of_clips(session, video, continued)
         for row in sorted(rows):
             revision = cut_events.load_cut_revision(session, row)
@@ -225,43 +225,45 @@ class _Deletion:
         return changed
 
     def _delete_texts(self, words: frozenset[str], said: set[int], continued: set[int]) -> set[int]:
-        """Take texts with ``words`` away; returns the revisions that are to be told anew."""
+        """Delete or replace texts with ``words``; return the revisions to summarise again."""
         session, video = self._session, self._video
         candidates = list(texts_with(session, video, sorted(words))) if words else []
-        found = [one for one in candidates if contains_any(flatten_text(one.texts), words)]
-        for one in found:
-            if one.table in REPLACEMENTS:
-                update_row(session, one, REPLACEMENTS[one.table])
+        rows = [row for row in candidates if contains_any(flatten_text(row.texts), words)]
+        for row in rows:
+            if row.table in REPLACEMENTS:
+                update_row(session, row, REPLACEMENTS[row.table])
                 self.rewritten += 1
-        memories = [int(one.key["id"]) for one in found if one.table is MemoryRow]
+        memories = [int(row.key["id"]) for row in rows if row.table is MemoryRow]
         changed_clips = cut_clips.delete_memories(session, [*memories, *said]) | continued
-        changed_clips |= {int(one.key["clip"]) for one in found if one.table is ClipRow}
+        changed_clips |= {int(row.key["clip"]) for row in rows if row.table is ClipRow}
         for clip in sorted(changed_clips):
             self._summarise_clip(clip)
-        return {int(one.key["id"]) for one in found if one.table is SegmentRevisionRow}
+        return {int(row.key["id"]) for row in rows if row.table is SegmentRevisionRow}
 
     def _summarise_clip(self, clip: int) -> None:
         """Summarise a clip again from the lines that are left, with the names learned by then."""
         session, video = self._session, self._video
-        known = characters.characters_at(session, video, clip)
-        people = ClipPeople(characters=tuple(one.character for one in known))
-        found = [one.memory for one in memories_of_clips(session, video, [clip], clip)]
-        texts = [search_text(one, people) for one in found]
-        vectors = [one.tolist() for one in self._vectors.embed_deferred(texts)] if texts else []
-        cut_clips.set_memory_vectors(
-            session, dict(zip((one.id for one in found), vectors, strict=True))
+        rows = characters.characters_at(session, video, clip)
+        people = ClipPeople(characters=tuple(row.character for row in rows))
+        memories = [row.memory for row in memories_of_clips(session, video, [clip], clip)]
+        texts = [search_text(memory, people) for memory in memories]
+        vectors = (
+            [vector.tolist() for vector in self._vectors.embed_deferred(texts)] if texts else []
         )
-        text = "\n".join(format_line(one, people) for one in found)
+        cut_clips.set_memory_vectors(
+            session, dict(zip((memory.id for memory in memories), vectors, strict=True))
+        )
+        text = "\n".join(format_line(memory, people) for memory in memories)
         cut_clips.set_clip_summary(
             session, video, clip, text, mean_direction(vectors) if vectors else None
         )
         self.rewritten += 1
 
     def _rewrite_segment(self, revision: CutRevision) -> None:
-        """Tell a revision by the lines of its clips, as its own moment knew them."""
+        """Compute a revision's label and summary again, from its clips' memories as of its clip."""
         session, video = self._session, self._video
-        found = memories_of_clips(session, video, revision.clips, revision.from_clip)
-        lines = to_window_lines(found, read_people(session, video, revision.from_clip))
+        memories = memories_of_clips(session, video, revision.clips, revision.from_clip)
+        lines = to_window_lines(memories, read_people(session, video, revision.from_clip))
         spans = clip_spans(session, video, revision.clips)
         span = spans[revision.clips[0]].union(spans[revision.clips[-1]])
         max_words = self._settings.label_words
@@ -269,10 +271,10 @@ class _Deletion:
             Salience(lines).label(lines, max_words)
             or f"Nothing said at {format_clock(span.start_ms)}"
         )
-        taken = cut_events.labels_of_other_segments(session, video, revision.segment)
-        if label in taken:
+        other_labels = cut_events.labels_of_other_segments(session, video, revision.segment)
+        if label in other_labels:
             label = with_time(label, span, max_words)
-        if label in taken:
+        if label in other_labels:
             label = f"{label} ({revision.number})"
         text = summarise(lines) or "Nothing was said or read, and nobody was recognised."
         (vector,) = self._vectors.embed_deferred([f"{label}. {text}"])
@@ -295,7 +297,7 @@ class _Deletion:
 def _correction_without(
     correction: Correction, deleted_numbers: set[int], tags: set[str]
 ) -> Correction:
-    """What is left of a correction without those who are gone; ``tags`` are of their faces."""
+    """Return a correction without deleted people, given by their numbers and tags."""
     remaining = tuple(
         _outcome_without(o, tags) for o in correction.outcomes if o.number not in deleted_numbers
     )

@@ -1,13 +1,12 @@
-"""What a language model writes of a clip, before the transaction that stores it.
+"""Clip memories that a language model writes before the transaction that stores them.
 
-What a clip's writer is shown is settled by the video and the settings, not by who is faster:
+A clip writer's input depends on the video and the settings only, not on timing:
 
-- who is in the clip, recognised by all that was perceived up to it;
-- who they are, what they are called and what is known of them as it was *learned* up to
-  ``last_known_clip``: the writing of the clips right before it may still be under way.
+- the identities in the clip, matched to everything perceived up to it;
+- their characters, names and facts as learned up to ``last_known_clip``, since the clips right
+  before this one may still be being written.
 
-So the model may write several clips at once, and their memory is what it would be had each been
-written after the other.
+So several clips can be written concurrently with the same result as one after the other.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from memory.writers.port import ClipContext, ClipWriter
 from people.clip_people import ClipPeople
 
 MIN_AT_ONCE = 2
-"""One clip at a time sees as little as two at a time, so that both give the same memory."""
+"""The least concurrency assumed, so that one and two clips at once give the same memory."""
 
 
 def last_known_clip(clip: int, at_once: int) -> int:
@@ -34,7 +33,7 @@ def last_known_clip(clip: int, at_once: int) -> int:
 
 @dataclass(frozen=True)
 class WriterInput:
-    """What a clip writer is given of the memory so far."""
+    """The input of a clip writer besides the percept: people, the title and known facts."""
 
     people: ClipPeople
     title: str
@@ -46,9 +45,9 @@ class WriterInput:
         people = self.people
         return (
             self.title,
-            sorted((number, one.tag) for number, one in people.faces.items()),
-            sorted((number, one.tag) for number, one in people.voices.items()),
-            sorted((name, one.tag) for name, one in people.speakers.items()),
+            sorted((number, identity.tag) for number, identity in people.faces.items()),
+            sorted((number, identity.tag) for number, identity in people.voices.items()),
+            sorted((name, identity.tag) for name, identity in people.speakers.items()),
             people.characters,
             [(fact.id, fact.text) for fact in self.facts],
         )
@@ -56,9 +55,9 @@ class WriterInput:
 
 @dataclass(frozen=True)
 class WrittenDraft:
-    """What a writer returned for its input, or the error that it ended with."""
+    """A writer's input and its output, or the error that it raised."""
 
-    given: WriterInput
+    writer_input: WriterInput
     output: ClipMemories | ModelError
 
     def result(self) -> ClipMemories:
@@ -76,29 +75,31 @@ def write_draft(
     writer: ClipWriter,
     percept: Percept,
     blobs: Mapping[str, bytes],
-    given: WriterInput,
+    writer_input: WriterInput,
     video: str,
     recording: CallRecording,
 ) -> WrittenDraft:
-    """Write a clip's memories; call it outside of transactions."""
+    """Have a clip's memories written by a model; call it outside of transactions."""
     recorder = (recording.record, recording.recorded_reply)
-    context = ClipContext(video, given.title, given.facts, blobs, *recorder)
+    context = ClipContext(video, writer_input.title, writer_input.facts, blobs, *recorder)
     try:
-        return WrittenDraft(given, writer.write(percept, given.people, context))
+        return WrittenDraft(writer_input, writer.write(percept, writer_input.people, context))
     except ModelError as error:
-        return WrittenDraft(given, error)
+        return WrittenDraft(writer_input, error)
 
 
-def update_tags(written: ClipMemories, before: ClipPeople, now: ClipPeople) -> ClipMemories:
-    """Replace the tags of people who joined another character since the draft was written.
+def update_tags(written: ClipMemories, earlier: ClipPeople, current: ClipPeople) -> ClipMemories:
+    """Replace tags of characters that were joined to another one since the draft was written.
 
     Args:
-        written: By the tags of ``given``.
-        before: The clip's people as the writer knew them.
-        now: The same people as they are known now.
+        written: The memories, with tags of ``earlier``.
+        earlier: The clip's people as the writer knew them.
+        current: The same people as they are known now.
     """
-    replaced = {one.tag for one in before.characters} - {one.tag for one in now.characters}
-    new_tags = {tag: _current_tag(tag, before, now) for tag in replaced}
+    replaced = {character.tag for character in earlier.characters} - {
+        character.tag for character in current.characters
+    }
+    new_tags = {tag: _current_tag(tag, earlier, current) for tag in replaced}
     if not new_tags:
         return written
     names = tuple((new_tags.get(tag, tag), name) for tag, name in written.names)
@@ -111,10 +112,15 @@ def update_tags(written: ClipMemories, before: ClipPeople, now: ClipPeople) -> C
     return written.model_copy(update=update)
 
 
-def _current_tag(tag: str, before: ClipPeople, now: ClipPeople) -> str:
-    """Return the tag of the character that ``tag``'s members belong to now, else of the first."""
-    members = before.members(tag)
-    owners = {owner.tag for one in members if (owner := now.character(one.tag)) is not None}
+def _current_tag(tag: str, earlier: ClipPeople, current: ClipPeople) -> str:
+    """Return the tag of the character that ``tag``'s members belong to now.
+
+    Where these are several or none, it is the tag of the first member.
+    """
+    members = earlier.members(tag)
+    owners = {
+        owner.tag for identity in members if (owner := current.character(identity.tag)) is not None
+    }
     if len(owners) == 1:
         return owners.pop()
     return members[0].tag if members else tag

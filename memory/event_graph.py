@@ -24,7 +24,7 @@ class AbsorbedSegment:
 
 @dataclass(frozen=True)
 class OpenSegment:
-    """An open segment. ``history``: those it absorbed, the first first."""
+    """An open segment; ``history`` are the segments it absorbed, in order."""
 
     number: int
     revision: int
@@ -35,7 +35,7 @@ class OpenSegment:
 
 
 EdgeKey = tuple[int, int, str]
-"""Source number, target number, relation: what makes an edge that edge."""
+"""The key of an edge: source number, target number, relation."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class GraphChange:
     """What a patch changes in the graph.
 
     Attributes:
-        segments: Segments that are new or read otherwise than before, by number.
-        absorbed: Number of each segment that is no more, and of its survivor.
-        opened_edges: Edges that are new or changed.
-        closed_edges: Edges that are no more, or were changed.
+        segments: New or changed segments, by number.
+        absorbed: Number of each absorbed segment -> number of its survivor.
+        opened_edges: New or changed edges, by key.
+        closed_edges: Keys of removed or changed edges.
     """
 
     segments: Mapping[int, OpenSegment] = field(default_factory=dict)
@@ -116,14 +116,14 @@ def _add_segments(
 ) -> tuple[dict[int, OpenSegment], dict[str, int]]:
     segments = dict(graph.segments)
     labels = {segment.label: segment.number for segment in segments.values()}
-    before = dict(labels)
+    earlier_labels = dict(labels)
     for draft in drafts:
         clips = tuple(sorted(draft.clips))
         if draft.extends is None:
             segment = OpenSegment(next_number, 0, draft.label, draft.summary, clips)
             next_number += 1
         else:
-            extended = segments[before[draft.extends]]
+            extended = segments[earlier_labels[draft.extends]]
             segment = replace(extended, label=draft.label, summary=draft.summary, clips=clips)
         segments[segment.number] = segment
         labels[draft.label] = segment.number

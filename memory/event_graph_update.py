@@ -1,8 +1,8 @@
 """Updates the event graph every ten clips: a patch is proposed, checked, repaired, applied.
 
-A patch is one transaction, which begins once the patch is written: what the writer was shown is
-read anew in it, and where it is no longer so, the patch is written anew. What was applied, dropped
-and left uncovered is kept with it, so the graph can be built anew from its patches.
+A patch is stored in one transaction, which begins after the model calls: the writer's input is
+read again in it, and if it has changed, the patch is written again. The applied and dropped items
+and the uncovered clips are stored with the patch, so the graph can be rebuilt from its patches.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def update_event_graph(
 ) -> int:
     """Apply every patch that is due: after each ten settled clips, and a last one at the end.
 
-    Windows that have their patch are left alone, so calling again does nothing.
+    Windows that have a patch are skipped, so calling again does nothing.
 
     Args:
         store: The store.
@@ -62,7 +62,7 @@ def update_event_graph(
         writers: Who proposes patches.
         models: For the segments' vectors.
         settings: The window's length and the limits of a patch.
-        is_final: Whether no clip will come any more; the rest is then a window of its own.
+        is_final: Whether no more clips will follow; the remaining ones are then a window.
 
     Returns:
         How many patches were applied.
@@ -123,7 +123,7 @@ class _GraphUpdate:
         """Apply the next patch; False where none is due.
 
         Raises:
-            ModelCallNeeded: no patch is written yet for this window as it is now.
+            ModelCallNeeded: no patch has been written for the window's present content.
         """
         lock_video(session, self._video)
         due = due_window(session, self._video, self._settings.patch_every, self._is_final)
@@ -155,9 +155,14 @@ class _GraphUpdate:
 
 
 def _window_key(window: EventWindow) -> object:
-    """Return what the patch writer is given; equal where it would be given the same."""
-    lines = [[_line_key(line) for line in of] for of in (window.lines, window.before)]
-    segments = [[_segment_key(one) for one in of] for of in (window.previous, window.related)]
+    """Return a key that is equal where a patch writer's input is."""
+    lines = [
+        [_line_key(line) for line in window_lines] for window_lines in (window.lines, window.before)
+    ]
+    segments = [
+        [_segment_key(segment) for segment in known_segments]
+        for known_segments in (window.previous, window.related)
+    ]
     return window.new, window.clips, lines, segments, window.edges
 
 
@@ -181,9 +186,9 @@ def _write_patch(
             break
         repairs += 1
         try:
-            patch = writer.repair(window, patch, [str(one) for one in complaints])
+            patch = writer.repair(window, patch, [str(complaint) for complaint in complaints])
         except ModelError:
-            break  # What there is is checked and used; the rest stays pending.
+            break  # The valid items of the last patch are applied; uncovered clips stay pending.
     return patch, repairs
 
 
@@ -200,14 +205,14 @@ def read_patch_context(session: Session, window: EventWindow, patch: EventPatch)
     """Read what ``patch`` is checked against: the labels and clips it mentions."""
     labels, clips = _labels_and_clips(patch)
     segments = stored.open_segments_near(session, window.video, labels=labels)
-    names = {one.id: one.label for one in segments}
+    names = {segment.id: segment.label for segment in segments}
     edges = stored.open_edges_of(session, names)
-    between = [one for one in edges if one.source_id in names and one.target_id in names]
+    between = [edge for edge in edges if edge.source_id in names and edge.target_id in names]
     return PatchContext(
         at_clip=window.at_clip,
         new=window.new,
         watched=stored.done_spans(session, window.video, {*clips, *window.new}, window.at_clip),
-        open_segments={one.label: one.clips for one in segments},
+        open_segments={segment.label: segment.clips for segment in segments},
         edges=frozenset((names[e.source_id], names[e.target_id], e.relation) for e in between),
     )
 
@@ -221,13 +226,13 @@ def apply_patch(
         ModelCallNeeded: Vectors of its texts are yet to be made.
     """
     labels, clips = _labels_and_clips(proposal.patch)
-    near = stored.open_segments_near(session, window.video, labels=labels, clips=clips)
-    edges = stored.open_edges_of(session, [one.id for one in near])
-    ends = {end for one in edges for end in (one.source_id, one.target_id)}
-    around = stored.open_segments_near(session, window.video, ids=ends - {n.id for n in near})
-    place = _GraphRows(session, window.video, window.at_clip, [*near, *around], edges)
+    touched = stored.open_segments_near(session, window.video, labels=labels, clips=clips)
+    edges = stored.open_edges_of(session, [segment.id for segment in touched])
+    ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
+    around = stored.open_segments_near(session, window.video, ids=ends - {n.id for n in touched})
+    rows = _GraphRows(session, window.video, window.at_clip, [*touched, *around], edges)
     number = stored.next_segment_number(session, window.video)
-    place.store(change_from_patch(place.graph, proposal.patch, window.at_clip, number), vectors)
+    rows.store(change_from_patch(rows.graph, proposal.patch, window.at_clip, number), vectors)
 
 
 class _GraphRows:
@@ -242,11 +247,11 @@ class _GraphRows:
         edges: Sequence[EdgeAt],
     ) -> None:
         self.session, self.video_id, self.at_clip = session, video_id, at_clip
-        self.ids = {one.number: one.id for one in segments}
-        numbers = {one.id: one.number for one in segments}
-        open_edges = {one.id: to_open_edge(one, numbers) for one in edges}
+        self.ids = {segment.number: segment.id for segment in segments}
+        numbers = {segment.id: segment.number for segment in segments}
+        open_edges = {edge.id: to_open_edge(edge, numbers) for edge in edges}
         self.edge_ids = {edge.key: edge_id for edge_id, edge in open_edges.items()}
-        open_segments = {one.number: to_open_segment(one) for one in segments}
+        open_segments = {segment.number: to_open_segment(segment) for segment in segments}
         self.graph = OpenGraph(open_segments, {edge.key: edge for edge in open_edges.values()})
 
     def store(self, change: GraphChange, vectors: TransactionEmbedder) -> None:
@@ -278,7 +283,7 @@ class _GraphRows:
                 "label": segment.label,
                 "summary": segment.summary,
                 "clips": list(segment.clips),
-                "history": [asdict(one) for one in segment.history],
+                "history": [asdict(absorbed) for absorbed in segment.history],
                 "from_clip": self.at_clip,
                 "embedding": vector.tolist(),
             }
@@ -294,7 +299,7 @@ class _GraphRows:
 
 def to_open_segment(row: SegmentAt) -> OpenSegment:
     """Convert a stored revision."""
-    history = tuple(AbsorbedSegment(**one) for one in row.history)
+    history = tuple(AbsorbedSegment(**absorbed) for absorbed in row.history)
     return OpenSegment(row.number, row.revision, row.label, row.summary, row.clips, history)
 
 
@@ -321,14 +326,14 @@ def _save_patch(session: Session, due: DueWindow, window: EventWindow, proposal:
         first_clip=due.first_clip,
         repairs=proposal.repairs,
         applied={"steps": steps, "unsettled": list(due.unsettled)},
-        dropped=dropped + [_dropped_row(one) for one in proposal.dropped],
+        dropped=dropped + [_dropped_row(item) for item in proposal.dropped],
         pending=tuple(sorted({*due.unsettled, *proposal.pending})),
     )
     stored.save_patch(session, window.video, patch)
 
 
 def _dropped_row(item: DroppedItem) -> dict[str, object]:
-    # As JSON knows it: a model may have said NaN, which Postgres does not take.
+    # Through JSON, since a model may have written NaN, which Postgres rejects.
     draft = json.loads(item.draft.model_dump_json())
     return {"item": item.item, "draft": draft, "reasons": list(item.reasons)}
 

@@ -1,7 +1,7 @@
-"""Checks a whole event graph for what checking single patches cannot find.
+"""Checks a whole event graph for faults that checking single patches cannot find; pure.
 
-Each patch is checked before it is applied (``memory.patches``), but against what it touches only.
-Here the graph is read as one: time may not run in a circle, nor two edges say opposite things.
+Each patch is checked before it is applied (``memory.patches``), but only against the segments it
+touches. Here the whole graph is checked, for cycles in time and contradicting edges among others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from domain.memories import Edge, Relation, Segment
 
 
 class GraphFault(StrEnum):
-    """What may be wrong with an event graph, and with the stored images."""
+    """Kinds of faults of an event graph, and of the stored images."""
 
     UNCOVERED = "uncovered"
     ORPHAN = "orphan"
@@ -36,14 +36,14 @@ class GraphFinding(Frozen):
 
 
 class CheckedGraph(Frozen):
-    """An event graph with the clips it rests on, as of one moment.
+    """An event graph with its clips, as of one clip.
 
     Attributes:
         stored: Clips that are in memory.
-        due: Clips that a patch should have covered by now.
-        pending: Clips of those that patches left for later, and said so.
-        segments: The segments that hold.
-        edges: The edges that hold.
+        due: Clips of windows whose patch is stored.
+        pending: Those of them that the patches left uncovered, for a later window.
+        segments: The open segments.
+        edges: The open edges.
     """
 
     stored: frozenset[int]
@@ -60,7 +60,7 @@ ONE_WAY = (
     Relation.ENABLES,
     Relation.REQUIRES,
 )
-"""Relations of which the opposite direction cannot hold too."""
+"""Asymmetric relations: an edge excludes the same relation in the other direction."""
 
 OPPOSITE = (
     (Relation.BEFORE, Relation.CONCURRENT),
@@ -69,7 +69,7 @@ OPPOSITE = (
     (Relation.CAUSES, Relation.PREVENTS),
     (Relation.ENABLES, Relation.PREVENTS),
 )
-"""Relations that cannot both hold between two segments, in whichever direction."""
+"""Pairs of relations that exclude each other between two segments, in either direction."""
 
 
 def find_faults(graph: CheckedGraph) -> list[GraphFinding]:
@@ -122,8 +122,8 @@ def _cycles(graph: CheckedGraph) -> Iterator[GraphFinding]:
     labels = {segment.id: segment.label for segment in graph.segments}
     arcs = {(e.source, e.target) for e in graph.edges if e.relation is Relation.BEFORE}
     while cycle := _find_cycle(arcs):
-        names = " before ".join(repr(labels.get(one, f"s{one}")) for one in cycle)
-        yield _finding(GraphFault.CYCLE, names, *(f"s{one}" for one in cycle[:-1]))
+        names = " before ".join(repr(labels.get(segment, f"s{segment}")) for segment in cycle)
+        yield _finding(GraphFault.CYCLE, names, *(f"s{segment}" for segment in cycle[:-1]))
         arcs -= {(cycle[0], cycle[1])}
 
 
@@ -135,17 +135,17 @@ def _find_cycle(arcs: Iterable[tuple[int, int]]) -> list[int]:
     try:
         TopologicalSorter(predecessors).prepare()
     except CycleError as error:
-        return [int(one) for one in error.args[1]]
+        return [int(node) for node in error.args[1]]
     return []
 
 
 def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
     segments = {segment.id: segment for segment in graph.segments}
     for edges in _edges_by_pair(graph.edges).values():
-        for one, other in _pairs(edges):
-            if are_opposite(one, other):
-                text = f"{_describe_edge(one, segments)}, but {_describe_edge(other, segments)}"
-                yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(one))
+        for first, second in _pairs(edges):
+            if are_opposite(first, second):
+                text = f"{_describe_edge(first, segments)}, but {_describe_edge(second, segments)}"
+                yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(first))
         for edge in edges:
             if (
                 edge.source in segments
@@ -156,31 +156,31 @@ def _contradictions(graph: CheckedGraph) -> Iterator[GraphFinding]:
                 yield _finding(GraphFault.CONTRADICTION, text, *_segment_refs(edge))
 
 
-def are_opposite(one: Edge, other: Edge) -> bool:
+def are_opposite(first: Edge, second: Edge) -> bool:
     """Tell whether two edges between the same two segments cannot both hold."""
-    if one.relation is other.relation:
-        return one.source != other.source and one.relation in ONE_WAY
-    kinds = {one.relation, other.relation}
+    if first.relation is second.relation:
+        return first.source != second.source and first.relation in ONE_WAY
+    kinds = {first.relation, second.relation}
     return any(kinds == set(pair) for pair in OPPOSITE)
 
 
 def _contradicts_time(edge: Edge, segments: Mapping[int, Segment]) -> bool:
     """Check whether the cause, or the earlier segment, begins only after the other ends.
 
-    A cause that was stated in words may be told after its effect, as in a lecture.
+    A cause that speech states may be mentioned after its effect, as in a lecture.
     """
-    first, then = segments[edge.source].span, segments[edge.target].span
+    source_span, target_span = segments[edge.source].span, segments[edge.target].span
     is_stated = edge.explicit and edge.relation is not Relation.BEFORE
     forward = (Relation.BEFORE, Relation.CAUSES, Relation.ENABLES)
-    return not is_stated and edge.relation in forward and first.start_ms >= then.end_ms
+    return not is_stated and edge.relation in forward and source_span.start_ms >= target_span.end_ms
 
 
 def _edges_by_pair(edges: Sequence[Edge]) -> dict[tuple[int, int], list[Edge]]:
-    found: dict[tuple[int, int], list[Edge]] = {}
+    by_pair: dict[tuple[int, int], list[Edge]] = {}
     for edge in edges:
         low, high = sorted((edge.source, edge.target))
-        found.setdefault((low, high), []).append(edge)
-    return found
+        by_pair.setdefault((low, high), []).append(edge)
+    return by_pair
 
 
 def _pairs(edges: Sequence[Edge]) -> Iterator[tuple[Edge, Edge]]:

@@ -1,4 +1,4 @@
-"""Imports a video that is known by its captions only, many clips at a time."""
+"""Imports a video of which only captions are available, in batches of clips."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from store.queries.videos import (
 )
 
 BATCH_CLIPS = 20
-"""Clips a transaction; each clip's rows and its mark still commit together."""
+"""Clips in one transaction; a clip's rows and its state are committed together."""
 
 MAX_CACHED_VECTORS = 20_000
-"""Vectors kept of texts met before: captions repeat themselves."""
+"""Most vectors in the cache; captions often repeat."""
 
 Progress = Callable[[int, int], None]
-"""Is told how many clips are done, and how many there are."""
+"""Called with the number of clips done, and of all clips."""
 
 
 def import_track(
@@ -59,7 +59,7 @@ def import_track(
     model_names: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Video:
-    """Remember a caption track as a video; goes on where it stopped, and is then a no-op.
+    """Store a caption track as a video; a second call continues, or does nothing if it is complete.
 
     Args:
         store: The store.
@@ -76,8 +76,8 @@ def import_track(
         The video.
 
     Raises:
-        ModelError: the event graph could not be extended; the same call goes on later.
-        InputError: the import was begun in clips of another length.
+        ModelError: The event graph could not be extended; a second call continues.
+        InputError: An earlier import of the track used clips of another length.
     """
     percepts = list(caption_clips(track, settings.watch))
     video = track.video(title, profile)
@@ -87,7 +87,9 @@ def import_track(
             store, video, writers, _ModelsWithText(models, embedder), settings
         )
         caption_import.run(
-            [one for one in percepts if one.clip.index in pending], len(percepts), progress
+            [percept for percept in percepts if percept.clip.index in pending],
+            len(percepts),
+            progress,
         )
     return _finish(store, video.id)
 
@@ -97,12 +99,12 @@ def _begin(
 ) -> set[int]:
     """Add the video if it is new; return the clips that are still to be stored."""
     with store.begin() as session:
-        clips = [one.clip for one in percepts]
+        clips = [percept.clip for percept in percepts]
         if add_video(session, video, clips, model_names):
             record_deed(session, Deed.ADDED, video.id)
         else:
             require_same_clips(session, video, clips)
-        pending = {one.index for one in next_clips(session, video.id, again=True)}
+        pending = {clip.index for clip in next_clips(session, video.id, again=True)}
         if pending:
             set_video_state(session, video.id, WATCHING)
     return pending
@@ -146,13 +148,15 @@ class _CaptionImport:
 
     def _remember(self, batch: Sequence[Percept], texts: Sequence[str]) -> None:
         args = (self.writers, self.models, self.settings)
-        if self.writers.clip.wants_context:  # A model writes each, and no transaction waits for it.
+        if (
+            self.writers.clip.wants_context
+        ):  # One clip a transaction, none open during a model call.
             for percept in batch:
                 remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
             return
         try:
             remember_many(self.store, self.video.id, batch, *args, texts)
-        except ModelError:  # One by one, so that only what cannot be written is left out.
+        except ModelError:  # One by one, so that only the failing clips are left out.
             for percept in batch:
                 remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
 
@@ -190,7 +194,7 @@ class _ModelsWithText:
 
 
 class _PrefetchingEmbedder:
-    """A text embedder that embeds ahead in a thread and caches vectors."""
+    """A text embedder that computes vectors ahead in a thread, and caches them."""
 
     def __init__(self, embedder: TextEmbedder) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
@@ -201,7 +205,7 @@ class _PrefetchingEmbedder:
         self._pending: dict[str, Future[dict[str, NDArray[np.float32]]]] = {}
 
     def prefetch(self, texts: Sequence[str]) -> None:
-        """Start to embed texts that will be asked for."""
+        """Start to embed texts in the background."""
         new = [t for t in dict.fromkeys(texts) if t not in self._cached and t not in self._pending]
         if new:
             future = self._pool.submit(self._embed, new)

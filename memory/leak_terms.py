@@ -1,7 +1,7 @@
 """Finds texts that repeat words of deleted clips; pure.
 
-A model that wrote later memory was shown what was known before, and may have repeated it. What it
-cannot have from elsewhere are words that only the deleted clips said or showed.
+A model that wrote later memories was shown earlier ones, and may have repeated them. Such texts
+are found by words that occur in the deleted clips only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _REF = re.compile(r"(?<!\w)(?:[msk][1-9]\d*|[0-9a-f]{64})(?!\w)")
 
 
 def exclusive_words(deleted: Iterable[str], remaining: Iterable[str]) -> frozenset[str]:
-    """Return content words of ``deleted`` that ``remaining`` does not have, in lower case."""
+    """Return content words of ``deleted`` that do not occur in ``remaining``, in lower case."""
     words = {word for text in deleted for word in content_words(text)}
     for text in remaining:
         if words:
@@ -29,9 +29,9 @@ def flatten_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return "\n".join(flatten_text(one) for one in value.values())
+        return "\n".join(flatten_text(item) for item in value.values())
     if isinstance(value, Sequence):
-        return "\n".join(flatten_text(one) for one in value)
+        return "\n".join(flatten_text(item) for item in value)
     return ""
 
 

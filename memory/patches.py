@@ -1,6 +1,6 @@
 """Checks a patch of the event graph before it is applied, and drops invalid items; pure.
 
-Complaints name the item and what to do, since they go back to the writer word for word.
+Complaints name the item and what to do, since the writer gets them word for word.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from domain.settings import MemorySettings
 from domain.time import TimeSpan
 
 MAX_SUMMARY_SENTENCES = 8
-"""The longest summary; four sentences are asked for where there is as much to tell."""
+"""Most sentences of a summary (section 3.3 asks for 4 to 8)."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ Item = Literal["patch", "segment", "edge"]
 class Complaint:
     """What is wrong with one item of a patch; ``index`` counts from 0.
 
-    ``fatal`` items cannot be applied; the others are only asked to be better.
+    Items with a ``fatal`` complaint cannot be applied; other complaints only ask for a repair.
     """
 
     item: Item
@@ -71,18 +71,18 @@ def check_patch(
 def _check_segments(
     patch: EventPatch, context: PatchContext, settings: MemorySettings
 ) -> Iterator[Complaint]:
-    taken: set[str] = set()
+    labels: set[str] = set()
     extended: set[str] = set()
     for index, draft in enumerate(patch.segments):
         problems = [
             *_check_wording(draft, settings),
             *_check_clips(draft, context, settings),
             *_check_extension(draft, context, extended),
-            *_check_label(draft, context, taken),
+            *_check_label(draft, context, labels),
         ]
         if index >= settings.segments_max:
             problems.append((f"is one too many: at most {settings.segments_max} a patch", True))
-        taken.add(_normalise_label(draft.label))
+        labels.add(_normalise_label(draft.label))
         extended |= {draft.extends} if draft.extends else set()
         for text, fatal in problems:
             yield Complaint("segment", index, f"segment {draft.label!r} {text}", fatal)
@@ -120,8 +120,8 @@ def _check_clips(
     future = [clip for clip in draft.clips if clip > context.at_clip]
     if future:
         yield f"has clips that are in the future: {_join_clips(future)}", True
-    known = context.watched
-    missing = [clip for clip in draft.clips if clip <= context.at_clip and clip not in known]
+    watched = context.watched
+    missing = [clip for clip in draft.clips if clip <= context.at_clip and clip not in watched]
     if missing:
         yield f"has clips that do not exist: {_join_clips(missing)}", True
 
@@ -149,10 +149,10 @@ def _check_extension(
 
 
 def _check_label(
-    draft: SegmentDraft, context: PatchContext, taken: set[str]
+    draft: SegmentDraft, context: PatchContext, labels: set[str]
 ) -> Iterator[tuple[str, bool]]:
     others = {_normalise_label(label) for label in context.open_segments if label != draft.extends}
-    if _normalise_label(draft.label) in taken:
+    if _normalise_label(draft.label) in labels:
         yield "has the label of another segment of this patch: give it its own", True
     elif _normalise_label(draft.label) in others:
         yield "has the label of an earlier segment: give it its own, or extend that one", True
@@ -160,29 +160,32 @@ def _check_label(
 
 def edge_endpoints(patch: EventPatch, context: PatchContext) -> dict[str, str]:
     """What an edge may name, and the label it will have: new, open, and old labels of extended."""
-    known = {label: label for label in context.open_segments}
-    known |= {draft.extends: draft.label for draft in patch.segments if draft.extends in known}
-    return known | {draft.label: draft.label for draft in patch.segments}
+    endpoints = {label: label for label in context.open_segments}
+    endpoints |= {
+        draft.extends: draft.label for draft in patch.segments if draft.extends in endpoints
+    }
+    return endpoints | {draft.label: draft.label for draft in patch.segments}
 
 
 def _check_edges(patch: EventPatch, context: PatchContext) -> Iterator[Complaint]:
-    known = edge_endpoints(patch, context)
-    seen: set[tuple[str | None, str | None, str]] = set()
+    endpoints = edge_endpoints(patch, context)
+    keys: set[tuple[str | None, str | None, str]] = set()
     existing = {
-        (known.get(source), known.get(target), kind) for source, target, kind in context.edges
+        (endpoints.get(source), endpoints.get(target), kind)
+        for source, target, kind in context.edges
     }
     for index, draft in enumerate(patch.edges):
-        key = (known.get(draft.source), known.get(draft.target), draft.relation)
+        key = (endpoints.get(draft.source), endpoints.get(draft.target), draft.relation)
         problems = [
             *_check_endpoints(draft, key),
             *_check_relation(draft),
             *_check_evidence(draft, context),
         ]
-        if key in seen:
+        if key in keys:
             problems.append("is there twice: state it once")
         if draft.removed and key not in existing:
             problems.append("is removed, but there is no such edge")
-        seen.add(key)
+        keys.add(key)
         for text in problems:
             name = f"edge {draft.source!r} -{draft.relation}-> {draft.target!r}"
             yield Complaint("edge", index, f"{name} {text}")
@@ -190,8 +193,8 @@ def _check_edges(patch: EventPatch, context: PatchContext) -> Iterator[Complaint
 
 def _check_endpoints(draft: EdgeDraft, key: tuple[str | None, str | None, str]) -> Iterator[str]:
     source, target, _ = key
-    for name, found in ((draft.source, source), (draft.target, target)):
-        if found is None:
+    for name, label in ((draft.source, source), (draft.target, target)):
+        if label is None:
             yield f"names {name!r}, which is no segment: use an exact label"
     if source is not None and source == target:
         yield "leads from a segment to itself: drop it"
@@ -242,10 +245,10 @@ class DroppedItem:
 def drop_invalid_items(
     patch: EventPatch, context: PatchContext, settings: MemorySettings
 ) -> tuple[EventPatch, list[DroppedItem]]:
-    """Drop every item that cannot be applied, until the rest can.
+    """Drop items until no fatal complaint is left.
 
-    Segments go first, one round at a time, since dropping one frees its label, its place and its
-    extended segment for those after it; then the edges that are wrong or lost an end.
+    Segments are dropped first, one at a time, since dropping one frees its label, its position and
+    the segment it extends for later ones; then invalid edges and those that lost an endpoint.
 
     Returns:
         A patch without fatal complaints, and what was dropped.
@@ -255,17 +258,21 @@ def drop_invalid_items(
         while reasons := _first_fatal(check_patch(patch, context, settings), item):
             index = reasons[0].index
             draft = (patch.segments if item == "segment" else patch.edges)[index]
-            dropped.append(DroppedItem(reasons[0].item, draft, tuple(str(one) for one in reasons)))
+            dropped.append(
+                DroppedItem(reasons[0].item, draft, tuple(str(reason) for reason in reasons))
+            )
             patch = _patch_without(patch, item, index)
     return patch, dropped
 
 
 def _first_fatal(complaints: Iterable[Complaint], item: str) -> list[Complaint]:
-    fatal = [one for one in complaints if one.item == item and one.fatal]
-    return [one for one in fatal if one.index == fatal[0].index]
+    fatal = [complaint for complaint in complaints if complaint.item == item and complaint.fatal]
+    return [complaint for complaint in fatal if complaint.index == fatal[0].index]
 
 
 def _patch_without(patch: EventPatch, item: str, index: int) -> EventPatch:
     field_name = "segments" if item == "segment" else "edges"
-    items = [one for place, one in enumerate(getattr(patch, field_name)) if place != index]
+    items = [
+        draft for position, draft in enumerate(getattr(patch, field_name)) if position != index
+    ]
     return patch.model_copy(update={field_name: tuple(items)})

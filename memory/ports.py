@@ -1,4 +1,4 @@
-"""The models that memory needs; a ``Toolbox`` has them."""
+"""Ports to the models that memory needs; a ``Toolbox`` implements them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from models.ports import TextEmbedder
 
 
 class FaceThreshold(Protocol):
-    """What memory asks of a face engine."""
+    """The part of a face model that memory uses."""
 
     @property
     def same_person(self) -> float:
-        """The cosine from which two faces are of one person."""
+        """The least cosine of two faces of one person."""
 
 
 class VoiceThreshold(Protocol):
-    """What memory asks of a speaker encoder."""
+    """The part of a speaker encoder that memory uses."""
 
     @property
     def same_speaker(self) -> float:
-        """The cosine from which two voices are of one speaker."""
+        """The least cosine of two voices of one speaker."""
 
 
 class MemoryModels(Protocol):
-    """Text vectors, and the thresholds that faces and voices are matched by."""
+    """The text embedder, and the thresholds for matching faces and voices."""
 
     @property
     def text(self) -> TextEmbedder:
@@ -32,8 +32,8 @@ class MemoryModels(Protocol):
 
     @property
     def faces(self) -> FaceThreshold:
-        """Its threshold for the same person."""
+        """The threshold for faces."""
 
     @property
     def speaker(self) -> VoiceThreshold:
-        """Its threshold for the same speaker."""
+        """The threshold for voices."""

@@ -1,4 +1,4 @@
-"""Sounds of a clip as lines; what goes on from the clip before says so."""
+"""Formats the sounds of a clip as memories, and marks those continued from the clip before."""
 
 from __future__ import annotations
 
@@ -27,36 +27,38 @@ def sound_lines(percept: Percept) -> Iterator[MemoryDraft]:
 def mark_continued(
     session: Session, video_id: str, clip: Clip, drafts: Sequence[MemoryDraft], pause_ms: int
 ) -> Sequence[MemoryDraft]:
-    """Return the drafts of a clip, where sounds that go on from the clip before say so.
+    """Mark sounds that continue from the previous clip, in a clip's drafts.
 
     Args:
         session: An open transaction.
         video_id: The video.
         clip: The clip.
-        drafts: Its lines.
-        pause_ms: How long a sound may pause without becoming another one.
+        drafts: The clip's drafts.
+        pause_ms: The longest pause within one sound, in milliseconds.
     """
     early = clip.span.start_ms + pause_ms
-    if clip.index == 0 or not any(_is_sound(one) and one.span.start_ms <= early for one in drafts):
+    if clip.index == 0 or not any(
+        _is_sound(draft) and draft.span.start_ms <= early for draft in drafts
+    ):
         return drafts
     stored = memories_of_clips(session, video_id, [clip.index - 1], clip.index)
-    return continue_sounds(drafts, [one.memory for one in stored], pause_ms)
+    return continue_sounds(drafts, [memory.memory for memory in stored], pause_ms)
 
 
 def continue_sounds(
-    drafts: Sequence[MemoryDraft], before: Sequence[Memory], pause_ms: int
+    drafts: Sequence[MemoryDraft], previous: Sequence[Memory], pause_ms: int
 ) -> list[MemoryDraft]:
-    """Return the drafts, where those of sounds that ``before`` has until just before say so."""
-    ends = {_kind(line): line.span.end_ms for line in before if _is_sound(line)}
+    """Mark drafts of sounds that ended in ``previous`` at most ``pause_ms`` before."""
+    ends = {_kind(line): line.span.end_ms for line in previous if _is_sound(line)}
     return [
         _as_continued(draft)
-        if _is_sound(draft) and _goes_on(draft, ends.get(_kind(draft)), pause_ms)
+        if _is_sound(draft) and _continues(draft, ends.get(_kind(draft)), pause_ms)
         else draft
         for draft in drafts
     ]
 
 
-def _goes_on(draft: MemoryDraft, ended_ms: int | None, pause_ms: int) -> bool:
+def _continues(draft: MemoryDraft, ended_ms: int | None, pause_ms: int) -> bool:
     return ended_ms is not None and draft.span.start_ms - ended_ms <= pause_ms
 
 

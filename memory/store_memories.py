@@ -1,4 +1,4 @@
-"""Store the memories of a clip: links, and facts that are confirmed or no longer hold."""
+"""Stores the memories of a clip: links to identities, confirmed and contradicted facts."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def store_memories(
     people: ClipPeople,
     settings: Settings,
 ) -> None:
-    """Store drafts with their vectors; a fact that is known already is strengthened instead.
+    """Store drafts with their vectors; a known fact is strengthened instead (section 3.2).
 
-    A fact is known when an open semantic line about exactly the same identities has a cosine
-    above ``settings.memory.same_fact`` to it. Lines that a draft contradicts are closed first, so
-    that they are not taken for the same fact.
+    A fact is known if an open semantic memory of exactly the same identities has a cosine above
+    ``settings.memory.same_fact`` to it. Memories that a draft contradicts are closed first, so
+    that they do not count as the same fact.
     """
     contradicted = sorted({old for draft in drafts for old in draft.contradicts})
     if contradicted:
         supersede(session, video_id, contradicted, clip)
-    episodic = [place for place, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
+    episodic = [index for index, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
     _add(
         session,
         video_id,
@@ -79,8 +79,8 @@ def _add_fact(
     same_fact: float,
 ) -> None:
     identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
-    known = closest_fact(session, video_id, identities, vector)
-    if known is not None and known[1] > same_fact:
-        strengthen(session, [known[0]], clip)
+    closest = closest_fact(session, video_id, identities, vector)
+    if closest is not None and closest[1] > same_fact:
+        strengthen(session, [closest[0]], clip)
     else:
         _add(session, video_id, clip, [draft], [vector], people)

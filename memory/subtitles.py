@@ -1,7 +1,7 @@
-"""Subtitles and chapters that come with a video, as a source of their own beside what is heard.
+"""Reads the subtitles and chapters of a video, a source of text besides speech recognition.
 
-Subtitles lie beside the video (``talk.srt``, ``talk.en.vtt``) or in tracks inside it. A line
-belongs to the clip it begins in, and so does a chapter: that is when it is shown.
+Subtitles are in files beside the video (``talk.srt``, ``talk.en.vtt``) or in tracks inside it. A
+line or chapter belongs to the clip it begins in.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _NO_LANGUAGE = frozenset({"sdh", "cc"})
 _LINE_BREAK = re.compile(r"\\[Nn]|\n")
 
 MAX_PAUSE_MS = 1_500
-"""A longer pause ends a line."""
+"""The longest pause within a line, in milliseconds."""
 ROLLING_GAP_MS = 200
-"""A cue that follows another so soon may repeat its lines, as rolling captions do."""
+"""A cue within this time after another may repeat its lines, as in roll-up captions."""
 
 Cues = Sequence[tuple[TimeSpan, str]]
 
 
 @dataclass(frozen=True)
 class SourceTexts:
-    """What comes with a video in words.
+    """The subtitles and chapters of a video.
 
     Attributes:
-        names: What was found, with a digest where it is a file of its own; for the record.
+        names: The sources, for the record; a file with a digest.
         tracks: The cues of each track of subtitles, in order of time.
         chapters: Titles in order of time.
-        unread: What is there and cannot be read, in words.
+        unread: Messages about tracks that cannot be read.
     """
 
     names: tuple[str, ...] = ()
@@ -59,13 +59,13 @@ class SourceTexts:
             for track in self.tracks
             for line in join_sentences(_starting_in(clip, track), MAX_PAUSE_MS)
         ]
-        # The same words at the same time in two places are one line.
-        unique = {(one.span.start_ms, one.text): one for one in reversed(lines)}
+        # Equal lines with the same start in two tracks are one line.
+        unique = {(line.span.start_ms, line.text): line for line in reversed(lines)}
         subtitles = sorted(
-            unique.values(), key=lambda one: (one.span.start_ms, one.span.end_ms, one.text)
+            unique.values(), key=lambda line: (line.span.start_ms, line.span.end_ms, line.text)
         )
         starting_chapters = tuple(
-            _clip_chapter(one, clip) for one in _starting_in(clip, self.chapters)
+            _clip_chapter(chapter, clip) for chapter in _starting_in(clip, self.chapters)
         )
         return percept.model_copy(
             update={"subtitles": tuple(subtitles), "chapters": starting_chapters}
@@ -78,8 +78,8 @@ def _starting_in(clip: Clip, utterances: Sequence[Utterance]) -> Sequence[Uttera
     return utterances[first:last]
 
 
-def _start_ms(one: Utterance) -> int:
-    return one.span.start_ms
+def _start_ms(utterance: Utterance) -> int:
+    return utterance.span.start_ms
 
 
 def _clip_bounds(clip: Clip) -> tuple[int, int]:
@@ -94,38 +94,38 @@ def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
 
 
 def choose_subtitles(
-    known: Video | None, asked: Subtitles | None, settings: Subtitles
+    video: Video | None, requested: Subtitles | None, settings: Subtitles
 ) -> Subtitles:
     """Whether subtitles are used: as asked, else as the video was begun, else by the settings."""
-    if asked is not None or known is None:
-        return asked or settings
-    return "ignore" if known.subtitles is None else "use"
+    if requested is not None or video is None:
+        return requested or settings
+    return "ignore" if video.subtitles is None else "use"
 
 
-def reject_changed_subtitles(known: Video | None, found: SourceTexts | None) -> None:
-    """Passes where a video is new, or was begun with just these subtitles and chapters.
+def reject_changed_subtitles(video: Video | None, texts: SourceTexts | None) -> None:
+    """Check that a known video was begun with just these subtitles and chapters.
 
     Args:
-        known: The video as it is in memory, if it is.
-        found: What would be used now; None: nothing is to be.
+        video: The video as stored; None if it is new.
+        texts: The subtitles and chapters to use now; None: none.
 
     Raises:
         InputError: it was begun otherwise; says how to watch it anew.
     """
-    if known is None or _are_same(known.subtitles, found.names if found else None):
+    if video is None or _are_same(video.subtitles, texts.names if texts else None):
         return
-    before = ", ".join(known.subtitles) if known.subtitles else "no subtitles"
-    now = ", ".join(found.names) if found and found.names else "none"
-    choice = "use" if found else "ignore"
+    stored_names = ", ".join(video.subtitles) if video.subtitles else "no subtitles"
+    current_names = ", ".join(texts.names) if texts and texts.names else "none"
+    choice = "use" if texts else "ignore"
     raise InputError(
-        f"{known.title} was watched with {before}, and {now} would be used now: to have that, "
-        f"homer delete {known.id} and ingest it again with --subtitles {choice}"
+        f"{video.title} was watched with {stored_names}, and {current_names} would be used now: "
+        f"to have that, homer delete {video.id} and ingest it again with --subtitles {choice}"
     )
 
 
-def _are_same(before: Sequence[str] | None, now: Sequence[str] | None) -> bool:
-    """To use none where there are none is the same as to ignore them."""
-    return list(before or ()) == list(now or ())
+def _are_same(stored: Sequence[str] | None, current: Sequence[str] | None) -> bool:
+    """Tell whether two lists of sources are equal; None is the same as an empty list."""
+    return list(stored or ()) == list(current or ())
 
 
 def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:
@@ -135,17 +135,20 @@ def read_source_texts(path: Path, probed: SourceProbe) -> SourceTexts:
         InputError: a file of subtitles cannot be read; says which and what to do.
         MediaError: the video went away.
     """
-    found = [*_read_sidecars(path), *_read_embedded(path, probed)]
-    chapter_titles = tuple(Utterance(span=one.span, text=one.text) for one in probed.chapters)
-    names = [name for name, _ in found] + (
+    tracks = [*_read_sidecars(path), *_read_embedded(path, probed)]
+    chapter_titles = tuple(
+        Utterance(span=chapter.span, text=chapter.text) for chapter in probed.chapters
+    )
+    names = [name for name, _ in tracks] + (
         [f"{len(chapter_titles)} chapters"] if chapter_titles else []
     )
     unread = tuple(
-        f"track {one.number} of {path.name} is no text ({one.codec}): its subtitles are not read"
-        for one in probed.subtitles
-        if not one.is_text
+        f"track {track.number} of {path.name} is no text ({track.codec}): "
+        "its subtitles are not read"
+        for track in probed.subtitles
+        if not track.is_text
     )
-    return SourceTexts(tuple(names), tuple(cues for _, cues in found), chapter_titles, unread)
+    return SourceTexts(tuple(names), tuple(cues for _, cues in tracks), chapter_titles, unread)
 
 
 def _read_sidecars(path: Path) -> Iterator[tuple[str, tuple[Utterance, ...]]]:
@@ -173,8 +176,8 @@ def _read_sidecar(file: Path) -> tuple[str, Cues]:
 def find_sidecars(path: Path) -> list[Path]:
     """Files of subtitles beside a video that are called like it, by name.
 
-    Between the name and its ending may stand a language and what kind of subtitles they are:
-    ``talk.srt``, ``talk.en.srt``, ``talk.pt-BR.sdh.vtt``. Another video's are left to it.
+    A language and a kind may precede the suffix: ``talk.srt``, ``talk.en.srt``,
+    ``talk.pt-BR.sdh.vtt``. Files that belong to another video of the folder are left out.
     """
     others = {
         file.stem
@@ -193,8 +196,8 @@ def find_sidecars(path: Path) -> list[Path]:
 
 
 def _language_of(ending: str) -> str:
-    found = _LANGUAGE.match(ending)
-    return found[1] if found and found[1].lower() not in _NO_LANGUAGE else ""
+    match = _LANGUAGE.match(ending)
+    return match[1] if match and match[1].lower() not in _NO_LANGUAGE else ""
 
 
 def cues_to_utterances(cues: Cues, language: str = "") -> tuple[Utterance, ...]:
@@ -207,7 +210,7 @@ def cues_to_utterances(cues: Cues, language: str = "") -> tuple[Utterance, ...]:
 
 
 def _drop_repeated_lines(cues: Cues) -> Iterator[tuple[TimeSpan, str]]:
-    """Each line of text once, where captions roll up and show the last line again."""
+    """Drop lines that roll-up captions repeat from the cue before."""
     previous: frozenset[str] = frozenset()
     end = -ROLLING_GAP_MS - 1
     for span, raw in cues:
@@ -223,5 +226,5 @@ def _strip_markup(
     cues: Iterable[tuple[TimeSpan, str]],
 ) -> Iterator[tuple[TimeSpan, str | None, str]]:
     for span, text in cues:
-        speaker, plain = split_speaker(text)
-        yield span, speaker, plain
+        speaker, words = split_speaker(text)
+        yield span, speaker, words

@@ -1,4 +1,4 @@
-"""Remembers a clip: everything learned from it is stored in one transaction with its mark."""
+"""Stores a clip: percept, identities and memories, in one transaction with its state."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from store.queries.videos import FINISHED_STATES
 __all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many", "update_event_graph"]
 
 MAX_FACTS = 30
-"""How many known facts about a clip's people a writer is shown."""
+"""Most known facts about a clip's people that a writer is shown."""
 
 
 class ClipPercept(Protocol):
@@ -77,11 +77,11 @@ def remember(
     settings: Settings,
     draft: WrittenDraft | None = None,
 ) -> ClipState:
-    """Turn one clip's percept into memory, in one transaction. A clip that is done stays as it is.
+    """Turn one clip's percept into memory, in one transaction; done and deleted clips stay as is.
 
-    So does one that was deleted. Clips are to come in order: who is new and who is known depends
-    on it. Models are called before the transaction that stores what they gave; where what they
-    were shown is no longer so then, they are called again.
+    Clips must be given in order, since identities are matched to those of earlier clips. Models are
+    called before the transaction that stores their results; if their input has changed by then,
+    they are called again.
 
     Args:
         store: The store; the video and its clips are in it.
@@ -90,11 +90,11 @@ def remember(
         writers: Who writes the memory.
         models: For text vectors, and the thresholds of the face and speaker models.
         settings: How many exemplars are kept, and when facts are the same.
-        draft: What the writer wrote already (``draft_ahead``).
+        draft: What the writer wrote in advance (``draft_ahead``).
 
     Returns:
-        DONE; or FAILED where the clip could not be decoded or its memory not be written. Then
-        nothing of it is stored but the reason, and calling again tries again.
+        DONE, or FAILED if the clip could not be decoded or its memory could not be written. Then
+        only the reason is stored, and a second call tries again.
 
     Raises:
         NotFound: the video has no such clip.
@@ -129,7 +129,7 @@ def remember_many(
         writers: As of ``remember``.
         models: As of ``remember``.
         settings: As of ``remember``.
-        texts: Whose vectors will be needed: asked for at once, before anything is stored.
+        texts: Texts whose vectors will be needed; they are embedded at once in advance.
 
     Raises:
         ModelError: a memory could not be written; none of these clips is stored.
@@ -146,21 +146,21 @@ def draft_ahead(
     models: MemoryModels,
     settings: Settings,
 ) -> WrittenDraft | None:
-    """Have the last of these clips written while those before it are yet to be stored.
+    """Have the last of these clips written before those preceding it are stored.
 
     Args:
         store: As of ``remember``.
         video_id: As of ``remember``.
-        clips: The clip, after those that will be stored before it, in order.
+        clips: The clips that will be stored before it, in order, and the clip itself.
         writers: As of ``remember``.
         models: As of ``remember``.
         settings: As of ``remember``.
 
     Returns:
-        What ``remember`` takes for that clip; None where it needs no draft.
+        The draft for ``remember``; None if the clip needs none.
     """
-    last = clips[-1]
-    if not writers.clip.wants_context or _is_empty(last.percept):
+    target = clips[-1]
+    if not writers.clip.wants_context or _is_empty(target.percept):
         return None
     return _ClipWriting(store, video_id, writers, models, settings).draft(clips)
 
@@ -191,7 +191,7 @@ def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:
 
 
 class _ClipWriting:
-    """The writing of some clips of one video: model calls, and transactions between them."""
+    """Writes clips of one video: model calls, and transactions between them."""
 
     def __init__(
         self,
@@ -215,12 +215,12 @@ class _ClipWriting:
             ModelError: a memory could not be written; none of these clips is stored.
         """
         self._drafts |= drafts
-        engines = [_needed_engines(one.percept, self._models, self.settings) for one in clips]
+        engines = [_needed_engines(clip.percept, self._models, self.settings) for clip in clips]
 
         def run(session: Session) -> None:
             lock_video(session, self.video_id)
-            for one, clip_engines in zip(clips, engines, strict=True):
-                _ClipTransaction(session, self, one, clip_engines).remember(self._store.blobs)
+            for clip, clip_engines in zip(clips, engines, strict=True):
+                _ClipTransaction(session, self, clip, clip_engines).remember(self._store.blobs)
             faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
 
         run_with_models(self._store, run)
@@ -228,47 +228,47 @@ class _ClipWriting:
 
     def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
         """Return what the writer makes of the last of these clips, as the memory will be then."""
-        engines = [_needed_engines(one.percept, self._models, self.settings) for one in clips]
+        engines = [_needed_engines(clip.percept, self._models, self.settings) for clip in clips]
 
         def run(session: Session) -> WrittenDraft | None:
             lock_video(session, self.video_id)
-            for one, clip_engines in zip(clips, engines, strict=True):
-                transaction = _ClipTransaction(session, self, one, clip_engines)
+            for clip, clip_engines in zip(clips, engines, strict=True):
+                transaction = _ClipTransaction(session, self, clip, clip_engines)
                 if not transaction.is_due():
                     continue
                 recognised = transaction.store_percept()
-                if one is clips[-1]:
+                if clip is clips[-1]:
                     transaction.written_draft(recognised)
-            session.rollback()  # What was recognised ahead of time is stored in its turn.
+            session.rollback()  # The rows are stored later, by ``remember``.
             return self._drafts.get(clips[-1].percept.clip.index)
 
         return run_with_models(self._store, run)
 
-    def require_draft(self, one: ClipPercept, given: WriterInput) -> WrittenDraft:
+    def require_draft(self, clip_percept: ClipPercept, writer_input: WriterInput) -> WrittenDraft:
         """Return what the writer made of a clip when it was shown this.
 
         Raises:
-            ModelCallNeeded: It was not asked yet, or was shown something else.
+            ModelCallNeeded: There is no draft for this input yet.
         """
-        clip = one.percept.clip.index
+        clip = clip_percept.percept.clip.index
         draft = self._drafts.get(clip)
-        if draft is None or draft.given.key != given.key:
-            raise ModelCallNeeded(lambda: self._write_draft(one, given))
+        if draft is None or draft.writer_input.key != writer_input.key:
+            raise ModelCallNeeded(lambda: self._write_draft(clip_percept, writer_input))
         return draft
 
-    def _write_draft(self, one: ClipPercept, given: WriterInput) -> None:
-        clip = one.percept.clip.index
+    def _write_draft(self, clip_percept: ClipPercept, writer_input: WriterInput) -> None:
+        clip = clip_percept.percept.clip.index
         recording = self._recordings.setdefault(
             clip, CallRecording(self._store, self.video_id, clip)
         )
-        writer, blobs = self.writers.clip, one.blobs
+        writer, blobs = self.writers.clip, clip_percept.blobs
         self._drafts[clip] = write_draft(
-            writer, one.percept, blobs, given, self.video_id, recording
+            writer, clip_percept.percept, blobs, writer_input, self.video_id, recording
         )
 
 
 class _ClipTransaction:
-    """Writes one clip of a video inside a transaction, during which nobody else does."""
+    """Stores one clip of a video inside a transaction that holds the video's lock."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class _ClipTransaction:
         engines: Mapping[IdentityKind, MatchingSettings],
     ) -> None:
         self.session, self.writing, self.video_id = session, writing, writing.video_id
-        self.one, self.percept, self.engines = clip_percept, clip_percept.percept, engines
+        self.clip_percept, self.percept, self.engines = clip_percept, clip_percept.percept, engines
         self.clip = clip_percept.percept.clip.index
 
     def remember(self, blob_store: BlobStore) -> None:
@@ -309,7 +309,7 @@ class _ClipTransaction:
         percept = self.percept
         recognised = recognise(self.session, self.video_id, percept, self.engines)
         add_characters(self.session, self.video_id, recognised, self.clip)
-        speakers = {name: one.id for name, one in recognised.speakers.items()}
+        speakers = {name: identity.id for name, identity in recognised.speakers.items()}
         rows = recognised.rows()
         sightings = add_percept(self.session, self.video_id, percept, rows, speakers)
         update_exemplars(self.session, percept, recognised, sightings, self.engines)
@@ -332,8 +332,11 @@ class _ClipTransaction:
         )
         join_voices(self.session, self.video_id, statements, people, clip)
         if name_claims or statements:
-            before, people = people, people_of_clip(self.session, self.video_id, recognised, clip)
-            written = update_tags(written, before, people)
+            earlier_people, people = (
+                people,
+                people_of_clip(self.session, self.video_id, recognised, clip),
+            )
+            written = update_tags(written, earlier_people, people)
         return people, written
 
     def _memories_and_people(
@@ -343,26 +346,26 @@ class _ClipTransaction:
         writer = self.writing.writers.clip
         if writer.wants_context:
             draft = self.written_draft(recognised)
-            return draft.given.people, draft.result()
-        # It goes by rules and calls no model: there is nothing to wait for.
+            return draft.writer_input.people, draft.result()
+        # Such a writer is rule-based: it may run within the transaction.
         context = ClipContext(self.video_id, before=self._lines_before())
         return people, writer.write(self.percept, people, context)
 
     def _lines_before(self) -> tuple[Memory, ...]:
-        """The lines of the clip before, where any may go on in this one."""
-        last = self.clip - 1
-        if last < 0 or not may_continue(self.percept):
+        """Return the previous clip's memories, if one of them may continue in this clip."""
+        previous = self.clip - 1
+        if previous < 0 or not may_continue(self.percept):
             return ()
-        found = memories_of_clips(self.session, self.video_id, [last], last)
-        return tuple(one.memory for one in found)
+        rows = memories_of_clips(self.session, self.video_id, [previous], previous)
+        return tuple(row.memory for row in rows)
 
     def written_draft(self, recognised: Recognised) -> WrittenDraft:
         """Return what a language model wrote of the clip.
 
         Raises:
-            ModelCallNeeded: It is yet to be asked.
+            ModelCallNeeded: There is no draft for this input yet.
         """
-        return self.writing.require_draft(self.one, self._writer_input(recognised))
+        return self.writing.require_draft(self.clip_percept, self._writer_input(recognised))
 
     def _writer_input(self, recognised: Recognised) -> WriterInput:
         last_known = last_known_clip(self.clip, self.writing.settings.memory.clips_at_once)
@@ -374,7 +377,7 @@ class _ClipTransaction:
     def _store_memories(
         self, people: ClipPeople, learned: ClipPeople, written: ClipMemories
     ) -> None:
-        # By the names that were learned, so that taking a correction back leaves nothing behind.
+        # Texts use learned names only, so that undoing a correction leaves no trace in vectors.
         session, video, clip = self.session, self.video_id, self.clip
         pause_ms = self.writing.settings.watch.sound_pause_ms
         drafts = mark_continued(session, video, self.percept.clip, written.drafts, pause_ms)
@@ -386,7 +389,7 @@ class _ClipTransaction:
         vectors, of_pictures = embedded[: len(drafts)], embedded[len(drafts) :]
         describe_keyframes(session, video, clip, written.descriptions, of_pictures)
         store_memories(session, video, clip, drafts, vectors, people, self.writing.settings)
-        # The lines' common direction: embedding the whole text would cost as much as all of them.
+        # The mean direction of the lines: embedding the whole text would cost as much again.
         embedding = mean_direction(vectors) if vectors else None
         text = format_clip(drafts, learned)
         mark_clip(session, video, clip, ClipState.DONE, self.percept.error, text, embedding)
@@ -394,9 +397,12 @@ class _ClipTransaction:
             record_writing(session, video, clip, written)
 
     def _store_blobs(self, blob_store: BlobStore) -> None:
-        if self.one.blobs:
+        if self.clip_percept.blobs:
             lock_blobs_shared(self.session)
-            sizes = {blob_store.put(data): len(data) for _, data in sorted(self.one.blobs.items())}
+            sizes = {
+                blob_store.put(data): len(data)
+                for _, data in sorted(self.clip_percept.blobs.items())
+            }
             add_blobs(self.session, self.video_id, sizes)
 
 

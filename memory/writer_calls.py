@@ -1,4 +1,4 @@
-"""The writers' model calls: recorded as soon as they are over, and not paid for twice."""
+"""Records the writers' model calls, and reuses recorded replies after an interrupted run."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from store.queries.videos import protect_video
 
 
 class CallRecording:
-    """The calls for one clip, or for a window of the event graph.
+    """The model calls for one clip, or for one window of the event graph.
 
-    Each is stored at once, in a transaction of its own, whatever becomes of the clip. Where an
-    earlier run was broken off, what the model said then is served and not asked for again. What it
-    said in a try that failed is not: the next try is a new one.
+    Each call is stored at once, in a transaction of its own, even if the clip is not stored later.
+    After an interrupted run, its recorded replies are returned instead of new calls. Replies of a
+    failed attempt are not reused.
 
     Args:
         store: The store.
         video_id: The video.
         clip: The clip, or the last one of the window.
-        window: Whether it is for a window. Only replies that could be read are served then.
+        window: Whether the calls are for a window; only parsed replies are reused then.
     """
 
     def __init__(self, store: Store, video_id: str, clip: int, *, window: bool = False) -> None:
@@ -32,7 +32,7 @@ class CallRecording:
         self._call_counts: Counter[str] = Counter()
 
     def record(self, call: CallRecord) -> None:
-        """Store a call that was made; not of a video that was deleted meanwhile."""
+        """Store a call, unless the video was deleted meanwhile."""
         self._call_counts[call.request_hash] += call.reply is not None
         new = NewCall(**asdict(call), video_id=self._video, clip=self._clip)
         with self._store.begin() as session:

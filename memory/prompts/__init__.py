@@ -1,4 +1,4 @@
-"""Prompts: text files with ``$slots``; what goes into a slot is never read as a slot."""
+"""Prompts: text files with ``$slots``; inserted text is never parsed for slots."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ def prompt(name: str, **slots: str | int) -> str:
 
 
 def sanitise(text: str) -> str:
-    """Words of others for use in a prompt: they can neither forge a tag nor close a mark."""
+    """Make untrusted text safe for a prompt: it can neither forge a tag nor close a delimiter."""
     return " ".join(strip_invisible(text).translate(_BRACKETS).split())
 
 
 def sanitise_generated(text: str) -> str:
     """What a model wrote of a video, for use in another prompt: tags of people stay, no mark does.
 
-    It may repeat words of others that it was shown.
+    Generated text may repeat untrusted text.
     """
-    return "".join(part if TAG.fullmatch(part) else _flatten(part) for part in _TAGS.split(text))
+    return "".join(
+        piece if TAG.fullmatch(piece) else _flatten(piece) for piece in _TAGS.split(text)
+    )
 
 
 def _flatten(text: str) -> str:
@@ -43,5 +45,5 @@ def _flatten(text: str) -> str:
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """One a line, or ``(none)``."""
+    """Join lines with line ends; ``(none)`` if there are none."""
     return "\n".join(lines) or "(none)"

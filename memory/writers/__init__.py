@@ -1,4 +1,4 @@
-"""Writers turn what was perceived into memory: one port, a local and a language-model one."""
+"""Writers of clip memories and event patches: local rule-based ones, and language models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
     """
     if profile.writer == "llm":
         chat = partial(toolbox.chat, "writer", live=True)
-        toolbox.chat("writer")  # A model that is not set up is told of before any work.
+        toolbox.chat("writer")  # Raises at once if the model is not set up.
         settings = profile.settings
         clip = LlmClipWriter(chat, settings.memory.lines, settings.clip_budget)
         return Writers(clip, LlmEventWriter(chat, profile.settings.memory))

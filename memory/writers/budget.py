@@ -1,8 +1,8 @@
-"""Fits what a model is shown of a clip into a budget of tokens; pure.
+"""Reduces the prompt of a clip to a budget of tokens; pure.
 
-Where there is too much, the parts of ``REDUCTION_ORDER`` are subsampled one after the other, evenly
-over their time: each down to ``MIN_ITEMS`` first, then, in the same order, down to nothing. Speech
-goes last. No memory is lost by that: quotations are stored whatever a model is shown.
+Parts are subsampled evenly in time, in the order of ``REDUCTION_ORDER``: each down to ``MIN_ITEMS``
+first, then, in the same order, down to nothing, speech last. Quotations are stored in any case,
+whether or not they are in the prompt.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ REDUCTION_ORDER = (
     "captions",
     "lines of speech",
 )
-"""What is shown less of first."""
+"""Names of the parts, in the order in which they are reduced."""
 MIN_ITEMS = MappingProxyType({"faces": 2, "keyframes": 1})
-"""How much of a part stays in the first pass; of those not named, ``MIN_LINES``."""
+"""Fewest items of a part after the first pass; ``MIN_LINES`` for other parts."""
 MIN_LINES = 8
 CROP_TOKENS = 300
-"""As many as the dearest of the usual models takes for a small image."""
+"""Tokens of a small image, by the most expensive of the usual models."""
 
 
 @dataclass(frozen=True)
@@ -62,39 +62,39 @@ def count_tokens(parts: PromptParts) -> int:
 
 def fit_parts(parts: PromptParts, max_tokens: int) -> dict[str, tuple[PromptItem, ...]]:
     """Reduce the parts to at most ``max_tokens`` tokens."""
-    kept = {name: tuple(items) for name, items in parts.items()}
+    reduced = {name: tuple(items) for name, items in parts.items()}
     for may_drop_all, name in product((False, True), REDUCTION_ORDER):
-        excess = count_tokens(kept) - max_tokens
+        excess = count_tokens(reduced) - max_tokens
         if excess <= 0:
             break
-        if name in kept:
+        if name in reduced:
             minimum = 0 if may_drop_all else MIN_ITEMS.get(name, MIN_LINES)
-            kept[name] = _reduce_by(kept[name], excess, minimum)
-    return _restore_items(parts, kept, max_tokens)
+            reduced[name] = _reduce_by(reduced[name], excess, minimum)
+    return _restore_items(parts, reduced, max_tokens)
 
 
 def _restore_items(
-    parts: PromptParts, kept: dict[str, tuple[PromptItem, ...]], max_tokens: int
+    parts: PromptParts, reduced: dict[str, tuple[PromptItem, ...]], max_tokens: int
 ) -> dict[str, tuple[PromptItem, ...]]:
-    """Give the tokens that dropping an image left free to the last parts of ``REDUCTION_ORDER``."""
-    for name in [name for name in reversed(REDUCTION_ORDER) if name in kept]:
+    """Use tokens that are left over for the last parts of ``REDUCTION_ORDER`` again."""
+    for name in [name for name in reversed(REDUCTION_ORDER) if name in reduced]:
         all_items = tuple(parts[name])
-        excess = count_tokens(kept | {name: all_items}) - max_tokens
-        kept = kept | {name: _reduce_by(all_items, excess, len(kept[name]))}
+        excess = count_tokens(reduced | {name: all_items}) - max_tokens
+        reduced = reduced | {name: _reduce_by(all_items, excess, len(reduced[name]))}
         if excess > 0:
             break
-    return kept
+    return reduced
 
 
 def _reduce_by(items: tuple[PromptItem, ...], excess: int, minimum: int) -> tuple[PromptItem, ...]:
-    """As many items as can stay while ``excess`` tokens go, but not fewer than ``minimum``."""
+    """Subsample items to save ``excess`` tokens, but keep at least ``minimum`` items."""
     if excess <= 0 or not items:
         return items
     max_tokens = count_tokens({"": items}) - excess
-    kept = subsample(items, max(minimum, len(items) * max_tokens // (max_tokens + excess)))
-    while count_tokens({"": kept}) > max_tokens and len(kept) > minimum:
-        kept = subsample(items, len(kept) - 1)
-    return kept
+    reduced = subsample(items, max(minimum, len(items) * max_tokens // (max_tokens + excess)))
+    while count_tokens({"": reduced}) > max_tokens and len(reduced) > minimum:
+        reduced = subsample(items, len(reduced) - 1)
+    return reduced
 
 
 def subsample(items: Sequence[T], max_items: int) -> tuple[T, ...]:
@@ -105,10 +105,10 @@ def subsample(items: Sequence[T], max_items: int) -> tuple[T, ...]:
     return tuple(items[number * count // max_items] for number in range(max_items))
 
 
-def describe_omitted(parts: PromptParts, kept: PromptParts) -> tuple[str, ...]:
+def describe_omitted(parts: PromptParts, reduced: PromptParts) -> tuple[str, ...]:
     """Describe what is omitted, part by part: ``6 of 8 faces``."""
     counts = {name: len(parts.get(name, ())) for name in REDUCTION_ORDER}
-    omitted = {name: count - len(kept.get(name, ())) for name, count in counts.items()}
+    omitted = {name: count - len(reduced.get(name, ())) for name, count in counts.items()}
     return tuple(
         f"{omitted[name]} of {counts[name]} {name}" for name in REDUCTION_ORDER if omitted[name]
     )

@@ -1,4 +1,4 @@
-"""Finds causal relations that speech states, by their connectives; pure."""
+"""Finds causal relations that speech states, by causal connectives; pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.writers.labels import content_words
 class StatedCause:
     """A stated relation: ``source`` causes (enables, requires, prevents) ``target``.
 
-    An empty side is what came just before: "Therefore we left" has an empty source.
+    An empty source stands for the preceding statement, as in "Therefore we left".
     """
 
     relation: Relation
@@ -33,14 +33,14 @@ _FORWARD = (
     (Relation.CAUSES, r" (?:so that|and therefore|and as a result|which is why)\b"),
 )
 _FORWARD_PATTERNS = tuple(
-    (one, re.compile(_BETWEEN_WORDS.format(words), re.I)) for one, words in _FORWARD
+    (relation, re.compile(_BETWEEN_WORDS.format(words), re.I)) for relation, words in _FORWARD
 )
 _BACKWARD = (
     (Relation.CAUSES, r"\b(?:because of|because|due to|as a result of|caused by)\b"),
     (Relation.REQUIRES, r"\b(?:requires?|required|depends? on|depended on)\b"),
 )
 _BACKWARD_PATTERNS = tuple(
-    (one, re.compile(_BETWEEN_WORDS.format(words), re.I)) for one, words in _BACKWARD
+    (relation, re.compile(_BETWEEN_WORDS.format(words), re.I)) for relation, words in _BACKWARD
 )
 _CONSEQUENCE = re.compile(
     r"^(?:and |so )?(?:therefore|as a result|that['’]s why|that is why|because of (?:that|this)|"
@@ -51,8 +51,8 @@ _CONSEQUENCE = re.compile(
 
 def find_stated_causes(text: str) -> list[StatedCause]:
     """Return the relations that a line states, at most one per sentence."""
-    found = (_cause_in_sentence(sentence) for sentence in split_sentences(text))
-    return [one for one in found if one is not None]
+    causes = (_cause_in_sentence(sentence) for sentence in split_sentences(text))
+    return [cause for cause in causes if cause is not None]
 
 
 def _cause_in_sentence(sentence: str) -> StatedCause | None:
@@ -73,9 +73,9 @@ def _split_at_connective(connective: re.Pattern[str], sentence: str) -> tuple[st
     """Return both sides of the last connective of the first clause that has one."""
     for clause in _CLAUSE.finditer(sentence):
         start, end = clause.span()
-        if found := [*connective.finditer(sentence, start, end)]:
-            last = found[-1]
-            return sentence[start : last.start()].strip(), sentence[last.end() : end].strip()
+        if matches := [*connective.finditer(sentence, start, end)]:
+            match = matches[-1]
+            return sentence[start : match.start()].strip(), sentence[match.end() : end].strip()
     return None
 
 

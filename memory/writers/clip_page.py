@@ -1,4 +1,4 @@
-"""A clip as a language model is shown it: images and lines by part, and the page with them."""
+"""Builds a clip writer's prompt: images and lines by part, and the page that lists them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from memory.writers.port import ClipContext
 from people.clip_people import ClipPeople
 
 MAX_CROPS = 8
-"""Faces shown to the model at most."""
+"""Most faces shown to the model."""
 
 
 def prompt_parts(
     percept: Percept, people: ClipPeople, context: ClipContext, *, images: bool
 ) -> PromptParts:
     """All that may be shown of a clip, in order of time; no images where the model sees none."""
-    screen = (f"{one.time_ms / 1000:.1f} s: {sanitise(one.text)}" for one in percept.screen_texts)
+    screen = (
+        f"{line.time_ms / 1000:.1f} s: {sanitise(line.text)}" for line in percept.screen_texts
+    )
     objects = (f"{ms / 1000:.1f} s: {counts}" for ms, counts in describe_by_time(percept.objects))
     facts = (
         f"[m{fact.id}] {sanitise_generated(people.replace_tags(fact.text))}"
@@ -52,7 +54,7 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
 def _face_items(percept: Percept, people: ClipPeople, context: ClipContext) -> Iterator[PromptItem]:
     """Yield the best crop of each face."""
     for group in percept.faces:
-        blob = max(group.sightings, key=lambda one: one.quality).blob
+        blob = max(group.sightings, key=lambda sighting: sighting.quality).blob
         if blob is not None and blob in context.blobs:
             yield PromptItem(people.faces[group.number].tag, context.blobs[blob], crop=True)
 
@@ -70,7 +72,7 @@ def clip_prompt(
         clip=percept.clip.index,
         start=f"{percept.clip.span.start_ms / 1000:.1f}",
         end=f"{percept.clip.span.end_ms / 1000:.1f}",
-        images=join_lines(f"{n}. {what}" for n, what in enumerate(images, 1)),
+        images=join_lines(f"{n}. {caption}" for n, caption in enumerate(images, 1)),
         people=join_lines(_people_lines(people)),
         transcript=lists.get("lines of speech", empty),
         screen=lists.get("screen texts", empty),
@@ -84,9 +86,9 @@ def clip_prompt(
 def _people_lines(people: ClipPeople) -> Iterable[str]:
     for tag in people.identities():
         person = people.character(tag)
-        known = f" is {person.tag}" if person else ""
+        character = f" is {person.tag}" if person else ""
         named = f", known as {sanitise(person.name)}" if person and person.name else ""
-        yield f"{tag}{known}{named}"
+        yield f"{tag}{character}{named}"
 
 
 def _audible_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:
@@ -98,16 +100,16 @@ def _audible_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:
 
 
 def _transcript_lines(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[str]:
-    for one in utterances:
-        voice = speaker_of(one, people)
-        named = sanitise(one.speaker) if one.speaker else None
+    for utterance in utterances:
+        voice = speaker_of(utterance, people)
+        named = sanitise(utterance.speaker) if utterance.speaker else None
         speaker = voice.tag if voice else named
-        times = f"{one.span.start_ms / 1000:.1f}-{one.span.end_ms / 1000:.1f} s"
-        yield f"{times} {speaker + ': ' if speaker else ''}{sanitise(one.text)}"
+        times = f"{utterance.span.start_ms / 1000:.1f}-{utterance.span.end_ms / 1000:.1f} s"
+        yield f"{times} {speaker + ': ' if speaker else ''}{sanitise(utterance.text)}"
 
 
 def _subtitle_lines(percept: Percept, people: ClipPeople) -> Iterable[str]:
-    """Subtitles and chapters of the source, which may differ from what was heard."""
-    for one in percept.chapters:
-        yield f"{one.span.start_ms / 1000:.1f} s a chapter begins: {sanitise(one.text)}"
+    """Yield subtitles and chapters of the source, which may differ from recognised speech."""
+    for chapter in percept.chapters:
+        yield f"{chapter.span.start_ms / 1000:.1f} s a chapter begins: {sanitise(chapter.text)}"
     yield from _transcript_lines(percept.subtitles, people)

@@ -1,4 +1,4 @@
-"""Labels and summaries taken from the lines of a segment: nothing is in them that is not there."""
+"""Extractive labels and summaries of segments: phrases and sentences of their own lines; pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIN_LINE_WORDS = 4
 """Lines with fewer words are not used in summaries where there are others."""
 
 MIN_CONTENT_WORDS = 4
-"""A line with this many telling words tells enough."""
+"""Lines with at least this many distinct content words have full weight in summaries."""
 
 _CHUNK = re.compile(r"[^.,;:!?/()\[\]\"“”…\n]+")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
@@ -32,14 +32,14 @@ _TAG = re.compile(r"<\w+>")
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of ``text`` in lower case that tell what it is about."""
-    plain = _TAG.sub(" ", text).replace("’", "'")
-    found = (word.strip("'-").removesuffix("'s") for word in _WORD.findall(plain.casefold()))
-    return [word for word in found if len(word) > 1 and word not in load_words("stop")]
+    """Return the content words of ``text`` in lower case: neither stop words nor single letters."""
+    untagged = _TAG.sub(" ", text).replace("’", "'")
+    words = (word.strip("'-").removesuffix("'s") for word in _WORD.findall(untagged.casefold()))
+    return [word for word in words if len(word) > 1 and word not in load_words("stop")]
 
 
 def phrases(text: str) -> Iterable[tuple[str, ...]]:
-    """Runs of at most three content words, as they are written."""
+    """Yield runs of at most three content words, in their original case."""
     for chunk in _CHUNK.findall(_TAG.sub(" . ", text).replace("’", "'")):
         run: list[str] = []
         for word in _WORD.findall(chunk):
@@ -58,7 +58,7 @@ def _ngrams(run: list[str]) -> Iterable[tuple[str, ...]]:
 
 
 class Salience:
-    """What sets a segment apart: the words it uses often and the other clips seldom (tf-idf)."""
+    """Ranks words and phrases by tf-idf over the clips of a window."""
 
     def __init__(self, lines: Sequence[WindowLine]) -> None:
         clips = {line.clip for line in lines}
@@ -71,14 +71,14 @@ class Salience:
         return math.log1p(self._clips / max(1, self._clip_counts[word]))
 
     def label(self, lines: Sequence[WindowLine], max_words: int) -> str:
-        """At most three telling phrases; empty where there are no words."""
+        """Return a label of at most three phrases; empty if there are no content words."""
         content = [line for line in lines if line.source not in BACKGROUND_SOURCES]
         ranked = self._rank_phrases(content)
         chosen: list[tuple[str, ...]] = []
         used: set[str] = set()
         for phrase in ranked:
             folded = {word.casefold() for word in phrase}
-            words_left = max_words - sum(len(one) for one in chosen)
+            words_left = max_words - sum(len(chosen_phrase) for chosen_phrase in chosen)
             if len(phrase) <= words_left and not folded & used and len(chosen) < MAX_PHRASES:
                 chosen.append(phrase)
                 used |= folded
@@ -93,20 +93,20 @@ class Salience:
                 key = tuple(word.casefold() for word in phrase)
                 counts[key] += 1
                 written.setdefault(key, Counter())[phrase] += 1
-        order = {key: place for place, key in enumerate(counts)}
+        order = {key: position for position, key in enumerate(counts)}
         scores = {key: self._score(key, counts) for key in counts}
         ranked = sorted(counts, key=lambda key: (-scores[key], order[key]))
         return [written[key].most_common(1)[0][0] for key in ranked]
 
     def _score(self, key: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> float:
-        """A phrase counts as often as it occurs; a longer one must recur to beat its words."""
+        """Score a phrase by idf and frequency; a longer one must recur to beat its single words."""
         mean = sum(self.weight(word) for word in key) / len(key)
         again = counts[key] if len(key) == 1 else (counts[key] - 0.5) * len(key) ** 0.5
         return round(mean * math.sqrt(again), 9)
 
 
 def summarise(lines: Sequence[WindowLine]) -> str:
-    """Four to eight sentences of the segment's own lines: the first, and the most central.
+    """Return four to eight sentences of the segment's own lines: the first, and the most central.
 
     Args:
         lines: The segment's lines, in order.
@@ -120,9 +120,9 @@ def summarise(lines: Sequence[WindowLine]) -> str:
     max_lines = min(MAX_SUMMARY_SENTENCES, max(4, len(lines_to_use) // 5))
     text = ""
     chosen: list[int] = []
-    for place in _rank_by_centrality(lines_to_use):
-        trial = sorted([*chosen, place])
-        joined = " ".join(_sentence(lines_to_use[one]) for one in trial)
+    for index in _rank_by_centrality(lines_to_use):
+        trial = sorted([*chosen, index])
+        joined = " ".join(_sentence(lines_to_use[position]) for position in trial)
         if len(trial) <= max_lines and (
             not text or count_sentences(joined) <= MAX_SUMMARY_SENTENCES
         ):
@@ -135,11 +135,11 @@ def _summary_lines(lines: Sequence[WindowLine]) -> list[WindowLine]:
         ::-1
     ]
     long_enough = [
-        one
-        for one in unique
-        if one.source not in BACKGROUND_SOURCES and len(one.text.split()) >= MIN_LINE_WORDS
+        line
+        for line in unique
+        if line.source not in BACKGROUND_SOURCES and len(line.text.split()) >= MIN_LINE_WORDS
     ]
-    content = [one for one in unique if one.source not in BACKGROUND_SOURCES]
+    content = [line for line in unique if line.source not in BACKGROUND_SOURCES]
     return long_enough or content or unique
 
 

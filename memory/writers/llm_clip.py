@@ -1,7 +1,7 @@
 """The clip writer with a language model that sees and reads the clip (section 3.2).
 
-The model's lines come on top of what was said and read, word for word, since only quotations can
-be cited as said. Tags are checked by code; what is wrong goes back to the model.
+The model's lines are added to verbatim speech and screen text, since only quotations can be cited
+as said. Tags are checked by code; complaints go back to the model.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ version on record.
 """
 
 MAX_TRIES = 3
-"""How often a clip is asked for in all."""
+"""Most requests for one clip, repairs included."""
 
 ChatFactory = Callable[[Sink | None, Replay | None], StructuredChat]
-"""Makes the language model, given who records its calls."""
+"""Makes the language model, with a sink that records its calls and a replay of recorded ones."""
 
 
 ClipCheck = Callable[["WrittenClip"], list[str]]
-"""What is wrong with a written clip."""
+"""Returns the complaints about a written clip."""
 
 
 class WrittenLine(BaseModel):  # Its name is a key of "$defs": it stays.
@@ -117,9 +117,9 @@ class LlmClipWriter:
 
     Args:
         chat: Makes the model of the profile's role ``writer``.
-        lines: Most lines it may write of a clip; what is beyond is left out, evenly.
-        tokens: What it may take for a clip, all tries together. It is shown less of what would
-            take more (``memory.writers.budget``), and not asked again where too little is left.
+        lines: Most lines of a clip; more are subsampled evenly.
+        tokens: Budget for a clip, all requests together. The prompt is reduced to fit
+            (``memory.writers.budget``), and there is no repair without enough tokens left.
     """
 
     name = "llm"
@@ -135,7 +135,7 @@ class LlmClipWriter:
         """Return the model's lines and the clip's own words.
 
         Raises:
-            ModelError: the model failed, wrote nothing that can be stored, or spent the budget.
+            ModelError: The model failed, wrote nothing valid, or exceeded the budget.
         """
         budget = ClipBudget(self._chat, self._tokens, context.sink, context.replay)
         asked = self._ask(percept, people, context, budget)
@@ -153,13 +153,17 @@ class LlmClipWriter:
             MemorySource.SOUND,
         )
         drafts = [
-            one for one in quoted.drafts if one.source in quoted_sources and _is_episodic(one)
+            draft
+            for draft in quoted.drafts
+            if draft.source in quoted_sources and _is_episodic(draft)
         ]
         drafts += [_draft(line, percept, people) for line in written.lines]
         return ClipMemories(
-            drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
+            drafts=tuple(
+                sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
+            ),
             statements=(*quoted.statements, *_statements(written, people, percept.clip.index)),
-            names=tuple((one.tag, sanitise(one.name)) for one in written.names),
+            names=tuple((name.tag, sanitise(name.name)) for name in written.names),
             budget=self._tokens,
             left_out=asked.omitted,
             descriptions=fill_descriptions(described.usable, quoted.descriptions),
@@ -175,11 +179,11 @@ class LlmClipWriter:
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
         blank = [system_message, user(clip_prompt(percept, people, context, {}))]
         parts = fit_parts(all_parts, budget.tokens_left_for(blank))
-        first = [system_message, user(clip_prompt(percept, people, context, parts))]
+        request = [system_message, user(clip_prompt(percept, people, context, parts))]
         images = [item for items in parts.values() for item in items if item.image is not None]
         facts = {f"m{fact.id}" for fact in context.facts}
         written = _ask_until_valid(
-            budget, first, images, lambda one: check_clip(one, people, facts)
+            budget, request, images, lambda clip: check_clip(clip, people, facts)
         )
         return _Asked(
             _limit_lines(_drop_invalid(written, people, facts), self._lines),
@@ -190,7 +194,7 @@ class LlmClipWriter:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a model wrote, what it was not shown, and the times of the keyframes that it was."""
+    """What a model wrote, the omitted items, and the times in ms of the keyframes it was shown."""
 
     written: WrittenClip
     omitted: tuple[str, ...]
@@ -198,23 +202,23 @@ class _Asked:
 
 
 def _ask_until_valid(
-    budget: ClipBudget, first: list[Message], images: Sequence[PromptItem], check: ClipCheck
+    budget: ClipBudget, request: list[Message], images: Sequence[PromptItem], check: ClipCheck
 ) -> WrittenClip:
-    """What the model wrote at last; complaints go back to it while tries and tokens are left."""
-    messages = first
-    for left in reversed(range(MAX_TRIES)):
+    """Request a clip, with complaints fed back while tries and tokens are left."""
+    messages = request
+    for tries_left in reversed(range(MAX_TRIES)):
         try:
             written = budget.ask(messages, images)
         except (ReplayMiss, BudgetSpent):
             raise
         except ModelError as error:
-            if not left:
+            if not tries_left:
                 raise
-            messages = [*first, user(prompt("clip_repair", complaints=sanitise(str(error))))]
+            messages = [*request, user(prompt("clip_repair", complaints=sanitise(str(error))))]
             continue
         complaints = check(written)
-        retry = _retry_messages(first, written, complaints)
-        if not complaints or not left or not budget.fits(retry, images):
+        retry = _retry_messages(request, written, complaints)
+        if not complaints or not tries_left or not budget.fits(retry, images):
             return written
         messages = retry
     raise AssertionError("unreachable")
@@ -225,7 +229,7 @@ class BudgetSpent(ModelError):
 
 
 class ClipBudget:
-    """The calls for one clip: counted, each with a part of the clip's budget of tokens."""
+    """Makes the calls for one clip within the clip's budget of tokens."""
 
     def __init__(
         self, chat: ChatFactory, budget: int, sink: Sink | None, replay: Replay | None = None
@@ -246,7 +250,7 @@ class ClipBudget:
         )
 
     def fits(self, messages: Sequence[Message], images: Sequence[PromptItem]) -> bool:
-        """Check whether a request and its reply fit into what is left."""
+        """Check whether a request and its reply fit into the remaining budget."""
         request = request_tokens(messages, WrittenClip, 0) + sum(item.tokens for item in images)
         return self._spent + request + self._reply_tokens <= self._budget
 
@@ -254,8 +258,8 @@ class ClipBudget:
         """Return what the model writes.
 
         Raises:
-            Spent: there is no room for the request.
-            ModelError: the model failed, or what it wrote cannot be read.
+            BudgetSpent: There are too few tokens left for the request.
+            ModelError: The model failed, or its reply cannot be parsed.
         """
         if not self.fits(messages, images):
             raise BudgetSpent(
@@ -273,9 +277,9 @@ class ClipBudget:
 
     def _replay_call(self, request: str) -> Recorded | None:
         """Count the recorded calls against the budget, as if they were made now."""
-        found = self._replay(request) if self._replay else None
-        self._spent += found.tokens_in + found.tokens_out if found else 0
-        return found
+        recorded = self._replay(request) if self._replay else None
+        self._spent += recorded.tokens_in + recorded.tokens_out if recorded else 0
+        return recorded
 
     def _record_call(self, call: CallRecord) -> None:
         self._spent += call.tokens_in + call.tokens_out
@@ -288,26 +292,28 @@ def _is_episodic(draft: MemoryDraft) -> bool:
 
 
 def _retry_messages(
-    first: Sequence[Message], written: WrittenClip, complaints: Sequence[str]
+    request: Sequence[Message], written: WrittenClip, complaints: Sequence[str]
 ) -> list[Message]:
-    text = prompt("clip_repair", complaints=join_lines(f"- {one}" for one in complaints))
-    return [*first, assistant(written.model_dump_json()), user(text)]
+    text = prompt(
+        "clip_repair", complaints=join_lines(f"- {complaint}" for complaint in complaints)
+    )
+    return [*request, assistant(written.model_dump_json()), user(text)]
 
 
 def check_clip(written: WrittenClip, people: ClipPeople, facts: set[str]) -> list[str]:
     """Return what is wrong with a written clip, for the model to put right."""
-    known = people.tags()
-    listing = ", ".join(sorted(known)) or "none: describe people in words"
+    known_tags = people.tags()
+    listing = ", ".join(sorted(known_tags)) or "none: describe people in words"
     complaints = [
         f"{tag} does not exist; the tags of this clip are: {listing}"
         for tag in dict.fromkeys(_tags_in(written))
-        if tag not in known
+        if tag not in known_tags
     ]
     complaints += [
-        f"{sanitise_generated(one.face)} is {sanitise_generated(one.voice)}: "
+        f"{sanitise_generated(pair.face)} is {sanitise_generated(pair.voice)}: "
         "name a face and a voice of this clip"
-        for one in written.same
-        if not _is_pair(one, people)
+        for pair in written.same
+        if not _is_pair(pair, people)
     ]
     unknown_facts = [
         ref for line in written.lines for ref in line.contradicts if _parse_ref(ref) not in facts
@@ -318,16 +324,16 @@ def check_clip(written: WrittenClip, people: ClipPeople, facts: set[str]) -> lis
 
 def _tags_in(written: WrittenClip) -> Iterable[str]:
     for line in written.lines:
-        yield from (found[0] for found in TAG.finditer(line.text))
+        yield from (match[0] for match in TAG.finditer(line.text))
     yield from (
-        sanitise(one.tag) if not TAG.fullmatch(one.tag) else one.tag for one in written.names
+        sanitise(name.tag) if not TAG.fullmatch(name.tag) else name.tag for name in written.names
     )
 
 
-def _is_pair(one: WrittenSame, people: ClipPeople) -> bool:
+def _is_pair(pair: WrittenSame, people: ClipPeople) -> bool:
     faces = {identity.tag for identity in people.faces.values()}
     voices = {identity.tag for identity in people.voices.values()}
-    return one.face in faces and one.voice in voices
+    return pair.face in faces and pair.voice in voices
 
 
 def _parse_ref(text: str) -> str:
@@ -340,7 +346,7 @@ def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> 
     Raises:
         ModelError: nothing can.
     """
-    known = people.tags()
+    known_tags = people.tags()
     lines = [
         line.model_copy(
             update={
@@ -348,22 +354,22 @@ def _drop_invalid(written: WrittenClip, people: ClipPeople, facts: set[str]) -> 
             }
         )
         for line in written.lines
-        if line.text.strip() and all(found[0] in known for found in TAG.finditer(line.text))
+        if line.text.strip() and all(match[0] in known_tags for match in TAG.finditer(line.text))
     ]
     if not lines:
         raise ModelError("the model wrote no line that can be stored")
-    same = [one for one in written.same if _is_pair(one, people)]
-    names = [one for one in written.names if one.tag in known and sanitise(one.name)]
-    return written.model_copy(update={"lines": lines, "same": same, "names": names})
+    pairs = [pair for pair in written.same if _is_pair(pair, people)]
+    names = [name for name in written.names if name.tag in known_tags and sanitise(name.name)]
+    return written.model_copy(update={"lines": lines, "same": pairs, "names": names})
 
 
 def _limit_lines(written: WrittenClip, max_lines: int) -> WrittenClip:
-    """At most so many lines; to ask for fewer would cost a call."""
+    """Subsample lines to at most ``max_lines``, instead of a further call."""
     return written.model_copy(update={"lines": list(subsample(written.lines, max_lines))})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDraft:
-    tags = [found[0] for found in TAG.finditer(line.text) if people.members(found[0])]
+    tags = [match[0] for match in TAG.finditer(line.text) if people.members(match[0])]
     return MemoryDraft(
         kind=MemoryKind(line.kind),
         text=" ".join(line.text.split()),
@@ -384,9 +390,9 @@ def _span(line: WrittenLine, clip: TimeSpan) -> TimeSpan:
 
 
 def _statements(written: WrittenClip, people: ClipPeople, clip: int) -> Iterable[IdentityStatement]:
-    known = people.identities()
-    for one in written.same:
-        face, voice = known[one.face], known[one.voice]
+    identities = people.identities()
+    for pair in written.same:
+        face, voice = identities[pair.face], identities[pair.voice]
         if (face.kind, voice.kind) == (IdentityKind.FACE, IdentityKind.VOICE):
             yield IdentityStatement(
                 face=face.number,
@@ -394,5 +400,5 @@ def _statements(written: WrittenClip, people: ClipPeople, clip: int) -> Iterable
                 clip=clip,
                 support=MODEL_SUPPORT,
                 by_model=True,
-                reason=" ".join(one.reason.split()),
+                reason=" ".join(pair.reason.split()),
             )

@@ -17,11 +17,11 @@ from models.messages import Message, assistant, system, user
 from models.reply_schema import pinned
 
 MAX_TRIES = 2
-"""How often a patch is asked for that can be read at all."""
+"""Most requests for a patch while its reply cannot be parsed."""
 
 
 MAX_LABEL, MAX_SUMMARY, MAX_RATIONALE = 200, 4_000, 1_000
-"""Characters of what is kept: later prompts repeat it."""
+"""Most characters that are stored, since later prompts repeat them."""
 
 
 class WrittenSegment(BaseModel):  # Its name is a key of "$defs": it stays.
@@ -64,7 +64,7 @@ class LlmEventWriter:
 
     Args:
         chat: Makes the model of the profile's role ``writer``.
-        settings: The limits that the model is told.
+        settings: The limits that the prompt states.
     """
 
     name = "llm"
@@ -89,20 +89,21 @@ class LlmEventWriter:
             ModelError: the model failed, or answered nothing that can be read.
         """
         text = prompt(
-            "events_repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints)
+            "events_repair",
+            complaints=join_lines(f"- {sanitise(complaint)}" for complaint in complaints),
         )
         turns = [*self._first_messages(window), assistant(patch.model_dump_json()), user(text)]
         return self._ask(window, turns, "events-repair")
 
     def _ask(self, window: EventWindow, messages: list[Message], purpose: str) -> EventPatch:
         chat = self._chat(window.sink, window.replay)
-        for left in reversed(range(MAX_TRIES)):
+        for tries_left in reversed(range(MAX_TRIES)):
             try:
                 return _to_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)
             except ReplayMiss:
                 raise
             except ModelError as error:
-                if not left:
+                if not tries_left:
                     raise
                 complaint = prompt("events_repair", complaints=sanitise(str(error)))
                 messages = [*messages, user(complaint)]
@@ -119,9 +120,9 @@ class LlmEventWriter:
         )
         page = prompt(
             "events",
-            previous=join_lines(_segment_line(one) for one in window.previous),
-            edges=join_lines(_edge_line(one) for one in window.edges),
-            related=join_lines(_segment_line(one) for one in window.related),
+            previous=join_lines(_segment_line(segment) for segment in window.previous),
+            edges=join_lines(_edge_line(edge) for edge in window.edges),
+            related=join_lines(_segment_line(segment) for segment in window.related),
             new=", ".join(str(clip) for clip in window.new),
             memories=join_lines(_memory_lines(window.lines)),
         )
@@ -131,23 +132,23 @@ class LlmEventWriter:
 def _to_patch(written: WrittenPatch) -> EventPatch:
     segments = [
         SegmentDraft(
-            label=_plain_label(one.label)[:MAX_LABEL] or " ",
-            summary=one.summary.strip()[:MAX_SUMMARY],
-            clips=tuple(one.clips),
-            extends=_plain_label(one.extends or "") or None,
+            label=_plain_label(segment.label)[:MAX_LABEL] or " ",
+            summary=segment.summary.strip()[:MAX_SUMMARY],
+            clips=tuple(segment.clips),
+            extends=_plain_label(segment.extends or "") or None,
         )
-        for one in written.segments
+        for segment in written.segments
     ]
     edges = [
         EdgeDraft.model_validate(
-            one.model_dump()
+            edge.model_dump()
             | {
-                "source": _plain_label(one.source)[:MAX_LABEL],
-                "target": _plain_label(one.target)[:MAX_LABEL],
+                "source": _plain_label(edge.source)[:MAX_LABEL],
+                "target": _plain_label(edge.target)[:MAX_LABEL],
             }
-            | {"rationale": one.rationale[:MAX_RATIONALE]}
+            | {"rationale": edge.rationale[:MAX_RATIONALE]}
         )
-        for one in written.edges
+        for edge in written.edges
     ]
     return EventPatch(segments=tuple(segments), edges=tuple(edges))
 

@@ -1,4 +1,4 @@
-"""The clip writer without a language model: what was said, read, seen and heard, and when.
+"""The clip writer without a language model: quotations, and lines on people, objects and sounds.
 
 Nothing is inferred. Every line is a quotation or a plain statement of what was recognised, with
 its source; the only semantic lines are names that the clip itself says or shows.
@@ -25,18 +25,18 @@ from people.names import find_name_plates, introduced_name
 DEFAULTS = MemorySettings()
 
 TEXT_DURATION_MS = 1_000
-"""A text read on a keyframe is taken to stand for this long."""
+"""How long a text or object on a keyframe is assumed to be visible."""
 
 MIN_TEXT_SCORE = 0.7
-"""Text read with less certainty is not remembered."""
+"""Least recognition score, in [0, 1], of stored screen text."""
 
 
 class LocalClipWriter:
     """Composes the memories of a clip from its percept; see the module.
 
     Args:
-        lines: Most lines a clip gives. What was said, read or came along is quoted whole all the
-            same; what is heard besides, and who and what is in view, is told where there is room.
+        lines: Most lines of a clip. Speech, screen text and texts of the source are quoted in full
+            even beyond it; sounds, people and objects in view get lines only up to it.
     """
 
     name = "local"
@@ -62,7 +62,9 @@ class LocalClipWriter:
         secondary = [*sound_lines(percept), *visible_lines]
         drafts = [*quoted, *secondary[: max(0, self._lines - len(quoted))]]
         return ClipMemories(
-            drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
+            drafts=tuple(
+                sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
+            ),
             statements=tuple(_statements(percept, people)),
             names=tuple(name for _, name in named),
             descriptions=recognised_descriptions(percept, people),
@@ -126,13 +128,13 @@ def _screen_text_lines(percept: Percept) -> Iterable[MemoryDraft]:
 
 
 def _join_texts(lines: Sequence[ScreenText]) -> str:
-    return SEPARATOR.join(one.text.strip() for one in lines if one.score >= MIN_TEXT_SCORE)
+    return SEPARATOR.join(line.text.strip() for line in lines if line.score >= MIN_TEXT_SCORE)
 
 
 def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:
     """One line a person, and one for every set of people that is in view at one time."""
     groups = sorted(
-        (people.faces[one.number].number, one) for one in _merge_groups(percept, people)
+        (people.faces[group.number].number, group) for group in _merge_groups(percept, people)
     )
     times = {f"<{IdentityKind.FACE}_{number}>": visible_spans(group) for number, group in groups}
     for tag, spans in times.items():
@@ -147,7 +149,7 @@ def _presence_lines(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraf
 def _object_lines(percept: Percept) -> Iterable[MemoryDraft]:
     """One line a clip: how many of each kind of thing are in view at one time at most."""
     if percept.objects:
-        times = [thing.time_ms for thing in percept.objects]
+        times = [detection.time_ms for detection in percept.objects]
         end = max(max(times), min(max(times) + TEXT_DURATION_MS, percept.clip.span.end_ms))
         text = f"Seen: {describe_counts(count_objects(percept.objects))}."
         yield _episodic_line(text, TimeSpan.of(min(times), end), MemorySource.OBJECTS)

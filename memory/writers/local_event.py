@@ -1,7 +1,7 @@
 """The event writer without a language model.
 
-Segments begin where the topic shifts; labels are their most telling words, summaries their own
-lines. ``before`` and ``overlap`` follow from the times; a causal edge is there only where the
+Segments begin where the topic shifts; labels are their most salient phrases, summaries sentences of
+their lines. ``before`` and ``overlap`` follow from the times; a causal edge is added only where
 speech states one, and quotes it.
 """
 
@@ -31,21 +31,21 @@ from memory.writers.port import EventWindow, KnownSegment, WindowLine
 from memory.writers.tiling import CutLimits, choose_cuts, depth_scores, split_at_cuts
 
 MAX_PAUSE_MS = 120_000
-"""Clips further apart than this never share a topic."""
+"""Clips further apart than this are of different topics."""
 
 MAX_CLIPS = 10
-"""A segment is extended up to this many clips; topics that last longer are cut."""
+"""Most clips of an extended segment; longer topics are split."""
 
 MIN_LINES = 4
-"""A topic has at least this many lines."""
+"""Fewest lines of a topic."""
 
 MIN_SHARED_WORDS = 2
-"""A clause speaks of a segment when it shares this many telling words with it."""
+"""Fewest content words that a clause must share with a segment to refer to it."""
 
 
 @dataclass(frozen=True)
 class _Topic:
-    """A segment in the making; ``extends`` is the open segment that it extends."""
+    """A proposed segment; ``extends`` is the open segment that it extends."""
 
     clips: tuple[int, ...]
     lines: tuple[WindowLine, ...]
@@ -110,7 +110,7 @@ class LocalEventWriter:
         open_segment: KnownSegment | None,
     ) -> list[list[int]]:
         """Clips by topic; the open segment is not extended beyond the longest."""
-        of_lines = [one.clip for one in content]
+        of_lines = [line.clip for line in content]
         runs = split_at_cuts(
             of_lines, clips, self._find_cuts(window, clips, content, open_segment, False)
         )
@@ -129,29 +129,29 @@ class LocalEventWriter:
         separate: bool,
     ) -> list[int]:
         first_new = next(
-            (n for n, one in enumerate(content) if one.clip in window.new), len(content)
+            (n for n, line in enumerate(content) if line.clip in window.new), len(content)
         )
         vectors = np.asarray([line.vector for line in content], dtype=np.float64)
         depth = depth_scores(vectors) if len(content) > 1 else np.zeros(0)
-        depth[: max(0, first_new - 1)] = 0  # What is covered already is not cut again.
+        depth[: max(0, first_new - 1)] = 0  # Clips of the open segment are not split again.
         forced = _find_pauses(window, clips, content)
         if open_segment and separate and 0 < first_new < len(content):
-            forced = [first_new, *(one for one in forced if one != first_new)]
+            forced = [first_new, *(cut for cut in forced if cut != first_new)]
         minimum = min(self._settings.segments_min, len(window.new) // 2) - 1
         maximum = self._settings.segments_max - 1
         return choose_cuts(depth, forced, CutLimits(minimum, maximum, MIN_LINES))
 
     def _label_topics(self, window: EventWindow, topics: Sequence[_Topic]) -> list[_Topic]:
         salience = Salience([*window.before, *window.lines])
-        taken = {one.label for one in [*window.previous, *window.related]}
+        labels = {segment.label for segment in [*window.previous, *window.related]}
         labelled = []
         for topic in topics:
-            own = topic.extends.label if topic.extends else None
+            own_label = topic.extends.label if topic.extends else None
             label = salience.label(topic.lines, self._settings.label_words)
             label = label or f"Nothing said at {format_clock(topic.span.start_ms)}"
-            if label in taken - {own}:
+            if label in labels - {own_label}:
                 label = with_time(label, topic.span, self._settings.label_words)
-            taken.add(label)
+            labels.add(label)
             labelled.append(_Topic(topic.clips, topic.lines, topic.span, topic.extends, label))
         return labelled
 
@@ -165,10 +165,10 @@ def _extendable_segment(window: EventWindow) -> KnownSegment | None:
     """Return the open segment, where the window goes on right after it."""
     if not window.previous or not window.new:
         return None
-    last = window.previous[-1]
-    pause = window.clips[window.new[0]].start_ms - last.span.end_ms
-    follows = 0 <= pause <= MAX_PAUSE_MS and max(last.clips) < window.new[0]
-    return last if follows and len(last.clips) < MAX_CLIPS else None
+    previous = window.previous[-1]
+    pause = window.clips[window.new[0]].start_ms - previous.span.end_ms
+    follows = 0 <= pause <= MAX_PAUSE_MS and max(previous.clips) < window.new[0]
+    return previous if follows and len(previous.clips) < MAX_CLIPS else None
 
 
 def _find_pauses(
@@ -176,12 +176,14 @@ def _find_pauses(
 ) -> list[int]:
     """Places of the lines after which nothing was watched for long, the longest pause first."""
     gaps = [
-        (window.clips[clip].start_ms - window.clips[before].end_ms, clip)
-        for before, clip in pairwise(clips)
+        (window.clips[clip].start_ms - window.clips[previous].end_ms, clip)
+        for previous, clip in pairwise(clips)
     ]
-    long = sorted((-gap, clip) for gap, clip in gaps if gap > MAX_PAUSE_MS)
-    after = [next((n for n, x in enumerate(content) if x.clip >= clip), 0) for _, clip in long]
-    return [place for place in dict.fromkeys(after) if place > 0]
+    long_gaps = sorted((-gap, clip) for gap, clip in gaps if gap > MAX_PAUSE_MS)
+    positions = [
+        next((n for n, x in enumerate(content) if x.clip >= clip), 0) for _, clip in long_gaps
+    ]
+    return [position for position in dict.fromkeys(positions) if position > 0]
 
 
 def _draft(topic: _Topic) -> SegmentDraft:
@@ -197,22 +199,23 @@ def _draft(topic: _Topic) -> SegmentDraft:
 def with_time(label: str, span: TimeSpan, max_words: int) -> str:
     """Return the label with its time, within the limit of words."""
     time = format_clock(span.start_ms)
-    kept = label.split()[: max_words - 1 - len(time.split())]
-    return f"{' '.join(kept).rstrip(',')} at {time}"
+    words = label.split()[: max_words - 1 - len(time.split())]
+    return f"{' '.join(words).rstrip(',')} at {time}"
 
 
 def _rename_segments(patch: EventPatch, new: dict[str, str]) -> EventPatch:
     segments = [
-        one.model_copy(update={"label": new.get(one.label, one.label)}) for one in patch.segments
+        segment.model_copy(update={"label": new.get(segment.label, segment.label)})
+        for segment in patch.segments
     ]
     edges = [
-        one.model_copy(
+        edge.model_copy(
             update={
-                "source": new.get(one.source, one.source),
-                "target": new.get(one.target, one.target),
+                "source": new.get(edge.source, edge.source),
+                "target": new.get(edge.target, edge.target),
             }
         )
-        for one in patch.edges
+        for edge in patch.edges
     ]
     return EventPatch(segments=tuple(segments), edges=tuple(edges))
 
@@ -221,35 +224,35 @@ def _temporal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[E
     """``overlap`` where neighbours share a clip, else ``before``."""
     timeline: list[_Topic] = list(topics)
     if window.previous and not any(topic.extends for topic in topics):
-        last = window.previous[-1]
-        timeline.insert(0, _Topic(last.clips, (), last.span, last, last.label))
+        previous = window.previous[-1]
+        timeline.insert(0, _Topic(previous.clips, (), previous.span, previous, previous.label))
     timeline.sort(key=lambda topic: (topic.span.start_ms, topic.span.end_ms))
-    for one, other in pairwise(timeline):
-        shared = sorted(set(one.clips) & set(other.clips))
-        relation = Relation.OVERLAP if one.span.overlap_ms(other.span) else Relation.BEFORE
+    for earlier, later in pairwise(timeline):
+        shared = sorted(set(earlier.clips) & set(later.clips))
+        relation = Relation.OVERLAP if earlier.span.overlap_ms(later.span) else Relation.BEFORE
         relation_text = "overlaps" if relation == Relation.OVERLAP else "is over before"
         yield EdgeDraft(
-            source=one.label,
-            target=other.label,
+            source=earlier.label,
+            target=later.label,
             relation=relation,
             explicit=False,
             confidence=1.0,
-            rationale=f"{one.span} {relation_text} {other.span}.",
-            evidence=tuple(shared) or (max(one.clips), min(other.clips)),
+            rationale=f"{earlier.span} {relation_text} {later.span}.",
+            evidence=tuple(shared) or (max(earlier.clips), min(later.clips)),
         )
 
 
 def _causal_edges(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
     earlier = [
-        _Topic(one.clips, (), one.span, one, one.label)
-        for one in [*window.previous, *window.related]
-        if all(topic.extends is not one for topic in topics)
+        _Topic(segment.clips, (), segment.span, segment, segment.label)
+        for segment in [*window.previous, *window.related]
+        if all(topic.extends is not segment for topic in topics)
     ]
     finder = _CauseFinder([*topics, *earlier])
     new = [line for line in window.lines if line.source == MemorySource.SAID]
-    for before, line in zip([None, *new], new, strict=False):
+    for previous_line, line in zip([None, *new], new, strict=False):
         for cause in find_stated_causes(line.text):
-            segments = finder.find_segments(cause, line, before, topics)
+            segments = finder.find_segments(cause, line, previous_line, topics)
             if segments is not None:
                 yield _causal_edge(cause, line, *segments)
 
@@ -271,7 +274,7 @@ def _causal_edge(cause: StatedCause, line: WindowLine, source: _Topic, target: _
 
 
 class _CauseFinder:
-    """Finds the segments that the two sides of a stated cause speak of."""
+    """Finds the segments that the two sides of a stated cause refer to."""
 
     def __init__(self, topics: Sequence[_Topic]) -> None:
         self._word_counts = [(topic, _count_words(topic)) for topic in topics]
@@ -280,44 +283,45 @@ class _CauseFinder:
         self,
         cause: StatedCause,
         line: WindowLine,
-        before: WindowLine | None,
+        previous_line: WindowLine | None,
         topics: Sequence[_Topic],
     ) -> tuple[_Topic, _Topic] | None:
         """Source and target, where they differ and one of them is where it was said."""
-        here = next((topic for topic in topics if line.clip in topic.clips), None)
-        if here is None:
+        own_topic = next((topic for topic in topics if line.clip in topic.clips), None)
+        if own_topic is None:
             return None
         source: _Topic | None
         if cause.source:
             source, target = (
-                self._topic_of_clause(side, here, line) for side in (cause.source, cause.target)
+                self._topic_of_clause(side, own_topic, line)
+                for side in (cause.source, cause.target)
             )
         else:
-            source, target = _preceding_topic(before, line, topics), here
-        if source is None or source is target or here not in (source, target):
+            source, target = _preceding_topic(previous_line, line, topics), own_topic
+        if source is None or source is target or own_topic not in (source, target):
             return None
         return source, target
 
-    def _topic_of_clause(self, clause: str, here: _Topic, line: WindowLine) -> _Topic:
+    def _topic_of_clause(self, clause: str, own_topic: _Topic, line: WindowLine) -> _Topic:
         """The one segment that clearly shares most words with a clause, else where it was said."""
-        clause_words, own = set(content_words(clause)), set(content_words(line.text))
+        clause_words, line_words = set(content_words(clause)), set(content_words(line.text))
         shared = []
         for topic, uses in self._word_counts:
-            # A line's own use of a word tells nothing about the topic that it is part of.
-            own_words = own if topic.lines and line.clip in topic.clips else set()
+            # A word of the line itself is no evidence for the topic that contains the line.
+            own_words = line_words if topic.lines and line.clip in topic.clips else set()
             shared.append((topic, sum(uses[word] > (word in own_words) for word in clause_words)))
-        topic, best = max(shared, key=lambda one: one[1])
+        topic, best = max(shared, key=lambda pair: pair[1])
         clear = best >= MIN_SHARED_WORDS and [count for _, count in shared].count(best) == 1
-        return topic if clear else here
+        return topic if clear else own_topic
 
 
 def _preceding_topic(
-    before: WindowLine | None, line: WindowLine, topics: Sequence[_Topic]
+    previous_line: WindowLine | None, line: WindowLine, topics: Sequence[_Topic]
 ) -> _Topic | None:
-    """Return the topic of what was said just before."""
-    if before is None or line.span.start_ms - before.span.end_ms > MAX_PAUSE_MS:
+    """Return the topic of the preceding line, unless there is a long pause."""
+    if previous_line is None or line.span.start_ms - previous_line.span.end_ms > MAX_PAUSE_MS:
         return None
-    return next((topic for topic in topics if before.clip in topic.clips), None)
+    return next((topic for topic in topics if previous_line.clip in topic.clips), None)
 
 
 def _count_words(topic: _Topic) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""The port of both writers: what they are given and what they return."""
+"""The ports of the clip writer and the event writer, with their inputs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from people.clip_people import ClipPeople
 
 @dataclass(frozen=True)
 class ClipContext:
-    """What a clip writer may know besides the clip itself.
+    """A clip writer's input besides the percept and its people.
 
     Attributes:
         video: The video's id.
         title: The video's title.
         facts: Open semantic memories about the clip's people, oldest first.
         blobs: JPEG bytes of the clip's keyframes and face crops, by SHA-256.
-        sink: Is given every model call, to be recorded.
-        replay: Has what the model said in a run that was broken off.
-        before: The lines of the clip before, where some may go on in this one.
+        sink: Receives every model call, to record it.
+        replay: Returns recorded replies of an interrupted run.
+        before: The previous clip's memories, if some may continue in this clip.
     """
 
     video: str
@@ -44,9 +44,9 @@ class ClipWriter(Protocol):
 
     name: str
     source: str
-    """Where names it states come from: ``model``, or empty when each tells by itself."""
+    """Source of the names it states: ``model``; empty if it depends on the name."""
     wants_context: bool
-    """Whether it uses the context, which costs reading."""
+    """Whether it uses the context, which has to be read from the store."""
 
     def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         """Return the lines worth remembering, with tags of ``people`` only.
@@ -63,11 +63,11 @@ class WindowLine:
     Attributes:
         clip: Its clip.
         span: When.
-        text: The words, with known names in place of tags.
+        text: The words, with tags replaced by known names.
         speaker: Who said it: a name or a tag.
-        source: How it was learned.
-        vector: Shape (D,).
-        tags: Whom it mentions.
+        source: The source of the memory.
+        vector: Its embedding, shape (D,).
+        tags: The people it mentions.
     """
 
     clip: int
@@ -113,7 +113,7 @@ class KnownEdge:
 
 @dataclass(frozen=True)
 class EventWindow:
-    """What an event writer is given after every ten clips.
+    """An event writer's input for one window (section 3.3).
 
     Attributes:
         video: The video's id.
@@ -125,8 +125,8 @@ class EventWindow:
         previous: The segments of the previous patch, by number; the last is the open one.
         edges: The edges between them.
         related: Earlier segments close to the new clips, for long-range edges.
-        sink: Is given every model call, to be recorded.
-        replay: Has what the model said in a run that was broken off.
+        sink: Receives every model call, to record it.
+        replay: Returns recorded replies of an interrupted run.
     """
 
     video: str

@@ -14,7 +14,7 @@ BLOCK_LINES = 8
 """Lines compared on each side of a possible cut."""
 
 EDGE_SHARE = 0.25
-"""A cut within this share of a clip's lines from its edge is moved to the edge."""
+"""A cut within this share of a clip's lines from the clip's start or end is moved there."""
 
 
 def depth_scores(vectors: Matrix) -> Matrix:
@@ -48,7 +48,7 @@ def _peaks_to_left(similarity: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class CutLimits:
-    """How many cuts: at least, at most; and the fewest lines between two."""
+    """The fewest and most cuts, and the fewest lines between two cuts."""
 
     minimum: int
     maximum: int
@@ -56,15 +56,15 @@ class CutLimits:
 
 
 def choose_cuts(depth: Matrix, forced: Sequence[int], limits: CutLimits) -> list[int]:
-    """Choose where to cut, the deepest first.
+    """Choose where to cut, the deepest gaps first.
 
-    A cut is deep enough above the mean depth plus half a deviation; shallower ones are taken only
-    until there are ``limits.least``.
+    Gaps are deep enough from the mean depth plus half a standard deviation; shallower ones are cut
+    only until there are ``limits.minimum`` cuts.
 
     Args:
-        depth: As of ``depth_scores``.
-        forced: Line numbers before which there is a cut in any case, the first counting most.
-        limits: See there.
+        depth: As returned by ``depth_scores``.
+        forced: Line numbers before which there is a cut in any case, most important first.
+        limits: Limits on the cuts.
 
     Returns:
         Line numbers (1 to N - 1) before which a topic begins, in order.
@@ -87,8 +87,8 @@ def split_at_cuts(
 ) -> list[list[int]]:
     """Return the clips of each topic.
 
-    A clip that a cut goes through belongs to both topics; a cut close to a clip's edge counts as
-    being there. Topics that would have no clip of their own join the one before.
+    A clip with a cut inside belongs to both topics; a cut close to a clip's start or end is moved
+    there. Topics without a clip of their own are merged with the one before.
 
     Args:
         line_clips: The clip of every line, in order.
@@ -112,20 +112,20 @@ def split_at_cuts(
 def _clips_at_cut(line_clips: Sequence[int], clips: Sequence[int], cut: int) -> tuple[int, int]:
     """Places in ``clips`` of the last clip before a cut and the first clip after it."""
     clip = line_clips[cut]
-    place = clips.index(clip)
-    first = line_clips.index(clip)
-    share = (cut - first) / line_clips.count(clip)
+    position = clips.index(clip)
+    first_line = line_clips.index(clip)
+    share = (cut - first_line) / line_clips.count(clip)
     if share <= EDGE_SHARE:
-        return place - 1, place
-    return (place, place + 1) if share >= 1 - EDGE_SHARE else (place, place)
+        return position - 1, position
+    return (position, position + 1) if share >= 1 - EDGE_SHARE else (position, position)
 
 
 def _drop_contained_runs(runs: list[list[int]]) -> list[list[int]]:
-    kept: list[list[int]] = []
+    remaining: list[list[int]] = []
     for run in runs:
-        if kept and set(run) <= set(kept[-1]):
+        if remaining and set(run) <= set(remaining[-1]):
             continue
-        if kept and set(kept[-1]) <= set(run):
-            kept.pop()
-        kept.append(run)
-    return kept
+        if remaining and set(remaining[-1]) <= set(run):
+            remaining.pop()
+        remaining.append(run)
+    return remaining
