@@ -11,7 +11,7 @@ from domain.asking import Citation
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from people.corrected import people_as_of
-from retrieval.keyframe_mode import NEAR_MS, Album, describe
+from retrieval.keyframe_mode import NEAR_MS, VideoKeyframes, describe
 from retrieval.people_in_query import line_text, view_people, with_current_names
 from retrieval.result import ResolvedRefs
 from store.queries.clip_contents import clip_contents
@@ -62,10 +62,12 @@ def _frames(
 ) -> Iterator[Citation]:
     frames = cited_frames(session, scope, ids)
     clips = {frame.clip for frame in frames}
-    album = Album(scope.video, clip_contents(session, scope, clips)._replace(frames=frames), {})
+    keyframes = VideoKeyframes(
+        scope.video, clip_contents(session, scope, clips)._replace(frames=frames), {}
+    )
     for frame in frames:
         span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
-        yield _citation(f"k{frame.id}", scope, span, describe(album, frame, names), frame.clip)
+        yield _citation(f"k{frame.id}", scope, span, describe(keyframes, frame, names), frame.clip)
 
 
 def _citation(ref: str, scope: Scope, span: TimeSpan, text: str, clip: int | None) -> Citation:

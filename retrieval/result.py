@@ -1,4 +1,4 @@
-"""What a search returns. Plain frozen models, so that they travel in a machine's state as JSON."""
+"""Results of a search: frozen models, which a machine's state stores as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from domain.search import Extract, Finding, Weighed
 
 
 class UnknownLabel(NotFound):
-    """NEIGHBOR was given a label that no neighbour has; ``valid`` are the labels there are."""
+    """NEIGHBOR was called with a label that no neighbour has; ``valid`` are the existing labels."""
 
     def __init__(self, label: str, valid: tuple[str, ...]) -> None:
         self.label, self.valid = label, valid
@@ -33,19 +33,19 @@ class ShownKeyframe(Frozen):
 
     @property
     def ref(self) -> str:
-        """How an answer cites this keyframe, without brackets."""
+        """The ref that cites this keyframe, without brackets."""
         return f"k{self.id}"
 
 
 class Retrieval(Frozen):
-    """One search and what it found, best first.
+    """The result of one search, best evidence first.
 
     ``focus`` is the segment the search ended on; ``neighbours`` are its one-hop neighbours ranked
-    by the query and ``edges`` those between it and them, both directions. ``nothing_close`` says
-    that no score was high enough to mean anything; what was nearest is still listed. ``searched``
-    says in words where was looked, for "not in memory" answers. ``weighed`` says how strongly each
-    piece speaks for each option, ``extract`` quotes what answers an open question; both only where
-    the search was given an ``Aim``. ``finding`` is what it read off from structure, where it could.
+    by the query and ``edges`` those between it and them, both directions. ``nothing_close``: no
+    evidence is closer than chance; the nearest is still listed. ``searched`` describes the search
+    in words, for "not in memory" answers. ``weighed`` are scores of evidence by option, ``extract``
+    quotes the answer to an open question; both only if the search had an ``Aim``. ``finding`` is
+    the answer of a structural search, if any.
     """
 
     mode: Mode
@@ -64,7 +64,7 @@ class Retrieval(Frozen):
 
 
 class ResolvedRefs(Frozen):
-    """Refs resolved to rows, in the order given; ``unknown`` names those that no row has."""
+    """Refs resolved to rows, in the given order; ``unknown`` are refs without a row."""
 
     citations: tuple[Citation, ...] = ()
     unknown: tuple[str, ...] = ()

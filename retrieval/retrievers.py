@@ -18,7 +18,7 @@ from domain.texts import make_storable
 from models.ports import Reranker
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
 from retrieval.heuristics.answer_sentence import Score, extract, quote_evidence, score_by_words
-from retrieval.keyframe_mode import Album, ImageModel, keyframe
+from retrieval.keyframe_mode import ImageModel, VideoKeyframes, keyframe
 from retrieval.line_ranking import RankedLine, add_strength, best_lines
 from retrieval.line_set import LineSet
 from retrieval.options import favour_supported, supports, temperature, weigh_evidence
@@ -171,9 +171,9 @@ class Retrievers:
             return neighbor(context, ranked, request.focus, edges_of, settings.event_neighbours)
         context, segment = self._in_focus(context, segment)
         if request.mode is Mode.KEYFRAME:
-            albums = self._albums(context, segment)
+            videos = self._keyframes(context, segment)
             images, model = settings.images, self._image_model
-            return keyframe(context, segment, albums, images, model, request.seen)
+            return keyframe(context, segment, videos, images, model, request.seen)
         return self._video(context, segment, request.seen)
 
     def _in_focus(
@@ -350,24 +350,33 @@ class Retrievers:
         nearby = LineSet(lines.scopes, arrays, lines.read)
         return nearby, int(np.flatnonzero(arrays.id == lines.arrays.id[line])[0])
 
-    def _albums(self, context: QueryContext, focus: Segment | None) -> list[Album]:
+    def _keyframes(self, context: QueryContext, focus: Segment | None) -> list[VideoKeyframes]:
         if focus is not None:
-            return [self._album(context, context.scope(focus.video), focus.clips)]
+            return [self._keyframes_of(context, context.scope(focus.video), focus.clips)]
         scopes, lines = context.view.scopes, context.lines
         if context.small:
             # Clips without lines have keyframes too.
-            return [self._album(context, scope, range(scope.last_clip + 1)) for scope in scopes]
+            return [
+                self._keyframes_of(context, scope, range(scope.last_clip + 1)) for scope in scopes
+            ]
         return [
-            self._album(context, scope, lines.cell_clip[lines.cell_video == number].tolist())
+            self._keyframes_of(context, scope, lines.cell_clip[lines.cell_video == number].tolist())
             for number, scope in enumerate(lines.scopes)
         ]
 
-    def _album(self, context: QueryContext, scope: Scope, clips: Sequence[int]) -> Album:
+    def _keyframes_of(
+        self, context: QueryContext, scope: Scope, clips: Sequence[int]
+    ) -> VideoKeyframes:
         contents = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
-        likeness = self._likeness(context, scope.video, contents.frames)
-        return Album(scope.video, contents, likeness, self._described(context, contents.frames))
+        image_cosines = self._image_cosines(context, scope.video, contents.frames)
+        return VideoKeyframes(
+            scope.video,
+            contents,
+            image_cosines,
+            self._description_cosines(context, contents.frames),
+        )
 
-    def _described(
+    def _description_cosines(
         self, context: QueryContext, frames: Sequence[KeyframeOnClip]
     ) -> dict[int, float]:
         """Return cosines of the question with descriptions whose vectors are of its size."""
@@ -385,7 +394,7 @@ class Retrievers:
         encoder = self._tools.images
         return None if encoder is None else ImageModel(encoder.name, encoder.close)
 
-    def _likeness(
+    def _image_cosines(
         self, context: QueryContext, video_id: str, frames: Sequence[KeyframeOnClip]
     ) -> dict[int, float]:
         """Return cosines of the query with keyframes; {} if another image model embedded them."""

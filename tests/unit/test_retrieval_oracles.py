@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from domain.memories import Scope
 from retrieval.closeness import CosineScale, closeness, closeness_threshold, coverage, decayed
-from retrieval.keyframe_mode import Scored, spread_over_clips
+from retrieval.keyframe_mode import ScoredKeyframe, spread_over_clips
 from retrieval.options import TOP_CELLS, favour_supported, softmax, top_log_mean_exp
 from retrieval.ranking import window_fits
 from retrieval.relevance import Relevance, standardise
@@ -207,7 +207,7 @@ def test_every_clips_best_image_comes_before_any_clips_second(
     made: list[tuple[str, int, int, float]], chance: Random
 ) -> None:
     scored = [
-        Scored(video, KeyframeOnClip(n, clip, 1000 * n, 1.0, "0" * 64, None), score, None)
+        ScoredKeyframe(video, KeyframeOnClip(n, clip, 1000 * n, 1.0, "0" * 64, None), score, None)
         for n, (video, clip, _, score) in enumerate(made)
     ]
     order = spread_over_clips(scored)
