@@ -198,8 +198,10 @@ class PriorityLock:
 
     def _take(self) -> None:
         connection = self._connect()
-        taken = connection is self._held
-        connection.execute(_PING if taken else _TAKE_USER, None if taken else [_PRIORITY, _USER])
+        is_held = connection is self._held
+        connection.execute(
+            _PING if is_held else _TAKE_USER, None if is_held else [_PRIORITY, _USER]
+        )
         self._held = connection
 
     def _query(self) -> bool:

@@ -173,8 +173,8 @@ class BackupArchive:
         """
         line_length, limit = 0, self._limits.line_mb * MB
         for block in self.blocks(part):
-            first, _end, _more = block.partition(b"\n")
-            if line_length + len(first) > limit:
+            line_rest, _end, _more = block.partition(b"\n")
+            if line_length + len(line_rest) > limit:
                 raise line_too_long(self._path, self._limits)
             line_length = (
                 len(block) - block.rfind(b"\n") - 1 if b"\n" in block else line_length + len(block)

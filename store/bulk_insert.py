@@ -1,4 +1,4 @@
-"""Bulk inserts by binary COPY, at a tenth of the cost of as many INSERTs."""
+"""Bulk inserts by binary COPY, at a tenth of the cost of INSERT statements."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ def _check_plain(value: Any) -> None:
         raise TypeError(f"a value in a checkpoint is {type(value).__name__}, not plain data")
 
 
-def _refused(what: str) -> InputError:
+def _refused(problem: str) -> InputError:
     return InputError(
-        f"a checkpoint holds {what}, which Homer never writes: it came with an import or a "
+        f"a checkpoint holds {problem}, which Homer never writes: it came with an import or a "
         "back-up that was altered, and is not read"
     )

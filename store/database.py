@@ -51,12 +51,12 @@ class Store:
         self.home = home
         self._url = url
         # The servers of the data directory are in use while the store is open.
-        self._hold = UsageLock(home)
-        # Else the first search would wait for it.
+        self._usage_lock = UsageLock(home)
+        # Otherwise the first search would wait for this.
         configure_mappers()
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
         # Without pre-ping, which would be one more round trip than the query.
-        self._glances = create_engine(
+        self._read_engine = create_engine(
             url, isolation_level="AUTOCOMMIT", pool_size=READ_CONNECTIONS, max_overflow=0
         )
 
@@ -113,7 +113,7 @@ class Store:
             # Every pooled connection may be lost.
             retries = READ_CONNECTIONS
             while True:
-                with self._glances.connect() as connection:
+                with self._read_engine.connect() as connection:
                     try:
                         return read(connection)
                     except (DBAPIError, psycopg.Error):
@@ -145,10 +145,10 @@ class Store:
     def close(self) -> None:
         """Close the connections. The embedded server keeps running for a while."""
         self._engine.dispose()
-        self._glances.dispose()
+        self._read_engine.dispose()
         if "turns" in self.__dict__:
             self.turns.close()
-        self._hold.release()
+        self._usage_lock.release()
 
     def __enter__(self) -> Self:
         return self

@@ -85,7 +85,7 @@ class EmbeddedPostgres:
         try:
             return self._start_and_create()
         except DatabaseError:
-            # A server that was just killed looks alive for a moment: then start it again.
+            # The process of a server that was just killed may remain for a moment: then retry.
             if not postmaster.wait_until(lambda: not self._alive(), 1):
                 raise
             return self._start_and_create()

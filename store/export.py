@@ -83,16 +83,21 @@ class ExportRow(NamedTuple):
 class ExportContents:
     """What the first pass over an export found.
 
-    ``ids``: the ids of rows by table. ``looked``, ``questions``, ``said``: by trajectory, the
-    videos it was over, its question, and the messages of its calls; those of the video's own calls
-    are under None. ``images``: the digests that rows name.
+    Attributes:
+        rows: The number of rows.
+        ids: The ids of rows, by table.
+        videos: The videos of each trajectory.
+        questions: The question of each trajectory.
+        messages: The message hashes of each trajectory's calls; under None those of the video's.
+        images: The SHA-256 of the blobs that rows name.
+        has_checkpoints: Whether there are rows of checkpoints.
     """
 
     rows: int = 0
     ids: dict[str, list[int]] = field(default_factory=dict)
-    looked: dict[str, set[str]] = field(default_factory=dict)
+    videos: dict[str, set[str]] = field(default_factory=dict)
     questions: dict[str, int] = field(default_factory=dict)
-    said: dict[str | None, set[str]] = field(default_factory=dict)
+    messages: dict[str | None, set[str]] = field(default_factory=dict)
     images: set[str] = field(default_factory=set)
     has_checkpoints: bool = False
 
@@ -111,9 +116,9 @@ class ExportContents:
         if table == "trajectories":
             self.questions[row["id"]] = row["question_id"]
         if table == "trajectory_videos":
-            self.looked.setdefault(row["trajectory_id"], set()).add(row["video_id"])
+            self.videos.setdefault(row["trajectory_id"], set()).add(row["video_id"])
         if table == "model_calls":
-            self.said.setdefault(row["trajectory_id"], set()).update(row["messages"])
+            self.messages.setdefault(row["trajectory_id"], set()).update(row["messages"])
         if table == "blobs":
             self.images.add(str(row["sha256"]))
 
@@ -138,9 +143,9 @@ class ExportFile:
         Raises:
             InputError: It is damaged or altered, or exceeds a limit.
         """
-        known, contents = {*exported_tables(), *CHECKPOINT_NAMES}, ExportContents()
+        tables, contents = {*exported_tables(), *CHECKPOINT_NAMES}, ExportContents()
         for table, row, _size in self.rows():
-            if table not in known:
+            if table not in tables:
                 raise InputError(f"{self.path} was altered: there is no table {table[:40]!r}")
             with report_damage(self.path, KIND):
                 contents.add(table, row)

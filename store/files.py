@@ -156,11 +156,11 @@ def _restrict(entry: _Entry) -> None:
         os.close(descriptor)
 
 
-def _exposed_entries(places: Iterable[Path]) -> Iterator[_Entry]:
-    for place in places:
-        if _is_exposed(_Entry("", str(place), None)):
-            yield _Entry("", str(place), None)
-        for folder, folders, files, at in os.fwalk(place, follow_symlinks=False):
+def _exposed_entries(paths: Iterable[Path]) -> Iterator[_Entry]:
+    for path in paths:
+        if _is_exposed(_Entry("", str(path), None)):
+            yield _Entry("", str(path), None)
+        for folder, folders, files, at in os.fwalk(path, follow_symlinks=False):
             entries = (_Entry(folder, name, at) for name in (*folders, *files))
             yield from filter(_is_exposed, entries)
 

@@ -32,7 +32,7 @@ KIND = "file of --keep-undo"
 
 @dataclass(frozen=True)
 class ForgottenFile:
-    """What was forgotten of a video, when, and the images by SHA-256."""
+    """The rows that were deleted with a person, the time, and the images by SHA-256."""
 
     video: str
     library: str
@@ -42,7 +42,7 @@ class ForgottenFile:
 
 
 def write_forgotten_file(out: Path, forgotten: ForgottenFile) -> None:
-    """Write what was forgotten to ``out``, atomically.
+    """Write the deleted rows and images to ``out``, atomically.
 
     Raises:
         InputError: The file exists already, or cannot be written.
@@ -93,7 +93,7 @@ def read_forgotten_file(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> Fo
 
 
 def _row(line: bytes) -> Copy:
-    """Parse a row, of a table that people can be forgotten from."""
+    """Parse a row; reject tables that forgetting a person never changes."""
     table, text = json.loads(line)
     row = json.loads(text)
     if table not in _TABLES:

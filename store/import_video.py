@@ -107,12 +107,12 @@ def _add_rows(
     session: Session, export: ExportFile, mapping: RowMapping, step: Callable[[int], None]
 ) -> None:
     for table, rows in groupby(export.rows(), key=lambda row: row.table):
-        known = known_columns(session, table)
+        columns = known_columns(session, table)
         for batch in _batches(rows):
             imported = [
                 mapping.remapped(table, row) for row in batch if mapping.is_imported(table, row)
             ]
-            _add_batch(session, table, known, imported)
+            _add_batch(session, table, columns, imported)
             step(len(batch))
 
 
@@ -155,7 +155,7 @@ class RowMapping:
         ids_are_free = not any(any_id_exists(session, name, ids) for name, ids in cited_ids.items())
         self.answers = self._answers(contents) if ids_are_free else frozenset()
         self._questions = {contents.questions[answer] for answer in self.answers}
-        message_hashes = (contents.said.get(answer, set()) for answer in (None, *self.answers))
+        message_hashes = (contents.messages.get(answer, set()) for answer in (None, *self.answers))
         self._messages = set[str]().union(*message_hashes)
         self._numbers = {
             name: self._map_ids(name, ids, keep=ids_are_free and name in cited_ids)
@@ -208,7 +208,7 @@ class RowMapping:
         single_video = {
             trajectory
             for trajectory in contents.questions
-            if contents.looked.get(trajectory) == {self._video}
+            if contents.videos.get(trajectory) == {self._video}
         }
         return frozenset(single_video - known_trajectories(self._session, single_video))
 

@@ -96,10 +96,10 @@ def revision_of(connection: Connection) -> str | None:
 
 
 def _upgrade(connection: Connection, url: URL) -> bool:
-    before = revision_of(connection)
-    if before == HEAD:
+    revision = revision_of(connection)
+    if revision == HEAD:
         return False
-    _run_alembic(connection, before, url)
+    _run_alembic(connection, revision, url)
     return True
 
 
@@ -112,10 +112,10 @@ def migrate_to(connection: Connection, revision: str) -> None:
     from alembic import command
     from alembic.util import CommandError
 
-    before = revision_of(connection) or ""
+    current = revision_of(connection) or ""
     try:
         config = _config(connection)
-        (command.downgrade if before > revision else command.upgrade)(config, revision)
+        (command.downgrade if current > revision else command.upgrade)(config, revision)
     except CommandError as exc:
         raise InputError(
             f"this Homer does not know revision {revision}: a newer one is needed"

@@ -93,7 +93,7 @@ def clear_stale(data: Path, sockets: Path) -> None:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Poll until ``true()`` holds; return False after the time-out."""
+    """Poll until ``condition()`` is true; return False after that many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

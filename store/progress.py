@@ -19,15 +19,15 @@ class Megabytes:
     """Counts bytes and reports whole megabytes."""
 
     def __init__(self, progress: Progress, label: str, total: int) -> None:
-        self._progress, self._bytes, self._told = progress, 0, 0
+        self._progress, self._bytes, self._reported = progress, 0, 0
         progress.start(label, max(1, _megabytes(total)))
 
     def step(self, count: int) -> None:
         """Report that many bytes done."""
         self._bytes += count
-        if (fresh := _megabytes(self._bytes) - self._told) > 0:
-            self._told += fresh
-            self._progress.step(fresh)
+        if (new_megabytes := _megabytes(self._bytes) - self._reported) > 0:
+            self._reported += new_megabytes
+            self._progress.step(new_megabytes)
 
 
 def _megabytes(count: int) -> int:

@@ -1,8 +1,8 @@
-"""The HNSW index over memories, which large libraries are searched through.
+"""The HNSW index over memories, for searches of large libraries.
 
-pgvector keeps it up to date as lines come. Building it takes a second for a few thousand lines and
-minutes for a million, so it is built once a library is large, with progress, by whoever made it so
-(an import, an ingestion) or by ``homer db index``.
+pgvector updates it as lines are added. Building it takes a second for a few thousand lines and
+minutes for a million, so it is built, with progress, once a library is large: at the end of an
+import or ingestion, or by ``homer db index``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from store.progress import Progress
 from store.queries.candidates import has_index, index_name, index_statement
 
 LARGE = 50_000
-"""Libraries of more lines are to have an index."""
+"""Libraries with more lines than this need an index."""
 MEMORY = "512MB"
-"""Memory that building may take (``maintenance_work_mem``)."""
+"""Most memory for building an index (``maintenance_work_mem``)."""
 LOOK_S = 0.5
-"""How often progress is read, in seconds."""
+"""Seconds between two reads of the progress."""
 
 _LINES = "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'memories'::regclass"
 _SIZES = """
@@ -37,7 +37,7 @@ _PROGRESS = """
 
 
 def missing_indexes(store: Store) -> list[int]:
-    """Return the vector sizes of a large library that have no complete index; empty: none is due.
+    """Return the vector sizes of a large library that lack a complete index.
 
     The number of lines is the database's own estimate.
     """
@@ -51,7 +51,7 @@ def missing_indexes(store: Store) -> list[int]:
 
 
 def build_index(store: Store, progress: Progress, sizes: list[int] | None = None) -> int:
-    """Build the indexes that are missing, while others go on reading and writing.
+    """Build missing indexes, without blocking reads and writes.
 
     Args:
         store: The store.
@@ -59,26 +59,26 @@ def build_index(store: Store, progress: Progress, sizes: list[int] | None = None
         sizes: Vector sizes; None: those of ``missing_indexes``.
 
     Returns:
-        How many were built.
+        The number of indexes built.
     """
-    due = missing_indexes(store) if sizes is None else sizes
-    for size in due:
+    missing = missing_indexes(store) if sizes is None else sizes
+    for size in missing:
         with (
             store.explaining_failures(),
             psycopg.connect(store.psycopg_url, autocommit=True) as connection,
             _reported(store, progress),
         ):
-            # What a killed build left is not complete, and would never be.
+            # A killed build leaves an invalid index, which Postgres never completes.
             name = Identifier(index_name(size))
             connection.execute(SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name))
             connection.execute(SQL("SET maintenance_work_mem = {}").format(MEMORY))
             connection.execute(index_statement(size))
-    return len(due)
+    return len(missing)
 
 
 @contextmanager
 def _reported(store: Store, progress: Progress) -> Iterator[None]:
-    """Report how far a build is, read in a thread of its own, until it ends."""
+    """Report the progress of a build during the block, from a thread."""
     ended = Event()
     reader = Thread(target=_report, args=(store.psycopg_url, progress, ended), daemon=True)
     reader.start()
@@ -99,6 +99,6 @@ def _report(url: str, progress: Progress, ended: Event) -> None:
             if not total:
                 total = int(row[1])
                 progress.start("search index", total)
-            now = min(int(row[0]), total)
-            progress.step(max(0, now - done))
-            done = max(done, now)
+            current = min(int(row[0]), total)
+            progress.step(max(0, current - done))
+            done = max(done, current)

@@ -318,7 +318,7 @@ def test_a_glance_asks_again_where_the_server_gave_its_connection_up(
 
 
 def test_that_no_connection_is_free_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store._glances.pool, "_timeout", 0.05)
+    monkeypatch.setattr(store._read_engine.pool, "_timeout", 0.05)
     together, told = Barrier(READ_CONNECTIONS + 1, timeout=30), Event()
 
     def waiting(_: Connection) -> None:
