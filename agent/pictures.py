@@ -10,9 +10,9 @@ from pydantic import NonNegativeInt
 from domain.asking import Evidence
 from domain.base import Frozen
 from domain.errors import BlobGone
+from domain.settings import IMAGE_TOKENS
 from domain.time import format_clock
 from domain.trajectory import EvidenceRetrieved
-from models.messages import IMAGE_TOKENS
 
 LoadImage = Callable[[str], bytes]
 """Loads a JPEG by its SHA-256; raises ``BlobGone`` if it is missing or damaged."""

@@ -86,6 +86,29 @@ class Keyframe(Frozen):
     )
 
 
+class TimedImage(Frozen):
+    """A picture of a clip as JPEG, with its time."""
+
+    time_ms: NonNegativeInt
+    jpeg: bytes = Field(repr=False)
+
+
+class ClipView(Frozen):
+    """What a language model is shown of a clip besides its keyframes; nothing of it is stored.
+
+    ``video`` is an MP4 of the whole clip. ``too_large``: it would have been larger than allowed,
+    and frames stand for it.
+    """
+
+    frames: tuple[TimedImage, ...] = ()
+    video: bytes | None = Field(default=None, repr=False)
+    too_large: bool = False
+
+
+KEYFRAMES_ONLY = ClipView()
+"""Nothing besides the keyframes."""
+
+
 class Utterance(Frozen):
     """Words said by one voice without a pause; ``voice`` is the number of its group, if known."""
 

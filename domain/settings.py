@@ -68,6 +68,18 @@ Density = Literal["sparse", "normal", "dense"] | PositiveInt
 DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
 
 
+ClipViewKind = Literal["keyframes", "frames", "video"]
+"""What a language model that writes memories is shown of a clip."""
+
+IMAGE_TOKENS = 1_100
+"""As many as the dearest of the usual models takes for one image of 720 lines."""
+VIDEO_SECOND_TOKENS = 300
+"""As many as the dearest of the usual models takes for one second of video with sound."""
+CLIP_TRIES = 3
+"""How often a language model is asked for a clip in all."""
+REPLY_SHARE = (2, 5)
+"""The part of each try's tokens that is kept for the reply: two of five."""
+
 MIN_CLIP_TOKENS = 12_000
 """With fewer tokens, nothing of a clip would fit into a prompt."""
 MAX_CLIP_TOKENS = 10**9
@@ -82,7 +94,19 @@ class MemorySettings(Frozen, allow_inf_nan=False):
         default=60_000,
         ge=MIN_CLIP_TOKENS,
         le=MAX_CLIP_TOKENS,
-        description="for a clip's memory by a language model, all tries together",
+        description="for a clip's memory by a language model, all tries together, besides what "
+        "its frames or its video take",
+    )
+    clip_view: ClipViewKind = Field(
+        default="keyframes", description="what a language model is shown of a clip"
+    )
+    clip_frames: PositiveInt = Field(
+        default=12, description="frames shown besides the keyframes, evenly spaced"
+    )
+    clip_frame_side: PositiveInt = Field(default=768, description="pixels of their longer side")
+    clip_video_height: int = Field(default=720, ge=16, le=720)
+    clip_video_bytes: PositiveInt = Field(
+        default=14_000_000, description="at most; requests of 20 MB are taken by most servers"
     )
     hour_tokens: PositiveInt | None = Field(
         default=None, description="the same for an hour of video, of which each clip has its share"
@@ -242,8 +266,19 @@ class Settings(Frozen):
     @property
     def clip_budget(self) -> int:
         """Maximum tokens that a language model may use for the memory of one clip."""
-        hour, clip = self.memory.hour_tokens, self.memory.clip_tokens
+        hour = self.memory.hour_tokens
+        reply, whole = REPLY_SHARE
+        for_view = CLIP_TRIES * self.view_tokens * whole // (whole - reply)
+        clip = min(MAX_CLIP_TOKENS, self.memory.clip_tokens + for_view)
         return clip if hour is None else min(clip, hour * self.watch.clip_ms // HOUR_MS)
+
+    @property
+    def view_tokens(self) -> int:
+        """Tokens that the frames or the video of a clip take, besides its keyframes."""
+        if self.memory.clip_view == "frames":
+            return self.memory.clip_frames * IMAGE_TOKENS
+        seconds = self.watch.clip_ms / 1_000
+        return round(seconds * VIDEO_SECOND_TOKENS) if self.memory.clip_view == "video" else 0
 
     @model_validator(mode="after")
     def _check_clip_budget(self) -> Self:

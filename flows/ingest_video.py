@@ -112,13 +112,15 @@ class VideoIngestion:
         """Decode and perceive the clip; hold the percept until it is remembered."""
         if not self._memory.holds(clip):
             tools, settings = self.desk.toolbox, self.desk.settings.watch
-            self.take(decode_and_perceive(self._reader, clip, tools, settings))
+            memory = self.desk.profile.shown_clips
+            self.take(decode_and_perceive(self._reader, clip, tools, settings, memory))
 
     def order(self, clip: int, threads: int) -> Order:
         """Return the order to perceive the clip elsewhere, with ``threads`` per model."""
         workspace = self.desk
         path = self.path.absolute()
-        return Order(path, self._info, clip, workspace.toolbox, workspace.settings.watch, threads)
+        settings, memory = workspace.settings.watch, workspace.profile.shown_clips
+        return Order(path, self._info, clip, workspace.toolbox, settings, threads, memory)
 
     def take(self, delivery: Delivery) -> None:
         """Hold what a worker perceived until it is remembered."""

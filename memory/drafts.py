@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from domain.errors import ModelError
-from domain.media import Percept
+from domain.media import ClipView, Percept
 from domain.memories import ClipMemories, Memory, MemoryDraft
 from domain.people import TAG
 from memory.writer_calls import CallRecording
@@ -75,13 +75,15 @@ def write_draft(
     writer: ClipWriter,
     percept: Percept,
     blobs: Mapping[str, bytes],
+    view: ClipView,
     writer_input: WriterInput,
     video: str,
     recording: CallRecording,
 ) -> WrittenDraft:
     """Have a clip's memories written by a model; call it outside of transactions."""
     recorder = (recording.record, recording.recorded_reply)
-    context = ClipContext(video, writer_input.title, writer_input.facts, blobs, *recorder)
+    facts = writer_input.facts
+    context = ClipContext(video, writer_input.title, facts, blobs, *recorder, view=view)
     try:
         return WrittenDraft(writer_input, writer.write(percept, writer_input.people, context))
     except ModelError as error:

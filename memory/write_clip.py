@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.errors import ModelError, NotFound
-from domain.media import ClipState, IdentityKind, Percept
+from domain.media import KEYFRAMES_ONLY, ClipState, ClipView, IdentityKind, Percept
 from domain.memories import ClipMemories, Memory
 from domain.settings import Settings
 from memory.continued_lines import may_continue
@@ -66,6 +66,10 @@ class ClipPercept(Protocol):
     @property
     def blobs(self) -> Mapping[str, bytes]:
         """JPEG bytes by SHA-256."""
+
+    @property
+    def view(self) -> ClipView:
+        """Return what a model is shown of the clip besides its keyframes."""
 
 
 def remember(
@@ -171,6 +175,7 @@ class PerceptWithoutBlobs:
 
     percept: Percept
     blobs: Mapping[str, bytes] = field(default_factory=dict)
+    view: ClipView = KEYFRAMES_ONLY
 
 
 def _is_empty(percept: Percept) -> bool:
@@ -261,9 +266,10 @@ class _ClipWriting:
         recording = self._recordings.setdefault(
             clip, CallRecording(self._store, self.video_id, clip)
         )
-        writer, blobs = self.writers.clip, clip_percept.blobs
+        writer, view = self.writers.clip, clip_percept.view
+        percept, blobs = clip_percept.percept, clip_percept.blobs
         self._drafts[clip] = write_draft(
-            writer, clip_percept.percept, blobs, writer_input, self.video_id, recording
+            writer, percept, blobs, view, writer_input, self.video_id, recording
         )
 
 

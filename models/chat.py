@@ -20,7 +20,7 @@ from domain import faults
 from domain.errors import ModelError, ReplayMiss
 from models.endpoint import Endpoint
 from models.json_repair import is_complete_object, read_object
-from models.messages import Message, request_hash, to_langchain, to_record
+from models.messages import Message, is_video, request_hash, to_langchain, to_record
 from models.prices import cost_usd
 from models.profile import IN_PROCESS, ChatSpec
 from models.reply_schema import parse_plain_text, plain_text_protocol, title_of
@@ -32,6 +32,8 @@ from telemetry.ids import Value
 T = TypeVar("T", bound=BaseModel)
 
 SHOWN = 160
+OPENAI = "openai"
+"""The provider of OpenAI's models and of all servers that speak its protocol."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ class StructuredChat:
             purpose: What the call is for (``plan``, ``act``, ...), for the record.
             temperature: None: the profile's, else the provider's default.
             timeout_s: For all of it, retries included; None: the profile's.
-            images: JPEG or PNG files.
+            images: JPEG or PNG files, or MP4.
             labels: What each image is called, sent as a text before it; empty: nothing.
             max_tokens: A limit below the profile's.
             on_text: Called with the reply as it grows, from another thread; not for a replayed one.
@@ -174,6 +176,8 @@ class StructuredChat:
         spec = self._endpoint.spec
         if images and not spec.images:
             raise ModelError(f"{spec.model} cannot look at images: describe them in words")
+        if any(map(is_video, images)) and not spec.video:
+            raise ModelError(f"{spec.model} cannot watch a video: show it frames")
         used_temperature = spec.temperature if temperature is None else temperature
         plain = to_record(messages, images, labels)
         json_schema = schema.model_json_schema()
@@ -187,7 +191,7 @@ class StructuredChat:
         limit = spec.timeout_s if timeout_s is None else timeout_s
         send = partial(
             self._endpoint.send,
-            to_langchain(messages, images, labels),
+            to_langchain(messages, images, labels, video_urls=spec.provider == OPENAI),
             json_schema,
             used_temperature,
             limit,

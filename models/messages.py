@@ -6,17 +6,17 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from domain.base import Frozen
+from domain.settings import IMAGE_TOKENS
 
 PNG = b"\x89PNG"
 BYTES_A_TOKEN = 3.0
 """Fewer than most tokenizers need, so that an estimate is rather too high."""
-IMAGE_TOKENS = 1_100
-"""As many as the dearest of the usual models takes for one image of 720 lines."""
 
 
 class Message(Frozen):
@@ -42,16 +42,23 @@ def assistant(content: str) -> Message:
 
 
 def to_langchain(
-    messages: Sequence[Message], images: Sequence[bytes], labels: Sequence[str] = ()
+    messages: Sequence[Message],
+    images: Sequence[bytes],
+    labels: Sequence[str] = (),
+    *,
+    video_urls: bool = False,
 ) -> list[dict[str, Any]]:
-    """Convert messages for LangChain; images (JPEG or PNG) go with the last user turn.
+    """Convert messages for LangChain; images (JPEG or PNG) and MP4 go with the last user turn.
 
     Args:
         messages: the turns.
         images: the files.
         labels: a text that comes before each image; empty where there are none.
+        video_urls: give a video as servers with OpenAI's protocol take it, for which LangChain has
+            no block; else as LangChain's own block.
     """
-    return _with_parts(messages, [*_parts(images, labels, _as_url)])
+    as_part = partial(_as_content, video_urls=video_urls)
+    return _with_parts(messages, [*_parts(images, labels, as_part)])
 
 
 def to_record(
@@ -110,12 +117,22 @@ def _parts(
         yield as_part(image)
 
 
-def _as_url(image: bytes) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": _data_url(image)}}
+def is_video(file: bytes) -> bool:
+    """Check whether a file is an MP4, by its first box."""
+    return file[4:8] == b"ftyp"
 
 
-def _as_digest(image: bytes) -> dict[str, Any]:
-    return {"type": "image", "sha256": hashlib.sha256(image).hexdigest()}
+def _as_content(file: bytes, *, video_urls: bool) -> dict[str, Any]:
+    if not is_video(file):
+        return {"type": "image_url", "image_url": {"url": _data_url(file)}}
+    if video_urls:
+        return {"type": "video_url", "video_url": {"url": _data_url(file)}}
+    return {"type": "video", "base64": base64.b64encode(file).decode(), "mime_type": "video/mp4"}
+
+
+def _as_digest(file: bytes) -> dict[str, Any]:
+    kind = "video" if is_video(file) else "image"
+    return {"type": kind, "sha256": hashlib.sha256(file).hexdigest()}
 
 
 def _with_parts(messages: Sequence[Message], parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -129,6 +146,7 @@ def _with_parts(messages: Sequence[Message], parts: list[dict[str, Any]]) -> lis
     return plain
 
 
-def _data_url(image: bytes) -> str:
-    kind = "png" if image.startswith(PNG) else "jpeg"
-    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
+def _data_url(file: bytes) -> str:
+    image = "image/png" if file.startswith(PNG) else "image/jpeg"
+    kind = "video/mp4" if is_video(file) else image
+    return f"data:{kind};base64,{base64.b64encode(file).decode()}"

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from domain.asking import Calibration
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError
-from domain.settings import Settings
+from domain.settings import MemorySettings, Settings
 from models.manifest import weights_named
 
 BUNDLED = Path(__file__).with_name("profiles")
@@ -66,6 +66,7 @@ class ChatSpec(Frozen):
     retries: int = Field(default=2, ge=0, description="after the first try, on 429 and 5xx")
     structure: Structure = "json_schema"
     images: bool = Field(default=True, description="whether it can look at images")
+    video: bool = Field(default=False, description="whether it can watch a video")
     price: Price | None = None
     at_once: PositiveInt | None = Field(
         default=None, description="calls at a time from this machine; None: as many as are asked"
@@ -142,6 +143,25 @@ class Profile(Frozen):
     def in_process(self) -> bool:
         """Whether a language model that this profile asks runs in this process."""
         return any(spec.provider == IN_PROCESS for spec in self.chat.values())
+
+    @property
+    def shown_clips(self) -> MemorySettings:
+        """The memory settings, with no more to show of a clip than its writer can look at.
+
+        Raises:
+            SetupError: its writer is to be shown videos and cannot watch any.
+        """
+        memory = self.settings.memory
+        spec = self.chat_for("writer") if self.writer == "llm" else None
+        if spec is None or not spec.images:
+            return memory.model_copy(update={"clip_view": "keyframes"})
+        if memory.clip_view == "video" and not spec.video:
+            raise SetupError(
+                f"the profile {self.name!r} shows clips as video, and {spec.model} is not said to "
+                f"watch any: 'homer doctor --profile {self.name}' finds out; then set video = true "
+                'beside its model, or clip_view = "frames" in [settings.memory]'
+            )
+        return memory
 
     def chat_for(self, role: str) -> ChatSpec:
         """Return the language model of a role, else the one called ``default``.

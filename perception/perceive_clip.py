@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from domain.media import Group, Keyframe, Percept, ScreenText, SeenObject, Sound, Utterance
+from domain.media import (
+    KEYFRAMES_ONLY,
+    ClipView,
+    Group,
+    Keyframe,
+    Percept,
+    ScreenText,
+    SeenObject,
+    Sound,
+    Utterance,
+)
 from models.native_runtime import trim_heap
 from models.onnx import run_both
 from perception.faces import find_faces, group_faces
@@ -73,10 +83,11 @@ class PerceptionModels(Protocol):
 
 @dataclass(frozen=True)
 class Perceived:
-    """A percept, and the JPEGs it names by their SHA-256."""
+    """A percept, the JPEGs it names by their SHA-256, and what a model is shown of the clip."""
 
     percept: Percept
     blobs: dict[str, bytes]
+    view: ClipView = KEYFRAMES_ONLY
 
 
 def perceive(

@@ -11,13 +11,14 @@ import socket
 import threading
 import time
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from domain import faults
-from domain.settings import WatchSettings
+from domain.settings import MemorySettings, WatchSettings
 from models.onnx import allow_threads
+from perception.clip_view import clip_view
 from perception.decode import read_clips
 from perception.perceive_clip import Perceived, PerceptionModels, perceive
 from perception.reader import ClipReader
@@ -34,7 +35,10 @@ class ModelRecipes(PerceptionModels, Protocol):
 
 @dataclass(frozen=True)
 class Order:
-    """One clip to perceive. ``threads`` is how many one model of one worker uses."""
+    """One clip to perceive. ``threads`` is how many one model of one worker uses.
+
+    ``memory`` says what a model is shown of the clip.
+    """
 
     path: Path
     info: SourceInfo
@@ -42,6 +46,7 @@ class Order:
     tools: ModelRecipes
     settings: WatchSettings
     threads: int
+    memory: MemorySettings = field(default_factory=MemorySettings)
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,16 @@ def carry_out(order: Order) -> Delivery:
         HomerError: as `decode_and_perceive`.
     """
     allow_threads(order.threads)
-    return decode_and_perceive(_reader_of(order), order.clip, _tools_of(order), order.settings)
+    tools, settings = _tools_of(order), order.settings
+    return decode_and_perceive(_reader_of(order), order.clip, tools, settings, order.memory)
 
 
 def decode_and_perceive(
-    reader: ClipReader, clip: int, tools: PerceptionModels, settings: WatchSettings
+    reader: ClipReader,
+    clip: int,
+    tools: PerceptionModels,
+    settings: WatchSettings,
+    memory: MemorySettings,
 ) -> Delivery:
     """Decode one clip and perceive it with these models.
 
@@ -77,6 +87,7 @@ def decode_and_perceive(
     raw = reader.clip(clip)
     faults.fault_point(faults.FaultPoint.DECODED)
     found = perceive(raw, tools, settings)
+    found = replace(found, view=clip_view(raw, memory, settings))
     faults.fault_point(faults.FaultPoint.PERCEIVED)
     return Delivery(found, time.monotonic() - start, _me())
 

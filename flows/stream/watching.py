@@ -23,6 +23,7 @@ from flows.ingest_video import models_used
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
 from perception.clip_buffer import ClipBuffer
+from perception.clip_view import clip_view
 from perception.degradation import DegradationPolicy, subsample_frames
 from perception.live import LiveSource
 from perception.live_clips import CapturedClip
@@ -119,7 +120,9 @@ class StreamIngestion:
         frames = subsample_frames(captured.raw.frames, captured.level, level)
         self._levels[captured.raw.clip.index] = (level, len(frames))
         thinned_clip = replace(captured.raw, frames=frames)
-        return perceive(thinned_clip, self.desk.toolbox, settings, LEVELS[level].without)
+        found = perceive(thinned_clip, self.desk.toolbox, settings, LEVELS[level].without)
+        view = clip_view(thinned_clip, self.desk.profile.shown_clips, settings)
+        return replace(found, view=view)
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, with a record of how it was watched.

@@ -17,12 +17,13 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
     """Return the writers that ``profile`` names.
 
     Raises:
-        SetupError: it names a language model that is not set up.
+        SetupError: it names a language model that is not set up, or cannot watch the videos that
+            it is to be shown.
     """
     if profile.writer == "llm":
         chat = partial(toolbox.chat, "writer", live=True)
         toolbox.chat("writer")  # Raises at once if the model is not set up.
-        settings = profile.settings
+        settings = profile.settings.model_copy(update={"memory": profile.shown_clips})
         clip = LlmClipWriter(chat, settings.memory.lines, settings.clip_budget)
         return Writers(clip, LlmEventWriter(chat, profile.settings.memory))
     return Writers(

@@ -13,13 +13,16 @@ from itertools import product
 from types import MappingProxyType
 from typing import TypeVar
 
-from models.messages import IMAGE_TOKENS, text_tokens
+from domain.settings import IMAGE_TOKENS, VIDEO_SECOND_TOKENS
+from models.messages import text_tokens
 
 T = TypeVar("T")
 
 REDUCTION_ORDER = (
     "faces",
+    "frames",
     "keyframes",
+    "video",
     "objects",
     "known facts",
     "screen texts",
@@ -28,7 +31,7 @@ REDUCTION_ORDER = (
     "lines of speech",
 )
 """Names of the parts, in the order in which they are reduced."""
-MIN_ITEMS = MappingProxyType({"faces": 2, "keyframes": 1})
+MIN_ITEMS = MappingProxyType({"faces": 2, "frames": 4, "keyframes": 1, "video": 1})
 """Fewest items of a part after the first pass; ``MIN_LINES`` for other parts."""
 MIN_LINES = 8
 CROP_TOKENS = 300
@@ -37,18 +40,28 @@ CROP_TOKENS = 300
 
 @dataclass(frozen=True)
 class PromptItem:
-    """One line of a part, and its JPEG where it is an image; ``time_ms``: a keyframe's."""
+    """One line of a part, and its file where it is an image or a video.
+
+    ``time_ms``: a keyframe's; ``video_s``: how long a video is.
+    """
 
     text: str
     image: bytes | None = field(default=None, repr=False)
     crop: bool = False
     time_ms: int | None = None
+    video_s: float | None = None
 
     @property
     def tokens(self) -> int:
-        """Estimate the tokens of the item, rather too many."""
-        image = CROP_TOKENS if self.crop else IMAGE_TOKENS
-        return text_tokens(self.text) + 2 + (image if self.image is not None else 0)
+        """Estimate the tokens of the item, rather too many: an image is listed and labelled."""
+        listed = text_tokens(self.text) + 2
+        return listed if self.image is None else 2 * listed + self._image_tokens
+
+    @property
+    def _image_tokens(self) -> int:
+        if self.video_s is not None:
+            return round(self.video_s * VIDEO_SECOND_TOKENS)
+        return CROP_TOKENS if self.crop else IMAGE_TOKENS
 
 
 PromptParts = Mapping[str, Sequence[PromptItem]]

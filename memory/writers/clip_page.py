@@ -29,7 +29,10 @@ def prompt_parts(
         for fact in context.facts
     )
     return {
+        # Keyframes first: a description names one by the number of its image.
         "keyframes": tuple(_keyframe_items(percept, context)) if images else (),
+        "frames": tuple(_frame_items(context)) if images else (),
+        "video": tuple(_video_items(percept, context)) if images else (),
         "faces": tuple(_face_items(percept, people, context))[:MAX_CROPS] if images else (),
         "lines of speech": _to_items(_audible_lines(percept, people)),
         "screen texts": _to_items(screen),
@@ -49,6 +52,19 @@ def _keyframe_items(percept: Percept, context: ClipContext) -> Iterator[PromptIt
         if frame.blob in context.blobs:
             caption = f"keyframe at {frame.time_ms / 1000:.1f} s"
             yield PromptItem(caption, context.blobs[frame.blob], time_ms=frame.time_ms)
+
+
+def _frame_items(context: ClipContext) -> Iterator[PromptItem]:
+    for frame in context.view.frames:
+        yield PromptItem(f"frame at {frame.time_ms / 1000:.1f} s", frame.jpeg)
+
+
+def _video_items(percept: Percept, context: ClipContext) -> Iterator[PromptItem]:
+    if context.view.video is not None:
+        span = percept.clip.span
+        start, end = span.start_ms / 1000, span.end_ms / 1000
+        text = f"the clip as a video with sound, from {start:.1f} to {end:.1f} s"
+        yield PromptItem(text, context.view.video, video_s=end - start)
 
 
 def _face_items(percept: Percept, people: ClipPeople, context: ClipContext) -> Iterator[PromptItem]:

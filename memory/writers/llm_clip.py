@@ -13,9 +13,10 @@ from typing import Literal
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from domain.errors import ModelError, ReplayMiss
-from domain.media import IdentityKind, Percept
+from domain.media import ClipView, IdentityKind, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement
+from domain.settings import CLIP_TRIES, REPLY_SHARE
 from domain.time import TimeSpan
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.budget import PromptItem, describe_omitted, fit_parts, subsample
@@ -36,7 +37,7 @@ WRITER_VERSION = 2
 version on record.
 """
 
-MAX_TRIES = 3
+MAX_TRIES = CLIP_TRIES
 """Most requests for one clip, repairs included."""
 
 ChatFactory = Callable[[Sink | None, Replay | None], StructuredChat]
@@ -187,9 +188,13 @@ class LlmClipWriter:
         )
         return _Asked(
             _limit_lines(_drop_invalid(written, people, facts), self._lines),
-            describe_omitted(all_parts, parts),
+            (*describe_omitted(all_parts, parts), *_too_large(context.view)),
             tuple(item.time_ms for item in images if item.time_ms is not None),
         )
+
+
+def _too_large(view: ClipView) -> tuple[str, ...]:
+    return ("the video, which would be too large",) if view.too_large else ()
 
 
 @dataclass(frozen=True)
@@ -236,7 +241,8 @@ class ClipBudget:
     ) -> None:
         self._budget, self._sink, self._replay, self._spent = budget, sink, replay, 0
         self._chat = chat(self._record_call, self._replay_call if replay else None)
-        self._reply_tokens = budget // MAX_TRIES * 2 // 5
+        reply, whole = REPLY_SHARE
+        self._reply_tokens = budget // MAX_TRIES * reply // whole
 
     @property
     def accepts_images(self) -> bool:
@@ -271,6 +277,7 @@ class ClipBudget:
             WrittenClip,
             purpose="clip",
             images=[item.image for item in images if item.image is not None],
+            labels=[f"{number}. {item.text}" for number, item in enumerate(images, 1)],
             max_tokens=self._reply_tokens,
         )
         return reply.value

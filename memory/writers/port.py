@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.media import Percept
+from domain.media import KEYFRAMES_ONLY, ClipView, Percept
 from domain.memories import ClipMemories, EventPatch, Memory, MemorySource, with_attribution
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
@@ -37,6 +37,7 @@ class ClipContext:
     sink: Sink | None = None
     replay: Replay | None = None
     before: tuple[Memory, ...] = ()
+    view: ClipView = KEYFRAMES_ONLY
 
 
 class ClipWriter(Protocol):

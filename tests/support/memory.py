@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain.media import (
+    KEYFRAMES_ONLY,
     Box,
     Clip,
+    ClipView,
     Group,
     IdentityKind,
     Keyframe,
@@ -80,6 +82,7 @@ class Perceived:
 
     percept: Percept
     blobs: Mapping[str, bytes] = field(default_factory=dict)
+    view: ClipView = KEYFRAMES_ONLY
 
 
 def local_writers() -> Writers:

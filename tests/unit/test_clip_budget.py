@@ -15,7 +15,7 @@ from domain.errors import ModelError
 from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemorySource
 from domain.people import Identity
-from domain.settings import MIN_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
+from domain.settings import IMAGE_TOKENS, MIN_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
 from memory.writers.budget import (
     MIN_ITEMS,
     MIN_LINES,
@@ -29,7 +29,7 @@ from memory.writers.budget import (
 from memory.writers.llm_clip import MAX_TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Replay, Sink, read_value
-from models.messages import IMAGE_TOKENS, Message, request_tokens
+from models.messages import Message, request_tokens
 from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, face, keyframe, percept, said
 
@@ -126,11 +126,12 @@ class Model:
         *,
         purpose: str,
         images: Sequence[bytes],
+        labels: Sequence[str],
         max_tokens: int,
     ) -> Any:
         self.asked.append((list(messages), len(images), max_tokens))
         text = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        took = self.tokens or request_tokens(messages, schema, len(images)) + max_tokens
+        took = self.tokens or (request_tokens(messages, schema, len(images), labels) + max_tokens)
         self.spent += took
         assert self.sink is not None
         self.sink(call(took, purpose))

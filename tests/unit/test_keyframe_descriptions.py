@@ -49,13 +49,14 @@ class Model:
         self.reply, self.sees = reply, sees
         self.prompts: list[str] = []
         self.images: list[bytes] = []
+        self.labels: list[str] = []
 
     def __call__(self, sink: object, replay: object) -> Any:
         return self
 
     def ask(self, messages: list[Any], schema: type[WrittenClip], **more: Any) -> Any:
         self.prompts += [message.content for message in messages]
-        self.images = list(more["images"])
+        self.images, self.labels = list(more["images"]), list(more["labels"])
         return type("Reply", (), {"value": read_value(json.dumps(self.reply), schema)})
 
 

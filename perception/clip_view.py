@@ -1,0 +1,165 @@
+"""Shows a clip to a language model: evenly spaced frames, or the clip as a small video with sound.
+
+Both are made of the pictures and the sound that were decoded for perception, so a file and a live
+stream are shown alike, and nothing is decoded twice.
+"""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import av
+import cv2
+import numpy as np
+
+from domain.media import KEYFRAMES_ONLY, ClipView, TimedImage
+
+if TYPE_CHECKING:
+    from domain.settings import MemorySettings, WatchSettings
+    from models.ports import Image, Samples
+    from perception.decode import RawClip
+    from perception.frames import Frame
+
+JPEG_QUALITY = 80
+AUDIO_BITS = 48_000
+"""Bits a second of the sound: mono speech needs no more."""
+AUDIO_FRAME = 1_024
+"""Samples of one AAC frame."""
+SMALLEST = 4
+"""A video that is too large is made smaller, down to this part of its height."""
+HEADROOM = 0.9
+"""The part of the bytes that the bit rate is set for; containers and peaks take the rest."""
+
+
+def clip_view(raw: RawClip, memory: MemorySettings, watch: WatchSettings) -> ClipView:
+    """Return what a model is shown of a clip besides its keyframes, by ``memory.clip_view``."""
+    if memory.clip_view == "keyframes" or not raw.frames:
+        return KEYFRAMES_ONLY
+    if memory.clip_view == "frames":
+        return ClipView(frames=tuple(_spaced_frames(raw, memory)))
+    video = _fitting_video(raw, memory, watch)
+    if video is None:
+        return ClipView(frames=tuple(_spaced_frames(raw, memory)), too_large=True)
+    return ClipView(video=video)
+
+
+def _spaced_frames(raw: RawClip, memory: MemorySettings) -> Iterator[TimedImage]:
+    """Yield what is shown in the middle of each of so many equal parts; a still picture once."""
+    span, count = raw.clip.span, memory.clip_frames
+    step = span.length_ms / count
+    instants = [span.start_ms + (n + 0.5) * step for n in range(count)]
+    shown = dict.fromkeys(_shown_at(raw.frames, instant) for instant in instants)
+    for index in shown:
+        frame = raw.frames[index]
+        image = _within(frame.image, memory.clip_frame_side)
+        _, jpeg = cv2.imencode(
+            ".jpg",
+            cv2.cvtColor(image, cv2.COLOR_RGB2BGR),
+            [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY],
+        )
+        yield TimedImage(time_ms=frame.time_ms, jpeg=jpeg.tobytes())
+
+
+def _shown_at(frames: list[Frame], instant_ms: float) -> int:
+    """Return the index of the frame that is shown at an instant; before the first, the first."""
+    return max(0, bisect_right(frames, instant_ms, key=lambda frame: frame.time_ms) - 1)
+
+
+def _within(image: Image, side: int) -> Image:
+    """Shrink an image so that its longer side has at most ``side`` pixels."""
+    height, width = image.shape[:2]
+    scale = side / max(height, width)
+    if scale >= 1:
+        return image
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+
+
+def _fitting_video(raw: RawClip, memory: MemorySettings, watch: WatchSettings) -> bytes | None:
+    """Return the clip as MP4 of at most ``clip_video_bytes``; None where even a small one is more.
+
+    H.264 at the rate of the samples with AAC, at most ``clip_video_height`` pixels high.
+    """
+    part = 1
+    while part <= SMALLEST:
+        height = memory.clip_video_height // part
+        video = encode_clip(raw, height, memory.clip_video_bytes, watch)
+        if len(video) <= memory.clip_video_bytes:
+            return video
+        part *= 2
+    return None
+
+
+def encode_clip(raw: RawClip, height: int, max_bytes: int, watch: WatchSettings) -> bytes:
+    """Encode a clip as MP4: H.264 in one thread, so that equal clips give equal bytes, and AAC.
+
+    Args:
+        raw: The decoded clip, with one frame at least.
+        height: Pixels that the picture is high at most; both sides are even.
+        max_bytes: What the bit rate is set for.
+        watch: Rates of pictures and sound.
+    """
+    target = io.BytesIO()
+    with av.open(target, "w", format="mp4") as container:
+        rate = Fraction(watch.sample_fps).limit_denominator(1_000)
+        first = raw.frames[0].image
+        width, height = _even_size(first, height)
+        video = container.add_stream("libx264", rate=rate)
+        video.width, video.height, video.pix_fmt = width, height, "yuv420p"
+        video.thread_count = 1
+        video.options = {"preset": "veryfast", "crf": "28", **_limits(raw, max_bytes)}
+        sound = None
+        if len(raw.samples):
+            sound = container.add_stream("aac", rate=watch.audio_hz, layout="mono")
+            sound.bit_rate = AUDIO_BITS
+        for picture in _pictures(raw, width, height, rate):
+            container.mux(video.encode(picture))
+        container.mux(video.encode(None))
+        if sound is not None:
+            for samples in _audio_frames(raw.samples, watch.audio_hz):
+                container.mux(sound.encode(samples))
+            container.mux(sound.encode(None))
+    return target.getvalue()
+
+
+def _limits(raw: RawClip, max_bytes: int) -> dict[str, str]:
+    seconds = max(1.0, raw.clip.span.length_ms / 1_000)
+    bits = max(50_000, int(max_bytes * 8 * HEADROOM / seconds) - AUDIO_BITS)
+    return {"maxrate": str(bits), "bufsize": str(bits)}
+
+
+def _even_size(image: Image, height: int) -> tuple[int, int]:
+    """Return width and height that fit and are even, as H.264 needs them."""
+    scale = min(1.0, height / image.shape[0])
+    rows, columns = (max(1, round(side * scale / 2)) * 2 for side in image.shape[:2])
+    return columns, rows
+
+
+def _pictures(raw: RawClip, width: int, height: int, rate: Fraction) -> Iterator[av.VideoFrame]:
+    """Yield the picture that is shown at each instant of the rate, from the clip's start on.
+
+    A constant rate, since models take pictures by their number.
+    """
+    last, encoded = -1, None
+    for number in range(max(1, int(raw.clip.span.length_ms * rate / 1_000))):
+        shown = _shown_at(raw.frames, raw.clip.span.start_ms + float(number * 1_000 / rate))
+        if shown != last or encoded is None:
+            size = (width, height)
+            image = cv2.resize(raw.frames[shown].image, size, interpolation=cv2.INTER_AREA)
+            pixels = np.ascontiguousarray(image, dtype=np.uint8)
+            rgb = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            encoded, last = rgb.reformat(format="yuv420p"), shown
+        encoded.pts, encoded.time_base = number, 1 / rate
+        yield encoded
+
+
+def _audio_frames(samples: Samples, rate: int) -> Iterator[av.AudioFrame]:
+    for start in range(0, len(samples), AUDIO_FRAME):
+        part = np.ascontiguousarray(samples[None, start : start + AUDIO_FRAME], dtype=np.float32)
+        frame = av.AudioFrame.from_ndarray(part, format="fltp", layout="mono")
+        frame.sample_rate, frame.pts, frame.time_base = rate, start, Fraction(1, rate)
+        yield frame
