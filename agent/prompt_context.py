@@ -169,9 +169,11 @@ def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:
 
 
 def searched(context: RunContext) -> tuple[EarlierSearch, ...]:
-    """Return mode, query and options of every search so far."""
+    """Return mode, query, options and time of every search so far."""
     retrieved = context.recorder.of(EvidenceRetrieved)
-    return tuple(EarlierSearch(mode=e.mode, query=e.query, options=e.options) for e in retrieved)
+    return tuple(
+        EarlierSearch(mode=e.mode, query=e.query, options=e.options, span=e.span) for e in retrieved
+    )
 
 
 def shown_tags(question: Question, context: RunContext) -> frozenset[str]:

@@ -15,6 +15,7 @@ from domain.memories import MemoryView
 from domain.search import Aim
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
+from domain.time import TimeSpan
 from retrieval.result import ResolvedRefs, Retrieval
 from telemetry import tracing
 
@@ -55,6 +56,7 @@ class SearchableMemory(Protocol):
         focus: int | None = None,
         seen: frozenset[str] = frozenset(),
         aim: Aim | None = None,
+        span: TimeSpan | None = None,
     ) -> Retrieval:
         """Search the memory.
 
@@ -65,6 +67,7 @@ class SearchableMemory(Protocol):
             focus: the id of a segment.
             seen: the refs that were shown already.
             aim: the purpose, if moments of the whole view are wanted too.
+            span: for KEYFRAME: the time to look at, if one is named.
         """
 
     def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ from cli.options import (
     Videos,
     WordsCommand,
     parse_as_of,
+    parse_at,
 )
 from domain.asking import Mode
 from flows.workspace import open_workspace
@@ -39,6 +40,10 @@ def search(
     mode: Annotated[
         SearchMode, typer.Option("--mode", "-m", help="What to find.")
     ] = SearchMode.VIDEO,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="For keyframe: the time to look at, 12:30 or a span."),
+    ] = None,
     as_of: AsOf = None,
     profile: Profile = None,
     json: Json = False,
@@ -52,12 +57,13 @@ def search(
     Examples:
       homer search "the budget" -v talk
       homer search "a red car" --mode keyframe
+      homer search "the board" -v talk --mode keyframe --at 12:30-12:45
     """
-    as_of_ms = parse_as_of(as_of)
+    as_of_ms, span = parse_as_of(as_of), parse_at(at, Mode(mode))
     with open_workspace(profile) as workspace:
         retrievers = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
         found, titles = search_once(
-            workspace.store, retrievers, Mode(mode), query, video or (), as_of_ms
+            workspace.store, retrievers, Mode(mode), query, video or (), as_of_ms, span=span
         )
     say_json(found.model_dump(mode="json")) if json else _show(found, titles)
 

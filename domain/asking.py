@@ -95,6 +95,7 @@ class Action(Frozen):
     """What the reasoner wants next: ``search`` with mode and query, or ``answer``.
 
     ``support``: how well the citations support the answer, where the reasoner said so.
+    ``span``: the time of the video that a KEYFRAME search looks at, if it names one.
     """
 
     kind: str = Field(pattern=r"^(search|answer)$")
@@ -105,6 +106,7 @@ class Action(Frozen):
     citations: tuple[str, ...] = ()
     support: tuple[Support, ...] = ()
     not_in_memory: bool = False
+    span: TimeSpan | None = None
 
 
 class Evidence(Frozen):

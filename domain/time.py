@@ -72,3 +72,14 @@ def parse_clock(text: str) -> int:
     parts = reversed(match[2].split(":"))
     total = sum(float(part) * 60.0**power for power, part in enumerate(parts))
     return round((total + days * 86_400) * 1000)
+
+
+def parse_clock_span(text: str) -> TimeSpan:
+    """Parse a span, ``12:30-12:50``, or a time, ``12:30``, which is taken for a second.
+
+    Raises:
+        ValueError: The text is neither.
+    """
+    first, _, last = text.partition("-")
+    start = parse_clock(first)
+    return TimeSpan.of(start, parse_clock(last) if last.strip() else start + 1_000)

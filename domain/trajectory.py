@@ -18,6 +18,7 @@ from domain.memories import MemoryView
 from domain.search import Extract, Finding, Ranking, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
+from domain.time import TimeSpan
 
 MACHINE_VERSION = 3
 """The version of the machine, stored with each trajectory, since replays depend on it.
@@ -181,6 +182,7 @@ class EvidenceRetrieved(_Event):
     )
     extract: Extract | None = Field(default=None, description="the words that answer best")
     finding: Finding | None = Field(default=None, description="what it read off from structure")
+    span: TimeSpan | None = Field(default=None, description="the time that it looked at")
 
 
 class Forked(_Event):

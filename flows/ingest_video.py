@@ -28,6 +28,7 @@ from memory.subtitles import (
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
+from perception.originals import cache_original, stat_digest
 from perception.reader import ClipReader
 from perception.source import SourceInfo, clips_of, probe_source, video_id
 from perception.worker import Delivery, Order, decode_and_perceive
@@ -36,7 +37,6 @@ from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from store.queries.videos import VideoState
 from telemetry.ingest_spans import traced_step
-from views.originals import cache_original, stat_digest
 
 
 @dataclass(frozen=True)

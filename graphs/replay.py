@@ -26,6 +26,7 @@ from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
 from domain.memories import MemoryView
 from domain.search import Aim
+from domain.time import TimeSpan
 from domain.trajectory import (
     MACHINE_VERSION,
     OLDEST_REPLAYED,
@@ -266,6 +267,7 @@ class _NoMemory:
         focus: int | None = None,  # noqa: ARG002
         seen: frozenset[str] = frozenset(),  # noqa: ARG002
         aim: Aim | None = None,  # noqa: ARG002
+        span: TimeSpan | None = None,  # noqa: ARG002
     ) -> Retrieval:
         """Refuse to search.
 

@@ -58,12 +58,16 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
     where = (view_of(state), mode, action.query, focus.id if focus else None, _seen(state, context))
     aim = aim_of(state, context, action)
     try:
-        retrieval = context.memory.search(*where, aim) if aim else context.memory.search(*where)
+        if action.span is not None and mode is Mode.KEYFRAME:
+            retrieval = context.memory.search(*where, span=action.span)
+        else:
+            retrieval = context.memory.search(*where, aim) if aim else context.memory.search(*where)
     except (UnknownLabel, InputError) as error:
         return _refused(state["round"], action, mode, focus_of(state), error)
     faults.fault_point(faults.FaultPoint.SEARCHED)
     event = event_of(retrieval, state["round"])
-    return event.model_copy(update={"options": letters_of(state)})
+    span = action.span if mode is Mode.KEYFRAME else None
+    return event.model_copy(update={"options": letters_of(state), "span": span})
 
 
 def aim_of(state: State, context: RunContext, action: Action) -> Aim | None:
@@ -119,6 +123,7 @@ def _refused(
         focus_video=focus.video if focus else "",
         nothing_close=True,
         refused=str(error),
+        span=action.span,
     )
 
 

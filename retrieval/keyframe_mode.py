@@ -15,6 +15,7 @@ from domain.wording import describe_picture, pluralise
 from retrieval.closeness import decayed
 from retrieval.line_ranking import LINE, line_scores
 from retrieval.line_set import Ints, Scores
+from retrieval.looking import Look
 from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
 from retrieval.result import Retrieval, ShownKeyframe
@@ -126,6 +127,41 @@ def keyframe(
         searched=context.searched(
             f"the keyframes of {clips} clips {ranking_method(videos, images_model)}"
         ),
+    )
+
+
+def keyframes_at(
+    context: QueryContext, focus: Segment | None, keyframes: VideoKeyframes, look: Look
+) -> Retrieval:
+    """Return the images of a time, in order of time, whatever the query is.
+
+    Args:
+        context: The search, with the lines of the clips around that time.
+        focus: The segment in focus, which stays so.
+        keyframes: The contents of these clips.
+        look: The images.
+    """
+    at_time = replace(keyframes, contents=keyframes.contents._replace(frames=look.frames))
+    shown = tuple(
+        ShownKeyframe(
+            id=image.frame.id,
+            video=image.video,
+            clip=image.frame.clip,
+            time_ms=image.frame.time_ms,
+            blob=image.frame.blob,
+            description=f"{look.describe(image.frame)}; {_description(context, at_time, image)}",
+            score=FAR_MS / (FAR_MS + look.away_ms(image.frame)),
+        )
+        for image in _score_keyframes(context, at_time)
+    )
+    return Retrieval(
+        mode=Mode.KEYFRAME,
+        query=context.query,
+        focus=focus,
+        evidence=tuple(_evidence(image) for image in shown),
+        images=shown,
+        nothing_close=not shown,
+        searched=f"the images of {look.span}: {look.how}",
     )
 
 

@@ -60,6 +60,7 @@ class PlainRag:
         focus: int | None = None,  # noqa: ARG002 - there are no segments
         seen: frozenset[str] = frozenset(),
         aim: Aim | None = None,
+        span: TimeSpan | None = None,  # noqa: ARG002 - there are no images
     ) -> Retrieval:
         """Return the nearest lines not shown yet; see ``Retrievers.search``."""
         query = make_storable(query)

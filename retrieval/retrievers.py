@@ -10,17 +10,20 @@ from functools import partial
 import numpy as np
 
 from domain.asking import Evidence, Mode, Question
+from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
 from domain.search import Aim, Extract, Ranking
 from domain.settings import Settings
 from domain.texts import make_storable
+from domain.time import TimeSpan
 from models.ports import Reranker
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
 from retrieval.heuristics.answer_sentence import Score, extract, quote_evidence, score_by_words
-from retrieval.keyframe_mode import ImageModel, VideoKeyframes, keyframe
+from retrieval.keyframe_mode import ImageModel, VideoKeyframes, keyframe, keyframes_at
 from retrieval.line_ranking import RankedLine, add_strength, best_lines
 from retrieval.line_set import LineSet
+from retrieval.looking import look_at
 from retrieval.options import favour_supported, supports, temperature, weigh_evidence
 from retrieval.ports import SearchModels
 from retrieval.preparation import SearchPreparation
@@ -82,6 +85,7 @@ class Retrievers:
         focus: int | None = None,
         seen: frozenset[str] = frozenset(),
         aim: Aim | None = None,
+        span: TimeSpan | None = None,
     ) -> Retrieval:
         """Search once in one mode.
 
@@ -94,17 +98,19 @@ class Retrievers:
                 images first.
             aim: The question behind the query. With it, a search that is not within one segment
                 also returns the best lines of the whole view, and evidence is scored by option.
+            span: For KEYFRAME: the time of the images, instead of those closest to the query.
 
         Raises:
-            InputError: NEIGHBOR without a focus.
+            InputError: NEIGHBOR without a focus, or nothing is in view at ``span``.
             UnknownLabel: NEIGHBOR with a label that no neighbour has.
             NotFound: A video of the view does not exist.
         """
         with tracing.span(
             tracing.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.videos)
-        ) as span:
-            result = self._search(view, _ModeSearch(mode, make_storable(query), focus, seen), aim)
-            span.fields |= {"found": len(result.evidence), "nothing_close": result.nothing_close}
+        ) as traced:
+            request = _ModeSearch(mode, make_storable(query), focus, seen, span)
+            result = self._search(view, request, aim)
+            traced.fields |= {"found": len(result.evidence), "nothing_close": result.nothing_close}
         return result
 
     def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
@@ -169,9 +175,11 @@ class Retrievers:
             if request.mode is Mode.EVENT:
                 return event(context, ranked, edges_of, settings.event_neighbours)
             return neighbor(context, ranked, request.focus, edges_of, settings.event_neighbours)
+        if request.mode is Mode.KEYFRAME and request.span is not None:
+            return self._keyframes_at(context, segment, request.span)
         context, segment = self._in_focus(context, segment)
         if request.mode is Mode.KEYFRAME:
-            videos = self._keyframes(context, segment)
+            videos = self._keyframes_with_unseen(context, segment, request.seen)
             images, model = settings.images, self._image_model
             return keyframe(context, segment, videos, images, model, request.seen)
         return self._video(context, segment, request.seen)
@@ -364,6 +372,34 @@ class Retrievers:
             for number, scope in enumerate(lines.scopes)
         ]
 
+    def _keyframes_with_unseen(
+        self, context: QueryContext, focus: Segment | None, seen: frozenset[str]
+    ) -> list[VideoKeyframes]:
+        """Return the keyframes in focus; all in view once too few of them were not shown yet."""
+        videos = self._keyframes(context, focus)
+        refs = {f"k{frame.id}" for keyframes in videos for frame in keyframes.contents.frames}
+        if focus is None or not refs & seen or len(refs - seen) >= self._settings.ask.images:
+            return videos
+        return self._keyframes(context, None)
+
+    def _keyframes_at(
+        self, context: QueryContext, segment: Segment | None, span: TimeSpan
+    ) -> Retrieval:
+        """Return the images of a time of the video in focus, or of the only one in view.
+
+        Raises:
+            InputError: It is not clear which video is meant, or nothing is in view there.
+        """
+        scopes = context.view.scopes
+        if segment is None and len(scopes) > 1:
+            raise InputError("a time is a video's own: search for the video in mode event first")
+        scope = scopes[0] if segment is None else context.scope(segment.video)
+        ask, watch = self._settings.ask, self._settings.watch
+        look = look_at(self._store, watch, scope, span, ask.images)
+        nearby = self._with_clips(context, [(scope.video, clip) for clip in look.clips])
+        keyframes = self._keyframes_of(nearby, scope, look.clips)
+        return keyframes_at(nearby, segment, keyframes, look)
+
     def _keyframes_of(
         self, context: QueryContext, scope: Scope, clips: Sequence[int]
     ) -> VideoKeyframes:
@@ -414,12 +450,13 @@ class Retrievers:
 
 @dataclass(frozen=True)
 class _ModeSearch:
-    """The input of one search: mode, query, segment in focus, refs shown already."""
+    """The input of one search: mode, query, segment in focus, refs shown already, and a time."""
 
     mode: Mode
     query: str
     focus: int | None
     seen: frozenset[str]
+    span: TimeSpan | None = None
 
 
 def _clips_of(segment: Segment) -> list[tuple[str, int]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from domain.asking import Mode
 from domain.errors import InputError
+from domain.time import TimeSpan
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.queries.clips import memory_view
@@ -24,6 +25,7 @@ def search_once(
     videos: Sequence[str] = (),
     as_of_ms: int | None = None,
     focus: int | None = None,
+    span: TimeSpan | None = None,
 ) -> tuple[Retrieval, dict[str, str]]:
     """Search the memory once; return the result, and the titles of all videos by id.
 
@@ -35,6 +37,7 @@ def search_once(
         videos: Ids, unambiguous prefixes or titles; all videos if empty.
         as_of_ms: Milliseconds of video time; None: the end.
         focus: The id of the segment to search from.
+        span: For KEYFRAME: the time of the images, instead of those closest to the query.
 
     Raises:
         InputError: The query is empty, nothing has been watched yet, or NEIGHBOR has no focus.
@@ -49,4 +52,4 @@ def search_once(
         if not names:
             raise InputError("nothing has been watched yet: homer ingest FILE")
         view = memory_view(session, names, as_of_ms)
-    return retrievers.search(view, mode, query, focus), titles
+    return retrievers.search(view, mode, query, focus, span=span), titles

@@ -22,6 +22,7 @@ from domain.errors import HomerError, InputError
 from models.prices import known_models
 from models.profile import bundled_profiles
 from perception.containers import open_media
+from perception.originals import original_file
 from services.health import Check, versions
 from store.database import open_store
 from store.files import create_private
@@ -30,7 +31,6 @@ from store.queries import diagnostics as outline
 from telemetry import redaction
 from telemetry.ids import mask_id
 from telemetry.logs import log_path
-from views.originals import original_file
 
 if TYPE_CHECKING:
     from models.profile import ChatSpec, Profile

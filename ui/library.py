@@ -11,6 +11,7 @@ from domain.errors import HomerError, InputError
 from flows.delete import delete_video, preview_video_deletion
 from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
+from perception.originals import original_file
 from store.home import Home
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
@@ -19,7 +20,6 @@ from ui.ingestion import MESSAGE, add_videos, retry_button, show_failed_clips, s
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from views.library_view import ListedVideo, page_of_videos
-from views.originals import original_file
 
 WATCHING = "watching"
 

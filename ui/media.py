@@ -12,11 +12,11 @@ from starlette.routing import Route
 
 from auth.signed_links import is_signed
 from domain.errors import HomerError
+from perception.originals import original_file
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.videos import find_video
-from views.originals import original_file
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -12,6 +12,7 @@ from domain.asking import Action, Mode
 from domain.base import Frozen
 from domain.people import TAG
 from domain.settings import AskSettings
+from domain.time import TimeSpan
 from retrieval.terms import STOP, pieces, plain_words
 
 EXAMPLE = 8
@@ -39,6 +40,7 @@ class EarlierSearch(Frozen):
     mode: Mode
     query: str
     options: tuple[str, ...] = ()
+    span: TimeSpan | None = None
 
 
 class ActionBounds(Frozen):
@@ -232,7 +234,7 @@ def _such_as(bounds: ActionBounds) -> str:
 def _duplicate(action: Action, bounds: ActionBounds, settings: AskSettings) -> str:
     """Refuse a near-duplicate of two earlier queries in the same mode; moves have their own rule.
 
-    The same words with another option are another search.
+    The same words with another option, or at another time, are another search.
     """
     if action.mode is Mode.NEIGHBOR:
         return ""
@@ -241,6 +243,7 @@ def _duplicate(action: Action, bounds: ActionBounds, settings: AskSettings) -> s
         for earlier in bounds.searched
         if earlier.mode is action.mode
         and earlier.options == bounds.letters
+        and earlier.span == action.span
         and jaccard(earlier.query, action.query) > settings.same_query
     ]
     if len(same) < 2:

@@ -137,6 +137,8 @@ class LlmReasoner:
         """
         latest = pictures_of(decision.searches[-1].found) if decision.searches else ()
         loaded = self._look_again(latest, decision, ACT_SHARE)
+        timed = self._labels and not self._caller.in_process
+        hint = prompt("act_time") if timed else ""
         task_prompt = prompt(
             "act",
             round=decision.round,
@@ -144,13 +146,13 @@ class LlmReasoner:
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
             focus=_focus(decision),
-            notes=_with_images(_notes(decision), loaded),
+            notes="\n".join(filter(None, [_with_images(_notes(decision), loaded), hint])),
         )
         temperature = self._settings.act_temperature
         action = self._caller.ask(
             "act",
             self._messages(decision, task_prompt, decision.steps),
-            act_form(decision, self._caller.in_process),
+            act_form(decision, self._caller.in_process, timed=timed),
             round=decision.round,
             temperature=temperature,
             images=loaded.images,

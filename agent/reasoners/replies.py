@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue, model_validator
 
 from agent.harness.inform import quote_untrusted
-from agent.reasoners.port import Assessment, Conclusion
+from agent.reasoners.port import Assessment, Conclusion, Unreadable
 from agent.reasoners.prompts import prompt
 from domain.asking import Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
+from domain.time import TimeSpan, parse_clock_span
 from domain.trajectory import Observation, Resolution
 from models.reply_schema import pinned
 
@@ -179,6 +180,38 @@ class ActReply(BaseReply):
             support=support_in(cited, self.support),
             not_in_memory=self.not_in_memory,
         )
+
+
+class TimedActReply(ActReply):
+    """One step, which may look at a time."""
+
+    model_config = pinned("TimedActReply", "One step.")
+
+    at: Text = Field(
+        default="", description="for keyframe: the time to look at, if one is named: 12:30"
+    )
+
+    def decision(self) -> Action:
+        """Return the action for the machine.
+
+        Raises:
+            Unreadable: what should be a time is none.
+        """
+        action = super().decision()
+        looks = action.kind == "search" and action.mode is Mode.KEYFRAME and self.at.strip()
+        return action.model_copy(update={"span": span_in(self.at)}) if looks else action
+
+
+def span_in(text: str) -> TimeSpan:
+    """Read a time, ``12:30``, or a span of time, ``12:30-12:50``; a time is a second long.
+
+    Raises:
+        Unreadable: it is neither.
+    """
+    try:
+        return parse_clock_span(text.strip(" []()."))
+    except ValueError as error:
+        raise Unreadable(f"{text[:40]!r} is no time: say 12:30, or 12:30-12:50.") from error
 
 
 class ResolutionReply(BaseReply):  # Its name is a key of "$defs": it stays.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from agent.reasoners.port import DecisionContext
-from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, LookReply
+from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, LookReply, TimedActReply
 from domain.asking import Mode
 from domain.ledger import refs
 
@@ -26,8 +26,11 @@ LONGEST = 160
 """Characters of a text that a model in this process may write."""
 
 
-def act_form(decision: DecisionContext, narrow: bool) -> type[ActReply]:
-    """Return the schema of a step: no answer before a search, a forced mode, a valid option."""
+def act_form(decision: DecisionContext, narrow: bool, *, timed: bool = False) -> type[ActReply]:
+    """Return the schema of a step: no answer before a search, a forced mode, a valid option.
+
+    ``timed``: it may name a time to look at.
+    """
     searched = bool(decision.steps)
     modes = [str(decision.forced or mode) for mode in _available_modes(decision)]
     fields: dict[str, Any] = {
@@ -39,7 +42,8 @@ def act_form(decision: DecisionContext, narrow: bool) -> type[ActReply]:
         fields["not_in_memory"] = {"type": "boolean", "enum": [False]}
     if narrow:
         fields |= _cited("citations", sorted(refs(decision.ledger)))
-    return _narrowed(ActReply, fields, narrow, () if searched else ANSWERING)
+    reply = TimedActReply if timed else ActReply
+    return _narrowed(reply, fields, narrow, () if searched else ANSWERING)
 
 
 def _available_modes(decision: DecisionContext) -> list[Mode]:

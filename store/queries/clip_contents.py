@@ -15,7 +15,14 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.media import Box, SeenObject
 from domain.memories import Scope
-from store.tables.schema import IdentityRow, KeyframeRow, ObjectRow, ScreenTextRow, SightingRow
+from store.tables.schema import (
+    LOOKED_AT,
+    IdentityRow,
+    KeyframeRow,
+    ObjectRow,
+    ScreenTextRow,
+    SightingRow,
+)
 
 
 class KeyframeOnClip(NamedTuple):
@@ -61,7 +68,9 @@ KEYFRAME_COLUMNS = (
     KeyframeRow.description,
 )
 """The columns of a ``KeyframeOnClip``."""
-_FRAMES = _select_on_clips(KeyframeRow, KeyframeRow.time_ms, *KEYFRAME_COLUMNS)
+_FRAMES = _select_on_clips(KeyframeRow, KeyframeRow.time_ms, *KEYFRAME_COLUMNS).where(
+    KeyframeRow.shot != LOOKED_AT
+)
 _TEXTS = _select_on_clips(
     ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text
 )

@@ -11,10 +11,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, cast, func, select
+from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from store.tables.schema import (
+    LOOKED_AT,
     BlobRow,
     CharacterMemberRow,
     CharacterNameRow,
@@ -78,7 +79,8 @@ def _keyframes(video: str) -> Query:
     scores = (k.shot, k.sharpness, k.entropy, k.quality, k.width, k.height)
     columns = (k.clip, k.time_ms, *scores, k.blob, k.description, _vector(k.embedding))
     described = _vector(k.description_embedding).label("description_embedding")
-    return _by_clip(select(*columns, described), k, video)
+    chosen = select(*columns, described).where(k.shot != LOOKED_AT)
+    return _by_clip(chosen, k, video)
 
 
 def _utterances(video: str) -> Query:
@@ -225,8 +227,12 @@ def _calls(video: str) -> Query:
 
 
 def _blobs(video: str) -> Query:
-    b = BlobRow
-    return select(b.sha256, b.size).where(b.video_id == video).order_by(b.sha256)
+    b, k = BlobRow, KeyframeRow
+    of_frame = (k.video_id == video, k.blob == b.sha256)
+    looked_at = select(k.id).where(*of_frame, k.shot == LOOKED_AT).exists()
+    chosen = select(k.id).where(*of_frame, k.shot != LOOKED_AT).exists()
+    query = select(b.sha256, b.size).where(b.video_id == video, or_(~looked_at, chosen))
+    return query.order_by(b.sha256)
 
 
 _SUBJECTS: tuple[tuple[str, Callable[[str], Query]], ...] = (

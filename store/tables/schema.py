@@ -167,6 +167,10 @@ def _clip_fk() -> ForeignKeyConstraint:
     )
 
 
+LOOKED_AT = -1
+"""``KeyframeRow.shot`` of a frame that a question looked at: it was not chosen while watching."""
+
+
 class KeyframeRow(_OfClip, Base):
     """A keyframe; ``blob`` is the SHA-256 of its JPEG.
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from models.toolbox import Toolbox
+from perception.originals import cache_original, stat_digest
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -23,7 +24,6 @@ from tests.browser.pages import settled
 from tests.support.media import make_video
 from tests.support.pages import EVIL
 from ui.server import AppServer
-from views.originals import cache_original, stat_digest
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.errors import DatabaseError, ModelError
 from models.profile import load_profile
+from perception.originals import cache_original, stat_digest
 from services.bug_report import ABOUT, write_bug_report
 from store.database import Store
 from store.home import Home
@@ -23,7 +24,6 @@ from telemetry.logs import log_error, log_path, set_up_logging
 from tests.support.asking import PARTY
 from tests.support.media import make_video
 from tests.support.planted import plant
-from views.originals import cache_original, stat_digest
 
 MARK = "evil"
 """Stands in everything that ``plant`` puts into a library."""

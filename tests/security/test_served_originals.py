@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from domain.media import Video
+from perception import originals
+from perception.originals import cache_original, drop_cached_original, original_file, stat_digest
 from perception.source import video_id
 from store.home import Home
 from ui.media import original_of
 from ui.player import _why_missing
-from views import originals
-from views.originals import cache_original, drop_cached_original, original_file, stat_digest
 
 FILM = b"a film" * 1000
 ID = hashlib.sha256(FILM).hexdigest()[:16]

@@ -110,6 +110,7 @@ class ScriptedMemory:
         focus: int | None = None,
         seen: frozenset[str] = frozenset(),
         aim: Aim | None = None,
+        span: TimeSpan | None = None,
     ) -> Retrieval:
         at = min(len(self.searches), len(self.finds) - 1)
         self.searches.append((mode, query, focus))

@@ -16,14 +16,15 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.time import parse_clock
+from domain.time import TimeSpan, parse_clock
+from graphs.ask_result import AskResult
 from models.ports import FaceEngine, ObjectDetector, ScreenReader
 from tests.support.cards import COLOURS, SHAPES
 from tests.support.obedient import purpose_of, texts_of
@@ -167,6 +168,42 @@ def _sent(image: Image) -> list[dict[str, Any]]:
     return [*([{"type": "text", "text": label}] if image.ref else []), picture]
 
 
+def shuffled(images: list[Image]) -> list[Image]:
+    """Give every image the label of the next; a single one that of another time."""
+    if len(images) == 1:
+        (only,) = images
+        return [replace(only, ref=f"{only.ref}0", time_ms=(only.time_ms or 0) + 10_000)]
+    turned = [*images[1:], *images[:1]]
+    return [
+        replace(image, ref=other.ref, time_ms=other.time_ms)
+        for image, other in zip(images, turned, strict=True)
+    ]
+
+
+def dropped(_images: list[Image]) -> list[Image]:
+    """Send no image."""
+    return []
+
+
+def unnamed(images: list[Image]) -> list[Image]:
+    """Send the images without labels."""
+    return [Image(image.data) for image in images]
+
+
+def foreign(others: Sequence[bytes], images: list[Image]) -> list[Image]:
+    """Keep the labels, but send images of another video."""
+    return [replace(image, data=others[n % len(others)]) for n, image in enumerate(images)]
+
+
+def is_right(made: AskResult, value: str, span: TimeSpan) -> bool:
+    """Return whether an answer is right, and cites pictures of that time and nothing else."""
+    cited = made.answer.citations
+    shown = [
+        c.ref.startswith("k") and span.start_ms <= c.span.start_ms < span.end_ms for c in cited
+    ]
+    return made.answer.text == value and bool(shown) and all(shown)
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a question asks for, and what it says of the picture."""
@@ -240,9 +277,11 @@ class SeeingModel:
     def _search(self, question: str, cards: int) -> dict[str, Any]:
         words = " ".join(re.findall(r"\w+", question)[1:])
         ways = ("picture of", "another look at", "image somewhere with", "view that shows")
+        time = _TIME.search(question)
         return {
             "action": "search",
             "mode": "keyframe",
+            "at": time[0] if time else "",
             "query": f"{ways[cards % len(ways)]} {words} {cards or ''}".strip(),
         }
 

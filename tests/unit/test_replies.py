@@ -26,6 +26,7 @@ SLOTS = {
     "plan": {"most", "notes"},
     "act": {"round", "rounds", "ledger", "current", "focus", "notes"},
     "act_lines": set(),
+    "act_time": set(),
     "assess": {"ledger", "current", "card", "notes"},
     "assess_images": set(),
     "assess_images_far": set(),

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from cli.options import parse_as_of
+from cli.options import parse_as_of, parse_at
+from domain.asking import Mode
 from domain.errors import InputError
-from domain.time import TimeSpan, format_clock, parse_clock
+from domain.time import TimeSpan, format_clock, parse_clock, parse_clock_span
 
 DAY_MS = 86_400_000
 MOST_MS = 2**62
@@ -138,3 +139,26 @@ def test_spans_that_only_touch_share_nothing(one: TimeSpan, other: TimeSpan) -> 
     after = TimeSpan.of(one.end_ms, one.end_ms + other.length_ms)
     assert one.overlap_ms(after) == 0
     assert one.union(after).length_ms == one.length_ms + after.length_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "start_s", "end_s"),
+    [("12:30", 750, 751), ("12:30-12:45", 750, 765), (" 1:00:00 - 1:00:10 ", 3600, 3610)],
+)
+def test_a_time_to_look_at_is_a_second_or_a_span(text: str, start_s: int, end_s: int) -> None:
+    assert parse_clock_span(text) == TimeSpan.of(start_s * 1000, end_s * 1000)
+    assert parse_at(text, Mode.KEYFRAME) == parse_clock_span(text)
+
+
+@pytest.mark.parametrize("text", ["", "noon", "12:45-12:30", "12:30-later", "-5"])
+def test_what_is_no_time_to_look_at_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the message is the reader's
+        parse_clock_span(text)
+    with pytest.raises(InputError, match="--at"):
+        parse_at(text, Mode.KEYFRAME)
+
+
+def test_only_a_search_for_images_looks_at_a_time() -> None:
+    with pytest.raises(InputError, match="--mode keyframe"):
+        parse_at("12:30", Mode.VIDEO)
+    assert parse_at(None, Mode.VIDEO) is None

@@ -152,6 +152,7 @@ def replies() -> tuple[type[BaseModel], ...]:
         LookReply,
         PlanReply,
         ReplanReply,
+        TimedActReply,
     )
     from evals.judges.words import Ruling
     from memory.writers.llm_clip import WrittenClip
@@ -159,7 +160,7 @@ def replies() -> tuple[type[BaseModel], ...]:
     from skills.llm_writer import WrittenSkill
 
     return (
-        *(PlanReply, ActReply, AssessReply, LookReply, ReplanReply, ConcludeReply),
+        *(PlanReply, ActReply, TimedActReply, AssessReply, LookReply, ReplanReply, ConcludeReply),
         *(WrittenClip, WrittenPatch, WrittenSkill, Ruling),
     )
 

@@ -1,0 +1,137 @@
+"""Frames of a time that a question names: decoded from the video's file, else those stored nearest.
+
+The file is used only where its content is still the video's, and nothing of the video was erased:
+what somebody had forgotten or deleted must not come back from the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from domain.errors import InputError, MediaError
+from domain.memories import Scope
+from domain.settings import WatchSettings
+from domain.time import TimeSpan, format_clock
+from perception.frames_at import decode_frames
+from perception.jpeg import Blobs
+from perception.originals import original_file
+from store.database import Store
+from store.queries.audit import erased_since
+from store.queries.clip_contents import KeyframeOnClip, clip_contents
+from store.queries.clips import StoredClip, clips_of
+from store.queries.looked_frames import LookedFrame, add_looked_frames
+from store.queries.videos import find_video, protect_video, video_state
+
+STEP_MS = 1_000
+"""Decoded frames are at least so far apart."""
+AROUND_CLIPS = 2
+"""So many clips before and after a time are looked through for stored images."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The frames of a time, in order of time, and ``how`` they came to be, said plainly."""
+
+    span: TimeSpan
+    frames: tuple[KeyframeOnClip, ...]
+    clips: tuple[int, ...]
+    how: str
+
+    def away_ms(self, frame: KeyframeOnClip) -> int:
+        """Return how far a frame is from the time that was asked for; 0 within it."""
+        before, after = self.span.start_ms - frame.time_ms, frame.time_ms - self.span.end_ms
+        return max(0, before, after)
+
+    def describe(self, frame: KeyframeOnClip) -> str:
+        """Return what a frame is to the time that was asked for."""
+        away = self.away_ms(frame)
+        far = f", {away / 1000:.0f} s away" if away else ""
+        return f"{self.how} at {format_clock(frame.time_ms)}{far}"
+
+
+def look_at(store: Store, settings: WatchSettings, scope: Scope, span: TimeSpan, most: int) -> Look:
+    """Return at most ``most`` frames of a time of a video.
+
+    Args:
+        store: has the video, and gets the frames that are decoded.
+        settings: the size and quality of frames.
+        scope: the video, up to the clip that may be seen.
+        span: the time.
+        most: frames at most.
+
+    Raises:
+        InputError: nothing at that time is in view.
+    """
+    with store.begin() as session:
+        clips = [one for one in clips_of(session, scope.video) if one.index <= scope.last_clip]
+    end_ms = max((clip.span.end_ms for clip in clips), default=0)
+    if span.start_ms >= end_ms:
+        raise InputError(f"{format_clock(span.start_ms)} is after {format_clock(end_ms)}, the end")
+    seen = TimeSpan.of(span.start_ms, max(span.start_ms + 1, min(span.end_ms, end_ms)))
+    decoded, why = _decoded(store, settings, scope, seen, clips, most)
+    near = tuple(
+        clip.index for clip in clips if clip.span.overlap_ms(_widened(seen, settings.clip_ms))
+    )
+    if decoded:
+        return Look(seen, decoded, near, "decoded from the video's file")
+    return Look(seen, _nearest(store, scope, seen, near, most), near, f"stored image ({why})")
+
+
+def _widened(span: TimeSpan, clip_ms: int) -> TimeSpan:
+    around = AROUND_CLIPS * clip_ms
+    return TimeSpan.of(max(0, span.start_ms - around), span.end_ms + around)
+
+
+def times_in(span: TimeSpan, most: int) -> list[int]:
+    """Return at most ``most`` times spread over a span, at least a second apart."""
+    count = min(most, max(1, span.length_ms // STEP_MS))
+    edges = [span.start_ms + span.length_ms * n // count for n in range(count + 1)]
+    return [span.start_ms] if count == 1 else [(a + b) // 2 for a, b in pairwise(edges)]
+
+
+def _decoded(
+    store: Store,
+    settings: WatchSettings,
+    scope: Scope,
+    span: TimeSpan,
+    clips: list[StoredClip],
+    most: int,
+) -> tuple[tuple[KeyframeOnClip, ...], str]:
+    """Return frames decoded from the file and stored; else none, and why."""
+    with store.begin() as session:
+        path, state = find_video(session, scope.video).path, video_state(session, scope.video)
+        erased = state is None or erased_since(session, scope.video, state.added_at)
+    if erased:
+        return (), "parts of the video were erased, so its file is not looked at"
+    file = original_file(store.home, scope.video, path)
+    if file is None:
+        return (), "the video's file is gone or has changed"
+    try:
+        pictures = decode_frames(file, settings, times_in(span, most))
+    except (MediaError, OSError):
+        return (), "the video's file cannot be decoded there"
+    frames = []
+    for time, image in pictures:
+        blobs = Blobs()
+        name = blobs.add(image, settings.jpeg_quality)
+        store.blobs.put(blobs[name])
+        height, width = image.shape[:2]
+        clip = next(c.index for c in clips if c.span.start_ms <= time < c.span.end_ms)
+        frames.append(LookedFrame(clip, time, width, height, name, len(blobs[name])))
+    with store.begin() as session:
+        if not protect_video(session, scope.video):
+            return (), "the video is gone"
+        stored = add_looked_frames(session, scope.video, frames)
+    return tuple(stored), "the video's file shows nothing there"
+
+
+def _nearest(
+    store: Store, scope: Scope, span: TimeSpan, clips: tuple[int, ...], most: int
+) -> tuple[KeyframeOnClip, ...]:
+    """Return the stored keyframes nearest to a time, in order of time."""
+    with store.begin() as session:
+        frames = clip_contents(session, scope, clips).frames
+    look = Look(span, (), (), "")
+    nearest = sorted(frames, key=lambda one: (look.away_ms(one), one.time_ms, one.id))[:most]
+    return tuple(sorted(nearest, key=lambda one: (one.time_ms, one.id)))
