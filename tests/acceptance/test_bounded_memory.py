@@ -17,7 +17,7 @@ from pathlib import Path
 from domain.settings import WatchSettings
 from perception.decode import read_clips
 from perception.jpeg import Blobs
-from perception.keyframes import candidates, pick_keyframes
+from perception.keyframes import keyframe_candidates, pick_keyframes
 from perception.source import probe
 
 path, clips = Path(sys.argv[1]), int(sys.argv[2])
@@ -25,7 +25,7 @@ settings = WatchSettings()
 seen = 0
 for raw in read_clips(path, probe(path), settings):
     blobs = Blobs()
-    pick_keyframes(raw.frames, candidates(raw.frames, settings), settings, blobs)
+    pick_keyframes(raw.frames, keyframe_candidates(raw.frames, settings), settings, blobs)
     assert len(raw.frames) == 150 and len(raw.samples) == 480_000 and blobs
     seen += 1
     if seen == clips:
