@@ -43,6 +43,8 @@ from store.tables.schema import (
 
 Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
+LATER_COLUMNS = frozenset({"description_embedding"})
+"""Columns that earlier versions lack: left out of records where they are empty."""
 
 
 def video_records(session: Session, video_id: str) -> Iterator[Record]:
@@ -58,7 +60,11 @@ def video_records(session: Session, video_id: str) -> Iterator[Record]:
     for kind, query in _SUBJECTS:
         rows = session.execute(query(video_id).execution_options(yield_per=1000))
         for row in rows.mappings():
-            yield {"row": kind, **row}
+            yield {"row": kind} | {
+                column: value
+                for column, value in row.items()
+                if value is not None or column not in LATER_COLUMNS
+            }
 
 
 def _video(video: str) -> Query:
