@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from cli.console import is_terminal, note, say, say_json
 from cli.options import parse_as_of
+from cli.pictures import open_cited
 from cli.progress import ProgressMeter, meter
 from domain.asking import Question, check_options
 from domain.errors import InputError
@@ -48,8 +49,9 @@ def ask_one(
     as_of: str | None,
     profile: str | None,
     as_json: bool,
+    opens: bool = False,
 ) -> None:
-    """Ask a question and print its answer."""
+    """Ask a question and print its answer; ``opens``: open the images that it cites."""
     as_of_ms = parse_as_of(as_of)
     with open_workspace(profile) as workspace:
         question = _question(workspace, text, videos, options, as_of_ms)
@@ -59,10 +61,11 @@ def ask_one(
                 question,
                 lambda listener: ask(workspace.store, workspace.toolbox, question, listener),
                 as_json=as_json,
+                opens=opens,
             )
 
 
-def resume_one(name: str, profile: str | None, as_json: bool) -> None:
+def resume_one(name: str, profile: str | None, as_json: bool, opens: bool = False) -> None:
     """Resume a question and print its answer; an answered one prints its answer again."""
     with (
         open_trajectory_workspace(name, profile) as (workspace, row),
@@ -75,6 +78,7 @@ def resume_one(name: str, profile: str | None, as_json: bool) -> None:
             row.question,
             lambda listener: resume(workspace.store, workspace.toolbox, row.id, listener),
             as_json=as_json,
+            opens=opens,
         )
 
 
@@ -100,6 +104,7 @@ def run_and_show(
     run: Callable[[RunListener | None], AskResult],
     *,
     as_json: bool,
+    opens: bool = False,
 ) -> None:
     """Run a question with its progress on stderr, and print the answer.
 
@@ -112,6 +117,8 @@ def run_and_show(
         _show_result(workspace, stopped.asked, question, as_json=as_json)
         raise
     _show_result(workspace, result, question, as_json=as_json)
+    if opens:
+        open_cited(workspace.store, result.answer)
 
 
 def _show_result(

@@ -37,6 +37,9 @@ def ask(
         str | None,
         typer.Option(metavar="ID", help="Resume an interrupted question."),
     ] = None,
+    opens: Annotated[
+        bool, typer.Option("--open", help="Open the images that the answer cites.")
+    ] = False,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
@@ -58,8 +61,9 @@ def ask(
     if sum(given is not None for given in (question, batch, resume)) != 1:
         raise typer.BadParameter("give a question, or --batch FILE with many, or --resume ID")
     if resume is not None:
-        _reject("say nothing but --profile and --json with --resume", video, option, as_of, out)
+        _reject("only --profile, --json and --open go with --resume", video, option, as_of, out)
     elif batch is not None:
+        _reject("--open is for one question", opens)
         _reject("--video, --option and --as-of belong into a batch's lines", video, option, as_of)
     elif not question or not question.strip():
         raise InputError("the question is empty")
@@ -67,11 +71,11 @@ def ask(
     from cli import answers
 
     if resume is not None:
-        return answers.resume_one(resume, profile, json)
+        return answers.resume_one(resume, profile, json, opens)
     if batch is not None:
         raise typer.Exit(answers.ask_batch(batch, out, concurrency, profile))
     return answers.ask_one(
-        question or "", tuple(video or ()), tuple(option or ()), as_of, profile, json
+        question or "", tuple(video or ()), tuple(option or ()), as_of, profile, json, opens
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from sqlalchemy import select
 from typer.testing import CliRunner
 
@@ -20,7 +22,6 @@ from graphs.ask_result import AskResult
 from graphs.replay import replay
 from models.toolbox import Toolbox
 from store.database import Store
-from store.queries.trajectories import events_of
 from store.tables.schema import KeyframeRow
 from tests.support.asking import PARTY
 from tests.support.cards import Card, jpeg
@@ -225,5 +226,22 @@ def test_the_command_shows_what_was_seen(
     told = CliRunner().invoke(app, ["trajectory", made.trajectory_id, "--json"])
     kinds = [event["kind"] for event in json.loads(told.stdout)["events"]]
     assert "look" in kinds
-    with slides.begin() as session:
-        assert events_of(session, made.trajectory_id)
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_the_command_opens_what_an_answer_cites(
+    slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch, opens: bool
+) -> None:
+    made, _, _ = asked(slides, SeeingModel(eyes), QUESTIONS[3][0])
+    opened: list[bytes] = []
+
+    def launch(file: str) -> int:
+        opened.append(Path(file).read_bytes())
+        return 0 if opens else 1
+
+    monkeypatch.setattr(typer, "launch", launch)
+    monkeypatch.setenv("HOMER_DATABASE_URL", slides.url)
+    told = CliRunner().invoke(app, ["ask", "--resume", made.trajectory_id, "--open", "-p", "local"])
+    assert told.exit_code == 0, told.stderr
+    assert opened == [jpeg(CARDS[14])]
+    assert ("no program opened the images" in told.stderr) is not opens
