@@ -62,11 +62,13 @@ TOOLS = {
     "sounds": "sounds",
     "text": "text vectors",
 }
-STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", "weave": "events"}
+EVENTS = "update_event_graph"
+STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", EVENTS: "events"}
+"""Methods of an ingestion, and what their stage is called."""
 WITHIN = {
     STEPS["perceive"]: [stage for tool, stage in TOOLS.items() if tool != "text"],
     STEPS["remember"]: [TOOLS["text"]],
-    STEPS["weave"]: [TOOLS["text"]],
+    STEPS[EVENTS]: [TOOLS["text"]],
 }
 """The stages that are within others."""
 DECODING = "decoding, eq. 1 and 2, sound"
@@ -76,7 +78,7 @@ _BYTES = (
     ("number of keyframes", "SELECT count(*) FROM keyframes"),
     *((part, f"SELECT sum(pg_column_size(one.*)) FROM {part} AS one") for part in PARTS),  # noqa: S608
 )
-STAGES = (DECODING, STEPS["perceive"], *TOOLS.values(), STEPS["remember"], STEPS["weave"])
+STAGES = (DECODING, STEPS["perceive"], *TOOLS.values(), STEPS["remember"], STEPS[EVENTS])
 
 
 class Stages:

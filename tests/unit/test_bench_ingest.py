@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from benchmarks.ingest import STEPS, TOOLS, Stages, repeated
+from benchmarks.ingest import EVENTS, STEPS, TOOLS, Stages, repeated
+from flows.ingest_video import VideoIngestion
 from perception.source import probe
 from tests.support.media import make_video
 
@@ -32,7 +33,11 @@ def test_a_stage_that_several_threads_are_at_counts_once() -> None:
     with stages.on(speech), stages.on(speech):
         time.sleep(0.05)
     time.sleep(0.05)
-    with stages.on(STEPS["weave"]), stages.on(speech):
+    with stages.on(STEPS[EVENTS]), stages.on(speech):
         time.sleep(0.05)
     assert 0.1 <= stages.seconds[speech] < 0.15
-    assert stages.seconds[STEPS["weave"]] >= 0.05
+    assert stages.seconds[STEPS[EVENTS]] >= 0.05
+
+
+def test_every_step_that_is_counted_is_one_of_an_ingestion() -> None:
+    assert all(callable(getattr(VideoIngestion, step)) for step in STEPS)
