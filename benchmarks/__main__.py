@@ -48,8 +48,8 @@ def main() -> int:
     for line in measured(arguments.names, arguments.sizes):
         print(_told(line), flush=True)
         found.append(line)
-    for told in _growth(found):
-        print(told)
+    for output in _growth(found):
+        print(output)
     if arguments.json is not None:
         arguments.json.write_text(document(found), encoding="utf-8")
     return int(any(line.reached is False for line in found))
@@ -66,8 +66,8 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _sizes(told: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in told.split(","))
+def _sizes(output: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in output.split(","))
 
 
 def measured(names: Sequence[str], sizes: Sequence[int] | None = None) -> Iterator[Line]:

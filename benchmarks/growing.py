@@ -169,10 +169,10 @@ def main() -> int:
     parser.add_argument("--model", default="openai:gpt-5.4-mini", choices=sorted(price_list()))
     parser.add_argument("--clip-tokens", type=int, nargs=2, default=(3_000, 600))
     parser.add_argument("--question-tokens", type=int, nargs=2, default=(60_000, 4_000))
-    told = parser.parse_args()
-    price = price_list()[told.model]
-    use = Use(told.clip_tokens, told.question_tokens, (price.input, price.output))
-    lines = [line for run in told.runs for line in json.loads(run.read_text())["lines"]]
+    reported = parser.parse_args()
+    price = price_list()[reported.model]
+    use = Use(reported.clip_tokens, reported.question_tokens, (price.input, price.output))
+    lines = [line for run in reported.runs for line in json.loads(run.read_text())["lines"]]
     try:
         known = figures(lines)
     except KeyError as missing:
@@ -181,7 +181,10 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    print(f"with {told.model}; {told.clip_tokens} tokens a clip, {told.question_tokens} a question")
+    print(
+        f"with {reported.model}; {reported.clip_tokens} tokens a clip, "
+        f"{reported.question_tokens} a question"
+    )
     print("\n".join(table(known, use)))
     return 0
 

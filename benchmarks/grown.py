@@ -84,12 +84,12 @@ class World:
         """Sentences of one place."""
         return len(self.said) // len(_WHERE) + 1
 
-    def drawn(self, film: Film) -> NDArray[np.int64]:
+    def drawn(self, recording: Film) -> NDArray[np.int64]:
         """Which sentence each memory of a film says, (clips, LINES): of the place of its event."""
-        dice = np.random.default_rng(_seed(film))
-        place = dice.integers(0, len(_WHERE), film.clips // EVENT_CLIPS + 1)
-        of_clip = np.repeat(place, EVENT_CLIPS)[: film.clips, None] * self.each
-        chosen = of_clip + dice.integers(0, self.each, (film.clips, LINES))
+        dice = np.random.default_rng(_seed(recording))
+        place = dice.integers(0, len(_WHERE), recording.clips // EVENT_CLIPS + 1)
+        of_clip = np.repeat(place, EVENT_CLIPS)[: recording.clips, None] * self.each
+        chosen = of_clip + dice.integers(0, self.each, (recording.clips, LINES))
         return np.asarray(np.minimum(chosen, len(self.said) - 1))
 
     def near(self, chosen: NDArray[np.int64], seed: int) -> Vectors:
@@ -125,64 +125,65 @@ def days(memories: int) -> Iterator[Film]:
 def grow(store: Store, world: World, memories: int) -> list[Film]:
     """Fill a store; one transaction a video, then ``VACUUM ANALYZE``. Returns its videos."""
     videos = list(days(memories))
-    for film in videos:
+    for recording in videos:
         with store.begin() as session:
-            add_film(session, film)
-            add_keyframes(session, film, PICTURE)
-            add_people(session, film, PICTURE)
-            _events(session, film, world, _memories(session, film, world))
+            add_film(session, recording)
+            add_keyframes(session, recording, PICTURE)
+            add_people(session, recording, PICTURE)
+            _events(session, recording, world, _memories(session, recording, world))
     with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     return videos
 
 
-def vectors_of(world: World, film: Film) -> Vectors:
+def vectors_of(world: World, recording: Film) -> Vectors:
     """Return the unrounded vectors of a film's memories, in order, shape (clips * LINES, D)."""
-    return world.near(world.drawn(film).ravel(), _seed(film))
+    return world.near(world.drawn(recording).ravel(), _seed(recording))
 
 
-def _memories(session: Session, film: Film, world: World) -> Vectors:
-    vectors, drawn = vectors_of(world, film), world.drawn(film).ravel().tolist()
+def _memories(session: Session, recording: Film, world: World) -> Vectors:
+    vectors, drawn = vectors_of(world, recording), world.drawn(recording).ravel().tolist()
     ids = allocate_ids(session, "memories", len(drawn))
     types = {**OF_CLIP, "id": "int8", "kind": "text", "source": "text", "text": "text"}
-    moments = [(c, n, at) for c in range(film.clips) for n, at in enumerate(times(c, LINES))]
+    moments = [(c, n, at) for c in range(recording.clips) for n, at in enumerate(times(c, LINES))]
     rows = (
-        (film.id, clip, at, at + 3_000, one, "episodic", "seen", _line(world, film, clip, n, said),
-         pack_halfvec(vector))
+        (recording.id, clip, at, at + 3_000, one, "episodic", "seen",
+         _line(world, recording, clip, n, said), pack_halfvec(vector))
         for (clip, n, at), one, said, vector in zip(moments, ids, drawn, vectors, strict=True)
     )  # fmt: skip
     put(session, "memories", types | {"embedding": HALFVEC}, rows)
-    _links(session, film, moments, ids)
+    _links(session, recording, moments, ids)
     return vectors
 
 
-def _line(world: World, film: Film, clip: int, n: int, said: int) -> str:
-    return f"<face_{who(film, clip, n)}> {world.said[said]}"
+def _line(world: World, recording: Film, clip: int, n: int, said: int) -> str:
+    return f"<face_{who(recording, clip, n)}> {world.said[said]}"
 
 
 def _links(
-    session: Session, film: Film, moments: Sequence[tuple[int, int, int]], ids: list[int]
+    session: Session, recording: Film, moments: Sequence[tuple[int, int, int]], ids: list[int]
 ) -> None:
     found = session.execute(
         text("SELECT number, id FROM identities WHERE video_id = :video AND kind = 'face'"),
-        {"video": film.id},
+        {"video": recording.id},
     )
     faces = {int(number): int(one) for number, one in found}
     rows = (
-        (one, faces[who(film, clip, n)]) for (clip, n, _), one in zip(moments, ids, strict=True)
+        (one, faces[who(recording, clip, n)])
+        for (clip, n, _), one in zip(moments, ids, strict=True)
     )
     put(session, "memory_links", {"memory_id": "int8", "identity_id": "int8"}, rows)
 
 
-def _events(session: Session, film: Film, world: World, vectors: Vectors) -> None:
+def _events(session: Session, recording: Film, world: World, vectors: Vectors) -> None:
     """Each event is told by what its first memory says; its vector is the mean of its memories."""
-    count = film.clips // EVENT_CLIPS
+    count = recording.clips // EVENT_CLIPS
     ids = allocate_ids(session, "segments", count)
     types = {"id": "int8", "video_id": "text", "number": "int4"}
-    put(session, "segments", types, ((s, film.id, n) for n, s in enumerate(ids)))
+    put(session, "segments", types, ((s, recording.id, n) for n, s in enumerate(ids)))
     whole = vectors[: count * EVENT_CLIPS * LINES]
     means = unit(whole.reshape(count, -1, vectors.shape[1]).mean(1))
-    said = world.drawn(film)
+    said = world.drawn(recording)
     types = {"segment_id": "int8", "revision": "int4", "label": "text", "summary": "text"}
     types |= {"clips": "int8[]", "history": "jsonb", "from_clip": "int4", "embedding": HALFVEC}
     rows = (
@@ -191,8 +192,8 @@ def _events(session: Session, film: Film, world: World, vectors: Vectors) -> Non
         for n, s in enumerate(ids)
     )  # fmt: skip
     put(session, "segment_revisions", types, rows)
-    add_edges(session, film, ids)
+    add_edges(session, recording, ids)
 
 
-def _seed(film: Film) -> int:
-    return int(film.id, 16) + 10
+def _seed(recording: Film) -> int:
+    return int(recording.id, 16) + 10

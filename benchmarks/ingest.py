@@ -180,11 +180,14 @@ class Took:
     stages: Mapping[str, float]
 
 
-def ingest(desk: Workspace, path: Path) -> Took:
+def ingest(workspace: Workspace, path: Path) -> Took:
     """Watch ``path`` as the command does, without Prefect."""
     stages = Stages()
     timed = Workspace(
-        desk.home, desk.store, desk.profile, cast("Toolbox", TimedTools(desk.toolbox, stages))
+        workspace.home,
+        workspace.store,
+        workspace.profile,
+        cast("Toolbox", TimedTools(workspace.toolbox, stages)),
     )
     with patch("flows.ingest_video.read_clips", stages.each):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -222,14 +225,14 @@ def _fresh(folder: Path, toolbox: Toolbox, video: Path) -> tuple[Took, Counter[s
 
     And what it leaves: bytes by part, and the number of keyframes.
     """
-    with _desk(folder, toolbox) as desk:
-        return ingest(desk, video), _kept(desk)
+    with _desk(folder, toolbox) as workspace:
+        return ingest(workspace, video), _kept(workspace)
 
 
-def _kept(desk: Workspace) -> Counter[str]:
-    with desk.store.begin() as session:
+def _kept(workspace: Workspace) -> Counter[str]:
+    with workspace.store.begin() as session:
         found = Counter({table: int(session.scalar(text(query)) or 0) for table, query in _BYTES})
-    files = (one for one in desk.home.blobs.rglob("*") if one.is_file())
+    files = (one for one in workspace.home.blobs.rglob("*") if one.is_file())
     return found + Counter(images=sum(one.stat().st_size for one in files))
 
 
@@ -248,10 +251,10 @@ def main() -> None:
     """Print a table a video and height."""
     arguments = _arguments()
     toolbox = Toolbox(load_profile(arguments.profile), Home.default().weights)
-    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder), toolbox) as desk:
+    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder), toolbox) as workspace:
         first = with_sound(arguments.videos[0], Path(folder) / "first.mkv", 360, 5.0)
         print(
-            f"models loaded and used for the first time: {ingest(desk, first).wall:.1f} s",
+            f"models loaded and used for the first time: {ingest(workspace, first).wall:.1f} s",
             flush=True,
         )
         for source in arguments.videos:
@@ -259,7 +262,7 @@ def main() -> None:
                 name = f"{source.stem}-{height}p.mkv"
                 video = with_sound(source, Path(folder) / name, height, arguments.seconds)
                 video = repeated(video, 60 * arguments.minutes)
-                _report(source, height, video, ingest(desk, video))
+                _report(source, height, video, ingest(workspace, video))
 
 
 def _arguments() -> argparse.Namespace:

@@ -23,7 +23,7 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.tables.questions import TrajectoryEventRow
 from tests.support.asking import WordToolbox
-from tests.support.machine import ScriptedDesks, ScriptedReasoner, watched
+from tests.support.machine import ScriptedContexts, ScriptedReasoner, watched
 
 BAR = 1.2
 SHORT = 16
@@ -47,8 +47,8 @@ def lines() -> Iterator[Line]:
 
 def recorded(store: Store) -> list[Any]:
     """Return the payloads of all events of one question."""
-    desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
-    with Runner(store, WordToolbox(), desks) as asker:
+    contexts = ScriptedContexts(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
+    with Runner(store, WordToolbox(), contexts) as asker:
         asked = asker.ask(QUESTION)
     row = TrajectoryEventRow
     query = select(row.payload).where(row.trajectory_id == asked.trajectory_id).order_by(row.seq)
@@ -61,14 +61,14 @@ def size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def repeated(value: object, told: set[str]) -> int:
+def repeated(value: object, output: set[str]) -> int:
     """Bytes of the texts in a value that were told already; ``told`` is added to."""
     if isinstance(value, dict):
-        return sum(repeated(one, told) for one in value.values())
+        return sum(repeated(one, output) for one in value.values())
     if isinstance(value, list):
-        return sum(repeated(one, told) for one in value)
+        return sum(repeated(one, output) for one in value)
     if not isinstance(value, str) or len(value) < SHORT:
         return 0
-    known = value in told
-    told.add(value)
+    known = value in output
+    output.add(value)
     return size(value) if known else 0

@@ -138,8 +138,8 @@ def _lines_of(codec: str, height: int, rows: Sequence[Row]) -> Iterator[Line]:
 def main() -> None:
     """Print one line a video and height, and the medians over all."""
     arguments = _arguments()
-    told = arguments.codec, arguments.heights, arguments.seconds, arguments.runs
-    rows = list(_rows(arguments.videos, *told))
+    output = arguments.codec, arguments.heights, arguments.seconds, arguments.runs
+    rows = list(_rows(arguments.videos, *output))
     for height in arguments.heights:
         ratios = [r.plain.clock.median / r.homer.clock.median for r in rows if r.height == height]
         print(f"{height}p: {statistics.median(ratios):.1f}x (median of {len(ratios)} videos)")

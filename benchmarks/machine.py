@@ -23,7 +23,7 @@ from store.home import Home
 from tests.support.asking import WordToolbox
 from tests.support.machine import (
     VIDEO,
-    ScriptedDesks,
+    ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
     evidence,
@@ -51,8 +51,8 @@ def machine_ms(store: Store) -> Taken:
     """Return milliseconds a round of the machine, question by question."""
     taken = []
     for _ in range(QUESTIONS):
-        desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
-        with Runner(store, WordToolbox(), desks) as asker:
+        contexts = ScriptedContexts(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
+        with Runner(store, WordToolbox(), contexts) as asker:
             started = time.perf_counter()
             asked = asker.ask(QUESTION)
             taken.append((time.perf_counter() - started) * 1000 / asked.rounds)

@@ -27,7 +27,7 @@ def described() -> dict[str, object]:
 
 def _processor() -> str:
     """Its name, where the system tells."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
+    output = Path("/proc/cpuinfo")
+    lines = output.read_text().splitlines() if output.exists() else []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or "unknown")

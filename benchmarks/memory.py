@@ -52,20 +52,31 @@ Stage = Callable[[RawClip, Toolbox, WatchSettings], object]
 def lines() -> Iterator[Line]:
     """The peak of each stage beside the bar of all of them; only watching itself is judged."""
     with tempfile.TemporaryDirectory() as folder:
-        film = repeated(with_sound(DEMO, Path(folder) / "f.mkv", HEIGHT, CUT_S), 60 * MINUTES)
-        yield from measured(film, Path(folder))
+        recording = repeated(with_sound(DEMO, Path(folder) / "f.mkv", HEIGHT, CUT_S), 60 * MINUTES)
+        yield from measured(recording, Path(folder))
 
 
-def measured(film: Path, folder: Path) -> Iterator[Line]:
+def measured(recording: Path, folder: Path) -> Iterator[Line]:
     """Yield a line for each stage of watching ``film``, then for all together."""
     most = Taken((MOST_MB,), "MB")
     for stage in STAGES:
-        peak, _ = peaks([sys.executable, "-m", "benchmarks.memory", str(film), "--stage", stage])
+        peak, _ = peaks(
+            [sys.executable, "-m", "benchmarks.memory", str(recording), "--stage", stage]
+        )
         yield costs(f"peak of memory, {stage}", Taken((peak,), "MB"), most, "what all may take")
     home = Home(folder / "home").make()
     weights = str(Home.default().weights)
     environment = os.environ | {"HOMER_HOME": str(home.root), "HOMER_WEIGHTS": weights}
-    command = [sys.executable, "-m", "cli", "ingest", str(film), "--direct", "--profile", "local"]
+    command = [
+        sys.executable,
+        "-m",
+        "cli",
+        "ingest",
+        str(recording),
+        "--direct",
+        "--profile",
+        "local",
+    ]
     try:
         peak, beside = peaks(command, environment)
     finally:
@@ -140,8 +151,8 @@ def _sounds(raw: RawClip, tools: Toolbox, settings: WatchSettings) -> object:
 
 
 def _embedded(raw: RawClip, tools: Toolbox, _settings: WatchSettings) -> object:
-    told = (LINE * (1 + n % 20) + f"{raw.clip.index} {n}" for n in range(LINES_A_CLIP))
-    return tools.text.embed(list(told))
+    output = (LINE * (1 + n % 20) + f"{raw.clip.index} {n}" for n in range(LINES_A_CLIP))
+    return tools.text.embed(list(output))
 
 
 STAGES: dict[str, Stage] = {
@@ -156,11 +167,11 @@ STAGES: dict[str, Stage] = {
 }
 
 
-def run_stage(stage: str, film: Path) -> None:
+def run_stage(stage: str, recording: Path) -> None:
     """Decode a film, and do one stage on each clip of it."""
     tools = Toolbox(load_profile("local"), Home.default().weights)
     settings = WatchSettings()
-    for raw in read_clips(film, probe(film), settings):
+    for raw in read_clips(recording, probe(recording), settings):
         STAGES[stage](raw, tools, settings)
 
 
@@ -169,12 +180,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("film", type=Path, nargs="?")
     parser.add_argument("--stage", choices=STAGES)
-    told = parser.parse_args()
-    if told.stage:
-        run_stage(told.stage, told.film)
+    output = parser.parse_args()
+    if output.stage:
+        run_stage(output.stage, output.film)
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(told.film, Path(folder)) if told.film else lines()
+        found = measured(output.film, Path(folder)) if output.film else lines()
         for line in found:
             print(f"{line.what}: {line.ours.median:.0f} MB", flush=True)
 

@@ -53,13 +53,13 @@ def chosen(context: QueryContext, weights: SearchSettings, *, general: bool) -> 
     return max(found, key=lambda one: one.share).letter
 
 
-def answers(desk: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, bool]]:
+def answers(workspace: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, bool]]:
     """Of each question which ways of answering are right, by name."""
-    search = SearchPreparation(desk.store, desk.toolbox, desk.settings.search)
-    plain = Closest(desk.store, desk.toolbox.text)
+    search = SearchPreparation(workspace.store, workspace.toolbox, workspace.settings.search)
+    plain = Closest(workspace.store, workspace.toolbox.text)
     ids: dict[str, str] = {}
     for one in asked:
-        with desk.store.begin() as session:
+        with workspace.store.begin() as session:
             if one.video not in ids:
                 ids[one.video] = resolve_video(session, one.video).id
             view = memory_view(session, [ids[one.video]], one.as_of_ms)
@@ -81,9 +81,9 @@ def table(asked: Sequence[EvalQuestion], right: Sequence[Mapping[str, bool]]) ->
     yield f"{'percent right':{NAME}}" + "".join(f"{kind:>14}" for kind in (*kinds, "all"))
     for name in dict.fromkeys(name for one in right for name in one):
         both = zip(asked, right, strict=True)
-        told = [(question.types[:1], one[name]) for question, one in both if name in one]
+        output = [(question.types[:1], one[name]) for question, one in both if name in one]
         shares = (
-            [hit for types, hit in told if kind in ("all", *types)] for kind in (*kinds, "all")
+            [hit for types, hit in output if kind in ("all", *types)] for kind in (*kinds, "all")
         )
         yield f"{name:{NAME}}" + "".join(f"{100 * np.mean(one or [False]):14.1f}" for one in shares)
 
@@ -97,8 +97,8 @@ def main() -> None:
     given = parser.parse_args()
     every = read(given.dataset, given.folder).questions
     asked = [one for one in every if one.options and one.answer]
-    with open_workspace(given.profile) as desk:
-        right = list(answers(desk, asked))
+    with open_workspace(given.profile) as workspace:
+        right = list(answers(workspace, asked))
     print(*table(asked, right), sep="\n")
 
 

@@ -29,10 +29,10 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from tests.support.asking import WordToolbox
-from tests.support.big_library import fill_library, films
+from tests.support.big_library import fill_library, recordings
 from tests.support.machine import (
     VIDEO,
-    ScriptedDesks,
+    ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
     fresh,
@@ -86,14 +86,14 @@ def fill(store: Store, clips: int) -> None:
 
 def long_run(store: Store) -> str:
     """Return a trajectory of ten rounds."""
-    desks = ScriptedDesks(ScriptedReasoner(), ScriptedMemory(fresh(20)), AskSettings())
-    with Runner(store, WordToolbox(), desks) as asker:
+    contexts = ScriptedContexts(ScriptedReasoner(), ScriptedMemory(fresh(20)), AskSettings())
+    with Runner(store, WordToolbox(), contexts) as asker:
         return asker.ask(Question(text="Who opens the last door?", videos=(VIDEO,))).trajectory_id
 
 
 def addresses(store: Store, clips: int) -> Iterator[Address]:
     """Yield every page, where it has most to show."""
-    longest = next(films(clips, videos_of(clips))).clips
+    longest = next(recordings(clips, videos_of(clips))).clips
     event = load_graph_page(store, VIDEO, limit=1).segments[0].id
     yield "ask", "ask", {}
     yield "ask, answered", "ask", {"trajectory": a_run(7)}
@@ -131,9 +131,9 @@ def _drawn(clips: int, bar: float | None) -> Iterator[Line]:
         open_page("library")
         for what, name, query in addresses(store, clips):
             ours, empty = in_turn(partial(open_page, name, **query), _empty)
-            told = f"page: {what} (bar {BAR_MS:.0f} ms)"
+            output = f"page: {what} (bar {BAR_MS:.0f} ms)"
             share = ours.median / BAR_MS
-            yield Line(told, ours, empty, "an empty page", share, bar, more=False, size=clips)
+            yield Line(output, ours, empty, "an empty page", share, bar, more=False, size=clips)
 
 
 def _empty() -> None:

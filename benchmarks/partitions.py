@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=10_000_000)
     parser.add_argument("--videos", type=int, default=400)
     parser.add_argument("--partitions", type=int, default=50)
-    told = parser.parse_args()
+    output = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = EmbeddedPostgres(Home(Path(folder)).make())
         try:
@@ -97,7 +97,7 @@ def main() -> None:
                 libpq_url(parse_url(server.start())), autocommit=True
             ) as connection:
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-                grown = Grown(connection, told.memories, told.videos, told.partitions)
+                grown = Grown(connection, output.memories, output.videos, output.partitions)
                 for line in lines(grown):
                     print(
                         f"{line.what}: {_told(line.ours)}; {line.against}: "
@@ -270,9 +270,9 @@ def _over(query: str, table: str) -> Composed:
 def _plan(
     grown: Grown, what: str, query: str, values: tuple[Any, ...], table: str = "grown"
 ) -> None:
-    told = SQL("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) ") + _over(query, table)
+    output = SQL("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) ") + _over(query, table)
     print(f"-- {what}", flush=True)
-    for (row,) in grown.connection.execute(told, values).fetchall():
+    for (row,) in grown.connection.execute(output, values).fetchall():
         print(f"   {str(row)[:150]}", flush=True)
 
 

@@ -290,10 +290,10 @@ def absorb(
             into[loser] = min(wider, key=lambda n: (-len(sets[n]), n))
     for loser, winner in into.items():
         gone, kept = nodes.pop(loser), nodes[winner]
-        told = AbsorbedSegment(gone.number, gone.label, gone.summary, clip)
+        output = AbsorbedSegment(gone.number, gone.label, gone.summary, clip)
         known = winner in before.segments and kept.revision == before.segments[winner].revision
         revision = kept.revision + 1 if known else kept.revision
-        history = (*kept.history, *gone.history, told)
+        history = (*kept.history, *gone.history, output)
         nodes[winner] = replace(kept, history=history, revision=revision)
     moved = [
         replace(
@@ -383,14 +383,14 @@ def main() -> None:
     parser.add_argument("--patches", type=int, default=PATCHES)
     arguments = parser.parse_args()
     sizes = arguments.sizes
-    rows = [told(size, measure(size, arguments.patches)) for size in sizes]
+    rows = [output(size, measure(size, arguments.patches)) for size in sizes]
     if len(sizes) > 1:
         powers = [growth(sizes, [cost.cpu for cost in way]) for way in zip(*rows, strict=True)]
         print(f"CPU grows with the power {powers[0]:.2f} of the graph, plainly {powers[1]:.2f}")
     print(f"the bar at 3000 segments: {BAR}x")
 
 
-def told(size: int, costs: Costs) -> tuple[Cost, Cost]:
+def output(size: int, costs: Costs) -> tuple[Cost, Cost]:
     """Print what a patch costs at a size; returns Homer's cost and the plain way's."""
     ours, bare, theirs = costs.homer, costs.plain, costs.stored
     change = alone(first_graph(size), patch_number(0, size), size)

@@ -108,18 +108,18 @@ class Bench:
     store: Store
     tools: Tools
     world: World
-    films: Sequence[Film]
+    recordings: Sequence[Film]
     filled_s: float = 0.0
 
     @cached_property
     def exact(self) -> Vectors:
         """The unrounded vectors of all memories, (N, D)."""
-        return np.concatenate([vectors_of(self.world, film) for film in self.films])
+        return np.concatenate([vectors_of(self.world, recording) for recording in self.recordings])
 
     @property
     def memories(self) -> int:
         """How many there are."""
-        return sum(film.clips for film in self.films) * LINES
+        return sum(recording.clips for recording in self.recordings) * LINES
 
     def searching(self) -> Retrievers:
         """Return searches over it."""
@@ -160,8 +160,8 @@ def _library(tools: Tools, made: World, memories: int) -> Iterator[Bench]:
         try:
             with open_store(home) as store:
                 started = time.perf_counter()
-                films = grow(store, made, memories)
-                yield Bench(store, tools, made, films, time.perf_counter() - started)
+                recordings = grow(store, made, memories)
+                yield Bench(store, tools, made, recordings, time.perf_counter() - started)
         finally:
             EmbeddedPostgres(home).stop()
 
@@ -219,10 +219,10 @@ def indexed(bench: Bench) -> Iterator[Line]:
 
 def parts(bench: Bench) -> list[Part]:
     """Return all videos, the last one, the first half of each, and all of them about a person."""
-    films, last = bench.films, bench.films[-1]
+    recordings, last = bench.recordings, bench.recordings[-1]
     with bench.store.begin() as session:
-        whole = memory_view(session, [film.id for film in films])
-        half = memory_view(session, [film.id for film in films], _half_ms(bench))
+        whole = memory_view(session, [recording.id for recording in recordings])
+        half = memory_view(session, [recording.id for recording in recordings], _half_ms(bench))
     chosen = np.linspace(0, len(bench.world.said) - 1, QUESTIONS).astype(int)
     plain = [f"Who {bench.world.said[n]}?" for n in chosen]
     guest = f"Guest {PERSON} of {last.title}"
@@ -239,20 +239,22 @@ def parts(bench: Bench) -> list[Part]:
 
 def _half_ms(bench: Bench) -> int:
     """Return the middle of the first video, in ms of video time."""
-    return CLIP_MS * (bench.films[0].clips // 2)
+    return CLIP_MS * (bench.recordings[0].clips // 2)
 
 
 def _seen(bench: Bench, view: MemoryView) -> Marks:
     """Mark the lines in view, (N,)."""
     clips = {scope.video: scope.last_clip + 1 for scope in view.scopes}
-    each = [np.arange(film.clips) < clips.get(film.id, 0) for film in bench.films]
+    each = [
+        np.arange(recording.clips) < clips.get(recording.id, 0) for recording in bench.recordings
+    ]
     return np.repeat(np.concatenate(each), LINES)
 
 
 def filters(bench: Bench) -> list[Filter]:
     """Return all that lines are looked for by: videos, a span, a person, a moment."""
-    films, last = bench.films, bench.films[-1]
-    ids = [film.id for film in films]
+    recordings, last = bench.recordings, bench.recordings[-1]
+    ids = [recording.id for recording in recordings]
     with bench.store.begin() as session:
         whole, half = memory_view(session, ids), memory_view(session, ids, _half_ms(bench))
         found = "SELECT id FROM identities WHERE video_id = :v AND kind = 'face' AND number = :n"
@@ -260,11 +262,16 @@ def filters(bench: Bench) -> list[Filter]:
     one = MemoryView(scopes=whole.scopes[-1:])
     span = _half_ms(bench), _half_ms(bench) + max(CLIP_MS, _half_ms(bench) // 5)
     starts = np.concatenate(
-        [[at for clip in range(film.clips) for at in times(clip, LINES)] for film in films]
+        [
+            [at for clip in range(recording.clips) for at in times(clip, LINES)]
+            for recording in recordings
+        ]
     )
-    clips = ((film, clip) for film in films for clip in range(film.clips))
+    clips = ((recording, clip) for recording in recordings for clip in range(recording.clips))
     theirs = [
-        film is last and who(film, clip, n) == PERSON for film, clip in clips for n in range(LINES)
+        recording is last and who(recording, clip, n) == PERSON
+        for recording, clip in clips
+        for n in range(LINES)
     ]
     within = (starts + 3_000 > span[0]) & (starts < span[1])
     return [
@@ -401,8 +408,8 @@ def _shares(bench: Bench, one: Filter, vector: Vectors) -> tuple[float, float]:
 
 def _first_clips(bench: Bench) -> dict[str, int]:
     """Return how many clips come before each video, by its id."""
-    counts = np.cumsum([0, *(film.clips for film in bench.films)]).tolist()
-    return {film.id: first for film, first in zip(bench.films, counts, strict=False)}
+    counts = np.cumsum([0, *(recording.clips for recording in bench.recordings)]).tolist()
+    return {recording.id: first for recording, first in zip(bench.recordings, counts, strict=False)}
 
 
 def _numbers(session: Session, bench: Bench, ids: Sequence[int]) -> set[int]:
@@ -436,7 +443,7 @@ def of_processes(bench: Bench, asked: Sequence[Asked]) -> Iterator[Line]:
 
 def while_written(bench: Bench, searching: Retrievers, part: Part, folder: Path) -> Line:
     """Measure EVENT over everything while another process writes clips, and without."""
-    ids = [film.id for film in bench.films]
+    ids = [recording.id for recording in bench.recordings]
 
     def asked_all(videos: Sequence[str]) -> Taken:
         taken = []

@@ -130,8 +130,8 @@ def asked_afresh(store: Store, folder: Path) -> Asked:
         stdout=subprocess.PIPE,
         check=True,
     )
-    told = json.loads(done.stdout)
-    return Asked(told["first_ms"], tuple(told["warm_ms"]), told["peak_mb"])
+    output = json.loads(done.stdout)
+    return Asked(output["first_ms"], tuple(output["warm_ms"]), output["peak_mb"])
 
 
 @contextmanager

@@ -33,8 +33,8 @@ def lines() -> Iterator[Line]:
     true = starts(PEOPLE)[1:]
     f1 = {way: compare_cuts(true, cuts, TOLERANCE_MS).f1 for way, cuts in found.items()}
     worse = f1["ours"] < f1["theirs"]
-    told = f"cuts, F1 {100 * f1['ours']:.0f} against {100 * f1['theirs']:.0f} %"
-    yield faster(told, ours, theirs, "PySceneDetect", float("inf") if worse else BAR)
+    output = f"cuts, F1 {100 * f1['ours']:.0f} against {100 * f1['theirs']:.0f} %"
+    yield faster(output, ours, theirs, "PySceneDetect", float("inf") if worse else BAR)
 
 
 def _nobody() -> None:

@@ -112,11 +112,11 @@ def _until_round(command: list[str], environment: dict[str, str]) -> Spent:
     ) as process:
         assert process.stdout is not None
         said = []
-        for told in process.stdout:
-            if told.strip().startswith("round 1"):
+        for output in process.stdout:
+            if output.strip().startswith("round 1"):
                 clock = (time.perf_counter() - started) * 1000
                 used = psutil.Process(process.pid).cpu_times()
                 process.stdout.read()
                 return Spent(clock, (used.user + used.system) * 1000)
-            said.append(told)
+            said.append(output)
     raise RuntimeError(f"no round was told of: {''.join(said)}")

@@ -99,7 +99,7 @@ class Watcher:
         wall = time.monotonic() - self.began
         self.looks.append(Look(clip, wall, rss, files, me.num_threads()))
         if clip % self.every == 0:
-            print(told(self.looks[-1]), flush=True)
+            print(output(self.looks[-1]), flush=True)
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
         """Return a clip that fails fails the benchmark."""
@@ -146,13 +146,13 @@ def followed(video: Path, hours: float, level: int) -> tuple[list[Look], list[fl
     """Looks after each clip, and the lag of each in seconds."""
     clips = hours * HOUR_S / 30
     watcher = Watcher(every=max(1, round(clips / ROWS)))
-    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder) / "home") as desk:
+    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder) / "home") as workspace:
         pipe = Path(folder) / "stream"
         os.mkfifo(pipe)
-        with _feeding(video, pipe, hours), _opened(desk, pipe, level) as work:
+        with _feeding(video, pipe, hours), _opened(workspace, pipe, level) as work:
             watch_stream(work, watcher, direct=True)
             work.stop.set()
-        found = load_stream_details(desk.store, work.video.id)
+        found = load_stream_details(workspace.store, work.video.id)
     assert found is not None
     print(f"{len(found.clips)} clips, {len(found.gaps)} gaps; {_counted(found.clips.values())}")
     return watcher.looks, [(one.lag_ms or 0) / 1000 for one in found.clips.values()]
@@ -175,17 +175,19 @@ def _desk(folder: Path) -> Iterator[Workspace]:
 
 
 @contextmanager
-def _opened(desk: Workspace, pipe: Path, level: int) -> Iterator[StreamIngestion]:
+def _opened(workspace: Workspace, pipe: Path, level: int) -> Iterator[StreamIngestion]:
     source = live_source(str(pipe), "bench")
-    with open_stream(desk, source, stop=Event(), away_s=3, pace=DegradationPolicy(level)) as work:
+    with open_stream(
+        workspace, source, stop=Event(), away_s=3, pace=DegradationPolicy(level)
+    ) as work:
         yield work
 
 
 @contextmanager
 def _feeding(video: Path, pipe: Path, hours: float) -> Iterator[None]:
     """Yield the writer, a process of its own."""
-    told = ["--feed", str(pipe), "--video", str(video), "--hours", str(hours)]
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.stream", *told])
+    output = ["--feed", str(pipe), "--video", str(video), "--hours", str(hours)]
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.stream", *output])
     try:
         yield
     finally:
@@ -243,7 +245,7 @@ def _shifted(again: Any, out: Any, to: dict[int, Any], at: Fraction, turn: int) 
     return end
 
 
-def told(look: Look) -> str:
+def output(look: Look) -> str:
     """Return a row of the table."""
     hours = look.clip * 30 / HOUR_S
     return (

@@ -37,8 +37,8 @@ RUNS = 3
 class Worked:
     """Watches the video again and again with the same workers, each time from the beginning."""
 
-    def __init__(self, desk: Workspace, settings: WorkSettings) -> None:
-        self._desk, self.crew = desk, WorkerPool(settings)
+    def __init__(self, workspace: Workspace, settings: WorkSettings) -> None:
+        self._desk, self.crew = workspace, WorkerPool(settings)
 
     def __call__(self) -> None:
         """Watches it once."""
@@ -50,9 +50,9 @@ class Worked:
 
 def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:
     """Two lines: two workers beside one, with their models loaded and to be loaded."""
-    with _desk() as desk:
-        one = Worked(desk, WorkSettings())
-        two = Worked(desk, WorkSettings(workers=2, pool=pool))
+    with _desk() as workspace:
+        one = Worked(workspace, WorkSettings())
+        two = Worked(workspace, WorkSettings(workers=2, pool=pool))
         with one.crew, two.crew:
             first, cold = Taken((milliseconds(two),)), Taken((milliseconds(one),))
             both, alone = in_turn(two, one, runs=runs)

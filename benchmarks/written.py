@@ -44,9 +44,9 @@ class Slow(Model):
 def lines() -> Iterator[Line]:
     """One line: a film of twelve clips, what is perceived of it given."""
     with tempfile.TemporaryDirectory() as folder, _library() as one_store, _library() as store:
-        film = make_video(Path(folder) / "talk.mp4", seconds=2.0 * CLIPS, audio=None)
+        recording = make_video(Path(folder) / "talk.mp4", seconds=2.0 * CLIPS, audio=None)
         two, one = in_turn(
-            lambda: _watched(store, film, 2), lambda: _watched(one_store, film, 1), runs=1
+            lambda: _watched(store, recording, 2), lambda: _watched(one_store, recording, 1), runs=1
         )
         yield faster("clips written by a model of 2 s", two, one, "one at a time", BAR)
 
@@ -63,7 +63,7 @@ def _library() -> Iterator[Store]:
             EmbeddedPostgres(home).stop()
 
 
-def _watched(store: Store, film: Path, at_once: int) -> None:
+def _watched(store: Store, recording: Path, at_once: int) -> None:
     """Watches the film.
 
     Raises:
@@ -74,11 +74,11 @@ def _watched(store: Store, film: Path, at_once: int) -> None:
         patch.object(clip_memory, "make_writers", lambda *_: writers),
         patch.object(worker, "perceive", _seen),
     ):
-        (told,) = watch_files(
-            desk_of(store, store.home, at_once), [film], SilentListener(), direct=True
+        (output,) = watch_files(
+            desk_of(store, store.home, at_once), [recording], SilentListener(), direct=True
         )
-    if told.error is not None:
-        raise RuntimeError(str(told.error))
+    if output.error is not None:
+        raise RuntimeError(str(output.error))
 
 
 def _seen(raw: Any, *_: object) -> Perceived:

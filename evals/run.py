@@ -76,12 +76,12 @@ def _conduct(
     api = (
         None
         if direct or not evaluation.has_work()
-        else connect_to_prefect(evaluation.desk.home, on_message)
+        else connect_to_prefect(evaluation.workspace.home, on_message)
     )
     if api is None:
         run_directly(evaluation, workers)
         return
-    with report_to_prefect(evaluation.desk.home, api):
+    with report_to_prefect(evaluation.workspace.home, api):
         # Prefect reads its settings when it is imported: now they are set.
         from flows.evaluate import run_evaluation_flow as in_flow
 

@@ -96,7 +96,7 @@ class EvaluationSteps:
         listener: EvalListener,
         max_cost: float | None = None,
     ) -> None:
-        self.desk, self.name, self.plan = workspace, name, plan
+        self.workspace, self.name, self.plan = workspace, name, plan
         self._listener, self._budget = listener, DollarBudget(max_cost)
         self._open, self._runners = ExitStack(), dict[str, Runner]()
         self._lock = threading.Lock()
@@ -108,7 +108,7 @@ class EvaluationSteps:
 
     @cached_property
     def _closest(self) -> Closest:
-        return Closest(self.desk.store, self.desk.toolbox.text)
+        return Closest(self.workspace.store, self.workspace.toolbox.text)
 
     @cached_property
     def _videos(self) -> dict[str, EvalVideo]:
@@ -120,7 +120,7 @@ class EvaluationSteps:
         Raises:
             InputError: it was started with other settings.
         """
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             recorded = stored.begin_run(session, self.name, self.plan.settings)
             if recorded != self.plan.settings:
                 changed = ", ".join(n for n, v in recorded if v != getattr(self.plan.settings, n))
@@ -147,7 +147,7 @@ class EvaluationSteps:
             return
         planned = [item for item in self.plan.questions if item.question.video == video]
         slots = [slot for item in planned for slot in self._slots(item, known)]
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
 
@@ -167,7 +167,7 @@ class EvaluationSteps:
         """
         if video.file is None:
             return self._imported(video)
-        (outcome,) = watch_files(self.desk, [video.file], self._listener, direct=True)
+        (outcome,) = watch_files(self.workspace, [video.file], self._listener, direct=True)
         if outcome.error is not None:
             raise outcome.error
         if outcome.watched is not None:
@@ -179,7 +179,7 @@ class EvaluationSteps:
     def _imported(self, video: EvalVideo) -> str:
         if video.captions is None:
             raise InputError("it is not there")
-        workspace, profile = self.desk, self.desk.profile
+        workspace, profile = self.workspace, self.workspace.profile
         track = self._track(video.captions, video)
         self._touched_videos.add(track.id)
         return import_track(
@@ -220,7 +220,7 @@ class EvaluationSteps:
         ]
 
     def _results(self) -> list[Result]:
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             return stored.run_results(session, self.name)
 
     def answer(self, slot: Slot) -> None:
@@ -231,7 +231,7 @@ class EvaluationSteps:
         """
         if self._budget.empty:
             return
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             result = stored.slot_result(session, self.name, slot)
             cost = stored.slot_cost(session, self.name, slot)
         if not _is_open(result):
@@ -242,14 +242,14 @@ class EvaluationSteps:
             )
             return
         self._costs.setdefault((slot.arm, slot.question), cost)
-        self.desk.give_way()
+        self.workspace.give_way()
         try:
             trajectory = self._answered(slot, result)
         except (InputError, ModelError, BudgetExceeded) as error:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
         question = EvalQuestion.model_validate(slot.item)
-        self._put(slot, judge(self.desk, question, slot.video, trajectory), trajectory)
+        self._put(slot, judge(self.workspace, question, slot.video, trajectory), trajectory)
 
     def _answered(self, slot: Slot, result: Result) -> str:
         if result.trajectory is None:
@@ -267,7 +267,7 @@ class EvaluationSteps:
 
         The cost grows by the question's own: recounting all calls for each answer would be slow.
         """
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stored.set_verdict(session, self.name, slot, verdict)
             if trajectory is not None and self.plan.learns(slot.part, slot.arm):
                 kind = question_type(question_of(slot))
@@ -285,16 +285,16 @@ class EvaluationSteps:
             if arm not in self._runners:
                 settings = settings_of(arm, self.plan.settings.ask)
                 runner = Runner(
-                    self.desk.store,
-                    self.desk.toolbox,
+                    self.workspace.store,
+                    self.workspace.toolbox,
                     settings=settings,
-                    attended=not self.desk.background,
+                    attended=not self.workspace.background,
                 )
                 self._runners[arm] = self._open.enter_context(runner)
             return self._runners[arm]
 
     def _count_cost(self) -> None:
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             self._budget.spent(stored.run_cost(session, self.name, self._touched_videos))
 
     def over(self) -> bool:
@@ -306,12 +306,12 @@ class EvaluationSteps:
         parts = {planned.part for planned in self.plan.questions if planned.batch == batch}
         if not any(self.plan.learns(part, arm) for part in parts for arm in self.plan.arms(part)):
             return False
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             return batch not in stored.learned_batches(session, self.name)
 
     def learned(self, batch: int) -> None:
         """Record the state of the skill library after a batch."""
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stored.add_batch(session, self.name, batch, _skill_state(session))
         self._count_cost()
 
@@ -337,7 +337,7 @@ class EvaluationSteps:
         if left or interrupted:
             why = "the money is spent" if self.over() else "stopped"
             state, note = stored.STOPPED, f"{why}, {left} answers are left"
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stored.set_run_state(session, self.name, state, note)
 
     def __enter__(self) -> Self:

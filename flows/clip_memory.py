@@ -31,7 +31,7 @@ class Ingestion(Protocol):
     """The steps of one video that run clip by clip, each safe to repeat."""
 
     @property
-    def desk(self) -> Workspace:
+    def workspace(self) -> Workspace:
         """Return the store and the models."""
 
     @property

@@ -20,7 +20,7 @@ def evaluate(
     """Run an evaluation that is open in this process, so many questions at a time."""
     label_run()
     evaluation, workers = opened.get()
-    workspace = InProcess(evaluation.desk)
+    workspace = InProcess(evaluation.workspace)
     with thread_runner(workers) as runner:
         executor = PrefectExecutor(runner)
         run_evaluation(evaluation, executor, lambda batch: learn(batch, workspace))
@@ -29,7 +29,7 @@ def evaluate(
 def run_evaluation_flow(evaluation: Evaluation, workers: int) -> None:
     """Run the flow for an evaluation; mark killed runs of it first."""
     tag = f"eval:{evaluation.name}"
-    library = library_id(evaluation.desk.store)
+    library = library_id(evaluation.workspace.store)
     mark_killed_runs(library, tag)
     with tags(tag, library_tag_name(library)):
         evaluate(evaluation.name, InProcess((evaluation, workers)))

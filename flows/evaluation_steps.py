@@ -15,7 +15,7 @@ class Evaluation(Protocol):
     """A run over a data set; each step can be repeated, and finished work is not repeated."""
 
     name: str
-    desk: Workspace
+    workspace: Workspace
 
     def videos(self) -> Sequence[str]:
         """Return the data set's videos that have questions, in order."""
@@ -81,7 +81,7 @@ def run_directly(evaluation: Evaluation, workers: int) -> None:
     """Run an evaluation as plain calls, without a server; ``workers`` questions at a time."""
 
     def learn(_batch: int) -> None:
-        for _ in learn_in_batches(evaluation.desk):
+        for _ in learn_in_batches(evaluation.workspace):
             pass
 
     with DirectExecutor(workers) as executor:

@@ -43,7 +43,7 @@ class OpenIngestion:
 
 def _watch(opened: OpenIngestion) -> IngestResult:
     """Watch an open video in tasks of this flow run."""
-    workspace = opened.ingestion.desk
+    workspace = opened.ingestion.workspace
     work = workspace.settings.work
     kind = ClusterSteps if work.where in CLUSTERS else IngestSteps
     with open_steps(prefect_executor(work, workspace.home), opened.pool, kind) as steps:
@@ -90,6 +90,6 @@ def run_ingest_flow(
 ) -> IngestResult:
     """Run the flow for the open video."""
     opened = InProcess(OpenIngestion(ingestion, listener, pool))
-    with runs_of_video(ingestion.desk.store, ingestion.video.id):
+    with runs_of_video(ingestion.workspace.store, ingestion.video.id):
         # The server stores the parameters: after a deletion it has no more than the video's id.
         return ingest_open_video(ingestion.video.id, opened)

@@ -114,7 +114,7 @@ class ClusterSteps(IngestSteps):
     def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Start a step that perceives the clip in a worker of the cluster."""
         file = cast("FileIngestion", ingestion)
-        order, at_once = file.order(clip, self._pool.threads), file.desk.settings.work.at_once
+        order, at_once = file.order(clip, self._pool.threads), file.workspace.settings.work.at_once
         step = self._executor.start(PERCEIVE_ORDER, order=order, at_once=at_once)
         return _DeliveredStep(step, file)
 
@@ -172,7 +172,7 @@ def _watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) ->
     listener.opened(ingestion.video, total, total - len(pending))
     for remark in ingestion.remarks:
         listener.said(remark)
-    with ClipSpans(ingestion.video, ingestion.desk.settings.watch.clip_ms) as spans:
+    with ClipSpans(ingestion.video, ingestion.workspace.settings.watch.clip_ms) as spans:
         for clip, error in _perceived_clips(ingestion, steps, spans, pending):
             error = spans.run(clip, settle_clip, ingestion, steps, clip, error)
             spans.end(clip, error)
@@ -199,13 +199,13 @@ def _perceived_clips(
     def start(clip: int) -> Waitable:
         return spans.run(clip, steps.perceive, ingestion, clip)
 
-    ingestion.desk.give_way()
+    ingestion.workspace.give_way()
     # One more for each clip that is written at the same time as another.
     started = deque(
         (clip, start(clip)) for clip in islice(remaining, steps.ahead + ingestion.at_once - 1)
     )
     while started:
-        ingestion.desk.give_way()
+        ingestion.workspace.give_way()
         clip, step = started.popleft()
         error = wait_for_failure(step)
         started.extend((after, start(after)) for after in islice(remaining, 1))
@@ -244,5 +244,5 @@ def settle_clip(
 
 def update_graph_if_due(ingestion: Ingestion, steps: IngestSteps, clip: int) -> None:
     """Update the event graph once the last clip of a patch is settled."""
-    if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
+    if (clip + 1) % ingestion.workspace.settings.memory.patch_every == 0:
         steps.update_event_graph(ingestion, final=False)

@@ -66,7 +66,7 @@ class VideoIngestion:
         again: bool = False,
         only: Collection[int] = (),
     ) -> None:
-        self.desk, self.path, self.video = workspace, path, video
+        self.workspace, self.path, self.video = workspace, path, video
         self._info, self._subtitles, self._again, self._only = info, subtitle_track, again, only
         self._reader = ClipReader(path, info, workspace.settings.watch, read_clips)
         self._memory = ClipMemory(workspace, video)
@@ -83,7 +83,7 @@ class VideoIngestion:
 
     def pending(self) -> list[int]:
         """Return the clips that this run watches and that are not in memory yet, in order."""
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             unfinished = clip_rows.next_clips(session, self.video.id, again=self._again)
         return [clip.index for clip in unfinished if not self._only or clip.index in self._only]
 
@@ -111,13 +111,13 @@ class VideoIngestion:
     def perceive(self, clip: int) -> None:
         """Decode and perceive the clip; hold the percept until it is remembered."""
         if not self._memory.holds(clip):
-            tools, settings = self.desk.toolbox, self.desk.settings.watch
-            memory = self.desk.profile.shown_clips
+            tools, settings = self.workspace.toolbox, self.workspace.settings.watch
+            memory = self.workspace.profile.shown_clips
             self.take(decode_and_perceive(self._reader, clip, tools, settings, memory))
 
     def order(self, clip: int, threads: int) -> Order:
         """Return the order to perceive the clip elsewhere, with ``threads`` per model."""
-        workspace = self.desk
+        workspace = self.workspace
         path = self.path.absolute()
         settings, memory = workspace.settings.watch, workspace.profile.shown_clips
         return Order(path, self._info, clip, workspace.toolbox, settings, threads, memory)

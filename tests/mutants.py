@@ -109,10 +109,10 @@ def report(ends: dict[str, str], of: int, folder: Path) -> None:
             shown = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             print(changed_lines(shown.stdout))
     counts = Counter(ends.values())
-    told = ", ".join(f"{count} {end}" for end, count in counts.most_common())
+    output = ", ".join(f"{count} {end}" for end, count in counts.most_common())
     reached = len(ends) - counts["untested"]
     share = f"{counts['killed'] / reached:.0%}" if reached else "none"
-    print(f"{len(ends)} of {of} mutants: {told}; of those that unit tests reach, {share} killed")
+    print(f"{len(ends)} of {of} mutants: {output}; of those that unit tests reach, {share} killed")
 
 
 def changed_lines(diff: str) -> str:

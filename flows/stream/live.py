@@ -30,7 +30,7 @@ def watch_clips(
     label_run()
     ingestion, listener = opened.get()
     settings = stream_work_settings(ingestion)
-    executor, pool = prefect_executor(settings, ingestion.desk.home), WorkerPool(settings)
+    executor, pool = prefect_executor(settings, ingestion.workspace.home), WorkerPool(settings)
     with pool, open_steps(executor, pool) as steps:
         return follow_stream(ingestion, steps, listener, RUN_CLIPS)
 
@@ -38,5 +38,5 @@ def watch_clips(
 def run_stream_flow(ingestion: StreamIngestion, listener: Listener) -> bool:
     """Run the flow for the next clips."""
     opened = InProcess((ingestion, listener))
-    with runs_of_video(ingestion.desk.store, ingestion.video.id):
+    with runs_of_video(ingestion.workspace.store, ingestion.video.id):
         return watch_clips(ingestion.video.id, ingestion.state().clips, opened)

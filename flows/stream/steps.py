@@ -35,7 +35,7 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
     """
     clips = ingestion.start_stream()
     listener.opened(ingestion.video, clips, clips)
-    api = None if direct else connect_to_prefect(ingestion.desk.home, listener.said)
+    api = None if direct else connect_to_prefect(ingestion.workspace.home, listener.said)
     while api is not None and _run_in_flow(ingestion, listener, api):
         continue
     with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
@@ -49,12 +49,12 @@ def stream_work_settings(ingestion: StreamIngestion) -> WorkSettings:
 
     The wait for a slot counts as lag of the clip, so less is perceived afterwards.
     """
-    return WorkSettings(at_once=ingestion.desk.settings.work.at_once)
+    return WorkSettings(at_once=ingestion.workspace.settings.work.at_once)
 
 
 def _run_in_flow(ingestion: StreamIngestion, listener: Listener, api: str) -> bool:
     """Run the flow once; return whether there may be another run."""
-    with report_to_prefect(ingestion.desk.home, api):
+    with report_to_prefect(ingestion.workspace.home, api):
         # Prefect reads its settings when it is imported: now they are set.
         from flows.stream.live import run_stream_flow
 

@@ -51,7 +51,7 @@ class StreamIngestion:
     def __init__(
         self, workspace: Workspace, reader: LiveReader, video: Video, policy: DegradationPolicy
     ) -> None:
-        self.desk, self.video = workspace, video
+        self.workspace, self.video = workspace, video
         self._memory = ClipMemory(workspace, video)
         self._reader, self._policy = reader, policy
         self._arrived: dict[int, CapturedClip] = {}
@@ -99,7 +99,7 @@ class StreamIngestion:
             return None
         clip = captured.raw.clip
         record = StreamClip(clip=clip.index, level=captured.level, tally=captured.tally)
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stream_rows.add_clip(session, self.video.id, clip, record, captured.gaps)
         self._arrived[clip.index] = captured
         self._order.append(clip.index)
@@ -115,13 +115,13 @@ class StreamIngestion:
             faults.fault_point(faults.FaultPoint.PERCEIVED)
 
     def _perceive_at_level(self, captured: CapturedClip) -> Perceived:
-        settings = self.desk.settings.watch
+        settings = self.workspace.settings.watch
         level = max(captured.level, self._policy.level)
         frames = subsample_frames(captured.raw.frames, captured.level, level)
         self._levels[captured.raw.clip.index] = (level, len(frames))
         thinned_clip = replace(captured.raw, frames=frames)
-        found = perceive(thinned_clip, self.desk.toolbox, settings, LEVELS[level].without)
-        view = clip_view(thinned_clip, self.desk.profile.shown_clips, settings)
+        found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
+        view = clip_view(thinned_clip, self.workspace.profile.shown_clips, settings)
         return replace(found, view=view)
 
     def remember(self, clip: int) -> None:
@@ -149,7 +149,7 @@ class StreamIngestion:
 
     def end(self) -> str:
         """Mark the stream as watched so far; return a message about its end."""
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stream_rows.add_gaps(session, self.video.id, self._reader.pending_gaps)
         state = self.state()
         self._memory.mark(video_rows.DONE)
@@ -166,13 +166,13 @@ class StreamIngestion:
             tally=captured.tally.model_copy(update={"sampled": sampled}),
             lag_ms=lag_ms,
         )
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stream_rows.set_stream_clip(session, self.video.id, record)
         if not captured.can_wait:
             self._policy.update(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
 
     def _note_loss(self, clip: int) -> None:
-        with self.desk.store.begin() as session:
+        with self.workspace.store.begin() as session:
             stream_rows.give_up_clip(session, self.video.id, clip)
         if clip in self._arrived:
             self._store_record(clip)

@@ -113,12 +113,12 @@ def test_the_deed_is_found_and_no_worse_than_by_vectors_alone() -> None:
     assert found >= hits(plain_clips)
 
 
-def test_who_did_it_is_told() -> None:
+def test_who_did_it_is_reported() -> None:
     _, deeds = week()
     assert np.mean([PEOPLE[chosen(who(deed))] == deed.who for deed in deeds]) >= 0.75
 
 
-def test_what_was_done_is_told() -> None:
+def test_what_was_done_is_reported() -> None:
     _, deeds = week()
     right = 0
     for deed in deeds:
@@ -142,7 +142,7 @@ def test_yesterday_is_the_day_before_the_question(day: int) -> None:
     assert right >= 0.6 * len(things)
 
 
-def test_times_as_options_are_told_by_the_clock() -> None:
+def test_times_as_options_are_reported_by_the_clock() -> None:
     _, deeds = week()
     options = ("Yesterday morning", "Yesterday afternoon", "Three days ago", "An hour ago")
     right = total = 0

@@ -66,7 +66,7 @@ def must(home: Home, *arguments: str) -> str:
     return done.stdout
 
 
-def told(home: Home, *arguments: str) -> str:
+def output(home: Home, *arguments: str) -> str:
     """The same in this process, of a command that only looks on."""
     outer: dict[str, str | None] = dict.fromkeys(one for one in os.environ if "HOMER_" in one)
     inner = {"HOMER_HOME": str(home.root), "HOMER_WEIGHTS": WEIGHTS}
@@ -84,7 +84,7 @@ def watched(
     try:
         must(home, "ingest", str(DEMO), "--direct")
         must(home, "dump", "googlework_short")
-        yield lambda: (home, told(home, "dump", "googlework_short"))
+        yield lambda: (home, output(home, "dump", "googlework_short"))
     finally:
         EmbeddedPostgres(home).stop(fast=False)
 
@@ -130,7 +130,7 @@ def undisturbed(watched: Callable[[], tuple[Home, str]], little: list[str]) -> s
     """The dump of the little clip where nothing breaks."""
     home, _dump = watched()
     must(home, "ingest", *little, "--direct")
-    return told(home, "dump", "beginning")
+    return output(home, "dump", "beginning")
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def other(tmp_path: Path) -> Iterator[Home]:
     try:
         yield home
     finally:
-        told(home, "down")
+        output(home, "down")
 
 
 @pytest.mark.full
@@ -148,7 +148,7 @@ def test_a_second_database_holds_the_same_bytes(
     undisturbed: str, little: list[str], other: Home
 ) -> None:
     must(other, "ingest", *little, "--direct")
-    assert told(other, "dump", "beginning") == undisturbed
+    assert output(other, "dump", "beginning") == undisturbed
 
 
 def interrupted(home: Home, how: signal.Signals, *arguments: str) -> tuple[int, str]:
@@ -167,13 +167,13 @@ def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
     undisturbed: str, little: list[str], other: Home, way: list[str]
 ) -> None:
     interrupted(other, signal.SIGKILL, *little, *way)
-    (entry,) = json.loads(told(other, "videos", "--json"))
+    (entry,) = json.loads(output(other, "videos", "--json"))
     assert (entry["state"], entry["done"]) == ("paused", 1)
     again = homer(other, "ingest", *little, *way, "--json")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)[0]["fresh"] == CLIPS - 1
     assert f"going on after 1 of {CLIPS} clips" in again.stderr
-    assert told(other, "dump", "beginning") == undisturbed
+    assert output(other, "dump", "beginning") == undisturbed
 
 
 @pytest.mark.full
@@ -189,7 +189,7 @@ def test_a_database_that_dies_is_said_and_the_next_command_goes_on(
     assert "database" in last.lower()
     assert "Traceback" not in last
     must(other, "ingest", *little, "--direct")
-    assert told(other, "dump", "beginning") == undisturbed
+    assert output(other, "dump", "beginning") == undisturbed
 
 
 @pytest.mark.parametrize("way", [["--direct"], in_full([])])
@@ -200,7 +200,7 @@ def test_ctrl_c_says_how_to_go_on_and_loses_nothing(
     assert code == 130
     assert "nothing is lost" in last
     assert "Traceback" not in last
-    (entry,) = json.loads(told(other, "videos", "--json"))
+    (entry,) = json.loads(output(other, "videos", "--json"))
     assert entry["done"] >= 1
 
 
@@ -208,7 +208,7 @@ def test_bad_input_is_one_line_each_and_leaves_nothing(
     watched: Callable[[], tuple[Home, str]], tmp_path: Path
 ) -> None:
     home, _dump = watched()
-    before = told(home, "videos", "--json")
+    before = output(home, "videos", "--json")
     paths = [
         BAD[kind](tmp_path / kind) for kind in BAD if _folder(tmp_path / kind) and kind != MISSING
     ]
@@ -219,7 +219,7 @@ def test_bad_input_is_one_line_each_and_leaves_nothing(
     for path, line in zip(paths, lines, strict=True):
         assert line.startswith("homer: ")
         assert path.name in line
-    assert told(home, "videos", "--json") == before
+    assert output(home, "videos", "--json") == before
 
 
 MISSING = "missing"
@@ -242,7 +242,7 @@ def test_every_kind_of_media_in_a_folder_is_watched(
     watched: Callable[[], tuple[Home, str]], little: list[str], tmp_path: Path
 ) -> None:
     home, _dump = watched()
-    before = len(json.loads(told(home, "videos", "--json")))
+    before = len(json.loads(output(home, "videos", "--json")))
     for make in GOOD.values():
         make(tmp_path)
     quick = ["--profile", little[-1]]
@@ -251,7 +251,7 @@ def test_every_kind_of_media_in_a_folder_is_watched(
     assert [one for one in outcomes if one.get("error") or one["failed"]] == []
     assert all(one["fresh"] == one["clips"] == 1 for one in outcomes)
     must(home, "delete", outcomes[0]["video"], "--yes")
-    assert len(json.loads(told(home, "videos", "--json"))) == before + len(GOOD) - 1
+    assert len(json.loads(output(home, "videos", "--json"))) == before + len(GOOD) - 1
 
 
 @pytest.mark.parametrize("scheduled", [False, in_full(True)])

@@ -45,8 +45,10 @@ def joined(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def faces(home: Home, store: Store, toolbox: Toolbox, joined: Path) -> FaceReport:
     """Faces of the joined video, in clips of five seconds, so that people return in other clips."""
-    desk = Workspace(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
-    return judge_joined("joined", "insightface", watch_faces(desk, joined, lambda: None), LIGHT)
+    workspace = Workspace(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
+    return judge_joined(
+        "joined", "insightface", watch_faces(workspace, joined, lambda: None), LIGHT
+    )
 
 
 def test_people_are_known_again_from_clip_to_clip(
@@ -64,8 +66,8 @@ def test_a_voice_finds_its_face_though_nobody_ever_speaks_alone(
 ) -> None:
     scenes = [one for one in COMPANY if one.heard == "presenter"]
     company = join(scenes, media, tmp_path / "company.mp4")
-    desk = Workspace(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
-    met = watch_people(desk, company, lambda: None)
+    workspace = Workspace(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
+    met = watch_people(workspace, company, lambda: None)
     report = judge_joins("in company", met, scenes)
     assert (report.right, report.wrong) == (("presenter",), 0)
     # By the face and not by chance: the same joins are wrong of anybody else's voice.
@@ -83,7 +85,7 @@ def test_cuts_are_found_at_least_as_well_as_by_the_reference(joined: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["pyannote_sample.flac", in_full("dev01.flac")])
-def test_two_speakers_are_told_apart(name: str, media: Path, toolbox: Toolbox) -> None:
+def test_two_speakers_are_distinguished(name: str, media: Path, toolbox: Toolbox) -> None:
     (marked,) = [one for one in marked_recordings(media) if one.path.name == name]
     report = judge_voices(marked, toolbox, load_profile("local").settings.watch)
     assert (report.speakers, report.voices) == (2, 2)

@@ -53,13 +53,13 @@ def place(tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox) -> Iterato
         captions.write_text("".join(json.dumps(line) + "\n" for line in CAPTIONS))
         done = CliRunner().invoke(app, ["import", "lecture", "--captions", str(captions)])
         assert done.exit_code == 0, done.stderr
-        film = make_video(folder / "a minute.mp4", seconds=60.0, size=(64, 48), fps=5)
+        recording = make_video(folder / "a minute.mp4", seconds=60.0, size=(64, 48), fps=5)
         make_video(folder / "little film.mp4", seconds=2.0)
         with open_store(home) as store, store.begin() as session:
-            session.execute(update(VideoRow).values(path=str(film)))
+            session.execute(update(VideoRow).values(path=str(recording)))
             # The id is the captions' digest: for the app the film is as if it were of that video.
             for name in session.scalars(select(VideoRow.id)):
-                cache_original(home, name, stat_digest(film))
+                cache_original(home, name, stat_digest(recording))
         try:
             yield home
         finally:

@@ -65,7 +65,7 @@ def test_words_from_outside_are_shown_as_words(page: Page, address: str) -> None
 
 
 @pytest.mark.full
-def test_options_are_told_apart_by_letters(page: Page, address: str) -> None:
+def test_options_are_distinguished_by_letters(page: Page, address: str) -> None:
     ask(page, address, "What colour was the lighthouse?", "red\ngreen\nwhite")
     page.get_by_role("heading", name="B. green").wait_for()
 
@@ -198,7 +198,7 @@ def test_a_video_is_added_watched_and_deleted(
     assert set(video_ids(place)) == {"lecture"}
 
 
-def test_a_database_that_dies_is_told_and_the_page_recovers(
+def test_a_database_that_dies_is_reported_and_the_page_recovers(
     page: Page, address: str, place: Home, keep: Keep
 ) -> None:
     opened(page, f"{address}/library", "Library")

@@ -77,7 +77,7 @@ def test_a_video_is_watched_by_a_flow_with_progress_and_time_left(
     assert PrefectServer(place).address() is not None
 
 
-def test_a_watcher_that_is_killed_is_told_while_the_page_is_open(
+def test_a_watcher_that_is_killed_is_reported_while_the_page_is_open(
     page: Page, place: Home, keep: Keep
 ) -> None:
     found = running(place)
@@ -138,11 +138,11 @@ def test_what_a_terminal_watches_is_seen_by_an_open_page(
     page: Page, address: str, place: Home, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """And it is seen to end, with nobody pressing anything."""
-    film = make_video(
+    recording = make_video(
         tmp_path_factory.mktemp("other") / "from a terminal.mp4", seconds=65.0, size=(64, 48), fps=6
     )
     opened(page, f"{address}/library", "Library")
-    command = [sys.executable, "-m", "cli", "ingest", "--direct", str(film)]
+    command = [sys.executable, "-m", "cli", "ingest", "--direct", str(recording)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as work:
         seen(page, "from a terminal being watched by another homer process")
         work.wait(300)

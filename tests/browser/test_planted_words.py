@@ -56,9 +56,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         patch.setenv("HOMER_HOME", str(home.root))
         patch.setenv("PYTHONPATH", str(ROOT))
         home.config.write_text('[profiles.scripted]\nbase = "local"\n')
-        film = make_video(folder / "a minute.mp4", seconds=60.0, size=(64, 48), fps=5)
+        recording = make_video(folder / "a minute.mp4", seconds=60.0, size=(64, 48), fps=5)
         with open_store(home) as store:
-            (folder / "asked").write_text(plant(store, str(film)))
+            (folder / "asked").write_text(plant(store, str(recording)))
         try:
             yield home
         finally:

@@ -66,7 +66,7 @@ def test_who_signs_in_goes_on_to_where_they_wanted(
     keep("signed_in")
 
 
-def test_a_link_to_a_film_is_worth_nothing_without_signing_in(page: Page) -> None:
+def test_a_link_to_a_video_is_worth_nothing_without_signing_in(page: Page) -> None:
     page.locator("video").wait_for()
     link = page.evaluate("document.querySelector('video').src")
     assert httpx.get(link, trust_env=False).status_code == 401

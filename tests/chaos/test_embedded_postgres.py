@@ -257,9 +257,9 @@ def test_four_processes_that_start_at_once_share_one_migrated_server(home: Home)
         subprocess.Popen(command, cwd=REPOSITORY, stdout=pipe, stderr=pipe, text=True)
         for _ in range(4)
     ]
-    told = [process.communicate(timeout=120) for process in started]
-    assert [process.returncode for process in started] == [0] * 4, told
-    assert {out for out, _ in told} == {f"{HEAD}\n"}
+    output = [process.communicate(timeout=120) for process in started]
+    assert [process.returncode for process in started] == [0] * 4, output
+    assert {out for out, _ in output} == {f"{HEAD}\n"}
     assert len(servers(home)) == 1
 
 
@@ -338,7 +338,7 @@ def fill_up(store: Store) -> None:
             session.execute(text(f"CREATE TABLE heap{number} AS {rows}"))
 
 
-def test_a_disk_too_small_for_a_cluster_is_told(small_disk: Callable[[int], Path]) -> None:
+def test_a_disk_too_small_for_a_cluster_is_reported(small_disk: Callable[[int], Path]) -> None:
     folder = small_disk(20)
     with pytest.raises(DatabaseError, match="No space left on device"):
         EmbeddedPostgres(Home(folder)).start()
@@ -346,7 +346,7 @@ def test_a_disk_too_small_for_a_cluster_is_told(small_disk: Callable[[int], Path
     assert not (folder / "postgres.new").exists()
 
 
-def test_a_disk_that_fills_up_is_told_and_loses_only_the_open_transaction(
+def test_a_disk_that_fills_up_is_reported_and_loses_only_the_open_transaction(
     small_disk: Callable[[int], Path],
 ) -> None:
     home = Home(small_disk(110))
@@ -361,7 +361,7 @@ def test_a_disk_that_fills_up_is_told_and_loses_only_the_open_transaction(
         assert session.execute(text("SELECT answer FROM kept")).scalar_one() == 42
 
 
-def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     from domain.errors import SetupError
 
     (tmp_path / "file").write_text("x")

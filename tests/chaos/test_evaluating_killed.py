@@ -30,7 +30,7 @@ def answers(request: dict[str, Any]) -> Any:
     return obedient(request)
 
 
-def told(store: Store) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+def output(store: Store) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
     """The report but for clocks and ids: rows, figures, and what was learned from."""
     rows = [row.model_dump(exclude=OF_THE_CLOCK) for row in run_rows(store, "run")]
     report = run_report(store, "run").model_dump(exclude={"run", "usage"})
@@ -56,7 +56,7 @@ def whole(
     folder = tmp_path_factory.mktemp("whole")
     with open_store(home_of_module, make_database()) as store, OpenAIServer(answers) as server:
         evaluate(store, houses(folder), LlmToolbox(server), workers=1)
-        return told(store), asked(store), len(server.requests)
+        return output(store), asked(store), len(server.requests)
 
 
 @pytest.fixture(scope="module")
@@ -77,5 +77,5 @@ def test_a_killed_evaluation_ends_as_if_nothing_had_happened(
         assert code == -9, f"the point was not reached: {code}"
         evaluate(store, houses(tmp_path), LlmToolbox(server), workers=1)
         assert asked(store) == questions
-        assert told(store) == report
+        assert output(store) == report
         assert len(server.requests) == requests

@@ -51,15 +51,15 @@ def test_nothing_is_wrong_after_anything_in_any_order(
     with open_store(home, url) as store, store.begin() as session:
         set_library_id(session, uuid4().hex)
     with OpenAIServer(writing) as model:
-        told = Storm(server, url, home.root, model.base_url, seed).rage(SECONDS)
-    print(_line(seed, told))
-    assert not told.faults, "\n\n".join(told.faults)
-    assert told.kills > 0
-    assert told.done.total() > 0
+        output = Storm(server, url, home.root, model.base_url, seed).rage(SECONDS)
+    print(_line(seed, output))
+    assert not output.faults, "\n\n".join(output.faults)
+    assert output.kills > 0
+    assert output.done.total() > 0
 
 
-def _line(seed: int, told: Told) -> str:
-    done = ", ".join(f"{name} {count}" for name, count in told.done.most_common())
-    refused = ", ".join(f"{name} {count}" for name, count in told.refused.most_common())
-    kills = f"{told.kills} kills, {told.restarts} of Postgres"
-    return f"seed {seed}: {done}; refused: {refused}; {kills}; {len(told.faults)} faults"
+def _line(seed: int, output: Told) -> str:
+    done = ", ".join(f"{name} {count}" for name, count in output.done.most_common())
+    refused = ", ".join(f"{name} {count}" for name, count in output.refused.most_common())
+    kills = f"{output.kills} kills, {output.restarts} of Postgres"
+    return f"seed {seed}: {done}; refused: {refused}; {kills}; {len(output.faults)} faults"

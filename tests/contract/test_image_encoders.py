@@ -84,10 +84,10 @@ def test_a_missing_file_is_named_with_where_to_put_it(name: str, tmp_path: Path)
     folder = towers(tmp_path / "tiny")
     (folder / name).unlink()
     assert missing_files(folder) == [name]
-    with pytest.raises(WeightsMissing, match=name) as told:
+    with pytest.raises(WeightsMissing, match=name) as output:
         ImageTextEncoder(folder)
-    assert str(folder) in str(told.value)
-    assert "leave `images` out" in str(told.value)
+    assert str(folder) in str(output.value)
+    assert "leave `images` out" in str(output.value)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -95,16 +95,16 @@ def test_a_damaged_file_is_named_with_where_to_put_it_again(name: str, tmp_path:
     folder = towers(tmp_path / "tiny")
     for data in (b"{not a model", b"{}"):
         (folder / name).write_bytes(data)
-        with pytest.raises(WeightsMissing, match=name) as told:
+        with pytest.raises(WeightsMissing, match=name) as output:
             ImageTextEncoder(folder)
-        assert f"ONNX export into {folder} again" in str(told.value)
-        assert "leave `images` out" in str(told.value)
+        assert f"ONNX export into {folder} again" in str(output.value)
+        assert "leave `images` out" in str(output.value)
 
 
 @pytest.mark.parametrize(
     "config", [{}, {"size": "huge"}, {"size": 8, "image_mean": [1]}, {"size": {}}]
 )
-def test_an_unknown_preparation_is_told(config: dict[str, object]) -> None:
+def test_an_unknown_preparation_is_reported(config: dict[str, object]) -> None:
     with pytest.raises(WeightsMissing, match="how images are prepared"):
         read_preprocessing(config)
 
@@ -146,7 +146,7 @@ COLOUR_AT = {4: "blue", 14: "red", 24: "green"}
 
 
 @pytest.fixture
-def filmed(store: Store, tmp_path: Path) -> tuple[Store, ImageTextEncoder]:
+def recorded_video(store: Store, tmp_path: Path) -> tuple[Store, ImageTextEncoder]:
     """Three keyframes whose colours nothing tells but their pixels."""
     encoder = ImageTextEncoder(towers(tmp_path / "tiny"))
     known_video(store, 1)
@@ -173,32 +173,32 @@ def found(store: Store, encoder: ImageTextEncoder | None, query: str) -> tuple[i
 Filmed = tuple[Store, ImageTextEncoder]
 
 
-def test_an_image_is_found_by_what_is_on_it(filmed: Filmed) -> None:
-    store, encoder = filmed
+def test_an_image_is_found_by_what_is_on_it(recorded_video: Filmed) -> None:
+    store, encoder = recorded_video
     for time, colour in COLOUR_AT.items():
         first, searched, nothing = found(store, encoder, f"all {colour}")
         assert (first, nothing) == (1000 * time, False)
         assert "by their likeness under clip:tiny" in searched
 
 
-def test_what_is_on_no_image_is_said_not_to_be_close(filmed: Filmed) -> None:
-    store, encoder = filmed
+def test_what_is_on_no_image_is_said_not_to_be_close(recorded_video: Filmed) -> None:
+    store, encoder = recorded_video
     assert found(store, encoder, "nobody knows")[2]
 
 
-def test_without_the_model_it_is_said_plainly(filmed: Filmed) -> None:
-    store, _ = filmed
+def test_without_the_model_it_is_said_plainly(recorded_video: Filmed) -> None:
+    store, _ = recorded_video
     assert "this profile has no image-text model" in found(store, None, "all red")[1]
 
 
-def test_vectors_of_another_model_are_not_compared(filmed: Filmed, tmp_path: Path) -> None:
-    store, _ = filmed
+def test_vectors_of_another_model_are_not_compared(recorded_video: Filmed, tmp_path: Path) -> None:
+    store, _ = recorded_video
     other = ImageTextEncoder(towers(tmp_path / "other"))
     assert "watched without clip:other" in found(store, other, "all red")[1]
 
 
-def test_vectors_are_part_of_the_dump(filmed: Filmed) -> None:
-    store, _ = filmed
+def test_vectors_are_part_of_the_dump(recorded_video: Filmed) -> None:
+    store, _ = recorded_video
     with store.begin() as session:
         rows = [json.loads(line) for line in dump_video(session, VIDEO)]
     assert all(row["embedding"] for row in rows if row["row"] == "keyframe")

@@ -21,21 +21,21 @@ KINDS.append((EVERYTHING - {"json_schema", "tools"}, "text"))
 
 
 def heard(chat: StructuredChat, **more: Any) -> tuple[ChatReply[City], list[str]]:
-    told: list[str] = []
-    return chat.ask(TURNS, City, purpose="act", on_text=told.append, **more), told
+    output: list[str] = []
+    return chat.ask(TURNS, City, purpose="act", on_text=output.append, **more), output
 
 
 @pytest.mark.parametrize(("supports", "way"), KINDS)
 def test_every_kind_of_server_is_heard_as_it_writes(supports: frozenset[str], way: str) -> None:
     with OpenAIServer([PARIS], supports) as server:
-        reply, told = heard(chat_of(server))
+        reply, output = heard(chat_of(server))
         last = server.requests[-1]
     assert reply.value == City(**PARIS)
     assert way_of(last) == way
     assert last["stream"]
-    assert len(told) > 5
-    assert all(later.startswith(earlier) for earlier, later in pairwise(told))
-    assert City(**json.loads(told[-1])) == City(**PARIS)
+    assert len(output) > 5
+    assert all(later.startswith(earlier) for earlier, later in pairwise(output))
+    assert City(**json.loads(output[-1])) == City(**PARIS)
 
 
 @pytest.mark.parametrize(("supports", "way"), KINDS)
@@ -89,13 +89,13 @@ def test_broken_json_that_came_in_pieces_is_mended(supports: frozenset[str], way
 
 
 def test_no_word_comes_after_a_call_was_given_up() -> None:
-    told: list[str] = []
+    output: list[str] = []
     with OpenAIServer([Answer(PARIS, pause_s=0.15)]) as server:
         with pytest.raises(ModelError, match="no answer within"):
-            chat_of(server).ask(TURNS, City, purpose="act", on_text=told.append, timeout_s=0.5)
-        known = len(told)
+            chat_of(server).ask(TURNS, City, purpose="act", on_text=output.append, timeout_s=0.5)
+        known = len(output)
         time.sleep(0.5)
-    assert 0 < known == len(told) < 9
+    assert 0 < known == len(output) < 9
 
 
 def test_who_listens_can_stop_the_reply() -> None:

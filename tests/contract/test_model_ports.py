@@ -330,7 +330,7 @@ def speaker(toolbox: Toolbox) -> SpeakerEncoder:
 
 
 class TestSpeaker:
-    def test_voices_are_told_apart_by_the_models_own_threshold(
+    def test_voices_are_distinguished_by_the_models_own_threshold(
         self, speaker: SpeakerEncoder, shared_media: Shared
     ) -> None:
         host, clip = shared_media("mie_sample.mp4"), shared_media("msdwild_00001.mp4")

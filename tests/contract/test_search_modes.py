@@ -21,8 +21,8 @@ from tests.support.remembered import (
     Said,
     Tools,
     add_event_graph,
-    film,
     name,
+    recording,
     see,
     watch,
 )
@@ -61,7 +61,7 @@ def video(store: Store) -> dict[int, int]:
     ]
     edges = [(0, 1, "before", 3), (1, 2, "causes", 7), (0, 2, "before", 7)]
     ids = add_event_graph(store, V, events, edges)
-    film(store, V, [30.0 * i + t for i in range(CLIPS) for t in (1.0, 20.0)], {61.0: "BALL"})
+    recording(store, V, [30.0 * i + t for i in range(CLIPS) for t in (1.0, 20.0)], {61.0: "BALL"})
     name(store, V, 0, "Ada", "<face_0>", "<voice_1>", since=5)
     see(store, V, "<face_0>", 91.0, 95.0)
     return ids
@@ -157,7 +157,7 @@ def test_what_is_found_as_of_a_clip_is_the_same_before_and_after_the_rest(store:
     clips = [[Said(f"{text or 'hm'} in part {i}", 1)] for i, text in enumerate(LINES)]
     watch(store, V, clips[:4])
     add_event_graph(store, V, [Event(0, "All", "Ann bakes and sings.", (0, 1, 2, 3), since=3)])
-    film(store, V, [1.0, 40.0, 100.0])
+    recording(store, V, [1.0, 40.0, 100.0])
 
     def everything() -> list[Retrieval | Ranking]:
         fresh = Retrievers(store, Tools(), Settings())
@@ -170,7 +170,7 @@ def test_what_is_found_as_of_a_clip_is_the_same_before_and_after_the_rest(store:
 
     then = everything()
     watch(store, V, clips[4:], first=4)
-    film(store, V, [130.0])
+    recording(store, V, [130.0])
     name(store, V, 0, "Ada", "<face_0>", since=4)
     see(store, V, "<face_0>", 121.0, 130.0)
     assert everything() == then

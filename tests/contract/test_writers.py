@@ -101,7 +101,7 @@ def context(calls: list[CallRecord] | None = None) -> ClipContext:
 
 
 def window(*, lines: bool = True) -> EventWindow:
-    told = [
+    output = [
         WindowLine(
             n,
             span(30 * n, 30 * n + 2),
@@ -117,7 +117,7 @@ def window(*, lines: bool = True) -> EventWindow:
         3,
         {n: span(30 * n, 30 * n + 30) for n in range(4)},
         (1, 2, 3),
-        tuple(told) if lines else (),
+        tuple(output) if lines else (),
         previous=(KnownSegment(0, "Breakfast", "They eat.", (0,), span(0, 30)),),
     )
 
@@ -156,8 +156,8 @@ def test_a_clip_writer_tells_what_is_heard_besides_speech(clip_writers: Writers)
     bell = Sound(span=span(3, 5), kind="a bell", score=0.8)
     seen = SEEN.model_copy(update={"sounds": (bell,)})
     drafts = clip_writers.clip.write(seen, PEOPLE, context()).drafts
-    (told,) = (one for one in drafts if one.source == MemorySource.SOUND)
-    assert (told.text, told.span) == ("Heard: a bell.", bell.span)
+    (output,) = (one for one in drafts if one.source == MemorySource.SOUND)
+    assert (output.text, output.span) == ("Heard: a bell.", bell.span)
 
 
 def test_a_clip_writer_uses_only_tags_of_the_clip_and_times_within_it(
@@ -256,7 +256,7 @@ def test_what_is_wrong_goes_back_to_the_model_once_named(bad: Any, said_back: st
     assert any(one.text == "<face_4> opens a door." for one in written.drafts)
 
 
-def test_lines_that_stay_wrong_are_left_out_and_the_rest_is_kept() -> None:
+def test_lines_that_stay_wrong_are_left_out_and_the_rest_is_stored() -> None:
     bad = {"kind": "plot", "text": "<face_9> wins."}
     answer = {"lines": [bad, *GOOD_CLIP["lines"]], "names": [{"tag": "<face_9>", "name": "Eve"}]}
     writers, factory = llm(answer, answer, answer)

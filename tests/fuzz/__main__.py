@@ -69,8 +69,8 @@ def show(tallies: list[Tally]) -> None:
     for tally in tallies:
         if tally.slowest_s > 1 or tally.most_mb > 100:
             print(f"{tally.target}: slowest {tally.slowest}, largest {tally.largest}")
-        for number, told in tally.findings:
-            print(f"{tally.target}:{number} {told}")
+        for number, output in tally.findings:
+            print(f"{tally.target}:{number} {output}")
 
 
 if __name__ == "__main__":

@@ -80,14 +80,14 @@ def _worked(
     current = None
     try:
         for line in _lines(process):
-            told = json.loads(line)
-            if "end" in told:
+            output = json.loads(line)
+            if "end" in output:
                 current = None
-                yield told["end"], told
+                yield output["end"], output
                 if until is not None and time.monotonic() > until:
                     return
             else:
-                current = told.get("begin", current)
+                current = output.get("begin", current)
     finally:
         process.kill()
         code = process.wait()

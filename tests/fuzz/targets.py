@@ -321,9 +321,9 @@ def backups(folder: Path) -> Seeds:
             write_images(pictures, [(SHA, IMAGE)])
         fields = {"schema_name": "", "table": "videos", "columns": ["id"], "rows": 1}
         table = TablePart.model_validate({**fields, "counters": {}, "part": rows.manifest_entry()})
-        told = {"library": "0" * 32, "revision": HEAD, "made_at": "now", "tables": (table,)}
+        output = {"library": "0" * 32, "revision": HEAD, "made_at": "now", "tables": (table,)}
         writer.close(
-            Manifest.model_validate(told | {"blobs": 1, "images": pictures.manifest_entry()})
+            Manifest.model_validate(output | {"blobs": 1, "images": pictures.manifest_entry()})
         )
     return {"b.backup": (folder / "b").read_bytes()}
 

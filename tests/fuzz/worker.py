@@ -56,14 +56,14 @@ def measured(read: Callable[[Path], None], path: Path) -> dict[str, Any]:
     before, began = _fresh_peak(), time.process_time()
     signal.setitimer(signal.ITIMER_PROF, targets.LIMIT_S)
     try:
-        outcome, told = _outcome(read, path)
+        outcome, output = _outcome(read, path)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     grown = _field("VmHWM") - before
     if grown > LIMIT_MB << 10:
-        outcome, told = "memory", f"{grown >> 10} MB more"
+        outcome, output = "memory", f"{grown >> 10} MB more"
     took = time.process_time() - began
-    return {"outcome": outcome, "told": told, "s": round(took, 3), "mb": grown >> 10}
+    return {"outcome": outcome, "told": output, "s": round(took, 3), "mb": grown >> 10}
 
 
 def _outcome(read: Callable[[Path], None], path: Path) -> tuple[str, str]:

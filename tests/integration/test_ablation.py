@@ -33,8 +33,8 @@ def events(store: Store, settings: AskSettings, question: Question = WHY) -> lis
 
 
 def searches(store: Store, stage: AblationStage) -> list[EvidenceRetrieved]:
-    told = events(store, AskSettings(memory=stage))
-    found = [event for event in told if isinstance(event, EvidenceRetrieved) and event.round]
+    output = events(store, AskSettings(memory=stage))
+    found = [event for event in output if isinstance(event, EvidenceRetrieved) and event.round]
     assert found, "nothing was searched"
     return found
 
@@ -86,16 +86,16 @@ def test_a_question_asked_without_skills_looks_for_none(party: Store) -> None:
     assert SkillsRouted not in without
 
 
-def test_a_model_is_told_which_modes_there_are_and_held_to_them(party: Store) -> None:
+def test_a_model_is_reported_which_modes_there_are_and_held_to_them(party: Store) -> None:
     settings = AskSettings(memory=AblationStage.ENTITY)
     with OpenAIServer(searching) as server:
         with Runner(party, LlmToolbox(server), settings=settings) as asker:
             asked = asker.ask(WHY)
-        told = "\n".join(text for request in server.requests for text in texts_of(request))
+        output = "\n".join(text for request in server.requests for text in texts_of(request))
     with party.begin() as session:
         left = events_of(session, asked.trajectory_id)
     assert any(isinstance(event, Prompted) for event in left)
-    assert "The only modes there are now: video." in told
-    assert "There is no mode event here: search in mode video." in told
+    assert "The only modes there are now: video." in output
+    assert "There is no mode event here: search in mode video." in output
     modes = {event.mode for event in left if isinstance(event, EvidenceRetrieved) and event.round}
     assert modes == {Mode.VIDEO}

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from store.database import open_store
 from store.home import Home
-from tests.support.api import WordDesk, client_of
+from tests.support.api import WordState, client_of
 from tests.support.asking import PARTY, remember_party
 
 LEAVES = (
@@ -58,7 +58,7 @@ def client(
     folder = tmp_path_factory.mktemp("bodies")
     with open_store(Home(folder / "home").make(), make_database()) as store:
         remember_party(store, 2)
-        with client_of(WordDesk(store, "local", folders=(folder,))) as found:
+        with client_of(WordState(store, "local", folders=(folder,))) as found:
             yield found
 
 

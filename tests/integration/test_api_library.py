@@ -18,11 +18,11 @@ from store.driver import parse_url
 from store.home import Home
 from store.queries.audit import audit_entries
 from store.tables.schema import KeyframeRow
-from tests.support.api import WordDesk, client_of, problem
+from tests.support.api import WordState, client_of, problem
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import VIDEO
 from tests.support.machine import watched as watch_garden
-from tests.support.remembered import film
+from tests.support.remembered import recording
 
 JPEG = b"\xff\xd8\xff\xe0 a frame"
 
@@ -35,7 +35,7 @@ def library(
     home = Home(tmp_path_factory.mktemp("api") / "home").make()
     with open_store(home, make_database()) as store:
         remember_party(store)
-        film(store, PARTY, [4.0, 65.0])
+        recording(store, PARTY, [4.0, 65.0])
         with store.begin() as session:
             for row in session.query(KeyframeRow):
                 row.blob = store.blobs.put(JPEG + str(row.time_ms).encode())
@@ -45,7 +45,7 @@ def library(
 
 @pytest.fixture(scope="module")
 def client(library: Store) -> Iterator[TestClient]:
-    with client_of(WordDesk(library, "local")) as found:
+    with client_of(WordState(library, "local")) as found:
         yield found
 
 
@@ -74,8 +74,8 @@ def test_a_video_is_found_by_its_title_and_leads_to_its_parts(client: TestClient
     assert (found["id"], found["clips"]) == (VIDEO, 6)
     for link in client.get(f"/videos/{PARTY}").json()["links"].values():
         assert client.get(link).json()["total"] > 0
-    told = problem(client.get("/videos/nothing"), 404, "not-found")
-    assert "'nothing'" in told["detail"]
+    output = problem(client.get("/videos/nothing"), 404, "not-found")
+    assert "'nothing'" in output["detail"]
 
 
 def test_clips_tell_what_was_said_with_their_images(client: TestClient) -> None:
@@ -132,7 +132,7 @@ def test_people_come_with_their_names_and_tags(client: TestClient) -> None:
         *("limit=101", "offset=-1", "offset=x", "limit=99999999999999999999", "as_of=" + "9" * 41),
     ],
 )
-def test_what_is_no_moment_and_no_page_is_told(client: TestClient, query: str) -> None:
+def test_what_is_no_moment_and_no_page_is_reported(client: TestClient, query: str) -> None:
     answer = client.get(f"/videos/{PARTY}/clips?{query}")
     assert answer.status_code == 422
     assert query.partition("=")[0] in answer.json()["detail"]
@@ -196,8 +196,8 @@ def test_from_an_event_one_moves_to_its_neighbour(client: TestClient) -> None:
     focus, near = found["focus"], found["neighbours"][0]
     ask = {"q": near["label"], "mode": "neighbor", "video": PARTY, "focus": focus["ref"]}
     assert client.get("/search", params=ask).json()["focus"]["ref"] == near["ref"]
-    told = problem(client.get("/search", params={**ask, "q": "war"}), 404, "not-found")
-    assert near["label"] in told["detail"]
+    output = problem(client.get("/search", params={**ask, "q": "war"}), 404, "not-found")
+    assert near["label"] in output["detail"]
     problem(client.get("/search", params={**ask, "focus": "m1"}), 422, "input")
     del ask["focus"]
     assert "EVENT first" in problem(client.get("/search", params=ask), 422, "input")["detail"]
@@ -217,17 +217,19 @@ def test_a_search_without_words_or_of_unknown_models_is_refused(client: TestClie
     problem(client.get("/search", params={"q": " "}), 422, "input")
     assert client.get("/search", params={"q": "x", "mode": "all"}).status_code == 422
     for name in ("/etc/passwd", "nothing", "../local"):
-        told = problem(client.get("/search", params={"q": "x", "profile": name}), 404, "not-found")
-        assert "name one of: " in told["help"]
+        output = problem(
+            client.get("/search", params={"q": "x", "profile": name}), 404, "not-found"
+        )
+        assert "name one of: " in output["help"]
 
 
 def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> None:
     remember_party(store)
-    film(store, PARTY, [4.0])
+    recording(store, PARTY, [4.0])
     with store.begin() as session:
         row = session.query(KeyframeRow).one()
         row.blob = sha = store.blobs.put(JPEG)
-    with client_of(WordDesk(store, "local")) as client:
+    with client_of(WordState(store, "local")) as client:
         image = client.get(f"/videos/{PARTY}/clips").json()["clips"][0]["images"][0]
         assert client.get(image).content == JPEG
         problem(client.delete(f"/videos/{PARTY[:8]}"), 422, "request")
@@ -238,14 +240,14 @@ def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> No
             problem(client.get(path), 404, "not-found")
         problem(client.delete(f"/videos/{PARTY}"), 404, "not-found")
     with store.begin() as session:
-        told = [(one.who, one.deed.value, one.subject) for one in audit_entries(session)]
-    assert told == [("api (127.0.0.1)", "deleted", PARTY)]
+        output = [(one.who, one.deed.value, one.subject) for one in audit_entries(session)]
+    assert output == [("api (127.0.0.1)", "deleted", PARTY)]
     assert not Path(store.blobs.path(sha)).exists()
 
 
 def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
     remember_party(store)
-    with client_of(WordDesk(store, "local")) as client:
+    with client_of(WordState(store, "local")) as client:
         with video_locks.exclusive_lock(store, PARTY, "party"):
             assert client.get("/videos").json()["videos"][0]["state"] == "watching"
             problem(client.delete(f"/videos/{PARTY}"), 409, "busy")
@@ -253,14 +255,14 @@ def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
 
 
 def test_health_needs_the_database_and_says_so_plainly(home: Home, database: str) -> None:
-    with open_store(home, database) as store, client_of(WordDesk(store, "local")) as client:
+    with open_store(home, database) as store, client_of(WordState(store, "local")) as client:
         assert client.get("/health").json() == {"status": "ok"}
     lost = Store(home, parse_url("postgresql://me:secret@127.0.0.1:1/none"))
-    with client_of(WordDesk(lost, "local")) as client:
+    with client_of(WordState(lost, "local")) as client:
         gone = client.get("/health")
         assert gone.status_code == 503
         assert gone.text.startswith("the database does not answer")
         assert gone.headers["content-type"].startswith("text/plain")
-        told = problem(client.get("/videos"), 503, "database")
+        output = problem(client.get("/videos"), 503, "database")
     assert "retry-after" in gone.headers
-    assert "secret" not in str(told)
+    assert "secret" not in str(output)

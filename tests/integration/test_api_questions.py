@@ -22,12 +22,12 @@ from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.audit import audit_entries
 from store.queries.trajectories import StoredTrajectory, list_trajectories
-from tests.support.api import CLIENT, HERE, WordDesk, client_of, events_in, problem
+from tests.support.api import CLIENT, HERE, WordState, client_of, events_in, problem
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import (
     FINDS,
     VIDEO,
-    ScriptedDesks,
+    ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
     varied,
@@ -35,7 +35,7 @@ from tests.support.machine import (
 from tests.support.machine import watched as watch_garden
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
-from tests.support.remembered import film
+from tests.support.remembered import recording
 
 GATE = {"question": "Who opens the gate?", "videos": [PARTY]}
 GARDEN = {"question": "What does Ann open?", "videos": [VIDEO]}
@@ -46,8 +46,8 @@ WAIT_S = 60
 def by_script(store: Store, places: int = 2, **scripts: Any) -> ApiState:
     plan = (SubtaskDraft(text="one"), SubtaskDraft(text="two"))
     reasoner = ScriptedReasoner(plan=[plan], **scripts)
-    desks = ScriptedDesks(reasoner, ScriptedMemory(list(FINDS)))
-    return WordDesk(store, "local", desks=desks, questions=QuestionSlots(places))
+    contexts = ScriptedContexts(reasoner, ScriptedMemory(list(FINDS)))
+    return WordState(store, "local", contexts=contexts, questions=QuestionSlots(places))
 
 
 def latest(store: Store) -> StoredTrajectory:
@@ -65,33 +65,33 @@ async def until(true: Any) -> None:
 
 def test_an_answer_has_its_moments_images_and_a_line_in_the_audit_log(store: Store) -> None:
     remember_party(store)
-    film(store, PARTY, [4.0])
-    with client_of(WordDesk(store, "local")) as client:
-        told = client.post("/questions", json=GATE).json()
-        assert (told["state"], told["not_in_memory"]) == ("done", False)
-        assert "Ann opens the wooden gate" in told["answer"]
-        (first, *_) = told["citations"]
+    recording(store, PARTY, [4.0])
+    with client_of(WordState(store, "local")) as client:
+        output = client.post("/questions", json=GATE).json()
+        assert (output["state"], output["not_in_memory"]) == ("done", False)
+        assert "Ann opens the wooden gate" in output["answer"]
+        (first, *_) = output["citations"]
         assert (first["video"], first["start_s"], first["clip"]) == (PARTY, 3.0, 0)
         assert first["image"].startswith(f"/media/keyframes/{PARTY}/")
-        again = client.get(f"/questions/{told['id'][:8]}").json()
-        assert (again["result"], again["state"], again["at_work"]) == (told, "done", False)
-        assert [one["number"] for one in again["rounds"]] == list(range(1, told["rounds"] + 1))
+        again = client.get(f"/questions/{output['id'][:8]}").json()
+        assert (again["result"], again["state"], again["at_work"]) == (output, "done", False)
+        assert [one["number"] for one in again["rounds"]] == list(range(1, output["rounds"] + 1))
         listed = client.get("/questions").json()
-        assert [one["id"] for one in listed["questions"]] == [told["id"]]
+        assert [one["id"] for one in listed["questions"]] == [output["id"]]
         assert client.get("/questions", params={"q": "piano"}).json()["total"] == 0
-        steps = client.get(f"/questions/{told['id']}/events", params={"limit": 2}).json()
+        steps = client.get(f"/questions/{output['id']}/events", params={"limit": 2}).json()
         assert steps["events"][0]["kind"] == "question"
         assert steps["next"] == 2
     with store.begin() as session:
         assert [(one.who, one.deed.value, one.subject) for one in audit_entries(session)] == [
-            ("api (127.0.0.1)", "asked", told["id"])
+            ("api (127.0.0.1)", "asked", output["id"])
         ]
 
 
 def test_as_of_a_moment_an_answer_knows_nothing_later(store: Store) -> None:
     remember_party(store)
     ask = {"question": "Who plays a slow song on the piano?", "videos": [PARTY]}
-    with client_of(WordDesk(store, "local")) as client:
+    with client_of(WordState(store, "local")) as client:
         for at in (65, "1:05"):
             early = client.post("/questions", json={**ask, "as_of": at}).json()
             assert "piano" not in json.dumps([early["citations"], early["retrieved"]])
@@ -104,7 +104,7 @@ def test_as_of_a_moment_an_answer_knows_nothing_later(store: Store) -> None:
 def test_an_option_is_chosen_by_its_letter(store: Store) -> None:
     remember_party(store)
     ask = {**GATE, "options": ["Bob opens it", "Ann opens it"]}
-    with client_of(WordDesk(store, "local")) as client:
+    with client_of(WordState(store, "local")) as client:
         assert client.post("/questions", json=ask).json()["option"] == "B"
 
 
@@ -114,31 +114,31 @@ def test_events_come_in_the_order_of_the_search_and_the_answer_last(store: Store
         answer = client.post("/questions", json=GARDEN, headers=EVENTS)
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["cache-control"] == "no-store"
-        told = events_in(answer.text)
-        kinds = [kind for kind, _ in told]
-        name = told[0][1]["id"]
+        output = events_in(answer.text)
+        kinds = [kind for kind, _ in output]
+        name = output[0][1]["id"]
         assert kinds[0] == "question"
         assert kinds.index("plan") < kinds.index("round") < kinds.index("retrieve")
         assert kinds[-2:] == ["end", "answer"]
-        rounds = [data["round"] for kind, data in told if kind == "round"]
+        rounds = [data["round"] for kind, data in output if kind == "round"]
         assert rounds == sorted(rounds)
         assert len(rounds) > 2
         kept = client.get(f"/questions/{name}/events", params={"limit": 100}).json()["events"]
-        assert [data for _, data in told[1:-1]] == kept[1:]
-        assert client.get(f"/questions/{name}").json()["result"] == told[-1][1]
-    assert told[-1][1]["citations"][0]["ref"] == "m1"
+        assert [data for _, data in output[1:-1]] == kept[1:]
+        assert client.get(f"/questions/{name}").json()["result"] == output[-1][1]
+    assert output[-1][1]["citations"][0]["ref"] == "m1"
 
 
 def test_words_come_while_a_model_writes(store: Store) -> None:
     remember_party(store)
     with OpenAIServer(obedient) as server:
-        desk = WordDesk(store, "local", models=LlmToolbox(server, images=False))
-        with client_of(desk) as client:
-            told = events_in(client.post("/questions", json=GATE, headers=EVENTS).text)
-    words = [data for kind, data in told if kind == "words"]
+        workspace = WordState(store, "local", models=LlmToolbox(server, images=False))
+        with client_of(workspace) as client:
+            output = events_in(client.post("/questions", json=GATE, headers=EVENTS).text)
+    words = [data for kind, data in output if kind == "words"]
     assert {one["purpose"] for one in words} >= {"plan", "act"}
     assert any("gate" in one["text"] for one in words)
-    assert told[-1][0] == "answer"
+    assert output[-1][0] == "answer"
 
 
 @pytest.mark.parametrize(
@@ -176,15 +176,15 @@ def two_videos(tmp_path_factory: pytest.TempPathFactory, make_database: Any) -> 
     with open_store(home, make_database()) as store:
         remember_party(store)
         watch_garden(store)
-        yield WordDesk(store, "local")
+        yield WordState(store, "local")
 
 
 def test_a_model_that_fails_is_a_problem_with_or_without_events(store: Store) -> None:
     watch_garden(store)
     broken = ModelError("the connection was refused")
     with client_of(by_script(store, act=[broken])) as client:
-        told = problem(client.post("/questions", json=GARDEN), 502, "model")
-        assert "refused" in told["detail"]
+        output = problem(client.post("/questions", json=GARDEN), 502, "model")
+        assert "refused" in output["detail"]
         last = events_in(client.post("/questions", json=GARDEN, headers=EVENTS).text)[-1]
         assert (last[0], last[1]["code"]) == ("problem", "model")
         asked = client.get(f"/questions/{latest(store).id}").json()
@@ -209,24 +209,24 @@ def test_where_all_places_are_taken_one_is_asked_to_come_again(store: Store) -> 
     watch_garden(store)
     held = Held()
 
-    async def crowd(desk: ApiState) -> None:
-        transport = ASGITransport(make_app(desk, AccessRules()), client=CLIENT)
+    async def crowd(workspace: ApiState) -> None:
+        transport = ASGITransport(make_app(workspace, AccessRules()), client=CLIENT)
         async with AsyncClient(transport=transport, base_url=HERE) as client:
             first = asyncio.ensure_future(client.post("/questions", json=GARDEN))
             await until(held.there.is_set)
             refused = await client.post("/questions", json=GARDEN)
-            told = problem(refused, 429, "crowded")
-            assert "Retry-After" in told["help"]
+            output = problem(refused, 429, "crowded")
+            assert "Retry-After" in output["help"]
             assert int(refused.headers["retry-after"]) > 0
             assert (await client.get("/videos")).status_code == 200
             held.go_on.set()
             assert (await first).status_code == 200
-            await until(lambda: desk.questions.in_use == 0)
+            await until(lambda: workspace.questions.in_use == 0)
             assert (await client.post("/questions", json=GARDEN)).status_code == 200
 
-    desk = by_script(store, places=1, act=[held])
-    asyncio.run(crowd(desk))
-    desk.close()
+    workspace = by_script(store, places=1, act=[held])
+    asyncio.run(crowd(workspace))
+    workspace.close()
 
 
 class Listener:
@@ -274,20 +274,20 @@ def test_a_client_that_goes_away_stops_its_question_at_the_next_word(
 ) -> None:
     watch_garden(store)
     held = Held()
-    desk = by_script(store, act=[held])
+    workspace = by_script(store, act=[held])
 
     async def leave() -> None:
         client = Listener(accept)
         asking = asyncio.ensure_future(
-            make_app(desk, AccessRules())(client.scope, client.receive, client.send)
+            make_app(workspace, AccessRules())(client.scope, client.receive, client.send)
         )
         await until(held.there.is_set)
         client.gone.set()
         await asyncio.wait_for(asking, WAIT_S)
         # Its place is held until the search itself is over.
-        assert desk.questions.in_use == 1
+        assert workspace.questions.in_use == 1
         held.go_on.set()
-        await until(lambda: desk.questions.in_use == 0)
+        await until(lambda: workspace.questions.in_use == 0)
         if "stream" in accept:
             assert events_in(client.text)[0][0] == "question"
 
@@ -296,9 +296,9 @@ def test_a_client_that_goes_away_stops_its_question_at_the_next_word(
     assert row.state == "stopped"
     assert row.answer is not None
     assert SO_FAR in row.answer.note
-    with client_of(desk) as client:
-        told = client.get(f"/questions/{row.id}").json()
-    assert (told["state"], told["at_work"], told["result"]["state"]) == (
+    with client_of(workspace) as client:
+        output = client.get(f"/questions/{row.id}").json()
+    assert (output["state"], output["at_work"], output["result"]["state"]) == (
         "stopped",
         False,
         "stopped",
@@ -309,18 +309,18 @@ def test_a_client_that_goes_away_stops_its_question_at_the_next_word(
 def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, accept: str) -> None:
     watch_garden(store)
     held = Held()
-    desk = by_script(store, act=[held])
+    workspace = by_script(store, act=[held])
 
     async def end() -> Listener:
         client = Listener(accept)
         asking = asyncio.ensure_future(
-            make_app(desk, AccessRules())(client.scope, client.receive, client.send)
+            make_app(workspace, AccessRules())(client.scope, client.receive, client.send)
         )
         await until(held.there.is_set)
-        desk.questions.closing.set()
+        workspace.questions.closing.set()
         await asyncio.wait_for(asking, WAIT_S)
         held.go_on.set()
-        assert await desk.questions.wait_until_idle(WAIT_S)
+        assert await workspace.questions.wait_until_idle(WAIT_S)
         return client
 
     client = asyncio.run(end())
@@ -333,12 +333,12 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
     else:
         assert client.sent[0]["status"] == 503
     assert f"/questions/{row.id}" in client.text
-    again = desk.runner().resume(row.id)
+    again = workspace.runner().resume(row.id)
     assert SO_FAR not in again.answer.note
-    desk.close()
+    workspace.close()
 
 
-def test_who_hears_nothing_for_a_while_is_told_that_it_goes_on(
+def test_who_hears_nothing_for_a_while_is_reported_that_it_goes_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from api import disconnect
@@ -351,6 +351,6 @@ def test_who_hears_nothing_for_a_while_is_told_that_it_goes_on(
         return varied(turn)
 
     with client_of(by_script(store, act=[slow])) as client:
-        told = client.post("/questions", json=GARDEN, headers=EVENTS).text
-    assert "\n: still searching\n" in told
-    assert events_in(told)[-1][0] == "answer"
+        output = client.post("/questions", json=GARDEN, headers=EVENTS).text
+    assert "\n: still searching\n" in output
+    assert events_in(output)[-1][0] == "answer"

@@ -23,7 +23,7 @@ from cli.main import app as command
 from domain.errors import InputError, SetupError
 from store.database import Store, open_store
 from store.home import Home
-from tests.support.api import WordDesk, client_of
+from tests.support.api import WordState, client_of
 from tests.support.asking import PARTY, remember_party
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def test_it_does_not_listen_elsewhere_without_a_key(home: Home) -> None:
     assert "HOMER_API_KEY" in done.stderr
 
 
-def test_a_port_that_is_taken_and_a_folder_that_is_none_are_told(
+def test_a_port_that_is_taken_and_a_folder_that_is_none_are_reported(
     home: Home, tmp_path: Path
 ) -> None:
     with listening_socket("127.0.0.1", 0) as taken:
@@ -51,17 +51,17 @@ def test_a_port_that_is_taken_and_a_folder_that_is_none_are_told(
 
 
 def test_the_description_teaches_and_needs_nothing_from_elsewhere(store: Store) -> None:
-    desk = WordDesk(store, "local")
-    with client_of(desk, AccessRules(parse_keys(KEY))) as client:
+    workspace = WordState(store, "local")
+    with client_of(workspace, AccessRules(parse_keys(KEY))) as client:
         schema = client.get("/openapi.json").json()
         page = client.get("/docs")
-    operations = [told for ways in schema["paths"].values() for told in ways.values()]
+    operations = [output for ways in schema["paths"].values() for output in ways.values()]
     assert len(operations) >= 14
-    for told in operations:
-        assert told["summary"]
-        assert len(told["description"]) > 30
-        assert "default" in told["responses"]
-        for parameter in told.get("parameters", ()):
+    for output in operations:
+        assert output["summary"]
+        assert len(output["description"]) > 30
+        assert "default" in output["responses"]
+        for parameter in output.get("parameters", ()):
             assert parameter.get("description"), parameter["name"]
     for name, model in schema["components"]["schemas"].items():
         assert model.get("description"), name
@@ -71,8 +71,8 @@ def test_the_description_teaches_and_needs_nothing_from_elsewhere(store: Store) 
 
 
 def test_what_a_description_says_is_escaped() -> None:
-    told = {"summary": "<b>", "description": "a & b", "parameters": []}
-    page = docs_page({"info": {"title": "<i>"}, "paths": {"/<x>": {"get": told}}})
+    output = {"summary": "<b>", "description": "a & b", "parameters": []}
+    page = docs_page({"info": {"title": "<i>"}, "paths": {"/<x>": {"get": output}}})
     assert "<b>" not in page
     assert "<i>" not in page
     assert "a &amp; b" in page
@@ -114,9 +114,9 @@ def test_the_process_serves_whoever_has_a_key_and_ends_with_ctrl_c(
         assert ask(address, "/health") == (200, '{"status":"ok"}')
         code, refused = ask(address, "/videos")
         assert (code, json.loads(refused)["code"]) == (401, "key")
-        code, told = ask(address, "/videos", KEY)
-        assert [one["id"] for one in json.loads(told)["videos"]] == [PARTY]
-        code, told = ask(address, "/videos/%00", KEY)
+        code, output = ask(address, "/videos", KEY)
+        assert [one["id"] for one in json.loads(output)["videos"]] == [PARTY]
+        code, output = ask(address, "/videos/%00", KEY)
         assert code == 404
         # Somebody who is connected and says nothing holds up nothing.
         host, port = address.removeprefix("http://").split(":")

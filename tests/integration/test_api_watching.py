@@ -19,7 +19,7 @@ from domain.errors import DatabaseError
 from flows.jobs import Jobs
 from services.prefect import PrefectServer
 from store.database import Store
-from tests.support.api import WordDesk, client_of, problem
+from tests.support.api import WordState, client_of, problem
 from tests.support.media import make_video
 
 NOTES = "import json, sys; print('homer: odd', json.dumps(sys.argv[1:]), flush=True)"
@@ -36,8 +36,8 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def desk_of(store: Store, *folders: Path) -> WordDesk:
-    return WordDesk(store, "local", folders=folders)
+def desk_of(store: Store, *folders: Path) -> WordState:
+    return WordState(store, "local", folders=folders)
 
 
 def pretend(patch: pytest.MonkeyPatch, code: str) -> None:
@@ -46,9 +46,9 @@ def pretend(patch: pytest.MonkeyPatch, code: str) -> None:
 
 def ended(client: TestClient, where: str) -> dict[str, object]:
     for _ in range(600):
-        told: dict[str, object] = client.get(where).json()
-        if told["state"] != "watching":
-            return told
+        output: dict[str, object] = client.get(where).json()
+        if output["state"] != "watching":
+            return output
         time.sleep(0.05)
     raise AssertionError("the job did not end")
 
@@ -56,8 +56,8 @@ def ended(client: TestClient, where: str) -> dict[str, object]:
 def on_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """What ``homer audit`` tells: who, which deed, of what."""
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    told = json.loads(CliRunner().invoke(app, ["audit", "--json"]).stdout)
-    return [(one["who"], one["deed"], one["subject"]) for one in told]
+    output = json.loads(CliRunner().invoke(app, ["audit", "--json"]).stdout)
+    return [(one["who"], one["deed"], one["subject"]) for one in output]
 
 
 @pytest.mark.parametrize("server", ["", "http://prefect:4200/api"])
@@ -72,11 +72,11 @@ def test_a_file_is_given_to_the_command_that_watches(
         assert answer.status_code == 202
         where = answer.headers["location"]
         assert where == f"/jobs/{answer.json()['id']}"
-        told = ended(client, where)
-        assert client.get("/jobs").json() == [told]
+        output = ended(client, where)
+        assert client.get("/jobs").json() == [output]
     file = str(folder / "talk.mp4")
-    assert told["files"] == ["talk.mp4"]
-    assert str(folder) not in str(told)
+    assert output["files"] == ["talk.mp4"]
+    assert str(folder) not in str(output)
     (job,) = Jobs(store.home).every()
     arguments = json.loads(job.said[-1].removeprefix("homer: odd "))
     direct = [] if server else ["--direct"]
@@ -103,8 +103,8 @@ def test_a_file_is_watched_once_and_not_too_many_at_a_time(
     with client_of(desk_of(store, folder)) as client:
         job = client.post("/videos", json={"path": "talk.mp4"}).json()
         assert job["state"] == "watching"
-        told = problem(client.post("/videos", json={"path": "talk.mp4"}), 409, "busy")
-        assert job["id"] in told["detail"]
+        output = problem(client.post("/videos", json={"path": "talk.mp4"}), 409, "busy")
+        assert job["id"] in output["detail"]
         full = client.post("/videos", json={"path": "other.mp4"})
         problem(full, 429, "crowded")
         assert int(full.headers["retry-after"]) >= 60
@@ -128,8 +128,8 @@ def test_what_may_not_be_added_is_refused_with_the_reason(store: Store, folder: 
         refused(404, "not-found", path="talk.mp4", profile="mine.toml")
         assert client.get("/jobs").json() == []
     with client_of(desk_of(store)) as client:
-        told = problem(client.post("/videos", json={"path": "talk.mp4"}), 403, "outside")
-        assert "homer serve --videos" in told["help"]
+        output = problem(client.post("/videos", json={"path": "talk.mp4"}), 403, "outside")
+        assert "homer serve --videos" in output["help"]
 
 
 def test_two_that_add_the_same_file_at_once_begin_one_job(

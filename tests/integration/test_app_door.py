@@ -57,10 +57,10 @@ def place(
     home, url = Home(folder / "home").make(), make_database()
     patch.setenv("HOMER_HOME", str(home.root))
     patch.setenv("HOMER_DATABASE_URL", url)
-    film = folder / "film.mp4"
-    film.write_bytes(FILM)
+    recording = folder / "film.mp4"
+    recording.write_bytes(FILM)
     with open_store(home, url) as store, store.begin() as session:
-        add_video(session, Video(id=VIDEO, title="t", path=str(film), duration_ms=1), [], {})
+        add_video(session, Video(id=VIDEO, title="t", path=str(recording), duration_ms=1), [], {})
     yield home
     AppServer(home).stop()
 
@@ -89,9 +89,9 @@ def inside(browser: httpx.Client) -> httpx.Client:
 def stream(address: str, client: httpx.Client, origin: str = "") -> None:
     """Opens the event stream as Streamlit's page does."""
     cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
-    told = {"Cookie": cookies} | ({"Origin": origin} if origin else {})
+    reported = {"Cookie": cookies} | ({"Origin": origin} if origin else {})
     url = address.replace("http", "ws") + "/_stcore/stream"
-    with connect(url, additional_headers=told, proxy=None) as opened:
+    with connect(url, additional_headers=reported, proxy=None) as opened:
         opened.ping().wait(10)
 
 
@@ -199,11 +199,11 @@ def test_it_does_not_begin_where_everybody_could_come_in(
     assert done.returncode == 3
     assert done.stderr.startswith("homer: the app would be open to everybody")
     assert "homer password" in done.stderr
-    told = CliRunner().invoke(
+    reported = CliRunner().invoke(
         command, ["up", "--address", EVERYWHERE], env={"HOMER_HOME": str(home.root)}
     )
-    assert told.exit_code == 3
-    assert "homer password" in told.stderr
+    assert reported.exit_code == 3
+    assert "homer password" in reported.stderr
     assert list(home.run.iterdir()) == []
 
 
@@ -223,9 +223,9 @@ def test_the_command_keeps_a_password_and_forgets_it(
     tmp_path: Path, word: Callable[..., tuple[int, str]]
 ) -> None:
     home = Home(tmp_path / "home")
-    code, told = word(stdin=f"{WORD}\n{WORD}\n")
+    code, reported = word(stdin=f"{WORD}\n{WORD}\n")
     assert code == 0
-    assert WORD not in told
+    assert WORD not in reported
     assert password_matches(stored_hash(home), WORD)
     (tmp_path / "word").write_text("another horse\n")
     assert word("--file", str(tmp_path / "word"))[0] == 0
@@ -236,14 +236,14 @@ def test_the_command_keeps_a_password_and_forgets_it(
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "reported"),
     [("short\nshort\n", "at least 8"), (f"{WORD}\nanother horse\n", "two different ones")],
 )
-def test_a_password_that_will_not_do_is_told(
-    tmp_path: Path, word: Callable[..., tuple[int, str]], typed: str, told: str
+def test_a_password_that_will_not_do_is_reported(
+    tmp_path: Path, word: Callable[..., tuple[int, str]], typed: str, reported: str
 ) -> None:
     code, said = word(stdin=typed)
-    assert (code, told in said) == (2, True)
+    assert (code, reported in said) == (2, True)
     assert stored_hash(Home(tmp_path / "home")) is None
 
 
@@ -314,8 +314,8 @@ def oidc(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     secrets_file(home).parent.mkdir()
-    told = provider.secrets(f"http://127.0.0.1:{port}", '"ada@example.org"')
-    secrets_file(home).write_text(told)
+    reported = provider.secrets(f"http://127.0.0.1:{port}", '"ada@example.org"')
+    secrets_file(home).write_text(reported)
     yield AppServer(home, port, EVERYWHERE).start()
     AppServer(home).stop()
 
@@ -349,8 +349,8 @@ def test_whom_the_list_does_not_name_stays_outside(oidc: str, provider: Provider
 
 def test_a_made_up_cookie_is_nobodys(oidc: str) -> None:
     for value in ("x", '{"is_logged_in": true}', "a.b.c"):
-        told = {"Cookie": f"_streamlit_user={value}"}
-        assert httpx.get(f"{oidc}/library", headers=told).status_code == 401
+        reported = {"Cookie": f"_streamlit_user={value}"}
+        assert httpx.get(f"{oidc}/library", headers=reported).status_code == 401
 
 
 def test_there_is_no_password_where_only_a_provider_is_named(oidc: str) -> None:

@@ -18,7 +18,7 @@ from store.home import Home
 from tests.support.asking import remember_party
 from tests.support.obedient import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.pages import app_over, forget_desk, open_page, press, told, words
+from tests.support.pages import app_over, forget_desk, open_page, output, press, words
 from tests.support.searching import searching
 from ui.app_state import page_state
 
@@ -58,7 +58,7 @@ def ask(page: AppTest, text: str, options: str = "", as_of: str = "") -> AppTest
     field(page, "Options").input(options)
     field(page, "As of").input(as_of)
     press(page, "Ask")
-    name = told(page, "trajectory")
+    name = output(page, "trajectory")
     if name:
         page_state().runs.wait(name, 120)
         page.run()
@@ -123,7 +123,7 @@ def test_a_question_as_of_the_beginning_knows_nothing(library: Home) -> None:
 
 def test_an_answer_can_be_found_again_by_its_address(library: Home) -> None:
     page = ask(open_page("ask"), "What was rebuilt?")
-    again = open_page("ask", trajectory=told(page, "trajectory"))
+    again = open_page("ask", trajectory=output(page, "trajectory"))
     assert again.subheader[0].value == page.subheader[0].value
     assert field(again, "Videos").value == field(page, "Videos").value
 
@@ -179,7 +179,7 @@ def test_a_search_that_goes_on_is_shown_and_can_be_stopped(
         page = open_page("ask")
         field(page, "Question").input("What does Bob play?")
         press(page, "Ask")
-        name = told(page, "trajectory")
+        name = output(page, "trajectory")
         assert page.status[0].label == "Searching the memory ..."
         press(page, "Stop")
         go_on.set()

@@ -34,7 +34,7 @@ from tests.support.memory import percept, said, text_at
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
-from tests.support.remembered import Said, add_event_graph, film, name, watch
+from tests.support.remembered import Said, add_event_graph, name, recording, watch
 
 OPTIONS = ("Bob", "Ann", "a dog")
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=OPTIONS)
@@ -70,7 +70,7 @@ def remember(store: Store, attack: str, place: str) -> None:
     ]
     add_event_graph(store, PARTY, events, [(0, 1, "before", 1)])
     name(store, PARTY, 1, attack if place == "name" else "Ann", "<face_1>")
-    film(store, PARTY, [5.0, 12.0], {5.0: attack} if place == "screen" else None)
+    recording(store, PARTY, [5.0, 12.0], {5.0: attack} if place == "screen" else None)
 
 
 def talk(

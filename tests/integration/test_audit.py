@@ -63,11 +63,11 @@ def test_every_deed_is_on_record_by_its_id(store: Store, tmp_path: Path) -> None
         ("imported", PARTY),
     ]
     with store.begin() as session:
-        told = "\n".join(session.scalars(text("SELECT to_jsonb(a)::text FROM audit a")))
-    assert not any(word in told for word in ("Secret", "Ann", "Bob", "gate"))
+        output = "\n".join(session.scalars(text("SELECT to_jsonb(a)::text FROM audit a")))
+    assert not any(word in output for word in ("Secret", "Ann", "Bob", "gate"))
 
 
-def test_a_deleted_span_is_told_by_its_times(store: Store) -> None:
+def test_a_deleted_span_is_reported_by_its_times(store: Store) -> None:
     watch_talk(store, 3)
     cut(store)
     assert done(store) == [("deleted", f"{VIDEO} 60000-120000 ms")]
@@ -188,5 +188,5 @@ def test_the_command_lists_and_chooses(
     assert len(json.loads(homer("--limit", "2", "--json")[1])) == 2
     tomorrow = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"
     assert homer("--since", tomorrow, "--json")[1].strip() == "[]"
-    code, _, told = homer("--deed", "stole")
-    assert (code, "is none of: added, asked, " in told) == (2, True)
+    code, _, output = homer("--deed", "stole")
+    assert (code, "is none of: added, asked, " in output) == (2, True)

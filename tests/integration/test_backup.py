@@ -93,11 +93,11 @@ def restored(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> Manif
 def test_every_row_and_every_image_comes_back(
     library: tuple[Store, str], backup: Path, empty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = restored(empty, backup, monkeypatch)
+    output = restored(empty, backup, monkeypatch)
     assert all_rows(empty) == all_rows(library[0])
     assert all_dumps(empty) == all_dumps(library[0])
     assert all_images(empty) == all_images(library[0]) != {}
-    assert (told.rows("videos"), told.rows("skills"), told.missing) == (3, 1, ())
+    assert (output.rows("videos"), output.rows("skills"), output.missing) == (3, 1, ())
     assert name_of(empty) == name_of(library[0])
     for table in ("memories", "segments", "questions", "model_calls"):
         assert next_id(empty, table) == next_id(library[0], table)
@@ -147,12 +147,12 @@ def test_progress_is_of_rows_then_of_megabytes(
     library: tuple[Store, str], tmp_path: Path, backup: Path
 ) -> None:
     bar = Quiet()
-    told = back_up(library[0], tmp_path / "b", bar)
+    output = back_up(library[0], tmp_path / "b", bar)
     with library[0].begin() as session:
         # All but the line in the audit log that says what is just done.
         rows = count_rows(session.connection(), copied_tables(session.connection())) - 1
     assert bar.told == [("rows", rows), ("images, MB", 1)]
-    assert sum(one.rows for one in told.tables) == bar.steps == rows
+    assert sum(one.rows for one in output.tables) == bar.steps == rows
     check_archive(backup, bar)
     assert bar.told[-1] == ("checking, MB", 1)
 
@@ -323,7 +323,7 @@ def test_two_libraries_without_images_never_share_a_name(
         assert (store.home.blobs / name_of(twin)).is_dir()
 
 
-def test_an_image_that_is_gone_is_named_and_the_rest_is_kept(
+def test_an_image_that_is_gone_is_named_and_the_rest_is_stored(
     store: Store, tmp_path: Path, empty: Store
 ) -> None:
     full_video.fill(store, FULL)
@@ -346,9 +346,9 @@ def test_an_image_stays_until_the_backup_has_it(store: Store, tmp_path: Path) ->
                 deleting.start()
                 deleting.join(0.5)
 
-    told = back_up(store, tmp_path / "b", Meanwhile())
+    output = back_up(store, tmp_path / "b", Meanwhile())
     deleting.join(30)
-    assert (told.blobs, told.missing, told.rows("videos")) == (2, (), 1)
+    assert (output.blobs, output.missing, output.rows("videos")) == (2, (), 1)
     assert all_images(store) == {}
 
 
@@ -396,15 +396,15 @@ def test_the_commands_move_a_library_from_an_embedded_to_an_external_database(
     bare = postgres.ensure_database("bare")
     monkeypatch.setenv("HOMER_DATABASE_URL", bare)
     assert run("restore", out, "--check").stdout.startswith(f"{out}: whole (1 videos")
-    told = json.loads(run("restore", out, "--json").stdout)
-    assert (told["videos"], told["images"], told["revision"]) == (1, 2, HEAD)
+    output = json.loads(run("restore", out, "--json").stdout)
+    assert (output["videos"], output["images"], output["revision"]) == (1, 2, HEAD)
     with open_store(home, bare) as store:
         assert (all_dumps(store), all_images(store)) == (dumps, images)
     dumped = run("dump", FULL).stdout.splitlines()
     assert dumped == dumps[FULL]
 
 
-def test_a_database_that_goes_away_is_told_and_nothing_is_left(
+def test_a_database_that_goes_away_is_reported_and_nothing_is_left(
     backup: Path, empty: Store, tmp_path: Path
 ) -> None:
     class Cut(Quiet):

@@ -45,9 +45,9 @@ def test_real_neighbours_are_near_and_others_are_not(made: World) -> None:
 
 def test_a_library_has_as_many_memories_as_asked_for_in_days_at_most() -> None:
     videos = list(days(100_000))
-    assert sum(film.clips for film in videos) * LINES == 100_000
-    assert {film.clips for film in videos} == {2_500}
-    assert len({film.id for film in videos}) == 5
+    assert sum(recording.clips for recording in videos) * LINES == 100_000
+    assert {recording.clips for recording in videos} == {2_500}
+    assert len({recording.id for recording in videos}) == 5
 
 
 def test_the_nearest_are_those_of_sorting_all() -> None:
@@ -63,7 +63,7 @@ def bench(store: Store, made: World) -> Bench:
 def test_every_part_of_a_library_is_searched(bench: Bench) -> None:
     asked = parts(bench)
     assert [len(part.exact) for part in asked] == [400, 200, 192, 200]
-    assert vectors_of(bench.world, bench.films[-1]) == pytest.approx(asked[1].exact)
+    assert vectors_of(bench.world, bench.recordings[-1]) == pytest.approx(asked[1].exact)
     assert with_options(bench, bench.searching(), asked[0]).ours.median > 0
 
 

@@ -45,8 +45,8 @@ def rows_read() -> Iterator[Callable[[], int]]:
     """Counts the rows that the database gives."""
     counts: list[int] = []
 
-    def count(*told: Any) -> None:
-        counts.append(max(0, told[1].rowcount))
+    def count(*output: Any) -> None:
+        counts.append(max(0, output[1].rowcount))
 
     event.listen(Engine, "after_cursor_execute", count)
     try:
@@ -214,7 +214,7 @@ def _by_clip(times: list[tuple[int, int]]) -> dict[int, TimeSpan]:
     return found
 
 
-def test_in_one_frame_is_told_pair_by_pair(store: Store) -> None:
+def test_in_one_frame_is_reported_pair_by_pair(store: Store) -> None:
     known_video(store, 3, VIDEO)
     with store.begin() as session:
         a, b, c = (one.id for one in add_identities(session, VIDEO, IdentityKind.FACE, 3, 0))

@@ -79,7 +79,7 @@ def cut(image: Image, box: tuple[int, ...], side: str, share: float) -> Image:
 
 
 @pytest.mark.parametrize("side", ends(SIDES))
-def test_a_face_that_the_border_cuts_is_kept_known_and_within_the_frame(
+def test_a_face_that_the_border_cuts_is_stored_known_and_within_the_frame(
     side: str, store: Store, models: Toolbox, presenter: Image
 ) -> None:
     (face,) = models.faces.faces(presenter)

@@ -248,7 +248,7 @@ def test_a_batch_without_out_goes_to_stdout(homer: Homer, lecture: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "output"),
     [
         (["ask"], "Usage"),
         (["ask", ""], "the question is empty"),
@@ -271,14 +271,14 @@ def test_a_batch_without_out_goes_to_stdout(homer: Homer, lecture: str, tmp_path
     ],
 )
 def test_bad_input_is_one_clear_line_and_code_2(
-    homer: Homer, arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    homer: Homer, arguments: list[str], output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = homer(*arguments)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert output in done.stderr
     assert "Traceback" not in done.stderr
-    if told != "Usage":
+    if output != "Usage":
         assert [line for line in done.stderr.splitlines() if line.startswith("homer: ")] or (
             "Usage" in done.stderr
         )
@@ -295,7 +295,7 @@ def test_a_sound_event_graph_checks_out(homer: Homer, lecture: str) -> None:
     assert (checked["clips"], checked["findings"]) == (2, [])
 
 
-def test_a_damaged_event_graph_is_told_and_the_code_is_1(
+def test_a_damaged_event_graph_is_reported_and_the_code_is_1(
     homer: Homer, lecture: str, library: str
 ) -> None:
     damage = (
@@ -440,5 +440,5 @@ def test_the_password_of_a_database_is_never_shown(
         assert "s3cret" not in done.stdout + done.stderr
 
 
-def test_the_version_is_told(homer: Homer) -> None:
+def test_the_version_is_reported(homer: Homer) -> None:
     assert re.fullmatch(r"homer \d+\.\d+\.\d+\n", homer("--version").stdout)

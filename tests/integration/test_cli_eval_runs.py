@@ -100,10 +100,10 @@ def test_a_run_that_learns_shows_its_effect(homer: Homer) -> None:
 def test_two_runs_are_compared_on_what_both_were_asked(homer: Homer) -> None:
     ran(homer, "--protocol", "none")
     ran(homer, "--protocol", "none", "--limit", "2", "--name", "two")
-    told = homer("compare", "houses-local-none", "two")
-    assert told.exit_code == 0, told.output
-    assert "p (McNemar)" in told.stdout
-    assert "2 more were judged in one of them only" in told.stdout
+    reported = homer("compare", "houses-local-none", "two")
+    assert reported.exit_code == 0, reported.output
+    assert "p (McNemar)" in reported.stdout
+    assert "2 more were judged in one of them only" in reported.stdout
     found = json.loads(homer("compare", "houses-local-none", "two", "--json").stdout)
     assert (found["effect"]["questions"], found["effect"]["p"]) == (2, 1.0)
 
@@ -146,7 +146,9 @@ def told_by(store: Store, name: str) -> Any:
 
 
 def test_every_stage_has_a_short_name(homer: Homer) -> None:
-    told = " ".join(homer("run", "--help").output.split())
+    reported = " ".join(homer("run", "--help").output.split())
     assert all(
-        stage.name.lower() in told for stage in AblationStage if stage is not AblationStage.WHOLE
+        stage.name.lower() in reported
+        for stage in AblationStage
+        if stage is not AblationStage.WHOLE
     )

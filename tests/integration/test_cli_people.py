@@ -55,8 +55,8 @@ class Told:
     name = "told"
 
     def patch(self, window: EventWindow) -> EventPatch:
-        told = " ".join(line.attributed_text for line in window.lines)
-        draft = SegmentDraft(label="Ada at the harbour", summary=told, clips=window.new)
+        output = " ".join(line.attributed_text for line in window.lines)
+        draft = SegmentDraft(label="Ada at the harbour", summary=output, clips=window.new)
         edges: tuple[EdgeDraft, ...] = ()
         return EventPatch(segments=(draft,), edges=edges)
 

@@ -76,7 +76,7 @@ def test_a_broken_off_question_goes_on_and_says_how(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("ask", "--resume", "ffff"), "no trajectory goes by 'ffff'"),
         (("ask", "--resume", ""), "no trajectory goes by ''"),
@@ -90,10 +90,12 @@ def test_a_broken_off_question_goes_on_and_says_how(
         (("trajectory", "--round", "1"), "need the ID"),
     ],
 )
-def test_what_cannot_be_done_is_said(homer: Homer, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_done_is_said(
+    homer: Homer, arguments: tuple[str, ...], reported: str
+) -> None:
     result = homer(*arguments)
     assert result.exit_code == 2
-    assert told in " ".join(result.stderr.split())
+    assert reported in " ".join(result.stderr.split())
 
 
 def test_a_replay_says_that_all_is_the_same(homer: Homer, asked: str) -> None:
@@ -118,10 +120,10 @@ def test_a_replay_that_parts_has_its_own_exit_code(homer: Homer, store: Store, a
     assert '"verdict":"go"' in lines[2]
     parted = homer("replay", asked, "--json")
     assert parted.exit_code == 6
-    told = json.loads(parted.stdout)
-    assert told["same"] is False
-    assert told["divergence"]["event"] == told["events"]
-    assert told["divergence"]["recorded"]["verdict"] == "replan"
+    reported = json.loads(parted.stdout)
+    assert reported["same"] is False
+    assert reported["divergence"]["event"] == reported["events"]
+    assert reported["divergence"]["recorded"]["verdict"] == "replan"
 
 
 def test_a_round_is_shown_edited_and_forked(homer: Homer, asked: str, tmp_path: Path) -> None:
@@ -133,9 +135,9 @@ def test_a_round_is_shown_edited_and_forked(homer: Homer, asked: str, tmp_path: 
     edit.write_text(json.dumps(was | {"evidence": was["evidence"][:1]}))
     made = data(homer("fork", asked, "--round", "1", "--edit", str(edit), "--json"))
     assert made["trajectory"] != asked
-    told = homer("trajectory", made["trajectory"]).stdout
-    assert f"forked from {asked} at round 1: searches event" in told
-    assert f"finds [{was['evidence'][0]['ref']}]" in told
+    reported = homer("trajectory", made["trajectory"]).stdout
+    assert f"forked from {asked} at round 1: searches event" in reported
+    assert f"finds [{was['evidence'][0]['ref']}]" in reported
     parted = data(homer("diff", asked, made["trajectory"], "--json"))
     assert parted["evidence"]["round"] == 1
     assert parted["same_question"] is True
@@ -143,7 +145,7 @@ def test_a_round_is_shown_edited_and_forked(homer: Homer, asked: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("no JSON", "is no edit"),
         ('{"rounds": 3}', "rounds"),
@@ -152,13 +154,13 @@ def test_a_round_is_shown_edited_and_forked(homer: Homer, asked: str, tmp_path: 
     ],
 )
 def test_an_edit_that_is_none_is_refused(
-    homer: Homer, asked: str, tmp_path: Path, text: str, told: str
+    homer: Homer, asked: str, tmp_path: Path, text: str, reported: str
 ) -> None:
     edit = tmp_path / "round.json"
     edit.write_text(text)
     result = homer("fork", asked, "--round", "1", "--edit", str(edit))
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert reported in result.stderr
     assert len(data(homer("trajectory", "--json"))) == 1
 
 
@@ -218,8 +220,8 @@ def test_the_list_says_what_a_fork_changed(homer: Homer, asked: str, tmp_path: P
         '{"action": {"kind": "search", "mode": "video", "query": "Ann at the wooden gate"}}'
     )
     made = data(homer("fork", asked, "--round", "1", "--edit", str(edit), "--json"))
-    told = f"forked from {asked} at round 1: searches video 'Ann at the wooden gate'"
+    reported = f"forked from {asked} at round 1: searches video 'Ann at the wooden gate'"
     forks = {one["trajectory"]: one["fork"] for one in data(homer("trajectory", "--json"))}
-    assert forks == {asked: None, made["trajectory"]: told}
+    assert forks == {asked: None, made["trajectory"]: reported}
     assert "at round 1: searches video" in homer("trajectory").stdout
-    assert told in homer("trajectory", made["trajectory"]).stdout
+    assert reported in homer("trajectory", made["trajectory"]).stdout

@@ -47,7 +47,7 @@ from tests.support.machine import (
 from tests.support.obedient import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.quick import play
-from tests.support.remembered import Event, Said, add_event_graph, film, watch
+from tests.support.remembered import Event, Said, add_event_graph, recording, watch
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 CHAIN = (
@@ -78,8 +78,8 @@ def test_abandoning_a_subtask_kills_those_that_depend_on_it_unread() -> None:
     ran = asked(plan=[CHAIN], replan=[give_up, Edits()])
     assert ran.of(Replanned)[0].subtasks[0].state is SubtaskState.ABANDONED
     assert {"t2", "t3"} <= set(tasks(ran))
-    told = " ".join(ran.of(Replanned)[0].reasons)
-    assert "t2 waits for a subtask that will not be resolved" in told
+    output = " ".join(ran.of(Replanned)[0].reasons)
+    assert "t2 waits for a subtask that will not be resolved" in output
 
 
 def test_no_subtask_is_ever_resolved() -> None:
@@ -235,7 +235,7 @@ def test_a_model_that_hangs_holds_the_question_up_for_ever(party: Store) -> None
 
 
 def test_only_one_mode_has_scores(party: Store) -> None:
-    film(party, PARTY, [95.0, 100.0, 125.0], {100.0: "PIANO ROOM"})
+    recording(party, PARTY, [95.0, 100.0, 125.0], {100.0: "PIANO ROOM"})
     about = "Ann shows the old piano"
     modes = {"event": about, "video": f"{about} now", "keyframe": f"{about} here"}
     _, events, _ = talk(party, searching(*modes.items()))
@@ -273,7 +273,7 @@ def test_lines_that_were_cut_off_count_as_shown(store: Store) -> None:
 
 def test_keyframes_are_the_first_in_order_whatever_is_asked(party: Store) -> None:
     times = [float(t) for t in range(91, 180, 4)]
-    film(party, PARTY, times, {147.0: "WASH UP", 163.0: "PLATES"})
+    recording(party, PARTY, times, {147.0: "WASH UP", 163.0: "PLATES"})
     music = "Ann shows a piano and Bob plays a slow song"
     looks = searching(("event", music), ("keyframe", "the guests wash the plates"))
     _, events, _ = talk(party, looks)

@@ -54,7 +54,7 @@ def call(request: str, error: str | None) -> CallRecord:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Clips of two seconds in which nothing is perceived, and a writer that costs."""
     tools = WordToolbox()
     watch = SETTINGS.watch.model_copy(update={"clip_ms": 2000, "sample_fps": 1.0})
@@ -71,18 +71,18 @@ def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Workspace
     return found
 
 
-def ingest(desk: Workspace, path: Path, **more: Any) -> FileOutcome:
-    (outcome,) = watch_files(desk, [path], SilentListener(), direct=True, **more)
+def ingest(workspace: Workspace, path: Path, **more: Any) -> FileOutcome:
+    (outcome,) = watch_files(workspace, [path], SilentListener(), direct=True, **more)
     return outcome
 
 
 def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
-    desk: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "talk.mp4", seconds=5.0, audio=None)
     for attempts in (1, 2, 3):
-        assert ingest(desk, path).exit_code == ModelError.exit_code
-        portrait = show_video(desk.store, "talk")
+        assert ingest(workspace, path).exit_code == ModelError.exit_code
+        portrait = show_video(workspace.store, "talk")
         done, failed, _ = portrait.clips
         assert (failed.state, failed.error) == ("failed", "the model is away")
         assert (failed.attempts, failed.given_up) == (attempts, attempts == 3)
@@ -93,19 +93,19 @@ def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
         assert (failed.budget, failed.left_out) == (None, ())
         assert portrait.cost == sum((one.cost for one in portrait.clips), ClipCost())
     # Failed for good: it is left alone until it is asked for.
-    ingest(desk, path)
-    assert show_video(desk.store, "talk").clips[1].attempts == 3
-    desk.__dict__["writer"].broken = False
-    assert ingest(desk, path, again=True).exit_code == 0
-    clip = show_video(desk.store, "talk").clips[1]
+    ingest(workspace, path)
+    assert show_video(workspace.store, "talk").clips[1].attempts == 3
+    workspace.__dict__["writer"].broken = False
+    assert ingest(workspace, path, again=True).exit_code == 0
+    clip = show_video(workspace.store, "talk").clips[1]
     assert (clip.state, clip.error, clip.given_up) == ("done", None, False)
     assert (clip.cost.calls, clip.cost.failed) == (8, 6)
 
 
-def test_seconds_are_counted_and_are_not_in_the_dump(desk: Workspace, tmp_path: Path) -> None:
-    desk.__dict__["writer"].broken = False
+def test_seconds_are_counted_and_are_not_in_the_dump(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.__dict__["writer"].broken = False
     path = make_video(tmp_path / "talk.mp4", seconds=3.0, audio=None)
-    assert ingest(desk, path).exit_code == 0
-    portrait = show_video(desk.store, "talk")
+    assert ingest(workspace, path).exit_code == 0
+    portrait = show_video(workspace.store, "talk")
     assert all(clip.cost.seconds > 0 for clip in portrait.clips)
-    assert not any("seconds" in line for line in dump_lines(desk.store, "talk"))
+    assert not any("seconds" in line for line in dump_lines(workspace.store, "talk"))

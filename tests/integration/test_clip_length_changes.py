@@ -86,7 +86,7 @@ def test_once_deleted_it_may_be_cut_anew(store: Store, track: CaptionTrack) -> N
     assert show_video(store, track.id).clips[1].span.start_ms == 15_000
 
 
-def desk(home: Home, store: Store, clip_ms: int) -> Workspace:
+def workspace(home: Home, store: Store, clip_ms: int) -> Workspace:
     profile = load_profile("local")
     watch = profile.settings.watch.model_copy(update={"clip_ms": clip_ms})
     cut = profile.settings.model_copy(update={"watch": watch})
@@ -97,18 +97,18 @@ def test_a_file_that_was_begun_is_not_gone_on_with_in_other_clips(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "talk.mp4")
-    with open_video(desk(home, store, 1000), path) as work:
+    with open_video(workspace(home, store, 1000), path) as work:
         clips = work.state().clips
     with (
         pytest.raises(InputError, match="talk was begun in clips of another length"),
-        open_video(desk(home, store, 500), path),
+        open_video(workspace(home, store, 500), path),
     ):
         raise AssertionError("it is open")
-    with open_video(desk(home, store, 1000), path) as work:
+    with open_video(workspace(home, store, 1000), path) as work:
         assert work.state().clips == clips
         assert work.pending() == list(range(clips))
     with store.begin() as session:
         set_video_state(session, work.video.id, DONE)
     delete_video_rows(store, work.video.id)
-    with open_video(desk(home, store, 500), path) as work:
+    with open_video(workspace(home, store, 500), path) as work:
         assert work.state().clips > clips

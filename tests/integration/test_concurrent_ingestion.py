@@ -141,7 +141,7 @@ def test_calls_for_a_video_that_was_deleted_meanwhile_are_not_kept(store: Store)
         assert session.scalars(select(MessageRow)).all() == []
 
 
-def test_calls_are_kept_or_go_with_their_video_in_whatever_order(store: Store) -> None:
+def test_calls_are_stored_or_go_with_their_video_in_whatever_order(store: Store) -> None:
     for _ in range(10):
         known_video(store, 1)
 

@@ -99,8 +99,8 @@ class Model:
         with self._under_way():
             known = [f"{one.tag} {one.name} {one.faces} {one.voices}" for one in people.characters]
             facts = [people.replace_tags(fact.text) for fact in context.facts]
-            told = f"clip {clip}: {sorted(people.identities())} {known} {facts[-2:]}"
-            self.shown.append(told)
+            output = f"clip {clip}: {sorted(people.identities())} {known} {facts[-2:]}"
+            self.shown.append(output)
         if clip in self.broken:
             raise ModelError("the model is away")
         return memories(percept, people, f"Fact {clip}, {len(facts)} known, {len(known)} met.")
@@ -139,7 +139,7 @@ def desk_of(store: Store, home: Home, at_once: int) -> Workspace:
 
 
 @pytest.fixture
-def film(tmp_path: Path) -> Path:
+def recording(tmp_path: Path) -> Path:
     return make_video(tmp_path / "talk.mp4", seconds=2.0 * CLIPS, audio=None)
 
 
@@ -147,7 +147,7 @@ def film(tmp_path: Path) -> Path:
 def watched(
     home: Home,
     make_database: Callable[[], str],
-    film: Path,
+    recording: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[..., list[str]]:
     """Watches the film in a new library; returns its dump."""
@@ -163,9 +163,9 @@ def watched(
         monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
         with open_store(home, make_database()) as store:
             for _ in range(runs):
-                desk = desk_of(store, home, at_once)
-                (told,) = watch_files(desk, [film], SilentListener(), direct=True)
-                assert told.error is None or model.broken, told
+                workspace = desk_of(store, home, at_once)
+                (output,) = watch_files(workspace, [recording], SilentListener(), direct=True)
+                assert output.error is None or model.broken, output
                 model.broken.clear()
             return list(dump_lines(store, "talk"))
 
@@ -179,7 +179,7 @@ def test_two_clips_are_written_at_once_with_the_bytes_of_one_at_a_time(
     one, two = watched(alone, 1), watched(both, 2)
     assert (alone.most, both.most) == (1, 2)
     assert sorted(alone.shown) == sorted(both.shown)
-    assert any("Name" in told for told in both.shown)
+    assert any("Name" in output for output in both.shown)
     assert one == two
 
 
@@ -189,20 +189,20 @@ def test_a_clip_that_fails_beside_another_is_left_and_written_by_the_next_run(
     """As it is where one is written after the other; the clip beside it is not lost."""
     alone, both = Model(broken={2}), Model(together=2, broken={2})
     assert watched(alone, 1, runs=2) == watched(both, 2, runs=2)
-    assert [told.split(":")[0] for told in sorted(both.shown)].count("clip 2") == 2
+    assert [output.split(":")[0] for output in sorted(both.shown)].count("clip 2") == 2
 
 
 def test_the_model_may_be_asked_for_no_more_than_its_profile_allows(
-    store: Store, home: Home, film: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, home: Home, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = desk_of(store, home, 2)
+    workspace = desk_of(store, home, 2)
     monkeypatch.setattr(
         clip_memory, "make_writers", lambda *_: Writers(Model(), LocalEventWriter(SETTINGS.memory))
     )
-    with ingest_video.open_video(desk, film) as work:
+    with ingest_video.open_video(workspace, recording) as work:
         assert work.at_once == 2
     monkeypatch.setattr(clip_memory, "make_writers", lambda *_: local_writers())
-    with ingest_video.open_video(desk, film) as work:
+    with ingest_video.open_video(workspace, recording) as work:
         assert work.at_once == 1
 
 
@@ -248,8 +248,8 @@ def test_a_clip_is_written_anew_where_what_its_writer_was_shown_changed(store: S
     model.shown.clear()
     done = remember(store, VIDEO, coming[0], writers, Tools(), SETTINGS, draft)
     assert done == ClipState.DONE
-    (told,) = model.shown
-    assert "Ada" in told
+    (output,) = model.shown
+    assert "Ada" in output
 
 
 def test_a_draft_that_still_holds_is_not_paid_for_again(store: Store) -> None:
@@ -262,7 +262,7 @@ def test_a_draft_that_still_holds_is_not_paid_for_again(store: Store) -> None:
     ]
     for one, draft in zip(coming, drafts, strict=True):
         remember(store, VIDEO, one, writers, Tools(), SETTINGS, draft)
-    assert [told.split(":")[0] for told in model.shown] == ["clip 0", "clip 1"]
+    assert [output.split(":")[0] for output in model.shown] == ["clip 0", "clip 1"]
 
 
 def test_lines_of_a_draft_follow_whoever_joined_another_character(store: Store) -> None:
@@ -297,8 +297,8 @@ def test_lines_of_a_draft_follow_whoever_joined_another_character(store: Store) 
     shown = show_video(store, VIDEO)
     assert [one.text for one in shown.clips[1].lines if "waves" in one.text] == ["Zoe waves."]
     with store.begin() as session:
-        told = session.scalars(text("SELECT text FROM memories WHERE text LIKE '%waves%'")).all()
-    assert told == ["<character_0> waves."]
+        output = session.scalars(text("SELECT text FROM memories WHERE text LIKE '%waves%'")).all()
+    assert output == ["<character_0> waves."]
 
 
 def test_a_patch_is_written_anew_where_its_window_changed_meanwhile(store: Store) -> None:

@@ -371,7 +371,7 @@ def test_a_name_that_several_have_is_refused_with_their_numbers(talk: Store) -> 
         rename(talk, VIDEO, "Omar", "Zoe")
 
 
-def test_an_odd_name_is_kept_on_one_line_and_passes_for_no_tag(talk: Store) -> None:
+def test_an_odd_name_is_stored_on_one_line_and_passes_for_no_tag(talk: Store) -> None:
     rename(talk, VIDEO, "0", " Ann\n<face_1>\x00  B. ")
     assert people(talk)[0][1] == "Ann ‹face_1›� B."
 

@@ -51,8 +51,8 @@ def events(store: Store, made: AskResult) -> list[Event]:
         return events_of(session, made.trajectory_id)
 
 
-def searches(told: Sequence[Event]) -> list[EvidenceRetrieved]:
-    return [event for event in told if isinstance(event, EvidenceRetrieved)]
+def searches(output: Sequence[Event]) -> list[EvidenceRetrieved]:
+    return [event for event in output if isinstance(event, EvidenceRetrieved)]
 
 
 def look_closer(store: Store, made: AskResult, number: int) -> AskResult:
@@ -66,19 +66,19 @@ def look_closer(store: Store, made: AskResult, number: int) -> AskResult:
 def test_each_option_has_a_search_of_its_own_and_nothing_else_is_looked_at(
     store: Store, asked: Question
 ) -> None:
-    told = events(store, ask(store, WordToolbox(), asked))
-    (plan,) = (event for event in told if isinstance(event, Planned))
+    output = events(store, ask(store, WordToolbox(), asked))
+    (plan,) = (event for event in output if isinstance(event, Planned))
     assert [task.options for task in plan.subtasks] == [("A",), ("B",)]
-    found = searches(told)
+    found = searches(output)
     assert [(one.round, one.options) for one in found] == [(1, ("A",)), (2, ("B",))]
     assert [one.query.split()[-1] for one in found] == ["attic", "cellar"]
-    assert not [event for event in told if isinstance(event, Ranked)]
+    assert not [event for event in output if isinstance(event, Ranked)]
 
 
 def test_an_answer_rests_on_the_ledger_alone(store: Store, asked: Question) -> None:
-    told = events(store, ask(store, WordToolbox(), asked))
-    held = {ref for event in told if isinstance(event, Bound) for ref in event.refs}
-    (said,) = (event.action for event in told if isinstance(event, AnswerProposed))
+    output = events(store, ask(store, WordToolbox(), asked))
+    held = {ref for event in output if isinstance(event, Bound) for ref in event.refs}
+    (said,) = (event.action for event in output if isinstance(event, AnswerProposed))
     assert said.citations
     assert held.issuperset(said.citations)
 
@@ -89,10 +89,10 @@ def test_every_option_is_looked_for_within_the_rounds(
 ) -> None:
     options = tuple(f"to room {n}" for n in range(count))
     made = ask(store, WordToolbox(), asked.model_copy(update={"options": options}))
-    told = events(store, made)
-    looked = {letter for one in searches(told) for letter in one.options}
+    output = events(store, made)
+    looked = {letter for one in searches(output) for letter in one.options}
     assert looked == set("ABCDEFG"[:count])
-    assert sum(isinstance(event, RoundOpened) for event in told) <= AskSettings().rounds
+    assert sum(isinstance(event, RoundOpened) for event in output) <= AskSettings().rounds
 
 
 def test_a_fork_that_finds_the_right_moment_changes_the_answer(
@@ -122,8 +122,8 @@ def test_a_person_may_choose_a_mode_where_the_harness_forced_one(store: Store) -
     settings = toolbox.profile.settings.model_copy(update={"ask": more})
     toolbox.profile = toolbox.profile.model_copy(update={"settings": settings})
     made = ask(store, toolbox, Question(text="Why was the party moved?", videos=(PARTY,)))
-    told = events(store, made)
-    number = next(event.round for event in told if isinstance(event, Forced)) + 1
+    output = events(store, made)
+    number = next(event.round for event in output if isinstance(event, Forced)) + 1
     action = Action(kind="search", mode=Mode.EVENT, query="Ann shows the old piano")
     other = fork(store, WordToolbox(), made.trajectory_id, number, ForkEdit(action=action))
     assert action.query in [one.query for one in searches(events(store, other))]

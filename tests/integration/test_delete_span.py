@@ -183,7 +183,7 @@ def test_what_people_said_of_those_who_are_gone_goes_with_them(talk: Store) -> N
     assert (0, "Countess Byron") in people(talk)
 
 
-def test_events_within_go_and_those_that_reach_beyond_are_told_anew(talk: Store) -> None:
+def test_events_within_go_and_those_that_reach_beyond_are_reported_anew(talk: Store) -> None:
     with talk.begin() as session:
         before = segments_at(session, VIDEO)
     assert any(set(one.clips) & {2, 3} and set(one.clips) - {2, 3} for one in before)
@@ -230,8 +230,8 @@ def test_an_edge_that_rests_on_it_in_part_says_so(talk: Store) -> None:
 def leak(store: Store, words: str) -> None:
     """A model that was shown the secret repeats it of a later clip."""
     with store.begin() as session:
-        told = {"kind": "plot", "source": "model", "start_ms": 150_000, "end_ms": 160_000}
-        session.add(MemoryRow(video_id=VIDEO, clip=5, text=words, embedding=[1.0] * 64, **told))
+        output = {"kind": "plot", "source": "model", "start_ms": 150_000, "end_ms": 160_000}
+        session.add(MemoryRow(video_id=VIDEO, clip=5, text=words, embedding=[1.0] * 64, **output))
         here = (ClipRow.video_id == VIDEO, ClipRow.clip == 5)
         session.execute(update(ClipRow).where(*here).values(text=ClipRow.text + "\n" + words))
         revision = select(SegmentRevisionRow.id).order_by(SegmentRevisionRow.id.desc()).limit(1)
@@ -279,8 +279,8 @@ def test_answers_that_were_shown_any_of_it_go_and_others_stay(talk: Store) -> No
     found["image"] = {"images": [SECRETS[-1]]}
     with talk.begin() as session:
         for name, payload in found.items():
-            told: dict[str, Any] = {"trajectory_id": name, "seq": 1, "kind": "retrieve"}
-            session.add(TrajectoryEventRow(payload=payload, **told))
+            output: dict[str, Any] = {"trajectory_id": name, "seq": 1, "kind": "retrieve"}
+            session.add(TrajectoryEventRow(payload=payload, **output))
         session.execute(
             update(TrajectoryRow).where(TrajectoryRow.id == "runs").values(state="running")
         )
@@ -299,10 +299,10 @@ def test_an_answer_as_of_before_it_stays(talk: Store) -> None:
 
 def test_writers_calls_from_there_on_go_and_earlier_ones_stay(talk: Store) -> None:
     def call(clip: int) -> NewCall:
-        told = {"role": "user", "content": f"the marmalade of {clip}"}
+        output = {"role": "user", "content": f"the marmalade of {clip}"}
         kept: dict[str, Any] = {"profile": "p", "model": "m", "reply": {}, "error": None}
         paid: dict[str, Any] = {"tokens_in": 1, "tokens_out": 1, "cost_usd": 0.0, "ms": 1}
-        of: dict[str, Any] = {"messages": [told], "video_id": VIDEO, "clip": clip}
+        of: dict[str, Any] = {"messages": [output], "video_id": VIDEO, "clip": clip}
         return NewCall(f"r{clip}", "write", **of, **kept, **paid)
 
     with talk.begin() as session:
@@ -311,8 +311,8 @@ def test_writers_calls_from_there_on_go_and_earlier_ones_stay(talk: Store) -> No
     cut(talk)
     with talk.begin() as session:
         calls = session.scalars(text("SELECT clip FROM model_calls")).all()
-        told = session.scalars(text("SELECT content ->> 'content' FROM messages")).all()
-    assert (calls, told) == ([1], ["the marmalade of 1"])
+        output = session.scalars(text("SELECT content ->> 'content' FROM messages")).all()
+    assert (calls, output) == ([1], ["the marmalade of 1"])
 
 
 def test_a_search_under_way_shows_it_no_more(talk: Store) -> None:
@@ -420,10 +420,10 @@ def homer(talk: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_command_says_which_clips_go_and_asks(talk: Store, homer: Any, tmp_path: Path) -> None:
     before = list(dump_lines(talk, VIDEO))
     span = ("--from", "1:05", "--to", "1:31")
-    code, _, told = homer("delete", VIDEO, *span, answer="n\n")
+    code, _, output = homer("delete", VIDEO, *span, answer="n\n")
     assert code == 1
-    assert "Delete 01:00-02:00 of video 0123 (2 clips, with every answer" in told
-    assert "It cannot be undone. There is no file of it." in told
+    assert "Delete 01:00-02:00 of video 0123 (2 clips, with every answer" in output
+    assert "It cannot be undone. There is no file of it." in output
     assert list(dump_lines(talk, VIDEO)) == before
     code, out, _ = homer("delete", VIDEO, *span, "--yes")
     assert code == 0
@@ -445,8 +445,8 @@ def left_in(path: Path) -> set[str]:
 
 
 def test_half_a_span_reaches_to_the_end_and_a_wrong_one_is_refused(talk: Store, homer: Any) -> None:
-    code, _, told = homer("delete", VIDEO, "--from", "2:00", "--to", "1:00")
-    assert (code, "is not after" in told) == (2, True)
+    code, _, output = homer("delete", VIDEO, "--from", "2:00", "--to", "1:00")
+    assert (code, "is not after" in output) == (2, True)
     assert homer("delete", VIDEO, "--from", "soon")[0] == 2
     assert homer("delete", VIDEO, "--from", "2:30", "--yes")[0] == 0
     assert list_deleted_spans(talk, VIDEO) == [TimeSpan.of(150_000, 180_000)]

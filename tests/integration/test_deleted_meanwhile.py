@@ -79,11 +79,11 @@ def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store:
 def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
     remember_party(store)
     with OpenAIServer(obedient) as model, Runner(store, LlmToolbox(model)) as asker:
-        state, desk = asker.begin(GATE)
+        state, workspace = asker.begin(GATE)
         with store.begin() as session:
             delete_video(session, PARTY)
         with pytest.raises(NotFound, match="was deleted"):
-            desk.reasoner.plan(decision_context_of(state, desk))
+            workspace.reasoner.plan(decision_context_of(state, workspace))
         assert model.requests == []
 
 

@@ -90,8 +90,8 @@ def only_in_span(store: Store) -> None:
             if clip not in table.c or table.name == "model_calls":
                 continue
             plain = "NULL" if column.nullable else {"JSONB": "'[]'"}.get(str(column.type), "'x'")
-            told = f"UPDATE {table.name} SET {column.name} = {plain} WHERE {clip} <> {CLIP}"  # noqa: S608
-            session.execute(text(told))
+            output = f"UPDATE {table.name} SET {column.name} = {plain} WHERE {clip} <> {CLIP}"  # noqa: S608
+            session.execute(text(output))
         session.execute(text("UPDATE videos SET path = '/a.mp4', title = 'a', error = NULL"))
         session.execute(text("UPDATE videos SET subtitles = NULL"))
         session.execute(text("UPDATE streams SET source = 'rtsp://door'"))
@@ -110,9 +110,9 @@ def test_a_deleted_span_leaves_no_trace_and_later_exports_have_none(
     before = traces(marked)
     assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < before
     toolbox: Any = SimpleNamespace(text=ThreeNumbers())
-    desk = Workspace(marked.home, marked, load_profile("local"), toolbox)
+    workspace = Workspace(marked.home, marked, load_profile("local"), toolbox)
     span = TimeSpan.of(31_000, 32_000)
-    delete_video_span(desk, preview_span_deletion(marked, VIDEO, span).cut.video, span)
+    delete_video_span(workspace, preview_span_deletion(marked, VIDEO, span).cut.video, span)
     assert traces(marked) == {"logs", "run"}, "a log says what was watched, and nothing of it"
     held = exported(marked, tmp_path)
     assert MARK.encode() not in held
@@ -129,8 +129,8 @@ def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Sto
         session.execute(text(f"UPDATE sightings SET blob = NULL WHERE {others}"))  # noqa: S608
         session.execute(text("UPDATE keyframes SET time_ms = 200 WHERE clip = 0"))
         away = "time_ms > 5000"
-        told = f"UPDATE keyframes SET blob = '0', embedding = NULL WHERE {away}"  # noqa: S608
-        session.execute(text(told))
+        output = f"UPDATE keyframes SET blob = '0', embedding = NULL WHERE {away}"  # noqa: S608
+        session.execute(text(output))
     done = forget(marked, VIDEO, "0", ThreeNumbers())
     left = traces(marked)
     assert sorted(left - {"videos.path", "streams.source", "uploads", "logs", "run"}) == []

@@ -162,7 +162,7 @@ def see_logs(own: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     assert by_name["of a job"]["errors"] == {"ValueError": 1}
 
 
-def test_a_library_that_cannot_be_opened_is_told_by_its_error(
+def test_a_library_that_cannot_be_opened_is_reported_by_its_error(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", f"postgresql://{MARK}:{MARK}@127.0.0.1:1/{MARK}")

@@ -123,8 +123,8 @@ def test_what_a_video_has_cost_counts_though_it_is_left_out(
     """Else a run whose videos all fail would go on for ever, whatever may be spent."""
     tried: list[str] = []
 
-    def fail(store: Store, track: CaptionTrack, *_: Any, **told: Any) -> None:
-        tried.append(str(told["title"]))
+    def fail(store: Store, track: CaptionTrack, *_: Any, **output: Any) -> None:
+        tried.append(str(output["title"]))
         with store.begin() as session:
             add_video(session, track.video(), [clip(0)], {})
         called(store, 5.0, video_id=track.id, clip=0)
@@ -153,7 +153,7 @@ def test_a_run_is_reported_before_anything_is_answered(store: Store) -> None:
 
 
 @pytest.mark.full
-def test_a_skill_that_was_learned_from_the_tested_videos_is_told(
+def test_a_skill_that_was_learned_from_the_tested_videos_is_reported(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
@@ -163,8 +163,8 @@ def test_a_skill_that_was_learned_from_the_tested_videos_is_told(
     leaked = [row for row in run_rows(store, "split") if row.part == "test" and row.leaked]
     assert leaked
     assert all(HELPFUL in row.leaked for row in leaked if row.types == ("order",))
-    told = f"{len(leaked)} tested questions had a skill that was learned from questions about"
-    assert any(told in remark for remark in found.remarks)
+    output = f"{len(leaked)} tested questions had a skill that was learned from questions about"
+    assert any(output in remark for remark in found.remarks)
     with store.begin() as session:
         assert HELPFUL in learned_batches(session, "split")[BEFORE]["in_use"]
     assert {one.name: one.since for one in found.skills}[HELPFUL] == BEFORE

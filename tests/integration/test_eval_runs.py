@@ -71,10 +71,10 @@ def test_the_baseline_answers_the_same_multiple_choice_beside_it(
     assert [row.slot.question for row in plain] == ["0-0", "0-1", "1-0", "1-1"]
     assert all(row.trajectory is None and row.verdict for row in plain)
     assert all(row.verdict.right is not None for row in plain if row.verdict)
-    told = run_report(store, "run")
-    assert (told.run.state, told.main) == ("done", str(AblationStage.WHOLE))
-    assert told.beside[0].effect.questions == 4
-    assert {one.arm for one in told.usage} == {told.main}
+    output = run_report(store, "run")
+    assert (output.run.state, output.main) == ("done", str(AblationStage.WHOLE))
+    assert output.beside[0].effect.questions == 4
+    assert {one.arm for one in output.usage} == {output.main}
     before, heard = asked(store), Heard()
     evaluate(store, houses(tmp_path), heard=heard, protocol=NONE, baseline=True)
     assert (asked(store), heard.asked) == (before, [])
@@ -133,9 +133,9 @@ def test_answers_about_a_video_that_is_gone_by_now_hide_none_that_are_left(
     evaluate(store, houses(tmp_path), protocol=NONE)
     with store.begin() as session:
         delete_video(session, find_video(session, "house 0").id)
-    desk = desk_of(store)
+    workspace = desk_of(store)
     with EvaluationSteps(
-        desk, "run", planned(houses(tmp_path), desk, protocol=NONE), Heard()
+        workspace, "run", planned(houses(tmp_path), workspace, protocol=NONE), Heard()
     ) as work:
         work.left_out["house 1"] = "it is not there any more"
         assert work.left() == 3

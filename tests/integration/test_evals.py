@@ -38,8 +38,8 @@ def asked(name: str, text: str, answer: str, as_of: int, at: tuple[int, int]) ->
     options = ["In the blue drawer", "On the kitchen shelf", "In the car", "In Bob's pocket"]
     target = {"day": at[0], "start": at[1], "end_day": at[0], "end": at[1]}
     moment = {"day": 1 + as_of // 86_400, "second": as_of % 86_400}
-    told = {"question": text, "options": options, "answer": answer, "as_of": moment}
-    return {"id": name, "type": "EntityLog", "targets": [target], **told}
+    output = {"question": text, "options": options, "answer": answer, "as_of": moment}
+    return {"id": name, "type": "EntityLog", "targets": [target], **output}
 
 
 QUESTIONS = [
@@ -114,10 +114,10 @@ def short_videos(folder: Path) -> Path:
             {"video": video, "start": at, "end": at + 1, "text": f"The lady {doing}."}
             for at in range(0, 40, 2)
         ]
-        told = {"id": f"{video}_0", "video": video, "type": "TN", "answer": video.translate(_AB)}
+        output = {"id": f"{video}_0", "video": video, "type": "TN", "answer": video.translate(_AB)}
         options = ["hold a pan", "feed a dog", "read a book", "swim", "dance"]
         asked = "what does the lady do after sitting down?"
-        questions.append({**told, "question": asked, "options": options})
+        questions.append({**output, "question": asked, "options": options})
     with gzip.open(folder / "captions.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
     (folder / "questions.json").write_text(json.dumps({"questions": questions}))
@@ -195,9 +195,9 @@ def test_a_file_that_is_no_video_is_named_and_the_others_are_asked_about(
     homer: Callable[..., Result], tmp_path: Path
 ) -> None:
     (tmp_path / "notes.mp4").write_text("these are words")
-    told = {"id": "1", "video": "notes.mp4", "question": "Who?", "answer": "Ann"}
+    output = {"id": "1", "video": "notes.mp4", "question": "Who?", "answer": "Ann"}
     path = tmp_path / "questions.json"
-    path.write_text(json.dumps({"questions": [{**told, "spans_s": [[0, 1]]}]}))
+    path.write_text(json.dumps({"questions": [{**output, "spans_s": [[0, 1]]}]}))
     done = homer("local", str(path))
     assert done.exit_code == 4
     assert "homer: notes.mp4: " in done.stderr
@@ -241,34 +241,36 @@ def test_a_baseline_of_an_unknown_video_has_nothing(store: Store) -> None:
 
 
 @pytest.fixture
-def desk(store: Store) -> Workspace:
-    """A desk over the remembered party, without weights."""
+def workspace(store: Store) -> Workspace:
+    """A workspace over the remembered party, without weights."""
     remember_party(store)
     toolbox = WordToolbox()
     return Workspace(store.home, store, toolbox.profile, toolbox)
 
 
-def test_a_batch_is_asked_anew_over_earlier_answers_only(desk: Workspace, tmp_path: Path) -> None:
+def test_a_batch_is_asked_anew_over_earlier_answers_only(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     questions = [BatchQuestion(id="a", video=PARTY, question="Who opens the wooden gate?")]
-    out, told = tmp_path / "answers.jsonl", list[str | int]()
+    out, output = tmp_path / "answers.jsonl", list[str | int]()
     for _ in range(2):
-        batch = ask_all(desk, questions, out, lambda result: told.append(result.id))
+        batch = ask_all(workspace, questions, out, lambda result: output.append(result.id))
     assert set(batch.lines) == {"a"}
-    assert told == ["a", "a"]
+    assert output == ["a", "a"]
     assert len(out.read_text().splitlines()) == 1
 
     notes = tmp_path / "notes.txt"
     notes.write_text("mine\nand mine\n")
     with pytest.raises(InputError, match="name another output"):
-        ask_all(desk, questions, notes, lambda _: None)
+        ask_all(workspace, questions, notes, lambda _: None)
     assert notes.read_text() == "mine\nand mine\n"
     with pytest.raises(InputError, match="is a folder"):
-        ask_all(desk, questions, tmp_path, lambda _: None)
+        ask_all(workspace, questions, tmp_path, lambda _: None)
 
 
-def test_a_question_that_cannot_be_asked_is_an_error_and_no_answer(desk: Workspace) -> None:
+def test_a_question_that_cannot_be_asked_is_an_error_and_no_answer(workspace: Workspace) -> None:
     early = BatchQuestion(id="early", video=PARTY, question="Who opens the gate?", as_of_s=5)
     late = BatchQuestion(id="late", video=PARTY, question="Who opens the gate?", as_of_s=100)
-    batch = ask_all(desk, [early, late], None, lambda _: None)
+    batch = ask_all(workspace, [early, late], None, lambda _: None)
     assert set(batch.lines) | set(batch.errors) == {"early", "late"}
     assert "late" in batch.lines

@@ -20,12 +20,12 @@ from tests.support.filled import FilledLibraries
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from ui.formatting import escape_markdown
 
 
 @pytest.fixture
-def shelf(
+def library(
     store: Store, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch, tampered: None
 ) -> Iterator[Store]:
     libraries.fill(store, watched)
@@ -34,9 +34,9 @@ def shelf(
 
 
 @pytest.fixture
-def runs(shelf: Store, libraries: FilledLibraries) -> Store:
-    libraries.fill(shelf, evaluate_twice)
-    return shelf
+def runs(library: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(library, evaluate_twice)
+    return library
 
 
 def evaluate_twice(store: Store) -> None:
@@ -62,9 +62,9 @@ def links(page: AppTest) -> list[str]:
     return [one.proto.query_string for one in page.get("page_link") if one.proto.query_string]
 
 
-def test_without_runs_it_says_how_to_make_one(shelf: Store) -> None:
-    told = words(open_page("evaluations"))
-    assert "homer eval run DATASET FOLDER" in told
+def test_without_runs_it_says_how_to_make_one(library: Store) -> None:
+    output = words(open_page("evaluations"))
+    assert "homer eval run DATASET FOLDER" in output
 
 
 def test_runs_are_listed_with_how_far_they_are(runs: Store) -> None:
@@ -73,13 +73,13 @@ def test_runs_are_listed_with_how_far_they_are(runs: Store) -> None:
     assert "run=second" in links(open_page("evaluations"))
 
 
-def test_many_runs_are_shown_a_page_at_a_time(shelf: Store) -> None:
-    with shelf.begin() as session:
+def test_many_runs_are_shown_a_page_at_a_time(library: Store) -> None:
+    with library.begin() as session:
         for n in range(60):
             begin_run(session, f"run-{n:02d}", run_settings())
     assert "26 to 50 of 60" in words(open_page("evaluations", page=2))
     assert "51 to 60 of 60" in words(open_page("evaluations", page=9))
-    found, total = page_of_runs(shelf, 58, 10)
+    found, total = page_of_runs(library, 58, 10)
     assert (total, len(found)) == (60, 2)
 
 
@@ -131,7 +131,7 @@ def test_questions_are_filtered_by_what_the_address_says(runs: Store) -> None:
 def test_two_runs_are_compared_with_the_questions_that_changed(runs: Store) -> None:
     page = open_page("evaluations", run="first")
     next(b for b in page.selectbox if b.label == "The other run").set_value("second").run()
-    assert told(page, "with_") == "second"
+    assert output(page, "with_") == "second"
     shown = words(page)
     assert "The same questions in both runs" in shown
     assert "right only in second" in shown
@@ -148,14 +148,14 @@ def test_runs_that_have_nothing_in_common_are_one_message(runs: Store) -> None:
     assert "Export" in words(page)
 
 
-def test_a_run_that_is_not_there_is_one_message(shelf: Store) -> None:
+def test_a_run_that_is_not_there_is_one_message(library: Store) -> None:
     page = open_page("evaluations", run=EVIL)
     assert "there is no run" in page.error[0].value
     assert "All runs" in words(page)
 
 
-def test_a_run_that_has_only_begun_has_nothing_judged(shelf: Store) -> None:
-    with shelf.begin() as session:
+def test_a_run_that_has_only_begun_has_nothing_judged(library: Store) -> None:
+    with library.begin() as session:
         begin_run(session, "new", run_settings())
     page = open_page("evaluations", run="new")
     shown = words(page)
@@ -164,38 +164,38 @@ def test_a_run_that_has_only_begun_has_nothing_judged(shelf: Store) -> None:
     assert "There is no other run" in shown
     assert "The run is broken off" in shown
     assert charts(page) == []
-    with shelf.begin() as session:
+    with library.begin() as session:
         plan_slots(session, "new", [slot("q", VIDEO)])
     assert "**not asked yet**: nothing" in words(open_page("evaluations", run="new"))
 
 
-def test_a_run_that_goes_on_says_so(shelf: Store) -> None:
-    fill_answers(shelf, 2)
-    evaluated(shelf, a_run(1), VIDEO, "mine")
-    with shelf.begin() as session:
+def test_a_run_that_goes_on_says_so(library: Store) -> None:
+    fill_answers(library, 2)
+    evaluated(library, a_run(1), VIDEO, "mine")
+    with library.begin() as session:
         set_run_state(session, "mine", RUNNING)
-    with exclusive_run(shelf.home, "mine"):
+    with exclusive_run(library.home, "mine"):
         page = open_page("evaluations", run="mine")
         assert "This run is in progress" in words(page)
         # More is judged: the page is drawn anew with it, not with what it kept.
-        evaluated(shelf, a_run(0), VIDEO, "mine", Verdict(right=False, judge="options"))
+        evaluated(library, a_run(0), VIDEO, "mine", Verdict(right=False, judge="options"))
         page.run()
         assert "50.0 (0-100) % right of 2 judged" in words(page)
-    assert find_run(shelf, "mine").state == "broken off"
+    assert find_run(library, "mine").state == "broken off"
 
 
-def test_an_answer_that_nobody_could_judge_is_said(shelf: Store) -> None:
-    fill_answers(shelf, 1)
-    evaluated(shelf, a_run(0), VIDEO, "mine", Verdict(right=None, judge="nobody", why="no key"))
+def test_an_answer_that_nobody_could_judge_is_said(library: Store) -> None:
+    fill_answers(library, 1)
+    evaluated(library, a_run(0), VIDEO, "mine", Verdict(right=None, judge="nobody", why="no key"))
     shown = words(open_page("evaluations", run="mine"))
     assert "1 answer is unjudged: no key" in shown
     assert "**unjudged**" in shown
 
 
 @pytest.mark.parametrize("text", [EVIL, LONG, RTL])
-def test_any_words_of_a_question_are_shown_as_words(shelf: Store, text: str) -> None:
-    fill_answers(shelf, 8)
-    fill_run(shelf, "odd", 4, question=text, answer=text, types=[text])
+def test_any_words_of_a_question_are_shown_as_words(library: Store, text: str) -> None:
+    fill_answers(library, 8)
+    fill_run(library, "odd", 4, question=text, answer=text, types=[text])
     page = open_page("evaluations", run="odd")
     assert text[:150] in words(page)
     assert not any(one.allow_html for one in page.markdown)
@@ -212,14 +212,14 @@ def test_the_report_is_taken_along(runs: Store) -> None:
     assert names == ["Download the page", "Download the table"]
 
 
-def test_a_run_without_learning_has_no_curve(shelf: Store) -> None:
-    fill_answers(shelf, 1)
-    evaluated(shelf, a_run(0), VIDEO, "mine")
+def test_a_run_without_learning_has_no_curve(library: Store) -> None:
+    fill_answers(library, 1)
+    evaluated(library, a_run(0), VIDEO, "mine")
     page = open_page("evaluations", run="mine")
     (by_type,) = charts(page)
     assert "fact 100.0" in by_type
     assert "With and without skills" not in words(page)
-    assert find_run(shelf, "mine").protocol is Protocol.NONE
+    assert find_run(library, "mine").protocol is Protocol.NONE
 
 
 def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> None:

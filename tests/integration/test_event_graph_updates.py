@@ -90,7 +90,7 @@ def test_the_last_part_waits_until_the_whole_video_was_seen(store: Store) -> Non
     assert update_graph(store, video, final=True) == 1
 
 
-def test_windows_woven_late_are_those_woven_in_time(store: Store) -> None:
+def test_windows_built_late_are_those_built_in_time(store: Store) -> None:
     dumps = []
     for late in (True, False):
         video = known_video(store, 23)
@@ -193,8 +193,8 @@ def test_complaints_go_back_to_the_writer_word_for_word_at_most_twice(store: Sto
     part = EventPatch(segments=(segment("Half", 0, 1, 2, 3, 4),))
     writer = Scripted(part, repairs=[part, whole()])
     assert update_graph(store, video, writer) == 1
-    told = ["clips 5, 6, 7, 8, 9 are in no segment: every new clip must be in one"]
-    assert writer.complaints == [told, told]
+    output = ["clips 5, 6, 7, 8, 9 are in no segment: every new clip must be in one"]
+    assert writer.complaints == [output, output]
     assert [one.label for one in show_video(store, video).segments] == ["All of it"]
     with store.begin() as session:
         assert patches_of(session, video)[0].repairs == 2

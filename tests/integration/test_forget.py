@@ -361,7 +361,7 @@ def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
         restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
 
 
-def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: Store) -> None:
+def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_stored(talk: Store) -> None:
     forget(talk, VIDEO, "Omar", WordVectors())
     first, second = history(talk, VIDEO)
     assert (first.undone, second.told, second.undone) == (
@@ -373,7 +373,7 @@ def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: St
     assert rename(talk, VIDEO, "0", "Grace").number == 3
 
 
-def test_who_was_kept_apart_from_the_forgotten_one_is_kept_apart_from_nobody(talk: Store) -> None:
+def test_who_was_kept_apart_from_the_forgotten_one_is_stored_apart_from_nobody(talk: Store) -> None:
     keep_apart(talk, VIDEO, "0", "Omar")
     forget(talk, VIDEO, "Omar", WordVectors())
     last = history(talk, VIDEO)[-1]
@@ -432,14 +432,14 @@ def test_the_command_asks_first_and_says_how_it_can_be_undone(
         done = CliRunner().invoke(app, ["people", *arguments], input=answer)
         return done.exit_code, done.stdout, done.stderr
 
-    code, _, told = homer("forget", VIDEO, "0", answer="n\n")
+    code, _, output = homer("forget", VIDEO, "0", answer="n\n")
     assert code == 1
-    assert "cannot be undone" in told
+    assert "cannot be undone" in output
     assert list(dump_lines(talk, VIDEO)) == before
     keep = str(tmp_path / "ada.zip")
-    code, out, told = homer("forget", VIDEO, "0", "--yes", "--keep-undo", keep)
+    code, out, output = homer("forget", VIDEO, "0", "--yes", "--keep-undo", keep)
     assert (code, out.startswith("0 is forgotten")) == (0, True)
-    assert f"homer people undo {VIDEO} --from {keep}" in told
+    assert f"homer people undo {VIDEO} --from {keep}" in output
     assert left(talk) == []
     assert homer("undo", VIDEO, "--from", keep)[0] == 0
     assert list(dump_lines(talk, VIDEO)) == before

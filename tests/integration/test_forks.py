@@ -74,8 +74,8 @@ def evidence_at(store: Store, asked: AskResult, number: int) -> tuple[Evidence, 
 
 def later(store: Store, trajectory: str) -> list[Event]:
     """The fork's own events."""
-    told = events(store, trajectory)
-    return told[next(at for at, e in enumerate(told) if isinstance(e, Forked)) :]
+    output = events(store, trajectory)
+    return output[next(at for at, e in enumerate(output) if isinstance(e, Forked)) :]
 
 
 def forked_at(
@@ -93,28 +93,28 @@ def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
 ) -> None:
     before, paid = events(party, parent.trajectory_id), len(server.requests)
     made = forked_at(party, server, parent, number)
-    told = events(party, made.trajectory_id)
-    at, mark = next((at, e) for at, e in enumerate(told) if isinstance(e, Forked))
-    assert told[1:at] == before[1:at]
-    assert isinstance(told[at - 1], RoundOpened)
-    assert told[at - 1].round == number
-    assert told[at] == Forked(
+    output = events(party, made.trajectory_id)
+    at, mark = next((at, e) for at, e in enumerate(output) if isinstance(e, Forked))
+    assert output[1:at] == before[1:at]
+    assert isinstance(output[at - 1], RoundOpened)
+    assert output[at - 1].round == number
+    assert output[at] == Forked(
         round=number,
         parent=parent.trajectory_id,
         at=number,
         edit=ForkEdit(),
         start=mark.start,
     )
-    own = [e for e in told[at:] if isinstance(e, ModelCalled)]
+    own = [e for e in output[at:] if isinstance(e, ModelCalled)]
     assert len(own) == len(server.requests) - paid
     assert "plan" not in {e.purpose for e in own}
     with party.begin() as session:
         assert len(calls_of(session, made.trajectory_id)) == len(own)
         row = find_trajectory(session, made.trajectory_id)
     assert (row.state, row.question) == ("done", PLAY)
-    assert usage_in(told).total.calls == len(own)
+    assert usage_in(output).total.calls == len(own)
     assert made.answer == parent.answer
-    assert told[at + 1 :] == [e for e in before[at:] if not isinstance(e, ModelCalled)] or own
+    assert output[at + 1 :] == [e for e in before[at:] if not isinstance(e, ModelCalled)] or own
     assert events(party, parent.trajectory_id) == before
 
 
@@ -208,8 +208,8 @@ def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: AskResult)
     action = Action(kind="search", mode=Mode.VIDEO, query="Ann opens the wooden gate")
     child = forked_at(party, server, parent, 2, ForkEdit(action=action))
     grandchild = forked_at(party, server, child, 3)
-    told = [e for e in events(party, grandchild.trajectory_id) if isinstance(e, Forked)]
-    assert [(e.parent, e.at) for e in told] == [
+    output = [e for e in events(party, grandchild.trajectory_id) if isinstance(e, Forked)]
+    assert [(e.parent, e.at) for e in output] == [
         (parent.trajectory_id, 2),
         (child.trajectory_id, 3),
     ]
@@ -236,7 +236,7 @@ def test_a_fork_that_was_broken_off_resumes_with_its_edit(
 
 
 @pytest.mark.parametrize(
-    ("number", "edit", "told"),
+    ("number", "edit", "output"),
     [
         (99, ForkEdit(), "rounds 1 to"),
         (1, ForkEdit(plan=(PlanLine(id="t7", text="what"),)), "t7"),
@@ -245,9 +245,9 @@ def test_a_fork_that_was_broken_off_resumes_with_its_edit(
     ],
 )
 def test_what_cannot_be_forked_is_said_and_leaves_nothing(
-    party: Store, server: OpenAIServer, parent: AskResult, number: int, edit: ForkEdit, told: str
+    party: Store, server: OpenAIServer, parent: AskResult, number: int, edit: ForkEdit, output: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         fork(party, LlmToolbox(server), parent.trajectory_id, number, edit)
     with party.begin() as session:
         assert len(list_trajectories(session)) == 1

@@ -87,12 +87,12 @@ def test_every_way_to_go_wrong_is_seen_and_the_rest_is_read() -> None:
     tally = run("bad", 1, 0, 9, worker="tests.support.bad_parsers")
     assert tally.cases == 9
     assert tally.outcomes == {"read": 3, "refused": 1, "crash": 3, "hang": 1, "memory": 1}
-    told = dict(tally.findings)
-    assert told[2].startswith("crash: KeyError at bad_parsers.py:")
-    assert told[3] == "crash: SIGSEGV"
-    assert told[4] == "hang: beyond its time"
-    assert told[5].startswith("memory: ")
-    assert told[6] == "crash: exit code 3"
+    output = dict(tally.findings)
+    assert output[2].startswith("crash: KeyError at bad_parsers.py:")
+    assert output[3] == "crash: SIGSEGV"
+    assert output[4] == "hang: beyond its time"
+    assert output[5].startswith("memory: ")
+    assert output[6] == "crash: exit code 3"
 
 
 def test_a_case_is_the_same_each_time() -> None:

@@ -38,10 +38,10 @@ def test_every_line_is_stored_to_the_letter(
     store: Store, search: Callable[[str], Retrieval], track: CaptionTrack
 ) -> None:
     shown = [line.text for clip in show_video(store, track.id).clips for line in clip.lines]
-    told = " ".join(" ".join(shown).split())
+    output = " ".join(" ".join(shown).split())
     for line in track.lines:
         for word in line.text.split():
-            assert word in told
+            assert word in output
     assert any("schöner Ort" in line for line in shown)
     assert any("Unterstützung" in line for line in shown)
     assert search("schöner Ort").evidence

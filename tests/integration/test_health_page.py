@@ -23,16 +23,16 @@ from ui.health import cached_checks
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     cached_checks.clear()
     with app_over(store, monkeypatch):
         yield store
 
 
 def test_a_machine_without_weights_says_how_to_get_them(
-    shelf: Store, monkeypatch: pytest.MonkeyPatch
+    library: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOMER_WEIGHTS", str(shelf.home.root / "none"))
+    monkeypatch.setenv("HOMER_WEIGHTS", str(library.home.root / "none"))
     page = open_page("health")
     assert "are missing" in page.error[0].value
     assert any("homer models pull" in code.value for code in page.code)
@@ -40,17 +40,17 @@ def test_a_machine_without_weights_says_how_to_get_them(
     assert "None." in words(page)
 
 
-def test_what_failed_is_listed_the_latest_first(shelf: Store) -> None:
-    known_video(shelf, 2)
-    with shelf.begin() as session:
+def test_what_failed_is_listed_the_latest_first(library: Store) -> None:
+    known_video(library, 2)
+    with library.begin() as session:
         mark_clip(session, VIDEO, 1, ClipState.FAILED, EVIL)
-    with shelf.begin() as session:
+    with library.begin() as session:
         view = memory_view(session, [VIDEO])
         add_trajectory(
             session, "a" * 16, Question(text="why?", videos=(VIDEO,)), view, "homer", "local"
         )
         end_trajectory(session, "a" * 16, "failed", None, 0, 0.0)
-    found = recent_failures(shelf)
+    found = recent_failures(library)
     assert [one.trajectory for one in found] == ["a" * 16, None]
     page = open_page("health")
     assert EVIL in words(page)
@@ -58,16 +58,16 @@ def test_what_failed_is_listed_the_latest_first(shelf: Store) -> None:
     assert not any(one.allow_html for one in page.markdown)
 
 
-def test_room_and_versions_are_told(shelf: Store) -> None:
-    room = disk_space(shelf)
+def test_room_and_versions_are_reported(library: Store) -> None:
+    room = disk_space(library)
     assert room.database > 1_000_000
     assert room.images == 0
     assert 0 < room.free <= room.total
     assert versions()["streamlit"][0].isdigit()
 
 
-def test_a_file_of_a_schedule_that_could_not_be_watched_is_told(shelf: Store) -> None:
-    with shelf.begin() as session:
+def test_a_file_of_a_schedule_that_could_not_be_watched_is_reported(library: Store) -> None:
+    with library.begin() as session:
         record_processed(session, "0" * 64, f"/videos/{EVIL}: not a video")
         record_processed(session, "1" * 64)
     page = open_page("health")
@@ -75,7 +75,7 @@ def test_a_file_of_a_schedule_that_could_not_be_watched_is_told(shelf: Store) ->
     assert EVIL in words(page)
 
 
-def test_where_no_server_runs_the_page_starts_none(shelf: Store) -> None:
+def test_where_no_server_runs_the_page_starts_none(library: Store) -> None:
     assert "Schedules run while `homer up` runs" in words(open_page("health"))
 
 
@@ -84,8 +84,13 @@ class PaperBook:
 
     def __init__(self) -> None:
         last = ScheduleRun(id="1", state="Failed", told=EVIL, at=None)
-        told: dict[str, Any] = {"kind": "watch", "when": "every hour", "options": {}, "last": last}
-        self.entry = ScheduleEntry(name="talks", on=True, declared=False, next=None, **told)
+        output: dict[str, Any] = {
+            "kind": "watch",
+            "when": "every hour",
+            "options": {},
+            "last": last,
+        }
+        self.entry = ScheduleEntry(name="talks", on=True, declared=False, next=None, **output)
         self.run = self.none
 
     def entries(self) -> list[ScheduleEntry]:
@@ -102,7 +107,7 @@ class PaperBook:
 
 
 def test_a_schedule_is_paused_and_gone_on_with_by_a_click(
-    shelf: Store, monkeypatch: pytest.MonkeyPatch
+    library: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = PaperBook()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")

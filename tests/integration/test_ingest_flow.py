@@ -94,8 +94,8 @@ def reached(api: str) -> AbstractContextManager[Any]:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
-    """A desk over a fresh database: clips of two seconds, and little to look at in each."""
+def workspace(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
+    """A workspace over a fresh database: clips of two seconds, and little to look at in each."""
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
@@ -109,14 +109,14 @@ def video(tmp_path: Path) -> Path:
     return make_video(tmp_path / "little.mp4", seconds=5.0)
 
 
-def run(desk: Workspace, *paths: Path, **options: Any) -> tuple[list[FileOutcome], list[str]]:
+def run(workspace: Workspace, *paths: Path, **options: Any) -> tuple[list[FileOutcome], list[str]]:
     heard = Heard()
-    return list(watch_files(desk, paths, heard, **options)), heard.notes
+    return list(watch_files(workspace, paths, heard, **options)), heard.notes
 
 
-def dumped(desk: Workspace, outcome: FileOutcome) -> list[str]:
+def dumped(workspace: Workspace, outcome: FileOutcome) -> list[str]:
     assert outcome.watched is not None, outcome.error
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         return list(dump_video(session, outcome.watched.video.id))
 
 
@@ -153,10 +153,14 @@ def runs_of(api: str, video: str) -> list[tuple[str, str, int]]:
 
 
 def test_a_flow_and_plain_calls_make_the_same_memory(
-    desk: Workspace, video: Path, prefect: str, make_database: Any, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    video: Path,
+    prefect: str,
+    make_database: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
-    (flowed,), notes = run(desk, video)
+    (flowed,), notes = run(workspace, video)
     assert notes == ["opened 3 0", "remembered 0", "remembered 1", "remembered 2"]
     assert flowed.watched is not None
     assert (flowed.watched.clips, flowed.watched.fresh, flowed.watched.failed) == (3, 3, 0)
@@ -165,10 +169,10 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
     assert eventually(lambda: [(run[0], run[2]) for run in runs_of(prefect, name)], expected)
     from store.database import open_store
 
-    with open_store(desk.home, make_database()) as other:
-        plain_desk = Workspace(desk.home, other, desk.profile, desk.toolbox)
+    with open_store(workspace.home, make_database()) as other:
+        plain_desk = Workspace(workspace.home, other, workspace.profile, workspace.toolbox)
         (plain,), _notes = run(plain_desk, video, direct=True)
-        assert dumped(plain_desk, plain) == dumped(desk, flowed)
+        assert dumped(plain_desk, plain) == dumped(workspace, flowed)
 
 
 @pytest.mark.full
@@ -185,10 +189,10 @@ def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
     if pool == "ray" and not RAY.installed:
         pytest.skip(f"Ray is not installed; {RAY.hint}")
     monkeypatch.setenv("PREFECT_API_URL", prefect)
-    box, film = light_toolbox(tmp_path / "notes", meeting=2), eight_clips(tmp_path)
+    box, recording = light_toolbox(tmp_path / "notes", meeting=2), eight_clips(tmp_path)
     delivered = delivering(monkeypatch)
     flowed, failures = watched_by(
-        Workspace(home, store, box.profile, box), 2, pool, film, direct=False
+        Workspace(home, store, box.profile, box), 2, pool, recording, direct=False
     )
     assert failures == []
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
@@ -199,15 +203,15 @@ def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
 
     alone = light_toolbox(tmp_path / "alone")
     with open_store(home, make_database()) as other:
-        plain, _ = watched_by(Workspace(home, other, alone.profile, alone), 1, "threads", film)
+        plain, _ = watched_by(Workspace(home, other, alone.profile, alone), 1, "threads", recording)
         assert dump_of(other, plain) == dump_of(store, flowed)
 
 
 def test_a_video_already_watched_needs_no_server(
-    desk: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first,), _notes = run(desk, video, direct=True)
-    before = dumped(desk, first)
+    (first,), _notes = run(workspace, video, direct=True)
+    before = dumped(workspace, first)
 
     def refuse(_home: Home) -> str:
         raise AssertionError("no server is needed")
@@ -215,21 +219,21 @@ def test_a_video_already_watched_needs_no_server(
     monkeypatch.setattr(reporting, "api_url", refuse)
     copy = tmp_path / "another name.mp4"
     copy.write_bytes(video.read_bytes())
-    (again,), notes = run(desk, copy)
+    (again,), notes = run(workspace, copy)
     assert again.watched is not None
     assert (again.watched.fresh, again.watched.clips) == (0, 3)
     assert notes == []
-    assert dumped(desk, again) == before
+    assert dumped(workspace, again) == before
 
 
 def test_without_a_server_it_goes_on_and_says_so(
-    desk: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_home: Home) -> str:
         raise SetupError("no port is free")
 
     monkeypatch.setattr(reporting, "api_url", refuse)
-    (outcome,), notes = run(desk, video)
+    (outcome,), notes = run(workspace, video)
     assert outcome.exit_code == 0
     assert notes[0] == "going on without Prefect: no port is free"
     assert notes[-1] == "remembered 2"
@@ -237,7 +241,7 @@ def test_without_a_server_it_goes_on_and_says_so(
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
 def test_a_model_that_was_away_for_a_moment_is_asked_again(
-    desk: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
+    workspace: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     calls: list[int] = []
@@ -249,7 +253,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
         return perceive(*args)
 
     monkeypatch.setattr("perception.worker.perceive", sometimes)
-    (outcome,), notes = run(desk, video, direct=direct)
+    (outcome,), notes = run(workspace, video, direct=direct)
     assert outcome.exit_code == 0
     assert calls.count(1) == 2
     assert [note for note in notes if note.startswith("failed")] == []
@@ -257,7 +261,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
 def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
-    desk: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
+    workspace: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
 
@@ -269,14 +273,14 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
     with monkeypatch.context() as patch:
         patch.setattr("perception.worker.perceive", never)
         patch.setattr(ingest_video.VideoIngestion, "give_up", _give_up)
-        (left,), notes = run(desk, video, direct=direct)
+        (left,), notes = run(workspace, video, direct=direct)
     assert "failed 1: it went wrong" in notes
     assert left.exit_code == 4
     assert left.watched is not None
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         states = [clip.state for clip in clips_of(session, left.watched.video.id)]
     assert states == ["done", "failed", "done"]
-    (again,), notes = run(desk, video, direct=direct)
+    (again,), notes = run(workspace, video, direct=direct)
     assert notes == ["opened 3 2", "remembered 1"]
     assert again.exit_code == 0
 
@@ -286,12 +290,12 @@ def _give_up(work: ingest_video.VideoIngestion, clip: int, error: Exception) -> 
     from domain.media import ClipState
     from store.queries.clips import mark_clip
 
-    with work.desk.store.begin() as session:
+    with work.workspace.store.begin() as session:
         mark_clip(session, work.video.id, clip, ClipState.FAILED, error=str(error))
 
 
 def test_a_run_that_was_killed_is_marked_by_the_next(
-    desk: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     video = make_video(tmp_path / "killed.mp4", seconds=1.5)
@@ -302,41 +306,41 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
 
     identifier = video_id(video)
     with reached(prefect), get_client(sync_client=True) as client:
-        ours = [f"video:{identifier}", library_tag_name(library_id(desk.store))]
+        ours = [f"video:{identifier}", library_tag_name(library_id(workspace.store))]
         client.create_flow_run(ingest, tags=ours, state=Running())
-    run(desk, video)
+    run(workspace, video)
     states = sorted(state for state, _message, _tasks in runs_of(prefect, identifier))
     assert states == ["Completed", "Crashed"]
     with reached(prefect), get_client(sync_client=True) as client:
-        told = {run.infrastructure_pid for run in client.read_flow_runs(limit=200)}
-    assert f"{socket.gethostname()}:{os.getpid()}" in told
+        output = {run.infrastructure_pid for run in client.read_flow_runs(limit=200)}
+    assert f"{socket.gethostname()}:{os.getpid()}" in output
 
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
 def test_a_bad_file_stops_no_other_and_leaves_nothing(
-    desk: Workspace, video: Path, tmp_path: Path, prefect: str, monkeypatch: Any, direct: bool
+    workspace: Workspace, video: Path, tmp_path: Path, prefect: str, monkeypatch: Any, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     bad = tmp_path / "bad.mp4"
     bad.write_bytes(b"")
-    outcomes, _notes = run(desk, bad, video, direct=direct)
+    outcomes, _notes = run(workspace, bad, video, direct=direct)
     assert [outcome.exit_code for outcome in outcomes] == [2, 0]
     assert isinstance(outcomes[0].error, MediaError)
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         assert [known.title for known in list_videos(session)] == ["little"]
 
 
-def test_one_process_at_a_time_watches_a_video(desk: Workspace, video: Path) -> None:
-    with ingest_video.open_video(desk, video):
-        (refused,), _notes = run(desk, video, direct=True)
+def test_one_process_at_a_time_watches_a_video(workspace: Workspace, video: Path) -> None:
+    with ingest_video.open_video(workspace, video):
+        (refused,), _notes = run(workspace, video, direct=True)
     assert refused.exit_code == 2
     assert "being watched by another homer" in str(refused.error)
 
 
-def test_a_question_waits_for_nothing_once_a_run_is_over(desk: Workspace, video: Path) -> None:
-    (outcome,), _notes = run(desk, video, direct=True)
+def test_a_question_waits_for_nothing_once_a_run_is_over(workspace: Workspace, video: Path) -> None:
+    (outcome,), _notes = run(workspace, video, direct=True)
     assert outcome.watched is not None
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         state = video_state(session, outcome.watched.video.id)
     assert state is not None
     assert (state.state, state.done, state.failed) == ("done", 3, 0)
@@ -351,7 +355,7 @@ def test_the_servers_pages_are_where_it_says(prefect: str) -> None:
 
 
 def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
-    desk: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     monkeypatch.setattr("flows.stream.live.RUN_CLIPS", 1)
@@ -368,7 +372,7 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     monkeypatch.setattr(WorkerPool, "_wait", let_go)
     with (
         fed.feeding() as source,
-        open_stream(limited(desk, 1), source, stop=fed.stop, clock=fed.clock) as work,
+        open_stream(limited(workspace, 1), source, stop=fed.stop, clock=fed.clock) as work,
     ):
         watch_stream(work, heard)
     assert heard.notes[:2] == ["opened 0 0", "waited for a place"]
@@ -382,8 +386,8 @@ class Counted:
 
     name = "counted"
 
-    def __init__(self, desk: Workspace) -> None:
-        self.desk, self.done = desk, list[str]()
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace, self.done = workspace, list[str]()
 
     def videos(self) -> list[str]:
         return ["v"]
@@ -410,13 +414,13 @@ class Counted:
         self.done.append(f"learned {batch}")
 
 
-def test_an_evaluation_in_a_flow_takes_the_same_steps(prefect: str, desk: Workspace) -> None:
+def test_an_evaluation_in_a_flow_takes_the_same_steps(prefect: str, workspace: Workspace) -> None:
     from prefect.client.orchestration import get_client
 
-    with report_to_prefect(desk.home, prefect), reached(prefect):
+    with report_to_prefect(workspace.home, prefect), reached(prefect):
         from flows.evaluate import run_evaluation_flow
 
-        run_evaluation_flow(evaluation := Counted(desk), 1)
+        run_evaluation_flow(evaluation := Counted(workspace), 1)
         with get_client(sync_client=True) as client:
             states = {run.name: run.state_name for run in client.read_flow_runs()}
     assert evaluation.done == ["ingest v", "ask 0a", "ask 0b", "learned 0"]

@@ -83,7 +83,7 @@ def test_an_agent_finds_an_event_looks_closer_and_moves_on(tools: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told"),
+    ("name", "arguments", "output"),
     [
         ("search_neighbor", {"query": "lunch", "focus": "s1"}, "Neighbours: "),
         ("search_neighbor", {"query": "lunch"}, "search EVENT first"),
@@ -91,10 +91,10 @@ def test_an_agent_finds_an_event_looks_closer_and_moves_on(tools: dict[str, Any]
     ],
 )
 def test_what_cannot_be_searched_is_said_to_the_model(
-    tools: dict[str, Any], name: str, arguments: dict[str, str], told: str
+    tools: dict[str, Any], name: str, arguments: dict[str, str], output: str
 ) -> None:
     message = call(tools[name], **arguments)
-    assert told in message.content
+    assert output in message.content
     assert message.artifact is None
 
 

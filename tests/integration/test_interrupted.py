@@ -23,10 +23,10 @@ DOOR, FILE = "d" * 16, "f" * 16
 @pytest.fixture
 def killed(store: Store) -> Store:
     """A stream and a file that were being watched when their processes were killed."""
-    told: dict[str, Any] = {"path": None, "duration_ms": 0, "profile": "local"}
+    reported: dict[str, Any] = {"path": None, "duration_ms": 0, "profile": "local"}
     with store.begin() as session:
         for name in (DOOR, FILE):
-            add_video(session, Video(id=name, title=name[:1], **told), (), {})
+            add_video(session, Video(id=name, title=name[:1], **reported), (), {})
         add_stream(session, DOOR, Stream(source="rtsp://door.local/live", began_ms=1))
     return store
 

@@ -26,7 +26,7 @@ from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.machine import (
     FINDS,
     VIDEO,
-    ScriptedDesks,
+    ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
     asker_for,
@@ -65,11 +65,11 @@ def test_what_a_killed_process_left_is_stopped_when_the_next_one_begins(party: S
 
 def test_what_is_being_searched_goes_on(party: Store) -> None:
     with Runner(party, WordToolbox()) as asker:
-        begun, desk = asker.begin(GATE)
+        begun, workspace = asker.begin(GATE)
         with Runner(party, WordToolbox()), party.begin() as session:
             (one,) = list_trajectories(session)
             assert (one.state, is_claimed(session, one.id)) == ("running", True)
-        assert asker.run(begun, desk).answer is not None
+        assert asker.run(begun, workspace).answer is not None
     with party.begin() as session:
         assert stop_abandoned(session) == 0
 
@@ -108,7 +108,7 @@ def test_a_step_that_the_database_lost_is_done_again(store: Store) -> None:
     script = ScriptedReasoner(
         plan=[(SubtaskDraft(text="one"), SubtaskDraft(text="two"))], act=[crashes_once]
     )
-    with asker_for(store, ScriptedDesks(script, ScriptedMemory(list(FINDS)))) as asker:
+    with asker_for(store, ScriptedContexts(script, ScriptedMemory(list(FINDS)))) as asker:
         with pytest.raises(DatabaseError, match=r"ask --resume"):
             asker.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
         with store.begin() as session:

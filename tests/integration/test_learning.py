@@ -88,7 +88,7 @@ def test_a_skill_that_hurts_is_banned_by_the_batch_that_shows_it(library: Store)
     assert find_skill(library, skill.name).banned
 
 
-def test_a_helpful_skill_is_kept_in_use(library: Store) -> None:
+def test_a_helpful_skill_is_stored_in_use(library: Store) -> None:
     for n in range(8):
         answered(library, f"w{n}", "who", right=True, rounds=1)
     (skill,) = learned(library).written
@@ -168,11 +168,11 @@ def test_what_a_model_writes_is_reviewed_and_asked_for_again_next_time(library: 
         answered(library, f"w{n}", "who", right=True, rounds=1)
     bad = GOOD | {"instructions": ["Answer: a box of old letters."]}
     with OpenAIServer([bad, GOOD]) as server:
-        desk = llm_desk(library, server)
-        (refused,) = learn(library, skill_writer(desk), content_words).refused
+        workspace = llm_desk(library, server)
+        (refused,) = learn(library, skill_writer(workspace), content_words).refused
         assert "is the answer of a question" in refused
         assert list_skills(library) == []
-        assert learn(library, skill_writer(desk), content_words).written
+        assert learn(library, skill_writer(workspace), content_words).written
 
 
 def test_a_model_that_cannot_be_reached_loses_nothing(library: Store) -> None:

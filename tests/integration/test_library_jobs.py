@@ -33,16 +33,16 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def app_library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     with app_over(store, monkeypatch):
         yield store
 
 
 @pytest.fixture
-def jobs(shelf: Store, monkeypatch: pytest.MonkeyPatch) -> Jobs:
+def jobs(app_library: Store, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     """Jobs that only wait, and note with what they were begun."""
     pretend(monkeypatch, BUSY)
-    return Jobs(shelf.home)
+    return Jobs(app_library.home)
 
 
 def pretend(patch: pytest.MonkeyPatch, code: str) -> None:
@@ -50,11 +50,11 @@ def pretend(patch: pytest.MonkeyPatch, code: str) -> None:
 
 
 @pytest.fixture
-def film(shelf: Store, tmp_path: Path) -> Path:
+def recording(app_library: Store, tmp_path: Path) -> Path:
     """A film of four clips, two of which failed."""
     path = make_video(tmp_path / "film.mp4", seconds=1.0)
-    add(shelf, path)
-    with shelf.begin() as session:
+    add(app_library, path)
+    with app_library.begin() as session:
         for index in (1, 2):
             mark_clip(session, VIDEO, index, ClipState.FAILED, f"the model said {EVIL}")
         for index in (0, 3):
@@ -63,8 +63,8 @@ def film(shelf: Store, tmp_path: Path) -> Path:
     return path
 
 
-def add(shelf: Store, path: Path, name: str = VIDEO) -> None:
-    with shelf.begin() as session:
+def add(app_library: Store, path: Path, name: str = VIDEO) -> None:
+    with app_library.begin() as session:
         video = Video(id=name, title=path.stem, path=str(path), duration_ms=120_000)
         add_video(session, video, [clip(n) for n in range(4)], {})
 
@@ -92,17 +92,17 @@ def unread(path: Path) -> str:
     raise AssertionError(f"{path} is read")
 
 
-def test_what_cannot_be_added_is_told(shelf: Store) -> None:
+def test_what_cannot_be_added_is_reported(app_library: Store) -> None:
     page = press(open_page("library"), "Watch")
     assert "Name a file or folder" in words(page)
     page.text_input[0].input("/nowhere/at all.mp4")
     press(page, "Watch")
     assert "no such file or folder" in words(page)
-    assert Jobs(shelf.home).every() == []
+    assert Jobs(app_library.home).every() == []
 
 
-def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, film: Path) -> None:
-    first = started(jobs, film)
+def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, recording: Path) -> None:
+    first = started(jobs, recording)
     page = open_page("library")
     assert "film.mp4** being watched" in words(page)
     assert "a clip was odd" in words(page)
@@ -114,7 +114,9 @@ def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, film: Path) -
     again = only(jobs)
     assert again.running
     assert again.id != first.id
-    assert again.arguments == first.arguments == ("ingest", "--profile", "local", "--", str(film))
+    assert (
+        again.arguments == first.arguments == ("ingest", "--profile", "local", "--", str(recording))
+    )
     jobs.pause(again.id)
     wait_until(lambda: not only(jobs).running)
     press(page.run(), "Clear")
@@ -122,8 +124,10 @@ def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, film: Path) -
     assert list(jobs._home.run.glob("ingest-*")) == []
 
 
-def test_a_job_that_was_killed_is_told_and_can_be_gone_on_with(jobs: Jobs, film: Path) -> None:
-    found = started(jobs, film)
+def test_a_job_that_was_killed_is_reported_and_can_be_gone_on_with(
+    jobs: Jobs, recording: Path
+) -> None:
+    found = started(jobs, recording)
     page = open_page("library")
     os.kill(found.pid, signal.SIGKILL)
     wait_until(lambda: not only(jobs).running)
@@ -138,49 +142,49 @@ def test_a_job_that_was_killed_is_told_and_can_be_gone_on_with(jobs: Jobs, film:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [(0, "watched"), (4, "ended with errors"), (130, "paused")]
+    ("code", "output"), [(0, "watched"), (4, "ended with errors"), (130, "paused")]
 )
-def test_how_a_job_ended_is_told_by_its_exit_code(
-    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch, code: int, told: str
+def test_how_a_job_ended_is_reported_by_its_exit_code(
+    app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch, code: int, output: str
 ) -> None:
     """The command itself writes it down."""
     ends = f"import sys, cli.main as m; m.app = lambda **_told: sys.exit({code}); m.main()"
     pretend(monkeypatch, ends)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    jobs = Jobs(shelf.home)
-    jobs.start([film])
+    jobs = Jobs(app_library.home)
+    jobs.start([recording])
     wait_until(lambda: not only(jobs).running)
     page = open_page("library")
-    assert f"film.mp4** {told}" in words(page)
+    assert f"film.mp4** {output}" in words(page)
     assert ("Continue" in [button.label for button in page.button]) == (code == 130)
 
 
 def test_a_job_acts_for_whoever_began_it_and_tells_no_process_of_its_own(
-    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+    app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks = "import os; from store.queries.audit import acting_name"
     tells = "print(acting_name(), 'HOMER_ACTING' in os.environ)"
     pretend(monkeypatch, f"{asks}; import cli.main as m; m.app = lambda **_told: {tells}; m.main()")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("LOGNAME", "bob")
-    jobs = Jobs(shelf.home)
-    for who, told in (("ann@example.org\0", "ann@example.org\ufffd False"), (None, "bob False")):
+    jobs = Jobs(app_library.home)
+    for who, output in (("ann@example.org\0", "ann@example.org\ufffd False"), (None, "bob False")):
         token = acting_user.set(who)
-        jobs.start([film])
+        jobs.start([recording])
         acting_user.reset(token)
         wait_until(lambda: not only(jobs).running)
-        assert told in "\n".join(only(jobs).said)
+        assert output in "\n".join(only(jobs).said)
 
 
 def test_a_job_that_is_gone_on_with_acts_for_who_pressed(
-    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+    app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Streamlit does what a press does before the page says whose it is."""
     pretend(
         monkeypatch, "import os, sys; print('for', os.environ.get('HOMER_ACTING')); sys.exit(3)"
     )
-    jobs = Jobs(shelf.home)
-    jobs.start([film])
+    jobs = Jobs(app_library.home)
+    jobs.start([recording])
     wait_until(lambda: not only(jobs).running)
     page = open_page("library")
     sign_in(monkeypatch, "ann@example.org")
@@ -189,15 +193,15 @@ def test_a_job_that_is_gone_on_with_acts_for_who_pressed(
     wait_until(lambda: "for ann@example.org" in only(jobs).said)
 
 
-def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, film: Path) -> None:
-    jobs.pause(started(jobs, film).id)
+def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, recording: Path) -> None:
+    jobs.pause(started(jobs, recording).id)
     wait_until(lambda: not only(jobs).running)
-    assert started(jobs, film).running
+    assert started(jobs, recording).running
     jobs.pause(only(jobs).id)
 
 
-def test_failed_clips_are_told_with_their_reasons_and_tried_again(
-    jobs: Jobs, shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+def test_failed_clips_are_reported_with_their_reasons_and_tried_again(
+    jobs: Jobs, app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flows.retry.video_id", unread)
     page = open_page("library")
@@ -206,7 +210,7 @@ def test_failed_clips_are_told_with_their_reasons_and_tried_again(
     assert f"clip 1, 0:00:30-0:01:00: the model said {EVIL}" in said
     press(page, "Try clip 2 again")
     assert only(jobs).arguments == ("retry", "--clip=2", "--", VIDEO)
-    assert only(jobs).watches(str(film))
+    assert only(jobs).watches(str(recording))
     jobs.pause(only(jobs).id)
     wait_until(lambda: not only(jobs).running)
     press(page, "Try all again")
@@ -215,7 +219,7 @@ def test_failed_clips_are_told_with_their_reasons_and_tried_again(
 
 
 def test_a_clip_is_tried_again_from_its_video(
-    jobs: Jobs, film: Path, monkeypatch: pytest.MonkeyPatch
+    jobs: Jobs, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flows.retry.video_id", unread)
     page = open_page("video", video=VIDEO, show="Clips")
@@ -228,15 +232,15 @@ def test_a_clip_is_tried_again_from_its_video(
     jobs.pause(only(jobs).id)
 
 
-def test_a_clip_whose_file_is_gone_cannot_be_tried_again(jobs: Jobs, film: Path) -> None:
-    film.unlink()
+def test_a_clip_whose_file_is_gone_cannot_be_tried_again(jobs: Jobs, recording: Path) -> None:
+    recording.unlink()
     page = press(open_page("library"), "Try all again")
     assert "any more: put it back there" in words(page)
     assert jobs.every() == []
 
 
-def test_many_failed_clips_are_not_all_named(shelf: Store, tmp_path: Path) -> None:
-    with shelf.begin() as session:
+def test_many_failed_clips_are_not_all_named(app_library: Store, tmp_path: Path) -> None:
+    with app_library.begin() as session:
         video = Video(id=VIDEO, title="t", path=str(tmp_path / "t.mp4"), duration_ms=1)
         add_video(session, video, [clip(n) for n in range(20)], {})
         for n in range(20):
@@ -246,13 +250,13 @@ def test_many_failed_clips_are_not_all_named(shelf: Store, tmp_path: Path) -> No
     assert "The other 15 are among its clips" in words(page)
 
 
-def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) -> None:
+def test_what_another_process_watches_is_seen_too(app_library: Store, tmp_path: Path) -> None:
     """As a video that somebody watches from a terminal: no job of the app's knows it."""
-    add(shelf, tmp_path / "talk.mp4")
-    with shelf.begin() as session:
+    add(app_library, tmp_path / "talk.mp4")
+    with app_library.begin() as session:
         set_video_state(session, VIDEO, WATCHING)
     assert "paused" in words(open_page("library"))
-    with exclusive_lock(shelf, VIDEO, "talk"):
+    with exclusive_lock(app_library, VIDEO, "talk"):
         page = open_page("library")
         assert "talk** being watched by another homer process" in words(page)
         assert next(b for b in page.button if b.label == "Delete").disabled
@@ -261,48 +265,48 @@ def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) 
 
 
 def test_what_another_process_watches_is_seen_behind_many_that_are_paused(
-    shelf: Store, tmp_path: Path
+    app_library: Store, tmp_path: Path
 ) -> None:
     for n in range(30):
-        add(shelf, tmp_path / f"paused {n}.mp4", f"{n:016}")
-    add(shelf, tmp_path / "zebra.mp4")
-    with shelf.begin() as session:
+        add(app_library, tmp_path / f"paused {n}.mp4", f"{n:016}")
+    add(app_library, tmp_path / "zebra.mp4")
+    with app_library.begin() as session:
         for name in (*(f"{n:016}" for n in range(30)), VIDEO):
             set_video_state(session, name, WATCHING)
-    with exclusive_lock(shelf, VIDEO, "zebra"):
+    with exclusive_lock(app_library, VIDEO, "zebra"):
         assert "zebra** being watched by another homer process" in words(open_page("library"))
 
 
-def test_a_job_that_ended_as_it_was_paused_is_told_as_it_ended(
-    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_job_that_ended_as_it_was_paused_is_reported_as_it_ended(
+    app_library: Store, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has said so already, and its process is only about to go."""
     ended = "import os, time; open(os.environ['HOMER_JOB_END'], 'w').write('0')"
     pretend(monkeypatch, f"{ended}; print('homer: done', flush=True); time.sleep(60)")
-    jobs = Jobs(shelf.home)
-    jobs.pause(started(jobs, film).id)
+    jobs = Jobs(app_library.home)
+    jobs.pause(started(jobs, recording).id)
     wait_until(lambda: not only(jobs).running)
     assert only(jobs).stage is JobState.DONE
 
 
-def test_what_will_go_is_told_before_it_goes(shelf: Store, film: Path) -> None:
+def test_what_will_go_is_reported_before_it_goes(app_library: Store, recording: Path) -> None:
     page = press(open_page("library"), "Delete")
-    (told,) = [one.value for one in page.warning if "This deletes" in one.value]
-    assert "4 clips" in told
-    assert "The file itself stays" in told
+    (output,) = [one.value for one in page.warning if "This deletes" in one.value]
+    assert "4 clips" in output
+    assert "The file itself stays" in output
     press(page, "Keep it")
-    assert list_library(shelf)
+    assert list_library(app_library)
     press(press(page, "Delete"), "Yes, delete it")
     assert "film is deleted, with 0 images." in words(page)
-    assert list_library(shelf) == []
-    assert film.exists()
+    assert list_library(app_library) == []
+    assert recording.exists()
 
 
-def test_an_upload_that_is_deleted_leaves_no_file(shelf: Store) -> None:
-    path = store_upload(shelf.home, "../../a talk.mp4", b"not a video")
-    assert shelf.home.uploads in path.parents
-    add(shelf, path, path.parent.name)
-    with shelf.begin() as session:
+def test_an_upload_that_is_deleted_leaves_no_file(app_library: Store) -> None:
+    path = store_upload(app_library.home, "../../a talk.mp4", b"not a video")
+    assert app_library.home.uploads in path.parents
+    add(app_library, path, path.parent.name)
+    with app_library.begin() as session:
         set_video_state(session, path.parent.name, DONE)
     page = press(open_page("library"), "Delete")
     assert "The uploaded file goes too" in words(page)
@@ -312,13 +316,13 @@ def test_an_upload_that_is_deleted_leaves_no_file(shelf: Store) -> None:
 
 
 def test_an_upload_that_became_no_video_goes_when_its_job_is_cleared(
-    shelf: Store, monkeypatch: pytest.MonkeyPatch
+    app_library: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = store_upload(shelf.home, "notes.mp4", b"not a video")
-    known = store_upload(shelf.home, "talk.mp4", b"a talk")
-    add(shelf, known, known.parent.name)
+    path = store_upload(app_library.home, "notes.mp4", b"not a video")
+    known = store_upload(app_library.home, "talk.mp4", b"a talk")
+    add(app_library, known, known.parent.name)
     pretend(monkeypatch, "raise SystemExit(2)")
-    jobs = Jobs(shelf.home)
+    jobs = Jobs(app_library.home)
     jobs.start([path, known])
     wait_until(lambda: not only(jobs).running)
     page = press(open_page("library"), "Clear")
@@ -344,7 +348,7 @@ def test_an_upload_stays_for_as_long_as_a_job_may_watch_it(jobs: Jobs) -> None:
     assert not path.exists()
 
 
-def test_nothing_to_watch_is_no_job(shelf: Store, tmp_path: Path) -> None:
+def test_nothing_to_watch_is_no_job(app_library: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError):
-        Jobs(shelf.home).start([tmp_path])
-    assert Jobs(shelf.home).every() == []
+        Jobs(app_library.home).start([tmp_path])
+    assert Jobs(app_library.home).every() == []

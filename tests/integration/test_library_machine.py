@@ -223,8 +223,8 @@ class Library(RuleBasedStateMachine):
         for name, known in self.model.items():
             for n in range(-1, known.clips):
                 shown = show_video(self.store, name, as_of_ms=30_000 * (n + 1))
-                told = [one.lines for one in shown.clips]
-                all_of_it = (told, shown.people, shown.segments, shown.edges, shown.pending)
+                output = [one.lines for one in shown.clips]
+                all_of_it = (output, shown.people, shown.segments, shown.edges, shown.pending)
                 assert known.seen.setdefault(shown.last_clip, all_of_it) == all_of_it
 
     @invariant()

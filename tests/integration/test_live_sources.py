@@ -201,17 +201,17 @@ def test_a_source_that_does_not_answer_gives_one_line_that_says_what_to_do(
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500])
-def test_a_server_that_refuses_is_told_in_one_line(status: int) -> None:
+def test_a_server_that_refuses_is_reported_in_one_line(status: int) -> None:
     with served(lambda _path: status) as host, pytest.raises(SourceUnreachable) as refused:
         open_source(live_source(f"http://me:hunter2@{host}/x.m3u8"), SMALL, lambda: False)
     assert "hunter2" not in str(refused.value)
     assert ("password" in str(refused.value)) == (status == 401)
 
 
-def test_an_answer_that_is_no_stream_is_told(tmp_path: Path) -> None:
+def test_an_answer_that_is_no_stream_is_reported(tmp_path: Path) -> None:
     page = b"<html>sign in</html>" * 500
-    told = pytest.raises(SourceUnreachable, match="neither video nor audio")
-    with served(lambda _path: page) as host, told:
+    output = pytest.raises(SourceUnreachable, match="neither video nor audio")
+    with served(lambda _path: page) as host, output:
         open_source(live_source(f"http://{host}/x"), SMALL, lambda: False)
 
 

@@ -37,7 +37,7 @@ def party(store: Store) -> Store:
 def test_words_come_before_the_call_that_they_end_in(party: Store) -> None:
     order: list[str] = []
     with OpenAIServer(obedient) as server:
-        asked = ask(party, LlmToolbox(server), GATE, lambda told: order.append(told.kind))
+        asked = ask(party, LlmToolbox(server), GATE, lambda output: order.append(output.kind))
     first = order.index("call")
     assert "said" in order[:first]
     assert order[first - 1] == "said"
@@ -77,8 +77,8 @@ def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Stor
 
     async def leave(asker: Runner) -> list[Any]:
         seen: list[Any] = []
-        async with aclosing(stream(asker, GATE)) as told:
-            async for one in told:
+        async with aclosing(stream(asker, GATE)) as output:
+            async for one in output:
                 seen.append(one)
                 if isinstance(one, PartialReply):
                     break

@@ -22,7 +22,7 @@ from tests.support.asking import PARTY, remember_party
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
-from tests.support.remembered import Said, film, watch
+from tests.support.remembered import Said, recording, watch
 from views.trajectory import load_history
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
@@ -272,13 +272,13 @@ def test_prompts_hold_no_unfilled_slots_and_stay_small(party: Store) -> None:
 
 def with_pictures(store: Store) -> None:
     """The party with two images, of which the second one's file is not there."""
-    film(store, PARTY, [4.0, 5.0])
+    recording(store, PARTY, [4.0, 5.0])
     kept = store.blobs.put(b"\xff\xd8 a picture")
     with store.begin() as session:
         session.execute(update(KeyframeRow).where(KeyframeRow.time_ms == 4000).values(blob=kept))
 
 
-def test_an_image_whose_file_is_gone_is_told_and_the_others_are_looked_at(party: Store) -> None:
+def test_an_image_whose_file_is_gone_is_reported_and_the_others_are_looked_at(party: Store) -> None:
     with_pictures(party)
     look = {
         "action": "search",

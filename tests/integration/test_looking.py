@@ -29,7 +29,7 @@ from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
-from tests.support.remembered import Said, add_event_graph, film, watch
+from tests.support.remembered import Said, add_event_graph, recording, watch
 from tests.support.seeing import (
     Eyes,
     Image,
@@ -62,7 +62,7 @@ QUESTIONS = (
 def shown(store: Store) -> None:
     """Two clips of talk about something else, and four pictures of which no word was read."""
     watch(store, PARTY, [[Said("Well, let us begin", 2)], [Said("Thank you for coming", 3)]])
-    film(store, PARTY, [float(second) for second in CARDS])
+    recording(store, PARTY, [float(second) for second in CARDS])
     with store.begin() as session:
         for row in session.scalars(select(KeyframeRow)):
             row.blob = store.blobs.put(jpeg(CARDS[row.time_ms // 1000]))
@@ -221,10 +221,10 @@ def test_the_command_shows_what_was_seen(
 ) -> None:
     made, _, _ = asked(slides, SeeingModel(eyes), QUESTIONS[0][0])
     monkeypatch.setenv("HOMER_DATABASE_URL", slides.url)
-    told = CliRunner().invoke(app, ["trajectory", made.trajectory_id])
-    assert "seen on it: a red card with a circle and 417 printed on it" in told.stdout
-    told = CliRunner().invoke(app, ["trajectory", made.trajectory_id, "--json"])
-    kinds = [event["kind"] for event in json.loads(told.stdout)["events"]]
+    output = CliRunner().invoke(app, ["trajectory", made.trajectory_id])
+    assert "seen on it: a red card with a circle and 417 printed on it" in output.stdout
+    output = CliRunner().invoke(app, ["trajectory", made.trajectory_id, "--json"])
+    kinds = [event["kind"] for event in json.loads(output.stdout)["events"]]
     assert "look" in kinds
 
 
@@ -241,7 +241,9 @@ def test_the_command_opens_what_an_answer_cites(
 
     monkeypatch.setattr(typer, "launch", launch)
     monkeypatch.setenv("HOMER_DATABASE_URL", slides.url)
-    told = CliRunner().invoke(app, ["ask", "--resume", made.trajectory_id, "--open", "-p", "local"])
-    assert told.exit_code == 0, told.stderr
+    output = CliRunner().invoke(
+        app, ["ask", "--resume", made.trajectory_id, "--open", "-p", "local"]
+    )
+    assert output.exit_code == 0, output.stderr
     assert opened == [jpeg(CARDS[14])]
-    assert ("no program opened the images" in told.stderr) is not opens
+    assert ("no program opened the images" in output.stderr) is not opens

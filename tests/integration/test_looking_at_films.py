@@ -85,7 +85,9 @@ def questions(cards: tuple[Card, ...]) -> list[Asking]:
 
 
 @pytest.fixture
-def films(home: Home, store: Store, toolbox: Toolbox, tmp_path: Path) -> list[tuple[str, Asking]]:
+def recordings(
+    home: Home, store: Store, toolbox: Toolbox, tmp_path: Path
+) -> list[tuple[str, Asking]]:
     """Both films, watched by the local profile; the questions, each with its film."""
     small = {"clip_ms": CLIP_S * 1000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
@@ -110,12 +112,12 @@ def seeing_toolbox(server: OpenAIServer) -> Toolbox:
     return Toolbox(profile, WEIGHTS)
 
 
-def right_answers(store: Store, films: list[tuple[str, Asking]], model: Any) -> list[bool]:
+def right_answers(store: Store, recordings: list[tuple[str, Asking]], model: Any) -> list[bool]:
     """Ask all questions; return which were answered right, from the right picture."""
     right = []
     with OpenAIServer(model) as server:
         tools = seeing_toolbox(server)
-        for video, (text, value, span) in films:
+        for video, (text, value, span) in recordings:
             made = ask(store, tools, Question(text=text, videos=(video,)))
             right.append(is_right(made, value, span))
             calls = len(server.requests)
@@ -125,10 +127,10 @@ def right_answers(store: Store, films: list[tuple[str, Asking]], model: Any) -> 
 
 
 def test_a_model_that_sees_is_right_about_pictures_and_only_with_the_pictures_and_their_refs(
-    store: Store, toolbox: Toolbox, films: list[tuple[str, Asking]]
+    store: Store, toolbox: Toolbox, recordings: list[tuple[str, Asking]]
 ) -> None:
     eyes = Eyes(toolbox.screen, toolbox.objects, toolbox.faces)
-    right = right_answers(store, films, SeeingModel(eyes))
+    right = right_answers(store, recordings, SeeingModel(eyes))
     assert len(right) == 20
     assert sum(right) >= 18
     changes: list[Callable[[list[Image]], list[Image]]] = [
@@ -137,4 +139,4 @@ def test_a_model_that_sees_is_right_about_pictures_and_only_with_the_pictures_an
     ]
     for change in changes:
         model = SeeingModel(eyes, partial(with_images, change=change))
-        assert sum(right_answers(store, films, model)) == 0
+        assert sum(right_answers(store, recordings, model)) == 0

@@ -22,7 +22,7 @@ from store.queries.audit import record_deed
 from store.queries.records import dump_video
 from store.tables.schema import KeyframeRow, VideoRow
 from tests.support.cards import COLOURS, SIZE, Card, make_slides
-from tests.support.remembered import Said, Tools, film, watch
+from tests.support.remembered import Said, Tools, recording, watch
 from tests.support.seeing import decoded, main_colour
 
 COLOURS_SHOWN = list(COLOURS)[:6]
@@ -44,7 +44,7 @@ def file(store: Store, slides: bytes, tmp_path: Path) -> Path:
     path.write_bytes(slides)
     name = video_id(path)
     watch(store, name, [[Said("Let us begin", 2)], [Said("Thank you", 3)]])
-    film(store, name, [2.0, 41.0])
+    recording(store, name, [2.0, 41.0])
     with store.begin() as session:
         session.execute(update(VideoRow).values(path=str(path)))
     return path

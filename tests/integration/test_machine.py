@@ -40,7 +40,7 @@ from tests.support.machine import (
     FINDS,
     VIDEO,
     Ran,
-    ScriptedDesks,
+    ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
     answer,
@@ -217,7 +217,7 @@ def test_subtasks_are_resolved_when_the_claimed_evidence_is_in_the_ledger(
     assert ran.asked.rounds == 2
 
 
-def test_an_early_answer_is_told_once_what_is_still_open(watched_store: Store) -> None:
+def test_an_early_answer_is_reported_once_what_is_still_open(watched_store: Store) -> None:
     ran = asked(
         watched_store,
         NEW,
@@ -471,13 +471,13 @@ def test_a_question_that_was_broken_off_goes_on_from_its_last_finished_step(
         act=broken, plan=[[SubtaskDraft(text="one"), SubtaskDraft(text="two")]]
     )
     memory = ScriptedMemory(NEW)
-    desks = ScriptedDesks(reasoner, memory)
-    with asker_for(watched_store, desks) as asker:
+    contexts = ScriptedContexts(reasoner, memory)
+    with asker_for(watched_store, contexts) as asker:
         with pytest.raises(RuntimeError, match="power"):
             asker.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
         left = _latest(watched_store)
     reasoner.turns.clear()
-    with asker_for(watched_store, desks) as asker:
+    with asker_for(watched_store, contexts) as asker:
         result = asker.resume(left[:8])
         assert asker.resume(left).answer == result.answer
     assert result.answer == whole.asked.answer
@@ -496,12 +496,12 @@ def test_a_question_that_was_killed_before_its_first_step_begins_there(
     watched_store: Store,
 ) -> None:
     whole = asked(watched_store, NEW, question="Who?")
-    desks = ScriptedDesks(ScriptedReasoner(), ScriptedMemory(NEW))
+    contexts = ScriptedContexts(ScriptedReasoner(), ScriptedMemory(NEW))
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     asked_before = Question(text="Who?", videos=(VIDEO,))
     with watched_store.begin() as session:
         add_trajectory(session, "cc33", asked_before, view, "homer", "local")
-    with asker_for(watched_store, desks) as asker:
+    with asker_for(watched_store, contexts) as asker:
         result = asker.resume("cc33")
     assert result.answer == whole.asked.answer
     with watched_store.begin() as session:

@@ -50,7 +50,7 @@ class Chat:
         return ChatReply(self.says.pop(0), 1, 1, 0.0, 1, "m")
 
 
-def told(same: Sequence[WrittenSame] = (), names: Sequence[WrittenName] = ()) -> WrittenClip:
+def reported(same: Sequence[WrittenSame] = (), names: Sequence[WrittenName] = ()) -> WrittenClip:
     return WrittenClip(
         lines=[Line(kind="episodic", text="They talk.")], same=list(same), names=list(names)
     )
@@ -84,23 +84,23 @@ def video(store: Store) -> Store:
 
 
 def test_one_statement_joins_nobody_and_a_second_of_another_clip_does(video: Store) -> None:
-    watch(video, 0, told([SAME]))
+    watch(video, 0, reported([SAME]))
     assert together(video) == []
-    watch(video, 1, told())
+    watch(video, 1, reported())
     assert together(video) == []
-    watch(video, 2, told([SAME]))
+    watch(video, 2, reported([SAME]))
     assert together(video) == JOINED
 
 
 def test_what_was_seen_bears_a_statement_out(video: Store) -> None:
     """That face alone is in view while the voice speaks, for too short to tell by itself."""
-    watch(video, 0, told([SAME]), alone_s=2.5)
+    watch(video, 0, reported([SAME]), alone_s=2.5)
     assert together(video) == JOINED
 
 
 def test_the_same_said_in_several_ways_of_one_clip_is_one_statement(video: Store) -> None:
     called = [WrittenName(tag=tag, name="Ann") for tag in ("<face_0>", "<voice_0>")]
-    watch(video, 0, told([SAME, SAME], called))
+    watch(video, 0, reported([SAME, SAME], called))
     assert together(video) == []
 
 
@@ -109,34 +109,34 @@ def test_a_name_that_only_the_model_gives_to_both_is_one_statement_however_often
 ) -> None:
     called = [WrittenName(tag=tag, name="Ann") for tag in ("<face_0>", "<voice_0>")]
     for n in range(3):
-        watch(video, n, told(names=called))
+        watch(video, n, reported(names=called))
         assert together(video) == []
-    watch(video, 3, told([SAME]))
+    watch(video, 3, reported([SAME]))
     assert together(video) == JOINED
 
 
 def test_a_statement_that_waits_is_listed_with_its_reason(video: Store) -> None:
-    watch(video, 0, told([SAME]))
+    watch(video, 0, reported([SAME]))
     listed = {one.number: one for one in list_people(video, VIDEO)}
     assert [(same.number, same.reason) for same in listed[0].maybe] == [(2, "his lips move")]
     assert [same.number for same in listed[2].maybe] == [0]
     assert listed[1].maybe == ()
     keep_apart(video, VIDEO, "<face_0>", "<voice_0>")
     assert not any(one.maybe for one in list_people(video, VIDEO))
-    watch(video, 1, told([SAME]))
+    watch(video, 1, reported([SAME]))
     assert not any(one.maybe for one in list_people(video, VIDEO))
 
 
 def test_a_statement_that_was_borne_out_waits_no_more(video: Store) -> None:
     for n in range(2):
-        watch(video, n, told([SAME]))
+        watch(video, n, reported([SAME]))
     assert not any(one.maybe for one in list_people(video, VIDEO))
 
 
 def test_the_command_tells_what_is_not_sure_yet(
     video: Store, monkeypatch: pytest.MonkeyPatch, database: str
 ) -> None:
-    watch(video, 0, told([SAME]))
+    watch(video, 0, reported([SAME]))
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
     result = CliRunner().invoke(app, ["people", VIDEO])
     assert result.exit_code == 0
@@ -166,6 +166,6 @@ def test_who_was_joined_by_an_older_version_stays_joined(video: Store) -> None:
     writers = Writers(Silent(statements=(stated,)), local_writers().event)
     assert remember(video, VIDEO, Perceived(seen), writers, Tools(), SETTINGS) == ClipState.DONE
     assert together(video) == JOINED
-    watch(video, 1, told())
-    watch(video, 2, told([WrittenSame(face="<face_1>", voice="<voice_0>", reason="a guess")]))
+    watch(video, 1, reported())
+    watch(video, 2, reported([WrittenSame(face="<face_1>", voice="<voice_0>", reason="a guess")]))
     assert together(video) == JOINED

@@ -42,8 +42,8 @@ def test_a_file_whose_name_is_no_utf8_is_watched_under_a_name_that_can_be_shown(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "plain.mp4").rename(tmp_path / f"{LATIN}.mp4")
-    desk = Workspace(home, store, load_profile("local"), WordToolbox())
-    with open_video(desk, path) as work:
+    workspace = Workspace(home, store, load_profile("local"), WordToolbox())
+    with open_video(workspace, path) as work:
         assert work.pending() == list(range(work.state().clips))
         assert work.path == path
     (entry,) = list_library(store)

@@ -66,7 +66,7 @@ def edge(**more: object) -> dict[str, object]:
     return {**known, "confidence": 0.5, "evidence": [0], **more}
 
 
-def told(*edges: dict[str, object], **more: object) -> str:
+def output(*edges: dict[str, object], **more: object) -> str:
     segments = [
         {"label": "A", "summary": "They talk.", "clips": list(range(5))},
         {"label": "B", "summary": "They walk.", "clips": list(range(5, CLIPS))},
@@ -97,7 +97,7 @@ def test_an_edge_that_cannot_be_is_left_out_on_record_and_the_rest_stays(
     store: Store, wrong: dict[str, object], why: str
 ) -> None:
     video = done_video(store)
-    model = Told(told(wrong, edge(relation="causes")))
+    model = Told(output(wrong, edge(relation="causes")))
     assert update_graph(store, video, model) == 2
     shown = show_video(store, video)
     assert {one.label for one in shown.segments} == {"A", "B"}
@@ -179,14 +179,14 @@ def patches(store: Store, video: str) -> int:
 def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[str]) -> None:
     video = done_video(store)
     try:
-        model = Told(*replies, told())
+        model = Told(*replies, output())
         assert sum(patiently(store, video, model) for _ in range(len(replies) + 1)) == 2
         whole = check_video(store, video)
         assert {one.fault for one in whole.findings} <= {GraphFault.CYCLE, GraphFault.CONTRADICTION}
         shown = show_video(store, video)
         held = {clip for one in shown.segments for clip in one.clips}
         assert held | set(shown.pending) == set(range(CLIPS))
-        assert update_graph(store, video, Told(told())) == 0
+        assert update_graph(store, video, Told(output())) == 0
     finally:
         delete_video_rows(store, video)
 

@@ -35,7 +35,7 @@ TITLE = "**my** <b>talk</b> :red[1] $x$"
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """The store that the pages open, without models."""
     with app_over(store, monkeypatch):
         yield store
@@ -54,37 +54,37 @@ def scene(n: int) -> Percept:
 
 
 @pytest.fixture
-def talk(shelf: Store) -> Store:
+def talk(library: Store) -> Store:
     """A talk of three clips, the last of which failed."""
     video = Video(id=VIDEO, title=TITLE, path=None, duration_ms=90_000)
-    with shelf.begin() as session:
+    with library.begin() as session:
         add_video(session, video, [clip(n) for n in range(3)], {})
     for n in range(2):
         one = Perceived(scene(n))
-        assert remember(shelf, VIDEO, one, local_writers(), TOOLS, SETTINGS) == ClipState.DONE
-    with shelf.begin() as session:
+        assert remember(library, VIDEO, one, local_writers(), TOOLS, SETTINGS) == ClipState.DONE
+    with library.begin() as session:
         mark_clip(session, VIDEO, 2, ClipState.FAILED, "the model said <nothing>")
         set_video_state(session, VIDEO, FAILED, "1 clips could not be watched")
-    update_event_graph(shelf, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
-    return shelf
+    update_event_graph(library, VIDEO, local_writers(), TOOLS, SETTINGS, is_final=True)
+    return library
 
 
-def test_an_empty_library_says_how_to_begin(shelf: Store) -> None:
+def test_an_empty_library_says_how_to_begin(library: Store) -> None:
     assert "Add a video above" in words(open_page("library"))
 
 
 def test_a_video_is_listed_with_how_far_it_is_and_what_to_do(talk: Store) -> None:
-    told = words(open_page("library"))
-    assert TITLE in told
-    assert "0:01:30 long, failed, 2 of 3 clips, 1 failed" in told
-    assert "see why below, and try again" in told
+    output = words(open_page("library"))
+    assert TITLE in output
+    assert "0:01:30 long, failed, 2 of 3 clips, 1 failed" in output
+    assert "see why below, and try again" in output
 
 
 def test_words_from_outside_mean_nothing_to_markdown(talk: Store) -> None:
     page = open_page("video", video=VIDEO, show="Clips")
-    told = words(page)
-    assert "Look at <script>0</script> and **this**." in told
-    assert "the model said <nothing>" in told
+    output = words(page)
+    assert "Look at <script>0</script> and **this**." in output
+    assert "the model said <nothing>" in output
     raw = "\n".join(str(one.value) for one in page.markdown)
     assert "<script>" not in raw
     assert "**this**" not in raw
@@ -93,15 +93,15 @@ def test_words_from_outside_mean_nothing_to_markdown(talk: Store) -> None:
 
 
 @pytest.mark.parametrize("title", [EVIL, LONG, RTL])
-def test_any_title_is_shown_as_it_is(shelf: Store, title: str) -> None:
-    with shelf.begin() as session:
+def test_any_title_is_shown_as_it_is(library: Store, title: str) -> None:
+    with library.begin() as session:
         video = Video(id=VIDEO, title=title, path=None, duration_ms=1)
         add_video(session, video, [clip(0)], {})
     assert title in words(open_page("library"))
 
 
-def test_many_videos_are_shown_a_page_at_a_time_and_searched(shelf: Store) -> None:
-    with shelf.begin() as session:
+def test_many_videos_are_shown_a_page_at_a_time_and_searched(library: Store) -> None:
+    with library.begin() as session:
         for n in range(60):
             video = Video(id=f"{n:016x}", title=f"talk {n:02d}", path=None, duration_ms=1)
             add_video(session, video, [], {})
@@ -112,7 +112,7 @@ def test_many_videos_are_shown_a_page_at_a_time_and_searched(shelf: Store) -> No
     assert "No title matches" in words(open_page("library", q="zebra"))
 
 
-def test_the_pages_share_one_desk_and_load_no_model(shelf: Store) -> None:
+def test_the_pages_share_one_desk_and_load_no_model(library: Store) -> None:
     first = page_state()
     assert page_state() is first
     assert first.profile == "local"

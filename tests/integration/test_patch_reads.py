@@ -118,7 +118,9 @@ def test_nothing_of_other_videos_leaves_the_database(store: Store) -> None:
     counts: list[int] = []
     with store.begin() as session:
         engine = session.get_bind()
-        event.listen(engine, "after_cursor_execute", lambda *told: counts.append(told[1].rowcount))
+        event.listen(
+            engine, "after_cursor_execute", lambda *output: counts.append(output[1].rowcount)
+        )
         (found,) = open_segments_near(session, VIDEO, labels=["Opening"], clips=[0])
     assert (found.number, found.label) == (0, "Opening")
     # One row for its label, and the same for its clip.

@@ -127,7 +127,7 @@ def test_the_centre_of_an_identity_is_the_mean_of_its_exemplars(store: Store) ->
         assert max(abs(a - b) for a, b in zip(one.centre, direction(who), strict=True)) < 1e-6
 
 
-def test_the_same_name_is_given_once_and_a_second_name_is_kept_beside_it(store: Store) -> None:
+def test_the_same_name_is_given_once_and_a_second_name_is_stored_beside_it(store: Store) -> None:
     video = known_video(store, 3)
     for n, words in enumerate(("My name is Ada.", "My name is Ada.", "I'm Doctor Ferrari.")):
         one = percept(

@@ -35,9 +35,9 @@ from tests.support.pages import (
     app_over,
     forget_desk,
     open_page,
+    output,
     press,
     sign_in,
-    told,
     words,
 )
 from ui.corrections import FORGOTTEN_FILE
@@ -61,7 +61,7 @@ def scene(index: int, *who: int) -> Percept:
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     class Words:
         text = WordVectors()
 
@@ -70,9 +70,9 @@ def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 @pytest.fixture
-def film(shelf: Store, libraries: FilledLibraries) -> Store:
-    libraries.fill(shelf, watch_film)
-    return shelf
+def recording(library: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(library, watch_film)
+    return library
 
 
 def watch_film(store: Store) -> None:
@@ -94,20 +94,20 @@ def last(store: Store) -> int:
     return list_people(store, VIDEO)[-1].number
 
 
-def test_without_videos_and_without_people_it_says_so(shelf: Store) -> None:
+def test_without_videos_and_without_people_it_says_so(library: Store) -> None:
     assert "Nothing has been watched yet" in words(open_page("people"))
-    known_video(shelf, 1)
+    known_video(library, 1)
     assert "Nobody was recognised" in words(open_page("people"))
 
 
-def test_a_video_that_is_not_there_is_one_message(film: Store) -> None:
+def test_a_video_that_is_not_there_is_one_message(recording: Store) -> None:
     page = open_page("people", video="f" * 16)
     assert "no video has the id" in words(page)
     assert "Person" in words(page)
 
 
-def test_people_are_shown_with_when_they_appear(film: Store) -> None:
-    shown = load_people_view(film, VIDEO)
+def test_people_are_shown_with_when_they_appear(recording: Store) -> None:
+    shown = load_people_view(recording, VIDEO)
     first = shown.figures[0]
     assert [span.start_ms for span in first.seen] == [0, 60_000]
     assert [span.start_ms for span in first.heard] == [0, 60_000]
@@ -118,21 +118,21 @@ def test_people_are_shown_with_when_they_appear(film: Store) -> None:
     assert "▶ 0:01:00" in said
 
 
-def test_somebody_is_named_and_the_name_is_taken_back(film: Store) -> None:
+def test_somebody_is_named_and_the_name_is_taken_back(recording: Store) -> None:
     page = open_page("people", video=VIDEO, person=1)
     next(one for one in page.text_input if one.label == "Name").input("Ada Lovelace")
     submit(page, "Save the name")
     assert "Named: 1 (Grace Hopper) is Ada Lovelace." in words(page)
-    assert list_people(film, VIDEO)[1].label == "Ada Lovelace"
+    assert list_people(recording, VIDEO)[1].label == "Ada Lovelace"
     assert "Ada Lovelace" in words(page)
     submit(page, "Undo")
-    assert list_people(film, VIDEO)[1].label != "Ada Lovelace"
-    assert history(film, VIDEO)[0].undone
+    assert list_people(recording, VIDEO)[1].label != "Ada Lovelace"
+    assert history(recording, VIDEO)[0].undone
     assert "undone" in words(page)
 
 
 @pytest.mark.parametrize("name", [EVIL, RTL, LONG[:200]])
-def test_any_name_is_shown_as_it_is(film: Store, name: str) -> None:
+def test_any_name_is_shown_as_it_is(recording: Store, name: str) -> None:
     page = open_page("people", video=VIDEO, person=0)
     next(one for one in page.text_input if one.label == "Name").input(name)
     submit(page, "Save the name")
@@ -140,72 +140,74 @@ def test_any_name_is_shown_as_it_is(film: Store, name: str) -> None:
     assert not any(one.allow_html for one in page.markdown)
 
 
-def test_a_name_that_cannot_be_is_told(film: Store) -> None:
+def test_a_name_that_cannot_be_is_reported(recording: Store) -> None:
     page = open_page("people", video=VIDEO, person=0)
     next(one for one in page.text_input if one.label == "Name").input("x" * 201)
     submit(page, "Save the name")
     assert "at most 200" in page.error[0].value
 
 
-def test_two_are_merged_and_parted_again(film: Store) -> None:
-    before = len(list_people(film, VIDEO))
-    page = open_page("people", video=VIDEO, person=last(film))
+def test_two_are_merged_and_parted_again(recording: Store) -> None:
+    before = len(list_people(recording, VIDEO))
+    page = open_page("people", video=VIDEO, person=last(recording))
     next(one for one in page.selectbox if one.label == "Same person as").set_value(1)
     submit(page, "Merge")
-    assert len(list_people(film, VIDEO)) == before - 1
-    assert told(page, "person") == "1"
-    one = load_people_view(film, VIDEO, chosen=1).chosen
+    assert len(list_people(recording, VIDEO)) == before - 1
+    assert output(page, "person") == "1"
+    one = load_people_view(recording, VIDEO, chosen=1).chosen
     assert one is not None
     tags = [tag.strip("<>") for tag in one.person.tags]
     next(m for m in page.multiselect if m.label.startswith("Faces")).set_value(tags[-1:])
     submit(page, "Split")
     assert "Split: " in words(page)
-    assert len(list_people(film, VIDEO)) == before
+    assert len(list_people(recording, VIDEO)) == before
 
 
-def test_several_are_made_one_at_once(film: Store) -> None:
-    numbers = [one.number for one in list_people(film, VIDEO)]
+def test_several_are_made_one_at_once(recording: Store) -> None:
+    numbers = [one.number for one in list_people(recording, VIDEO)]
     page = open_page("people", video=VIDEO)
     next(m for m in page.multiselect if m.label == "People").set_value(numbers)
     submit(page, "Merge all of them")
-    assert len(list_people(film, VIDEO)) == 1
+    assert len(list_people(recording, VIDEO)) == 1
 
 
-def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
-    known_video(shelf, 2)
+def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:
+    known_video(library, 2)
     both = percept(0, faces=(face(0, 1, (0, 3)), face(1, 2, (0, 3))))
-    remember(shelf, VIDEO, Perceived(both), local_writers(), Tools(), SETTINGS)
-    numbers = {(one.found.one, one.found.other) for one in likely_same_people(shelf, VIDEO)}
+    remember(library, VIDEO, Perceived(both), local_writers(), Tools(), SETTINGS)
+    numbers = {(one.found.one, one.found.other) for one in likely_same_people(library, VIDEO)}
     assert (0, 1) not in numbers
 
 
-def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suggestion_is_taken_or_refused(
+    recording: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from people import similar
 
     monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
-    pairs = likely_same_people(film, VIDEO)
+    pairs = likely_same_people(recording, VIDEO)
     assert pairs
-    before = len(list_people(film, VIDEO))
+    before = len(list_people(recording, VIDEO))
     page = open_page("people", video=VIDEO)
     sign_in(monkeypatch, "ann@example.org")
     press(page, "No")
     assert "are two people" in words(page)
-    assert likely_same_people(film, VIDEO) == pairs[1:]
+    assert likely_same_people(recording, VIDEO) == pairs[1:]
     press(page, "Yes, the same")
-    assert len(list_people(film, VIDEO)) == before - 1
+    assert len(list_people(recording, VIDEO)) == before - 1
     press(page, "Undo")
-    with film.begin() as session:
+    with recording.begin() as session:
         deeds = {(one.who, str(one.deed)) for one in audit_entries(session, limit=3)}
     assert deeds == {("ann@example.org", "changed people")}
 
 
 def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
-    film: Store, monkeypatch: pytest.MonkeyPatch
+    recording: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from people import similar
 
     monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
-    pairs = likely_same_people(film, VIDEO)
+    pairs = likely_same_people(recording, VIDEO)
     press(open_page("people", video=VIDEO), "No")
     forget_desk()
     page = open_page("people", video=VIDEO)
@@ -213,30 +215,32 @@ def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
     press(page, "Undo")
     assert "Undone" in words(page)
     assert len([b for b in page.button if b.label == "No"]) == len(pairs)
-    assert likely_same_people(film, VIDEO) == pairs
+    assert likely_same_people(recording, VIDEO) == pairs
 
 
-def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(film: Store) -> None:
-    before, number = list_people(film, VIDEO), last(film)
-    page = open_page("people", video=VIDEO, person=last(film))
+def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(
+    recording: Store,
+) -> None:
+    before, number = list_people(recording, VIDEO), last(recording)
+    page = open_page("people", video=VIDEO, person=last(recording))
     assert next(b for b in page.button if b.label == "Forget").disabled
     next(c for c in page.checkbox if c.label.startswith("Yes, forget")).check().run()
     submit(page, "Forget")
     assert "is forgotten" in page.success[0].value
-    assert number not in {one.number for one in list_people(film, VIDEO)}
+    assert number not in {one.number for one in list_people(recording, VIDEO)}
     name, kept = page.session_state[FORGOTTEN_FILE]
     assert name.endswith(".zip")
     assert page.get("download_button")
     page.file_uploader[0].upload(name, kept, "application/zip").run()
     submit(page, "Restore")
     assert "Restored" in page.success[0].value
-    assert list_people(film, VIDEO) == before
+    assert list_people(recording, VIDEO) == before
 
 
-def test_many_people_are_shown_a_page_at_a_time(shelf: Store) -> None:
-    known_video(shelf, 1)
+def test_many_people_are_shown_a_page_at_a_time(library: Store) -> None:
+    known_video(library, 1)
     crowd = percept(0, faces=tuple(face(n, n, (n / 2, n / 2 + 0.2)) for n in range(30)))
-    remember(shelf, VIDEO, Perceived(crowd), local_writers(), Tools(), SETTINGS)
+    remember(library, VIDEO, Perceived(crowd), local_writers(), Tools(), SETTINGS)
     first = open_page("people", video=VIDEO)
     assert len([b for b in first.button if b.label == "Open"]) == 12
     assert "1 to 12 of 30" in words(first)

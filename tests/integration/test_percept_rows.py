@@ -142,7 +142,7 @@ def test_a_percept_comes_out_as_it_went_in(known: Store, seen: Percept) -> None:
     origins = ("speech", "caption", "subtitle", "chapter")
     told_in = (seen.utterances, seen.captions, seen.subtitles, seen.chapters)
     spoken = [(origin, u) for origin, us in zip(origins, told_in, strict=True) for u in us]
-    assert [told(r) for r in rows(out, "utterance")] == [
+    assert [output(r) for r in rows(out, "utterance")] == [
         (origin, u.span.start_ms, u.span.end_ms, u.text, u.language, u.confidence, u.speaker)
         for origin, u in spoken
     ]
@@ -163,7 +163,7 @@ def test_a_percept_comes_out_as_it_went_in(known: Store, seen: Percept) -> None:
     assert [one["gaps"] for one in rows(out, "clip")] == [[], gaps, []]
 
 
-def told(row: Record) -> tuple[Any, ...]:
+def output(row: Record) -> tuple[Any, ...]:
     names = ("origin", "start_ms", "end_ms", "text", "language", "confidence", "speaker")
     return tuple(row[name] for name in names)
 

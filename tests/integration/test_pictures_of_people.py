@@ -55,7 +55,7 @@ def test_a_photograph_is_nobody_and_who_sways_is_somebody(
     people: int,
 ) -> None:
     face = photograph(shared_media("msdwild_00001.mp4"))
-    film = scene(tmp_path / "film.mp4", face, sways=sways)
-    (raw,) = read_clips(film, probe(film), SETTINGS)
+    recording = scene(tmp_path / "film.mp4", face, sways=sways)
+    (raw,) = read_clips(recording, probe(recording), SETTINGS)
     found = perceive(raw, toolbox, SETTINGS, ("speech", "screen", "objects")).percept
     assert len(found.faces) == people

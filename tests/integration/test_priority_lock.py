@@ -49,16 +49,19 @@ def other(home: Home, database: str) -> Iterator[Store]:
         yield found
 
 
-def desk(store: Store, *, background: bool) -> Workspace:
+def workspace(store: Store, *, background: bool) -> Workspace:
     toolbox: Any = WordToolbox()
     return Workspace(store.home, store, toolbox.profile, toolbox, background)
 
 
 def test_background_work_goes_on_once_the_last_person_is_served(store: Store, other: Store) -> None:
-    work, waited = desk(other, background=True), list[float]()
+    work, waited = workspace(other, background=True), list[float]()
     work.give_way(waited.append)
     assert waited == []
-    first, second = desk(store, background=False).turn(), desk(store, background=False).turn()
+    first, second = (
+        workspace(store, background=False).turn(),
+        workspace(store, background=False).turn(),
+    )
     first.__enter__()
     second.__enter__()
 
@@ -73,11 +76,11 @@ def test_background_work_goes_on_once_the_last_person_is_served(store: Store, ot
 def test_a_person_waits_for_nobody_and_background_work_keeps_nobody_waiting(
     store: Store, other: Store
 ) -> None:
-    with desk(store, background=True).turn():
+    with workspace(store, background=True).turn():
         assert not other.turns.people()
-        desk(other, background=False).give_way(lambda _seconds: pytest.fail("it waited"))
+        workspace(other, background=False).give_way(lambda _seconds: pytest.fail("it waited"))
     with store.turns.person():
-        desk(other, background=False).give_way(lambda _seconds: pytest.fail("it waited"))
+        workspace(other, background=False).give_way(lambda _seconds: pytest.fail("it waited"))
 
 
 def test_a_person_whose_process_is_killed_keeps_nobody_waiting(store: Store) -> None:
@@ -89,7 +92,7 @@ def test_a_person_whose_process_is_killed_keeps_nobody_waiting(store: Store) -> 
         process.kill()
         process.wait()
         # Postgres sees a moment later that nobody is there any more.
-        desk(store, background=True).give_way(lambda _seconds: time.sleep(0.05))
+        workspace(store, background=True).give_way(lambda _seconds: time.sleep(0.05))
         assert not store.turns.people()
 
 
@@ -103,7 +106,7 @@ def test_background_work_outlives_a_connection_that_is_lost(store: Store, other:
 def test_a_person_still_comes_first_after_the_database_was_away_for_a_moment(
     store: Store, other: Store
 ) -> None:
-    person = desk(store, background=False)
+    person = workspace(store, background=False)
 
     def cut() -> None:
         with other.begin() as session:
@@ -135,7 +138,7 @@ def test_a_lock_of_one_key_with_the_same_bits_is_nobody_waiting(store: Store) ->
 def test_what_stands_back_goes_on_after_so_long_all_the_same(store: Store, other: Store) -> None:
     waited = list[float]()
     with store.turns.person():
-        assert desk(other, background=True).give_way(waited.append, 3.0) == 3.0
+        assert workspace(other, background=True).give_way(waited.append, 3.0) == 3.0
     assert waited == [1.0] * 3
 
 

@@ -161,7 +161,7 @@ STATES = st.lists(st.sampled_from("dfp"), min_size=CLIPS, max_size=CLIPS).map(""
 
 @quick
 @given(STATES, CLIP, st.integers(1, CLIPS), st.sets(CLIP, max_size=3))
-def test_a_stretch_is_told_by_state_with_the_first_that_was_not_tried(
+def test_a_stretch_is_reported_by_state_with_the_first_that_was_not_tried(
     known: Store, states: str, start: int, length: int, also: set[int]
 ) -> None:
     with undone(known) as session:

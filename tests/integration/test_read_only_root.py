@@ -62,7 +62,7 @@ def test_only_the_data_directory_and_tmp_are_written(
         '[profiles.few]\nbase = "local"\nobjects = "none"\n'
         "[profiles.few.settings.watch]\nclip_ms = 1000\nsample_fps = 1.0\nkeyframes = 1\n"
     )
-    film = make_video(tmp_path / "film.mp4", seconds=1.0, audio=None)
+    recording = make_video(tmp_path / "film.mp4", seconds=1.0, audio=None)
     temporary, nowhere = tmp_path / "tmp", tmp_path / "nowhere"
     temporary.mkdir()
     environment = {
@@ -74,7 +74,7 @@ def test_only_the_data_directory_and_tmp_are_written(
         "PYTHONDONTWRITEBYTECODE": "1",
         "NOTES": str(tmp_path / "notes"),
     }
-    arguments = ["ingest", str(film), "--direct", "--profile", "few"]
+    arguments = ["ingest", str(recording), "--direct", "--profile", "few"]
     places = places_written(arguments, environment, Path("/"))
     assert any(place.startswith(f"{home.root}/blobs/") for place in places)
     allowed = (f"{home.root}/", f"{temporary}/", "/dev/")

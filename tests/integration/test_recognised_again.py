@@ -26,7 +26,7 @@ TOOLS: Any = Tools()
 
 
 @pytest.fixture
-def desk(home: Home, store: Store) -> Workspace:
+def workspace(home: Home, store: Store) -> Workspace:
     return Workspace(home, store, load_profile("local"), WordToolbox())
 
 
@@ -35,7 +35,7 @@ def bring_in(store: Store, path: Path, title: str | None = None) -> str:
     return import_track(store, track, local_writers(), TOOLS, SETTINGS, title=title).title
 
 
-def test_captions_that_are_imported_under_another_title_are_told_by_their_first(
+def test_captions_that_are_imported_under_another_title_are_reported_by_their_first(
     store: Store, tmp_path: Path
 ) -> None:
     path = tmp_path / "week.jsonl"
@@ -52,37 +52,37 @@ def test_captions_that_are_imported_under_another_title_are_told_by_their_first(
 
 
 def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
-    desk: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "talk.mp4")
-    with open_video(desk, path) as work:
+    with open_video(workspace, path) as work:
         assert work.video.title == "talk"
     moved = path.rename(tmp_path / "renamed.mp4")
-    with open_video(desk, moved) as work:
+    with open_video(workspace, moved) as work:
         assert work.video.title == "talk"
         assert work.path == moved
-    (entry,) = list_library(desk.store)
+    (entry,) = list_library(workspace.store)
     assert (entry.title, entry.path) == ("talk", str(moved))
 
 
 def test_who_added_a_video_is_on_record_once(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "ann")
     path, damaged = make_video(tmp_path / "talk.mp4"), tmp_path / "damaged.mp4"
     damaged.write_bytes(b"no film")
-    with pytest.raises(MediaError), open_video(desk, damaged):
+    with pytest.raises(MediaError), open_video(workspace, damaged):
         pass
     for _ in range(2):
-        with open_video(desk, path) as work:
+        with open_video(workspace, path) as work:
             pass
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         (entry,) = audit_entries(session)
     assert (entry.who, entry.deed, entry.subject) == ("ann", Deed.ADDED, work.video.id)
 
 
 def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
-    desk: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     first = make_video(tmp_path / "talk.mp4")
     (tmp_path / "copies").mkdir()
@@ -91,21 +91,21 @@ def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
     other = make_video(tmp_path / "copies/talk.mp4", seconds=2.0)
     ids = []
     for path in (first, copy, other):
-        with open_video(desk, path) as work:
+        with open_video(workspace, path) as work:
             ids.append(work.video.id)
     assert ids[0] == ids[1] != ids[2]
-    assert [one.title for one in list_library(desk.store)] == ["talk", "talk"]
+    assert [one.title for one in list_library(workspace.store)] == ["talk", "talk"]
 
 
 def test_a_video_is_opened_by_one_at_a_time_and_again_afterwards(
-    desk: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "talk.mp4")
     with (
-        open_video(desk, path),
+        open_video(workspace, path),
         pytest.raises(InputError, match="talk is being watched by another homer"),
-        open_video(desk, path),
+        open_video(workspace, path),
     ):
         raise AssertionError("it is open twice")
-    with open_video(desk, path) as work:
+    with open_video(workspace, path) as work:
         assert work.pending()

@@ -45,8 +45,8 @@ def never_content(request: dict[str, Any]) -> Any:
 @pytest.fixture
 def asked(store: Store) -> AskResult:
     """Ten rounds over a video of forty clips that hold much to say."""
-    told = "word{0}a word{0}b word{0}c happens, and guest {1} says so in the long garden"
-    clips = [[Said(told.format(c, i) * 2, i) for i in range(8)] for c in range(40)]
+    output = "word{0}a word{0}b word{0}c happens, and guest {1} says so in the long garden"
+    clips = [[Said(output.format(c, i) * 2, i) for i in range(8)] for c in range(40)]
     watch(store, PARTY, clips)
     events = [
         Event(
@@ -89,11 +89,11 @@ def test_a_trajectory_stores_at_most_a_fifth_more_than_its_unique_content(
     assert sent > 2.5 * pool
 
 
-def test_every_call_is_told_before_it_is_made(store: Store, asked: AskResult) -> None:
+def test_every_call_is_reported_before_it_is_made(store: Store, asked: AskResult) -> None:
     with store.begin() as session:
-        told = events_of(session, asked.trajectory_id)
-    pairs = [(a, b) for a, b in pairwise(told) if isinstance(a, Prompted)]
-    calls = [e for e in told if isinstance(e, ModelCalled)]
+        output = events_of(session, asked.trajectory_id)
+    pairs = [(a, b) for a, b in pairwise(output) if isinstance(a, Prompted)]
+    calls = [e for e in output if isinstance(e, ModelCalled)]
     assert len(pairs) == len(calls) > 10
     for prompted, called in pairs:
         assert isinstance(called, ModelCalled)
@@ -106,16 +106,18 @@ def test_an_event_has_its_own_time_and_the_step_it_came_from(
     store: Store, asked: AskResult
 ) -> None:
     with store.begin() as session:
-        told = events_of(session, asked.trajectory_id)
+        output = events_of(session, asked.trajectory_id)
         marks = marks_of(session, asked.trajectory_id)
-    assert len(marks) == len(told)
+    assert len(marks) == len(output)
     times = [mark.at for mark in marks]
     assert times == sorted(times)
     assert len(set(times)) == len(times)
     assert timedelta(0) <= datetime.now(UTC) - times[-1] < timedelta(hours=1)
     assert marks[0].step == ""
     assert {mark.step for mark in marks[1:]} <= set(STEPS)
-    steps: dict[str, str] = {event.kind: mark.step for event, mark in zip(told, marks, strict=True)}
+    steps: dict[str, str] = {
+        event.kind: mark.step for event, mark in zip(output, marks, strict=True)
+    }
     expected = {"plan": "plan", "act": "act", "retrieve": "retrieve", "assess": "assess"}
     assert {kind: steps[kind] for kind in expected} == expected
     assert steps["end"] == "finish"

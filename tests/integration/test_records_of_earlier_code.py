@@ -102,9 +102,9 @@ def test_the_back_up_has_rows_of_every_table_that_a_library_fills() -> None:
 
 @pytest.mark.parametrize("file", sorted(path.name for path in FOLDER.glob("*.dump.jsonl")))
 def test_a_restored_video_is_dumped_byte_for_byte(restored: Store, file: str) -> None:
-    told = run(restored, "dump", file.removesuffix(".dump.jsonl"))
-    assert told.exit_code == 0
-    assert told.stdout == dumped(file)
+    reported = run(restored, "dump", file.removesuffix(".dump.jsonl"))
+    assert reported.exit_code == 0
+    assert reported.stdout == dumped(file)
 
 
 def test_every_video_has_a_dump_beside_it(restored: Store) -> None:
@@ -123,9 +123,9 @@ def test_every_answer_is_read_as_it_was_given(restored: Store) -> None:
 def test_a_trajectory_is_replayed_byte_for_byte_and_no_model_is_called(
     restored: Store, what: str
 ) -> None:
-    told = run(restored, "replay", NAMED[what], "--json")
-    assert told.exit_code == 0, told.output
-    made = json.loads(told.stdout)
+    reported = run(restored, "replay", NAMED[what], "--json")
+    assert reported.exit_code == 0, reported.output
+    made = json.loads(reported.stdout)
     assert (made["same"], made["divergence"]) == (True, None)
     assert made["searches"] > 0
     assert (made["calls"] > 0) == (what in BY_MODEL)
@@ -134,9 +134,9 @@ def test_a_trajectory_is_replayed_byte_for_byte_and_no_model_is_called(
 
 def test_a_trajectory_is_shown_with_all_its_rounds(restored: Store) -> None:
     name = NAMED["answered by a model"]
-    told = json.loads(run(restored, "trajectory", name, "--json").stdout)
-    assert told["answer"] == as_now(WRITTEN["answers"][name])
-    kinds = [event["kind"] for event in told["events"]]
+    reported = json.loads(run(restored, "trajectory", name, "--json").stdout)
+    assert reported["answer"] == as_now(WRITTEN["answers"][name])
+    kinds = [event["kind"] for event in reported["events"]]
     assert (kinds[0], kinds[-1]) == ("question", "end")
     assert {"plan", "round", "prompt", "call", "act", "retrieve", "assess", "record"} <= {*kinds}
 
@@ -194,6 +194,6 @@ def test_an_imported_export_is_the_same_video(imported: Store) -> None:
 
 @pytest.mark.parametrize("what", ["answered by rules", "answered by a model", "forked", "killed"])
 def test_the_answers_of_an_export_are_replayed(imported: Store, what: str) -> None:
-    told = run(imported, "replay", NAMED[what])
-    assert told.exit_code == 0, told.output
-    assert "the same byte for byte" in told.stdout
+    reported = run(imported, "replay", NAMED[what])
+    assert reported.exit_code == 0, reported.output
+    assert "the same byte for byte" in reported.stdout

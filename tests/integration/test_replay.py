@@ -157,7 +157,7 @@ def change(store: Store, trajectory: str, kind: str, path: str, value: str) -> i
 
 
 @pytest.mark.usefixtures("tampered")
-def test_a_record_that_was_changed_is_told_where_it_differs(party: Store) -> None:
+def test_a_record_that_was_changed_is_reported_where_it_differs(party: Store) -> None:
     trajectory = local(party, GATE)
     at = change(party, trajectory, "plan", "{subtasks,0,text}", '"something else"')
     parted = replay(party, trajectory).divergence

@@ -48,7 +48,7 @@ TIERS = (
 
 
 @pytest.fixture
-def shelf(store: Store) -> Store:
+def app_library(store: Store) -> Store:
     """Two clips of three keyframes, 128 x 72 pixels, a crop, and things on the first of them."""
     known_video(store, 2)
     made = Blobs()
@@ -80,7 +80,7 @@ def aged(store: Store, days: float, tiers: tuple[Tier, ...] = TIERS, **more: Any
 
 
 def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Workspace:
-    """A desk whose settings have these tiers, at a library whose video is that old."""
+    """A workspace whose settings have these tiers, at a library whose video is that old."""
     with store.begin() as session:
         since = NOW - timedelta(days=days)
         session.execute(update(VideoRow).values(created_at=since, state="done"))
@@ -90,17 +90,17 @@ def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Workspace:
     return Workspace(store.home, store, profile, nothing)
 
 
-def test_a_schedule_does_it_and_tells_how_much_went(shelf: Store) -> None:
-    told = work.retain(desk_of(shelf, 100, TIERS), NOW)
-    assert told.ok
-    assert told.text.startswith("1 videos keep less: ")
-    assert frames(shelf) == []
+def test_a_schedule_does_it_and_tells_how_much_went(app_library: Store) -> None:
+    output = work.retain(desk_of(app_library, 100, TIERS), NOW)
+    assert output.ok
+    assert output.text.startswith("1 videos keep less: ")
+    assert frames(app_library) == []
 
 
-def test_a_schedule_without_tiers_says_where_to_set_them(shelf: Store) -> None:
-    told = work.retain(desk_of(shelf, 100, ()), NOW)
-    assert "docs/privacy.md" in told.text
-    assert len(frames(shelf)) == 6
+def test_a_schedule_without_tiers_says_where_to_set_them(app_library: Store) -> None:
+    output = work.retain(desk_of(app_library, 100, ()), NOW)
+    assert "docs/privacy.md" in output.text
+    assert len(frames(app_library)) == 6
 
 
 def frames(store: Store) -> list[tuple[int, float, int, int]]:
@@ -115,90 +115,90 @@ def room(store: Store) -> int:
     return sum(len(store.blobs.get(sha)) for sha, _ in store.blobs.walk())
 
 
-def test_nothing_goes_unless_it_is_asked_for_or_old_enough(shelf: Store) -> None:
-    before = frames(shelf), room(shelf)
-    assert aged(shelf, 10_000, tiers=()).videos == ()
-    assert aged(shelf, 29).videos == ()
-    assert (frames(shelf), room(shelf)) == before
+def test_nothing_goes_unless_it_is_asked_for_or_old_enough(app_library: Store) -> None:
+    before = frames(app_library), room(app_library)
+    assert aged(app_library, 10_000, tiers=()).videos == ()
+    assert aged(app_library, 29).videos == ()
+    assert (frames(app_library), room(app_library)) == before
 
 
-def test_first_the_best_image_of_each_clip_stays_smaller(shelf: Store) -> None:
-    before = room(shelf)
-    told = aged(shelf, 31, dry_run=True)
-    assert len(frames(shelf)) == 6
-    done = aged(shelf, 31)
-    assert done == told
+def test_first_the_best_image_of_each_clip_stays_smaller(app_library: Store) -> None:
+    before = room(app_library)
+    output = aged(app_library, 31, dry_run=True)
+    assert len(frames(app_library)) == 6
+    done = aged(app_library, 31)
+    assert done == output
     (one,) = done.videos
     assert (one.images, one.smaller) == (4, 2)
-    assert frames(shelf) == [(0, 2.0, 64, 36), (1, 2.0, 64, 36)]
-    assert before - room(shelf) == one.bytes == done.bytes > 0
-    with shelf.begin() as session:
+    assert frames(app_library) == [(0, 2.0, 64, 36), (1, 2.0, 64, 36)]
+    assert before - room(app_library) == one.bytes == done.bytes > 0
+    with app_library.begin() as session:
         shas = set(session.scalars(select(BlobRow.sha256)))
         boxes = [list(session.scalars(select(row.box)).one()) for row in (ObjectRow, ScreenTextRow)]
-    assert shas == {sha for sha, _ in shelf.blobs.walk()}
+    assert shas == {sha for sha, _ in app_library.blobs.walk()}
     assert boxes == [[10, 5, 30, 20], [0, 0, 64, 36]]
-    assert aged(shelf, 32).videos == ()
+    assert aged(app_library, 32).videos == ()
 
 
-def test_then_there_are_words_only(shelf: Store) -> None:
-    (one,) = aged(shelf, 91).videos
+def test_then_there_are_words_only(app_library: Store) -> None:
+    (one,) = aged(app_library, 91).videos
     assert (one.keep, one.images, one.smaller) == ("text", 7, 0)
-    assert frames(shelf) == []
-    assert room(shelf) == 0
-    with shelf.begin() as session:
+    assert frames(app_library) == []
+    assert room(app_library) == 0
+    with app_library.begin() as session:
         assert session.scalars(select(ScreenTextRow.text)).all() == ["EXIT"]
         assert session.scalars(select(SightingRow.blob)).all() == [None]
 
 
-def test_at_last_it_is_forgotten(shelf: Store) -> None:
-    (one,) = aged(shelf, 366).videos
+def test_at_last_it_is_forgotten(app_library: Store) -> None:
+    (one,) = aged(app_library, 366).videos
     assert (one.keep, one.images) == ("nothing", 7)
-    assert list_library(shelf) == []
-    assert room(shelf) == 0
+    assert list_library(app_library) == []
+    assert room(app_library) == 0
 
 
 @pytest.mark.parametrize("how", ["id", "sha"])
 @pytest.mark.parametrize("days", [31, 91])
 def test_what_an_answer_cites_stays_as_long_as_the_answer(
-    shelf: Store, how: str, days: float
+    app_library: Store, how: str, days: float
 ) -> None:
-    ask(shelf, "t1", "why?", VIDEO)
-    with shelf.begin() as session:
+    ask(app_library, "t1", "why?", VIDEO)
+    with app_library.begin() as session:
         worst = session.scalars(select(KeyframeRow).order_by(KeyframeRow.id)).first()
         assert worst is not None
-        told = {"id": {"citations": [f"[k{worst.id}]"]}, "sha": {"images": [worst.blob]}}[how]
+        output = {"id": {"citations": [f"[k{worst.id}]"]}, "sha": {"images": [worst.blob]}}[how]
         held: dict[str, Any] = {"trajectory_id": "t1", "seq": 1, "kind": "end"}
-        session.add(TrajectoryEventRow(payload=told, **held))
-    aged(shelf, days)
-    assert (0, 0.0, 128, 72) in frames(shelf)
-    with shelf.begin() as session:
+        session.add(TrajectoryEventRow(payload=output, **held))
+    aged(app_library, days)
+    assert (0, 0.0, 128, 72) in frames(app_library)
+    with app_library.begin() as session:
         session.execute(text("DELETE FROM trajectories"))
-    aged(shelf, days)
-    assert (0, 0.0, 128, 72) not in frames(shelf)
+    aged(app_library, days)
+    assert (0, 0.0, 128, 72) not in frames(app_library)
 
 
-def test_what_is_still_watched_is_left_alone(shelf: Store) -> None:
-    with shelf.begin() as session:
+def test_what_is_still_watched_is_left_alone(app_library: Store) -> None:
+    with app_library.begin() as session:
         session.execute(update(VideoRow).values(created_at=NOW - timedelta(days=400)))
     settings = SETTINGS.model_copy(update={"retain": RetainSettings(tiers=TIERS)})
     profile = load_profile("local").model_copy(update={"settings": settings})
     nothing: Any = None
-    assert retain(Workspace(shelf.home, shelf, profile, nothing), NOW).videos == ()
+    assert retain(Workspace(app_library.home, app_library, profile, nothing), NOW).videos == ()
 
 
-def test_it_is_on_record(shelf: Store) -> None:
-    aged(shelf, 31, dry_run=True)
-    with shelf.begin() as session:
+def test_it_is_on_record(app_library: Store) -> None:
+    aged(app_library, 31, dry_run=True)
+    with app_library.begin() as session:
         assert audit_entries(session) == []
-    aged(shelf, 31)
-    with shelf.begin() as session:
+    aged(app_library, 31)
+    with app_library.begin() as session:
         assert [(one.deed.value, one.subject) for one in audit_entries(session)] == [
             ("retained", VIDEO)
         ]
 
 
 @pytest.mark.parametrize(
-    ("tiers", "told"),
+    ("tiers", "output"),
     [
         (({"after_days": 9, "keep": "text"}, {"after_days": 8, "keep": "text"}), "one after"),
         (({"after_days": 1, "keep": "text"}, {"after_days": 2, "keep": "fewer"}), "keeps more"),
@@ -206,17 +206,17 @@ def test_it_is_on_record(shelf: Store) -> None:
         (({"after_days": 1, "keep": "all"},), "'fewer', 'text' or 'nothing'"),
     ],
 )
-def test_tiers_that_make_no_sense_are_refused(tiers: Any, told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_tiers_that_make_no_sense_are_refused(tiers: Any, output: str) -> None:
+    with pytest.raises(ValidationError, match=output):
         RetainSettings.model_validate({"tiers": tiers})
 
 
 @pytest.fixture
 def homer(
-    shelf: Store, database: str, monkeypatch: pytest.MonkeyPatch
+    app_library: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, str, str]]:
     """The command over a video that was watched long ago."""
-    with shelf.begin() as session:
+    with app_library.begin() as session:
         since = datetime.now(UTC) - timedelta(days=31)
         session.execute(update(VideoRow).values(created_at=since, state="done"))
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
@@ -228,23 +228,23 @@ def homer(
     return run
 
 
-def test_the_command_does_nothing_unless_tiers_are_set(shelf: Store, homer: Any) -> None:
-    code, _, told = homer("--yes")
-    assert (code, "nothing is set to go" in told) == (0, True)
-    assert len(frames(shelf)) == 6
+def test_the_command_does_nothing_unless_tiers_are_set(app_library: Store, homer: Any) -> None:
+    code, _, output = homer("--yes")
+    assert (code, "nothing is set to go" in output) == (0, True)
+    assert len(frames(app_library)) == 6
 
 
-def test_the_command_tells_first_and_asks(shelf: Store, homer: Any) -> None:
+def test_the_command_tells_first_and_asks(app_library: Store, homer: Any) -> None:
     tier = 'after_days = 30\nkeep = "fewer"\nside = 64\n'
     mine = '[profiles.mine]\nspeech = "whisper-base"\n'
-    shelf.home.config.write_text(f"{mine}[[profiles.mine.settings.retain.tiers]]\n{tier}")
+    app_library.home.config.write_text(f"{mine}[[profiles.mine.settings.retain.tiers]]\n{tier}")
     code, out, _ = homer("--dry-run", "-p", "mine", "--json")
     assert code == 0
     (row,) = json.loads(out)
     assert (row["video"], row["images"], row["smaller"]) == (VIDEO, 4, 2)
-    code, _, told = homer("-p", "mine", answer="n\n")
-    assert (code, "from 1 videos? It cannot be undone" in told) == (1, True)
-    assert len(frames(shelf)) == 6
+    code, _, output = homer("-p", "mine", answer="n\n")
+    assert (code, "from 1 videos? It cannot be undone" in output) == (1, True)
+    assert len(frames(app_library)) == 6
     assert homer("-p", "mine", "--yes")[0] == 0
-    assert len(frames(shelf)) == 2
+    assert len(frames(app_library)) == 2
     assert "nothing is old enough" in homer("-p", "mine", "--yes")[2]

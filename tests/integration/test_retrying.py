@@ -29,13 +29,15 @@ States = Callable[[], list[str]]
 
 
 @pytest.fixture
-def film(tmp_path: Path) -> Path:
+def recording(tmp_path: Path) -> Path:
     return make_video(tmp_path / "film.mp4", seconds=7.0)
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A desk with clips of two seconds, which the commands use too."""
+def workspace(
+    home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> Workspace:
+    """A workspace with clips of two seconds, which the commands use too."""
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
@@ -47,12 +49,12 @@ def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def broken(desk: Workspace, film: Path) -> str:
+def broken(workspace: Workspace, recording: Path) -> str:
     """A film of four clips, of which the second and third failed for good."""
-    (outcome,) = watch_files(desk, [film], SilentListener(), direct=True)
+    (outcome,) = watch_files(workspace, [recording], SilentListener(), direct=True)
     assert outcome.watched is not None
     name = outcome.watched.video.id
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         for index in (1, 2):
             for _ in range(MAX_ATTEMPTS):
                 mark_clip(session, name, index, ClipState.FAILED, "the model was away")
@@ -60,13 +62,13 @@ def broken(desk: Workspace, film: Path) -> str:
     return name
 
 
-def states(desk: Workspace, name: str) -> list[str]:
-    with desk.store.begin() as session:
+def states(workspace: Workspace, name: str) -> list[str]:
+    with workspace.store.begin() as session:
         return [str(one.state) for one in clips_of(session, name)]
 
 
-def state(desk: Workspace, name: str) -> str:
-    with desk.store.begin() as session:
+def state(workspace: Workspace, name: str) -> str:
+    with workspace.store.begin() as session:
         found = video_state(session, name)
     assert found is not None
     return found.state
@@ -76,67 +78,69 @@ def homer(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
-def test_one_clip_is_tried_again_and_then_the_rest(desk: Workspace, broken: str) -> None:
+def test_one_clip_is_tried_again_and_then_the_rest(workspace: Workspace, broken: str) -> None:
     one = homer("retry", "film", "--clip", "2", "--direct")
     assert one.exit_code == 4
     assert "1 of 4 clips" in one.stdout
-    assert states(desk, broken) == ["done", "failed", "done", "done"]
-    assert state(desk, broken) == FAILED
+    assert states(workspace, broken) == ["done", "failed", "done", "done"]
+    assert state(workspace, broken) == FAILED
     rest = homer("retry", "film", "--direct")
     assert rest.exit_code == 0, rest.stderr
-    assert states(desk, broken) == ["done"] * 4
-    assert state(desk, broken) == "done"
+    assert states(workspace, broken) == ["done"] * 4
+    assert state(workspace, broken) == "done"
     nothing = homer("retry", "film", "--direct")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "no clip of film has failed" in nothing.stderr
 
 
 def test_a_paused_video_stays_paused_when_one_of_its_clips_is_tried_again(
-    desk: Workspace, broken: str
+    workspace: Workspace, broken: str
 ) -> None:
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         mark_clip(session, broken, 3, ClipState.PENDING)
         set_video_state(session, broken, WATCHING)
     homer("retry", "film", "--clip", "1", "--direct")
-    assert states(desk, broken) == ["done", "done", "failed", "pending"]
-    assert state(desk, broken) == WATCHING
+    assert states(workspace, broken) == ["done", "done", "failed", "pending"]
+    assert state(workspace, broken) == WATCHING
 
 
-@pytest.mark.parametrize(("index", "told"), [(0, "clip 0 of film has not failed"), (9, "clip 9")])
+@pytest.mark.parametrize(("index", "output"), [(0, "clip 0 of film has not failed"), (9, "clip 9")])
 def test_a_clip_that_did_not_fail_is_refused(
-    desk: Workspace, broken: str, index: int, told: str
+    workspace: Workspace, broken: str, index: int, output: str
 ) -> None:
     refused = homer("retry", "film", "--clip", str(index))
     assert refused.exit_code == 2
-    assert told in refused.stderr
+    assert output in refused.stderr
     assert "(failed: 1, 2)" in refused.stderr
 
 
-def test_clips_that_a_broken_off_run_got_done_are_passed_over(desk: Workspace, broken: str) -> None:
+def test_clips_that_a_broken_off_run_got_done_are_passed_over(
+    workspace: Workspace, broken: str
+) -> None:
     """The same command goes on where it was, as it says when it is stopped."""
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         mark_clip(session, broken, 1, ClipState.DONE)
     again = homer("retry", "film", "--clip", "1", "--clip", "2", "--direct")
     assert again.exit_code == 0, again.stderr
-    assert states(desk, broken) == ["done"] * 4
+    assert states(workspace, broken) == ["done"] * 4
     nothing = homer("retry", "film", "--clip", "1", "--clip", "2", "--direct")
     assert nothing.exit_code == 2
     assert "clip 1 of film has not failed (failed: none)" in nothing.stderr
 
 
-def test_a_file_that_is_gone_or_another_one_by_now_is_told(
-    desk: Workspace, broken: str, film: Path
+def test_a_file_that_is_gone_or_another_one_by_now_is_reported(
+    workspace: Workspace, broken: str, recording: Path
 ) -> None:
-    aside = film.rename(film.with_name("aside.mp4"))
+    aside = recording.rename(recording.with_name("aside.mp4"))
     with pytest.raises(InputError, match=r"film\.mp4 any more: put it back"):
-        clips_to_retry(desk.store, broken)
-    make_video(film, seconds=1.0)
+        clips_to_retry(workspace.store, broken)
+    make_video(recording, seconds=1.0)
     with pytest.raises(InputError, match="is another file by now"):
-        clips_to_retry(desk.store, broken)
-    assert clips_to_retry(desk.store, broken, compare=False).indices == (1, 2)
-    aside.replace(film)
-    assert video_id(film) == broken
-    assert clips_to_retry(desk.store, broken, [2]).indices == (2,)
+        clips_to_retry(workspace.store, broken)
+    assert clips_to_retry(workspace.store, broken, compare=False).indices == (1, 2)
+    aside.replace(recording)
+    assert video_id(recording) == broken
+    assert clips_to_retry(workspace.store, broken, [2]).indices == (2,)
 
 
 def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> None:
@@ -150,7 +154,7 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
 
 
 def test_a_clip_that_fails_again_says_why_and_is_left(
-    desk: Workspace, broken: str, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from flows.clip_memory import ClipFailed
 
@@ -161,4 +165,4 @@ def test_a_clip_that_fails_again_says_why_and_is_left(
     done = homer("retry", "film", "--clip", "1", "--direct")
     assert done.exit_code == 4
     assert "clip 1 failed: still away" in done.stderr
-    assert states(desk, broken)[1] == "failed"
+    assert states(workspace, broken)[1] == "failed"

@@ -41,21 +41,21 @@ DAY = datetime(2031, 5, 7, 3, 0, 0)
 
 
 @pytest.fixture
-def desk(store: Store) -> Workspace:
+def workspace(store: Store) -> Workspace:
     toolbox: Any = WordToolbox()
     return Workspace(store.home, store, toolbox.profile, toolbox, background=True)
 
 
 def test_the_latest_back_ups_stay_and_nothing_of_anybody_elses_goes(
-    desk: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     folder = tmp_path / "kept"
     options = BackupOptions(folder=folder, keep=2)
     for day in range(3):
-        told = work.backup(desk, options, DAY + timedelta(days=day))
+        output = work.backup(workspace, options, DAY + timedelta(days=day))
     (folder / "holiday.homer").write_text("mine")
     (folder / "homer-20310507-030000.homer.txt").write_text("mine")
-    assert "1 old ones removed" in told.text
+    assert "1 old ones removed" in output.text
     ours = sorted(folder.glob("homer-????????-??????.homer"))
     assert [path.name for path in ours] == [
         "homer-20310508-030000.homer",
@@ -66,49 +66,51 @@ def test_the_latest_back_ups_stay_and_nothing_of_anybody_elses_goes(
     assert len(list(folder.iterdir())) == 3
 
 
-def test_a_back_up_that_fails_removes_none(desk: Workspace, tmp_path: Path) -> None:
+def test_a_back_up_that_fails_removes_none(workspace: Workspace, tmp_path: Path) -> None:
     old = [tmp_path / (DAY - timedelta(days=day)).strftime(BACKUP_NAME_FORMAT) for day in range(3)]
     for path in old:
         path.write_text("a back-up")
     with pytest.raises(InputError):
-        work.backup(desk, BackupOptions(folder=tmp_path, keep=1), DAY)
+        work.backup(workspace, BackupOptions(folder=tmp_path, keep=1), DAY)
     assert all(path.exists() for path in old)
 
 
-def test_a_back_up_lies_in_the_data_directory_unless_told(desk: Workspace) -> None:
-    work.backup(desk, BackupOptions(), DAY)
-    assert [path.name for path in (desk.home.root / "backups").iterdir()] == [
+def test_a_back_up_lies_in_the_data_directory_unless_told(workspace: Workspace) -> None:
+    work.backup(workspace, BackupOptions(), DAY)
+    assert [path.name for path in (workspace.home.root / "backups").iterdir()] == [
         DAY.strftime(BACKUP_NAME_FORMAT)
     ]
 
 
-def test_the_check_tells_which_video_does_not_hold_together(desk: Workspace) -> None:
-    remember_party(desk.store)
-    with desk.store.begin() as session:
+def test_the_check_tells_which_video_does_not_hold_together(workspace: Workspace) -> None:
+    remember_party(workspace.store)
+    with workspace.store.begin() as session:
         session.execute(update(VideoRow).values(title="secret title"))
-    before = work.check(desk)
+    before = work.check(workspace)
     assert before.text.endswith("videos are consistent") or "findings" in before.text
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         session.query(EdgeRow).delete()
         session.query(SegmentRow).delete()
-    told = work.check(desk)
-    assert not told.ok
-    assert "findings; `homer check VIDEO` shows them" in told.text
-    with desk.store.begin() as session:
+    output = work.check(workspace)
+    assert not output.ok
+    assert "findings; `homer check VIDEO` shows them" in output.text
+    with workspace.store.begin() as session:
         known = video_titles(session)
-    assert "secret" not in told.text
-    assert any(told.text.startswith(f"{one}: ") for one in known)
+    assert "secret" not in output.text
+    assert any(output.text.startswith(f"{one}: ") for one in known)
 
 
 def test_nightly_work_stands_back_between_its_steps(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember_party(desk.store)
-    with desk.store.begin() as session:
+    remember_party(workspace.store)
+    with workspace.store.begin() as session:
         session.execute(update(VideoRow).values(state="done"))
     tiers = RetainSettings(tiers=(Tier(after_days=1, keep="text"),))
-    settings = desk.settings.model_copy(update={"retain": tiers})
-    desk = replace(desk, profile=desk.profile.model_copy(update={"settings": settings}))
+    settings = workspace.settings.model_copy(update={"retain": tiers})
+    workspace = replace(
+        workspace, profile=workspace.profile.model_copy(update={"settings": settings})
+    )
     stood: list[float] = []
 
     def give_way(_desk: Workspace, _wait: object = None, most_s: float = math.inf) -> float:
@@ -116,44 +118,44 @@ def test_nightly_work_stands_back_between_its_steps(
         return 0.0
 
     monkeypatch.setattr(Workspace, "give_way", give_way)
-    work.check(desk)
+    work.check(workspace)
     videos = len(stood)
-    assert videos == len(list_library(desk.store))
-    work.retain(desk, datetime.now(UTC) + timedelta(days=9))
+    assert videos == len(list_library(workspace.store))
+    work.retain(workspace, datetime.now(UTC) + timedelta(days=9))
     assert len(stood) == 2 * videos
-    work.learn(desk, LearnOptions(answers=1))
-    work.backup(desk, BackupOptions(folder=tmp_path / "kept"), DAY)
+    work.learn(workspace, LearnOptions(answers=1))
+    work.backup(workspace, BackupOptions(folder=tmp_path / "kept"), DAY)
     assert stood[2 * videos :] == [math.inf, work.PATIENCE_S]
 
 
 def test_a_back_up_stands_back_for_so_long_in_all(
-    desk: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work, "GIVE_WAY_POLL_S", 0.0)
     waited: list[float] = []
-    with desk.store.turns.person():
-        polite = work.YieldingProgress(desk, waited.append)
+    with workspace.store.turns.person():
+        polite = work.YieldingProgress(workspace, waited.append)
         for _ in range(3):
             polite.step()
     assert sum(waited) == work.PATIENCE_S
 
 
-def test_learning_waits_for_enough_judged_answers(desk: Workspace) -> None:
+def test_learning_waits_for_enough_judged_answers(workspace: Workspace) -> None:
     from domain.asking import Question
     from graphs.runner import Runner
     from tests.support.asking import PARTY
 
-    remember_party(desk.store)
+    remember_party(workspace.store)
     options = LearnOptions(answers=1)
-    assert work.learn(desk, options).text == "0 of 1 judged answers are there"
-    with Runner(desk.store, desk.toolbox) as asker:
+    assert work.learn(workspace, options).text == "0 of 1 judged answers are there"
+    with Runner(workspace.store, workspace.toolbox) as asker:
         asked = asker.ask(Question(text="Who opens the gate?", videos=(PARTY,)))
     judge(
-        desk.store,
+        workspace.store,
         JudgedTrajectory(trajectory=asked.trajectory_id, question_type="who", right=True),
     )
-    assert work.learn(desk, options).text == "learned from 1 answers: 0 skills, 0 banned"
-    assert work.learn(desk, options).text == "0 of 1 judged answers are there"
+    assert work.learn(workspace, options).text == "learned from 1 answers: 0 skills, 0 banned"
+    assert work.learn(workspace, options).text == "0 of 1 judged answers are there"
 
 
 @pytest.fixture
@@ -175,7 +177,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def test_what_is_new_in_a_feed_is_fetched_once(
-    desk: Workspace, site: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, site: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("yt_dlp")
     monkeypatch.setenv("no_proxy", "*")
@@ -190,7 +192,7 @@ def test_what_is_new_in_a_feed_is_fetched_once(
 
     def fetch() -> fetching.FetchResult:
         urls = [f"{url}/feed.xml", f"{url}/gone.mp4"]
-        return fetch_all(desk.store, urls, into, 10, video_fetcher())
+        return fetch_all(workspace.store, urls, into, 10, video_fetcher())
 
     first = fetch()
     assert [path.read_bytes() for path in first.files] == [talk.read_bytes(), late.read_bytes()]
@@ -199,7 +201,7 @@ def test_what_is_new_in_a_feed_is_fetched_once(
     assert lost.startswith(f"{url}/lost.mp4 cannot be fetched: ")
     assert gone.startswith(f"{url}/gone.mp4 cannot be fetched: ")
     assert "404" in lost
-    assert FetchArchive(desk.store).already_fetched(into.iterdir()) == set(first.files)
+    assert FetchArchive(workspace.store).already_fetched(into.iterdir()) == set(first.files)
     assert fetch() == fetching.FetchResult((), first.faults)
     first.files[0].unlink()
     assert fetch().files == ()
@@ -216,18 +218,18 @@ def test_a_fault_keeps_the_keys_of_an_address_to_itself() -> None:
 
 
 def test_what_an_earlier_run_fetched_and_did_not_watch_is_watched_in_the_users_folder_too(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     into = tmp_path / "mine"
     into.mkdir()
     (into / "holiday.mp4").write_text("not fetched")
     (into / "talk.mp4").write_text("fetched before the process was killed")
-    FetchArchive(desk.store).got(into / "talk.mp4")
+    FetchArchive(workspace.store).got(into / "talk.mp4")
     monkeypatch.setattr(work, "video_fetcher", lambda: lambda *_: fetching.FetchResult())
     options = FetchOptions(urls=("https://a.example/1",), right=True, folder=into)
-    told = work.fetch(desk, options, SilentListener())
-    assert "talk.mp4: not a video" in told.text
-    assert "holiday" not in told.text
+    output = work.fetch(workspace, options, SilentListener())
+    assert "talk.mp4: not a video" in output.text
+    assert "holiday" not in output.text
 
 
 def test_fetching_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +239,7 @@ def test_fetching_without_the_extra_says_how_to_get_it(monkeypatch: pytest.Monke
 
 
 def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = tmp_path / "urls.txt"
     named.write_text("# talks\nhttps://a.example/1\n\n  https://a.example/2\n")
@@ -254,57 +256,59 @@ def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
 
     monkeypatch.setattr(work, "video_fetcher", lambda: get)
     options = FetchOptions(file=named, right=True, most=3, urls=("https://b.example/0",))
-    told = work.fetch(desk, options, SilentListener())
+    output = work.fetch(workspace, options, SilentListener())
     assert asked == ["https://b.example/0", "https://a.example/1", "https://a.example/2"]
-    assert not told.ok
-    assert told.text.startswith("3 fetched; 0 watched")
-    assert "bad.mp4: not a video" in told.text
-    assert work.fetch(desk, options, SilentListener()) == work.JobReport("0 fetched; nothing new")
+    assert not output.ok
+    assert output.text.startswith("3 fetched; 0 watched")
+    assert "bad.mp4: not a video" in output.text
+    assert work.fetch(workspace, options, SilentListener()) == work.JobReport(
+        "0 fetched; nothing new"
+    )
 
 
-def test_a_list_that_is_not_there_is_said(desk: Workspace, tmp_path: Path) -> None:
+def test_a_list_that_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
     options = FetchOptions(file=tmp_path / "none.txt", right=True)
     with pytest.raises(InputError, match=r"none\.txt cannot be read"):
-        work.fetch(desk, options, SilentListener())
+        work.fetch(workspace, options, SilentListener())
 
 
-def test_what_was_fetched_is_known_by_digest_only(desk: Workspace) -> None:
-    known = FetchArchive(desk.store)
+def test_what_was_fetched_is_known_by_digest_only(workspace: Workspace) -> None:
+    known = FetchArchive(workspace.store)
     assert "youtube secret" not in known
     known.add("youtube secret")
     assert "youtube secret" in known
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         (row,) = session.scalars(select(TakenRow))
     assert "secret" not in f"{row.key} {row.told}"
 
 
 def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
     monkeypatch.setattr("evals.run.connect_to_prefect", lambda *_: None)
     options = EvaluateOptions(dataset="houses", folder=tmp_path)
-    told = nightly.ask_all(desk, options, DAY.date())
-    assert told.ok
-    assert told.text.startswith("houses-local-none-20310507: ")
-    assert "100.0 (100-100) % right of 2 judged" in told.text
-    assert nightly.ask_all(desk, options, DAY.date()) == told
-    nightly.ask_all(desk, options, DAY.date() + timedelta(days=1))
-    assert [one.name for one in list_runs(desk.store)] == [
+    output = nightly.ask_all(workspace, options, DAY.date())
+    assert output.ok
+    assert output.text.startswith("houses-local-none-20310507: ")
+    assert "100.0 (100-100) % right of 2 judged" in output.text
+    assert nightly.ask_all(workspace, options, DAY.date()) == output
+    nightly.ask_all(workspace, options, DAY.date() + timedelta(days=1))
+    assert [one.name for one in list_runs(workspace.store)] == [
         "houses-local-none-20310508",
         "houses-local-none-20310507",
     ]
 
 
 def test_nothing_more_is_asked_once_the_money_is_spent(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
     monkeypatch.setattr("evals.run.connect_to_prefect", lambda *_: None)
     options = EvaluateOptions(dataset="houses", folder=tmp_path, max_cost=0.0)
-    told = nightly.ask_all(desk, options, DAY.date())
-    assert not told.ok
-    assert "the money is spent" in told.text
+    output = nightly.ask_all(workspace, options, DAY.date())
+    assert not output.ok
+    assert "the money is spent" in output.text
 
 
 def test_a_state_tells_what_a_job_found() -> None:
@@ -314,7 +318,7 @@ def test_a_state_tells_what_a_job_found() -> None:
         raise InputError("the folder is gone")
 
     well, ill = work.JobReport("all well"), work.JobReport("2 findings", ok=False)
-    states = [runs.run_as_state(lambda told=told: told) for told in (well, ill)]  # type: ignore[misc]
+    states = [runs.run_as_state(lambda output=output: output) for output in (well, ill)]  # type: ignore[misc]
     assert [(state.name, state.message) for state in states] == [
         ("Completed", "all well"),
         ("Failed", "2 findings"),

@@ -200,8 +200,8 @@ def test_the_commands_list_set_and_pause(place: Home, monkeypatch: pytest.Monkey
         "talks: every hour\n"
     )
     assert "talks is paused" in homer("pause", "talks")
-    (told,) = [one for one in json.loads(homer("list", "--json")) if one["name"] == "talks"]
-    assert (told["on"], told["options"]["folder"]) == (False, "/talks")
+    (reported,) = [one for one in json.loads(homer("list", "--json")) if one["name"] == "talks"]
+    assert (reported["on"], reported["options"]["folder"]) == (False, "/talks")
     listed = homer("list")
     assert "nothing carries them out at the moment: homer up" in listed
     assert "not there yet: fetch" in listed
@@ -209,7 +209,7 @@ def test_the_commands_list_set_and_pause(place: Home, monkeypatch: pytest.Monkey
     assert wrong.exit_code == 2
 
 
-def test_a_server_that_is_away_is_told_in_one_line(place: Home) -> None:
+def test_a_server_that_is_away_is_reported_in_one_line(place: Home) -> None:
     with (
         pytest.raises(SetupError, match="Prefect's server cannot be reached"),
         open_schedules(place, "http://127.0.0.1:9/api") as book,
@@ -253,9 +253,9 @@ def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
     from services.stale_runs import mark_killed_runs
 
     with report_to_prefect(place, api), get_client(sync_client=True) as client:
-        told: dict[str, Any] = {"parameters": {"batch": 1}, "state": Running()}
+        reported: dict[str, Any] = {"parameters": {"batch": 1}, "state": Running()}
         ours, theirs = (
-            client.create_flow_run(learn, tags=["video:a", library_tag_name(one)], **told).id
+            client.create_flow_run(learn, tags=["video:a", library_tag_name(one)], **reported).id
             for one in (book.library, OTHER)
         )
         mark_killed_runs(book.library, "video:a")

@@ -25,9 +25,9 @@ from tests.support.remembered import (
     Said,
     Tools,
     add_event_graph,
-    film,
     identity_of,
     name,
+    recording,
     see,
     watch,
 )
@@ -292,9 +292,9 @@ def test_neighbor_needs_a_focus(retrievers: Retrievers, ids: dict[int, int]) -> 
 
 
 @pytest.fixture
-def filmed(store: Store, ids: dict[int, int]) -> dict[int, int]:
+def recorded_video(store: Store, ids: dict[int, int]) -> dict[int, int]:
     times = [2.0, 10.0, 20.0, 31.0, 45.0, 51.0, 65.0, 95.0]
-    film(store, V, times, {2.0: "APPLE CAKE", 51.0: "DANGER"})
+    recording(store, V, times, {2.0: "APPLE CAKE", 51.0: "DANGER"})
     name(store, V, 0, "Ada", "<face_0>")
     see(store, V, "<face_0>", 1.5, 4.0)
     see(store, V, "<face_1>", 50.0, 52.0)
@@ -302,9 +302,11 @@ def filmed(store: Store, ids: dict[int, int]) -> dict[int, int]:
 
 
 def test_keyframe_ranks_images_by_the_query_and_spreads_them(
-    retrievers: Retrievers, filmed: dict[int, int]
+    retrievers: Retrievers, recorded_video: dict[int, int]
 ) -> None:
-    found = retrievers.search(seen(), Mode.KEYFRAME, "careful with the glass bowl", filmed[0])
+    found = retrievers.search(
+        seen(), Mode.KEYFRAME, "careful with the glass bowl", recorded_video[0]
+    )
     assert len(found.images) == 5
     first, second = found.images[:2]
     assert first.time_ms == 51_000
@@ -315,9 +317,9 @@ def test_keyframe_ranks_images_by_the_query_and_spreads_them(
 
 
 def test_keyframe_describes_what_is_known_to_be_on_it(
-    retrievers: Retrievers, filmed: dict[int, int]
+    retrievers: Retrievers, recorded_video: dict[int, int]
 ) -> None:
-    found = retrievers.search(seen(), Mode.KEYFRAME, "we bake an apple cake", filmed[0])
+    found = retrievers.search(seen(), Mode.KEYFRAME, "we bake an apple cake", recorded_video[0])
     shown = {image.time_ms: image.description for image in found.images}
     assert "in view: Ada" in shown[2_000]
     assert "text on screen: APPLE CAKE" in shown[2_000]
@@ -330,25 +332,25 @@ def test_keyframe_finds_the_things_and_the_text_on_an_image(
     store: Store, retrievers: Retrievers, ids: dict[int, int]
 ) -> None:
     things = {20.0: ["person", "person", "laptop"], 10.0: ["cup"]}
-    film(store, V, [2.0, 10.0, 20.0, 45.0], {45.0: "MIND THE GAP"}, things)
-    for query, time_ms, told in (
+    recording(store, V, [2.0, 10.0, 20.0, 45.0], {45.0: "MIND THE GAP"}, things)
+    for query, time_ms, output in (
         ("people with laptops", 20_000, "seen: 2 people, a laptop"),
         ("on the laptop", 20_000, "seen: 2 people, a laptop"),
         ("a sign says mind the gap", 45_000, "text on screen: MIND THE GAP"),
     ):
         best = retrievers.search(seen(), Mode.KEYFRAME, query, ids[0]).images[0]
-        assert (best.time_ms, told in best.description) == (time_ms, True)
+        assert (best.time_ms, output in best.description) == (time_ms, True)
         with store.begin() as session:
             (cited,) = cite(session, seen(), [best.ref]).citations
-        assert told in cited.text
+        assert output in cited.text
 
 
 def test_keyframe_never_shows_images_of_later_clips(
-    retrievers: Retrievers, filmed: dict[int, int]
+    retrievers: Retrievers, recorded_video: dict[int, int]
 ) -> None:
     found = retrievers.search(seen(0), Mode.KEYFRAME, "the glass bowl")
     assert {image.clip for image in found.images} == {0}
-    assert filmed
+    assert recorded_video
 
 
 class Likeness:
@@ -365,7 +367,7 @@ class Likeness:
 
 
 def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
-    store: Store, filmed: dict[int, int]
+    store: Store, recorded_video: dict[int, int]
 ) -> None:
     from sqlalchemy import update
 
@@ -377,7 +379,7 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
         session.execute(liked.values(embedding=[0.9, 0.1]))
         session.execute(update(VideoRow).values(models={"images": "likeness"}))
     found = Retrievers(store, Tools(images=Likeness()), Settings()).search(
-        seen(), Mode.KEYFRAME, "anything", filmed[0]
+        seen(), Mode.KEYFRAME, "anything", recorded_video[0]
     )
     assert found.images[0].time_ms == 45_000
     assert found.images[0].score == pytest.approx(0.9)
@@ -508,14 +510,14 @@ def test_several_videos_are_ranked_together(store: Store, retrievers: Retrievers
 
 
 def test_refs_resolve_to_rows_in_view_and_unknown_ones_are_reported(
-    store: Store, retrievers: Retrievers, filmed: dict[int, int]
+    store: Store, retrievers: Retrievers, recorded_video: dict[int, int]
 ) -> None:
     memory = retrievers.search(seen(), Mode.VIDEO, "the train to Paris").evidence[0].ref
-    frame = retrievers.search(seen(), Mode.KEYFRAME, "apple cake", filmed[0]).images[0].ref
-    refs = [memory, f"[s{filmed[1]}]", frame, memory, "m999999", "nonsense", ""]
+    frame = retrievers.search(seen(), Mode.KEYFRAME, "apple cake", recorded_video[0]).images[0].ref
+    refs = [memory, f"[s{recorded_video[1]}]", frame, memory, "m999999", "nonsense", ""]
     with store.begin() as session:
         found = cite(session, seen(), refs)
-    assert [one.ref for one in found.citations] == [memory, f"s{filmed[1]}", frame]
+    assert [one.ref for one in found.citations] == [memory, f"s{recorded_video[1]}", frame]
     assert found.citations[0].text == "The train to Paris leaves at noon"
     assert found.citations[0].span == TimeSpan.of(124_000, 126_000)
     assert found.citations[1].span == TimeSpan.of(60_000, 90_000)
@@ -523,11 +525,13 @@ def test_refs_resolve_to_rows_in_view_and_unknown_ones_are_reported(
 
 
 def test_nothing_later_than_the_view_can_be_cited(
-    store: Store, retrievers: Retrievers, filmed: dict[int, int]
+    store: Store, retrievers: Retrievers, recorded_video: dict[int, int]
 ) -> None:
     late = retrievers.search(seen(), Mode.VIDEO, "the train to Paris").evidence[0].ref
-    frame = retrievers.search(seen(), Mode.KEYFRAME, "dog in the park", filmed[2]).images[0].ref
-    refs = [late, frame, f"s{filmed[3]}"]
+    frame = (
+        retrievers.search(seen(), Mode.KEYFRAME, "dog in the park", recorded_video[2]).images[0].ref
+    )
+    refs = [late, frame, f"s{recorded_video[3]}"]
     with store.begin() as session:
         assert cite(session, seen(2), refs).unknown == tuple(refs)
         assert cite(session, seen(4), refs).unknown == ()

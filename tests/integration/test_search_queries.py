@@ -27,9 +27,9 @@ from tests.support.remembered import (
     Event,
     Said,
     add_event_graph,
-    film,
     name,
     patch_with_edge,
+    recording,
     see,
     watch,
 )
@@ -98,9 +98,9 @@ def test_edges_are_valid_between_their_clips_and_cite_no_later_ones(watched: Sto
 
 
 def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:
-    film(watched, V, [61.0, 1.0, 91.0], {61.0: "EXIT"})
+    recording(watched, V, [61.0, 1.0, 91.0], {61.0: "EXIT"})
     see(watched, V, "<face_0>", 60.5, 62.0)
-    film(watched, V, [], {61.0: 'say "\n\\ü🎂"'}, {61.0: ["cup", "dog"], 1.0: ["tent"]})
+    recording(watched, V, [], {61.0: 'say "\n\\ü🎂"'}, {61.0: ["cup", "dog"], 1.0: ["tent"]})
     with watched.begin() as session:
         clips = [0, 2, 3]
         found = clip_contents(session, scope(3), clips)
@@ -116,8 +116,8 @@ def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:
         assert (found.objects[0].score, found.objects[0].box) == (0.8, stored_box([1, 0, 3, 2]))
         assert found.frames[0].description is None
         session.execute(update(KeyframeRow).values(description="a tent", quality=0.1 + 0.2))
-        told = clip_contents(session, scope(3), clips).frames[0]
-        assert (told.description, told.quality) == ("a tent", 0.1 + 0.2)
+        output = clip_contents(session, scope(3), clips).frames[0]
+        assert (output.description, output.quality) == ("a tent", 0.1 + 0.2)
         assert clip_contents(session, scope(1), clips).texts == []
         assert found.sightings == [(60_500, 62_000, "face", 0)]
         assert clip_contents(session, scope(3), [0]).sightings == []
@@ -128,7 +128,7 @@ def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:
 
 
 def test_cited_rows_are_those_in_scope(watched: Store) -> None:
-    film(watched, V, [61.0])
+    recording(watched, V, [61.0])
     ids = add_event_graph(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
     with watched.begin() as session:
         every = list(session.scalars(select(MemoryRow.id).where(MemoryRow.video_id == V)))

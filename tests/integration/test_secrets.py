@@ -163,8 +163,8 @@ def test_an_address_is_shown_without_what_is_secret_in_it(url: str, shown: str) 
 
 def test_a_password_is_hidden_as_addresses_write_it() -> None:
     found = list(secrets_of_url("https://ann:p%40ss%2Fword@host"))
-    for told in ("p@ss/word", "p%40ss%2Fword"):
-        assert "ss" not in redact(told, found)
+    for output in ("p@ss/word", "p%40ss%2Fword"):
+        assert "ss" not in redact(output, found)
 
 
 def test_what_is_too_short_to_be_a_secret_hides_no_words() -> None:

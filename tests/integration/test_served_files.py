@@ -26,9 +26,9 @@ JPEG = b"\xff\xd8\xff\xe0 a frame"
 @pytest.fixture
 def page(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """The app's files over a library of three videos, one of which has its file."""
-    film = tmp_path / "film.mp4"
-    film.write_bytes(FILM)
-    paths = {KNOWN: str(film), CAPTIONS: None, GONE: str(tmp_path / "moved.mp4")}
+    recording = tmp_path / "film.mp4"
+    recording.write_bytes(FILM)
+    paths = {KNOWN: str(recording), CAPTIONS: None, GONE: str(tmp_path / "moved.mp4")}
     with store.begin() as session:
         for video, path in paths.items():
             add_video(session, Video(id=video, title=video, path=path, duration_ms=1), [], {})

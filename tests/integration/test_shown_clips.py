@@ -43,8 +43,8 @@ def ingested(
     profile = Profile(name="p", writer="llm", chat=chat, settings=settings, **lacking)
     notes = home.root / "notes"
     notes.mkdir()
-    desk = Workspace(home, store, profile, LightToolbox(profile, notes))
-    (outcome,) = watch_files(desk, [path], SilentListener(), direct=True)
+    workspace = Workspace(home, store, profile, LightToolbox(profile, notes))
+    (outcome,) = watch_files(workspace, [path], SilentListener(), direct=True)
     assert outcome.exit_code == 0
     return [one for one in server.requests if "Write the lines of this clip" in json.dumps(one)]
 
@@ -63,9 +63,9 @@ def test_the_model_is_shown_each_clip_as_the_profile_says(
         assert [kind for kind in kinds if kind != "text"] == ["image_url", *more]
         assert kinds[::2] == ["text"] * (1 + len(more)), "each has its label before it"
     labels = [part["text"] for part in parts_of(requests[1])[1::2]]
-    told = {"frames": "2. frame at 2.2 s", "video": "2. the clip as a video with sound, from 2.0"}
+    output = {"frames": "2. frame at 2.2 s", "video": "2. the clip as a video with sound, from 2.0"}
     assert labels[0].startswith("1. keyframe at ")
-    assert view == "keyframes" or labels[1].startswith(told[view])
+    assert view == "keyframes" or labels[1].startswith(output[view])
     details = show_video(store, "colours")
     assert [clip.state for clip in details.clips] == ["done", "done"]
     assert [clip.left_out for clip in details.clips] == [(), ()]

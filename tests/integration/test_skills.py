@@ -56,7 +56,7 @@ def test_a_changed_skill_is_a_new_version_and_the_old_one_stays(store: Store) ->
         assert skill_versions(session, "order-of-events") == [first, second]
 
 
-def test_of_skills_that_do_not_all_pass_none_is_kept(party: Store) -> None:
+def test_of_skills_that_do_not_all_pass_none_is_stored(party: Store) -> None:
     with pytest.raises(InputError, match=r"bad: .*syntax.*; worse: .*'Ann' is somebody"):
         store_skills(
             party,

@@ -21,17 +21,17 @@ from views.skill_use import page_of_sources, page_of_uses, skill_use_record
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch, tampered: None) -> Iterator[Store]:
+def app_library(store: Store, monkeypatch: pytest.MonkeyPatch, tampered: None) -> Iterator[Store]:
     with app_over(store, monkeypatch):
         yield store
 
 
 @pytest.fixture
-def learned(shelf: Store) -> Store:
+def learned(app_library: Store) -> Store:
     """Sixty answers over a hundred days, and two skills that all of them were given."""
-    watched(shelf)
-    fill_answers(shelf, 60, skills=2)
-    return shelf
+    watched(app_library)
+    fill_answers(app_library, 60, skills=2)
+    return app_library
 
 
 def charts(page: AppTest) -> list[str]:
@@ -39,35 +39,35 @@ def charts(page: AppTest) -> list[str]:
     return [one.proto.alt for one in page.get("vega_lite_chart")]
 
 
-def test_without_skills_it_says_how_to_get_some(shelf: Store) -> None:
-    told = words(open_page("skills"))
-    assert "No skill was learned yet" in told
-    assert "homer skills learn" in told
+def test_without_skills_it_says_how_to_get_some(app_library: Store) -> None:
+    output = words(open_page("skills"))
+    assert "No skill was learned yet" in output
+    assert "homer skills learn" in output
     assert "No skill matches" in words(open_page("skills", q="zebra"))
 
 
 def test_skills_are_listed_with_what_they_are_for_and_their_use(learned: Store) -> None:
-    told = words(open_page("skills"))
-    assert "advice-0" in told
-    assert "Questions about what happened first, next or last" in told
-    assert "version 1, topic mode, positive, used for 60 questions, in use" in told
-    assert "60 judged answers were not learned from yet" in told
+    output = words(open_page("skills"))
+    assert "advice-0" in output
+    assert "Questions about what happened first, next or last" in output
+    assert "version 1, topic mode, positive, used for 60 questions, in use" in output
+    assert "60 judged answers were not learned from yet" in output
 
 
-def test_a_skill_is_shown_with_all_that_it_says(shelf: Store) -> None:
+def test_a_skill_is_shown_with_all_that_it_says(app_library: Store) -> None:
     first = a_skill(tone=Tone.CAUTIONARY, instructions=("Look twice.",))
     second = a_skill(policy=Policy(modes=(Mode.EVENT, Mode.VIDEO), split=False))
-    store_skills(shelf, [first])
-    store_skills(shelf, [second])
-    told = words(open_page("skills", skill="order-of-events"))
-    assert "version 2, topic mode, positive, in use" in told
-    assert "**Triggers:** before, after, order" in told
-    assert "- Find both events first, then compare their times." in told
-    assert "search in the order event, video; leave the question whole" in told
-    assert "Earlier versions: 1" in told
-    assert "- Look twice." in told
-    assert "it was written by hand, or" in told
-    assert "It was not used yet" in told
+    store_skills(app_library, [first])
+    store_skills(app_library, [second])
+    output = words(open_page("skills", skill="order-of-events"))
+    assert "version 2, topic mode, positive, in use" in output
+    assert "**Triggers:** before, after, order" in output
+    assert "- Find both events first, then compare their times." in output
+    assert "search in the order event, video; leave the question whole" in output
+    assert "Earlier versions: 1" in output
+    assert "- Look twice." in output
+    assert "it was written by hand, or" in output
+    assert "It was not used yet" in output
 
 
 def test_use_and_success_have_words_beside_the_chart(learned: Store) -> None:
@@ -83,11 +83,11 @@ def test_use_and_success_have_words_beside_the_chart(learned: Store) -> None:
     assert used in words(page)
 
 
-def test_answers_that_nobody_judged_make_no_curve(shelf: Store) -> None:
-    watched(shelf)
-    fill_answers(shelf, 6, skills=1)
+def test_answers_that_nobody_judged_make_no_curve(app_library: Store) -> None:
+    watched(app_library)
+    fill_answers(app_library, 6, skills=1)
     for n in range(6):
-        judge(shelf, JudgedTrajectory(trajectory=a_run(n), question_type=TYPE, right=None))
+        judge(app_library, JudgedTrajectory(trajectory=a_run(n), question_type=TYPE, right=None))
     page = open_page("skills", skill="advice-0")
     assert len(charts(page)) == 1
     assert "No answer to these questions was judged yet" in words(page)
@@ -98,9 +98,9 @@ def test_trajectories_are_linked_a_page_at_a_time(learned: Store) -> None:
     links = [one.proto for one in page.get("page_link")]
     mine = [one.query_string for one in links if "Who opens door 59" in one.label]
     assert mine == [f"trajectory={a_run(59)}"]
-    told = words(page)
-    assert "1 to 10 of 60" in told
-    assert "2026-04-09 20:00 UTC, right" in told
+    output = words(page)
+    assert "1 to 10 of 60" in output
+    assert "2026-04-09 20:00 UTC, right" in output
     later = words(open_page("skills", skill="advice-1", uses=6))
     assert "51 to 60 of 60" in later
     assert "Who opens door 0?" in later
@@ -128,28 +128,30 @@ def test_a_skill_that_is_not_there_is_one_message(learned: Store) -> None:
     assert "All skills" in words(page)
 
 
-def test_many_skills_are_shown_a_page_at_a_time_and_searched(shelf: Store) -> None:
-    store_skills(shelf, [a_skill(f"advice-{n:02d}") for n in range(60)])
-    store_skills(shelf, [a_skill("counting", description="Questions that ask how many there are")])
+def test_many_skills_are_shown_a_page_at_a_time_and_searched(app_library: Store) -> None:
+    store_skills(app_library, [a_skill(f"advice-{n:02d}") for n in range(60)])
+    store_skills(
+        app_library, [a_skill("counting", description="Questions that ask how many there are")]
+    )
     assert "26 to 50 of 61" in words(open_page("skills", page=2))
     assert "51 to 61 of 61" in words(open_page("skills", page=9))
-    found, total = list_skills_page(shelf, 0, 25, "HOW MANY")
+    found, total = list_skills_page(app_library, 0, 25, "HOW MANY")
     assert ([one.skill.name for one in found], total) == (["counting"], 1)
-    assert list_skills_page(shelf, 0, 25, "advice-5")[1] == 10
-    assert list_skills_page(shelf, 0, 25, "100%")[1] == 0
+    assert list_skills_page(app_library, 0, 25, "advice-5")[1] == 10
+    assert list_skills_page(app_library, 0, 25, "100%")[1] == 0
 
 
-def test_search_looks_at_the_latest_version_only(shelf: Store) -> None:
-    store_skills(shelf, [a_skill(description="Questions about zebras")])
-    store_skills(shelf, [a_skill(description="Questions about lions")])
-    assert list_skills_page(shelf, 0, 25, "zebra")[1] == 0
-    assert list_skills_page(shelf, 0, 25, "lion")[1] == 1
+def test_search_looks_at_the_latest_version_only(app_library: Store) -> None:
+    store_skills(app_library, [a_skill(description="Questions about zebras")])
+    store_skills(app_library, [a_skill(description="Questions about lions")])
+    assert list_skills_page(app_library, 0, 25, "zebra")[1] == 0
+    assert list_skills_page(app_library, 0, 25, "lion")[1] == 1
 
 
 @pytest.mark.parametrize("text", [EVIL, LONG[:290], RTL])
-def test_any_words_are_shown_as_words(shelf: Store, text: str) -> None:
+def test_any_words_are_shown_as_words(app_library: Store, text: str) -> None:
     # Code reviews what comes in; what lies in a database may have come otherwise.
-    with shelf.begin() as session:
+    with app_library.begin() as session:
         stored.add_version(
             session, a_skill(description=text, triggers=(text,), instructions=(text,))
         )
@@ -194,13 +196,13 @@ def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None
 
     with learned.begin() as session:
         end_trajectory(session, a_run(2), "failed", None, 0, 1.0)
-    told = words(open_page("trajectory", trajectory=a_run(2)))
-    assert "Is this answer right?" not in told
+    output = words(open_page("trajectory", trajectory=a_run(2)))
+    assert "Is this answer right?" not in output
 
 
 def test_skills_of_a_video_that_is_gone_stay_with_no_use(learned: Store) -> None:
     from views.library import delete_video_rows
 
     delete_video_rows(learned, VIDEO)
-    told = words(open_page("skills", skill="advice-0"))
-    assert "It was not used yet" in told
+    output = words(open_page("skills", skill="advice-0"))
+    assert "It was not used yet" in output

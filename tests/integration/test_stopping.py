@@ -28,7 +28,7 @@ from tests.support.machine import (
     FINDS,
     VIDEO,
     DecidedReasoner,
-    ScriptedDesks,
+    ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
     asker_for,
@@ -56,8 +56,8 @@ def kinds(store: Store, trajectory: str) -> list[str]:
 def stopped_asking(store: Store, question: Question, **scripts: Any) -> tuple[Any, Any]:
     """The answer of a question that is interrupted, and what decided it."""
     reasoner = ScriptedReasoner(plan=[PLAN], **scripts)
-    desks = ScriptedDesks(reasoner, ScriptedMemory(list(FINDS)))
-    with asker_for(store, desks) as asker, pytest.raises(StoppedEarly) as stopped:
+    contexts = ScriptedContexts(reasoner, ScriptedMemory(list(FINDS)))
+    with asker_for(store, contexts) as asker, pytest.raises(StoppedEarly) as stopped:
         asker.ask(question)
     return stopped.value.asked, reasoner
 
@@ -108,12 +108,12 @@ def test_resolved_subtasks_are_the_best_answer(store: Store) -> None:
 
 def test_a_stopped_question_can_be_searched_to_the_end(store: Store) -> None:
     watched(store)
-    plain = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), ScriptedMemory(list(FINDS)))
+    plain = ScriptedContexts(ScriptedReasoner(plan=[PLAN]), ScriptedMemory(list(FINDS)))
     with asker_for(store, plain) as asker:
         whole = asker.ask(OPEN)
     script = ScriptedReasoner(plan=[PLAN], act=[varied, varied, interrupted, varied])
-    desks = ScriptedDesks(script, ScriptedMemory(list(FINDS)))
-    with asker_for(store, desks) as asker:
+    contexts = ScriptedContexts(script, ScriptedMemory(list(FINDS)))
+    with asker_for(store, contexts) as asker:
         with pytest.raises(StoppedEarly) as stopped:
             asker.ask(OPEN)
         again = asker.resume(stopped.value.asked.trajectory_id)
@@ -210,11 +210,11 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
         return varied(turn)
 
     script = ScriptedReasoner(plan=[PLAN], act=[meddles])
-    desks = ScriptedDesks(script, ScriptedMemory(list(FINDS)))
+    contexts = ScriptedContexts(script, ScriptedMemory(list(FINDS)))
     with (
         pytest.MonkeyPatch.context() as patch,
-        asker_for(store, desks) as asker,
-        asker_for(store, desks) as other,
+        asker_for(store, contexts) as asker,
+        asker_for(store, contexts) as other,
     ):
         patch.setattr("store.advisory_locks.TrajectoryLocks.take.__defaults__", (0.1,))
         asked = asker.ask(OPEN)

@@ -113,8 +113,8 @@ def test_a_trajectory_over_both_videos_goes_with_either(store: Store) -> None:
     found = counts(store)
     assert (found["trajectories"], found["questions"], found["trajectory_events"]) == (1, 1, 1)
     with store.begin() as session:
-        told = session.execute(text("SELECT content->>'content' FROM messages ORDER BY 1"))
-        assert list(told.scalars()) == ["about the kept", "seen in kept", "you are Homer"]
+        output = session.execute(text("SELECT content->>'content' FROM messages ORDER BY 1"))
+        assert list(output.scalars()) == ["about the kept", "seen in kept", "you are Homer"]
 
 
 def test_a_question_that_was_also_asked_of_another_video_stays(store: Store) -> None:

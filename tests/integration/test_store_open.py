@@ -202,7 +202,7 @@ def test_a_shown_store_hides_its_password(home: Home) -> None:
     )
 
 
-def test_a_role_without_the_right_to_make_extensions_is_told_what_to_ask_for(
+def test_a_role_without_the_right_to_make_extensions_is_reported_what_to_ask_for(
     postgres: EmbeddedPostgres, empty_database: str
 ) -> None:
     with psycopg.connect(libpq_url(parse_url(empty_database)), autocommit=True) as connection:
@@ -254,7 +254,7 @@ def test_a_store_outlives_a_restart_of_the_server(home: Home) -> None:
         assert count(store) == 0
 
 
-def test_a_connection_lost_in_the_middle_is_told(store: Store) -> None:
+def test_a_connection_lost_in_the_middle_is_reported(store: Store) -> None:
     def lose() -> None:
         with store.begin() as session:
             session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
@@ -317,20 +317,22 @@ def test_a_glance_asks_again_where_the_server_gave_its_connection_up(
     assert store.run_read_only(read) != first
 
 
-def test_that_no_connection_is_free_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_no_connection_is_free_is_reported(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store._read_engine.pool, "_timeout", 0.05)
-    together, told = Barrier(READ_CONNECTIONS + 1, timeout=30), Event()
+    together, output = Barrier(READ_CONNECTIONS + 1, timeout=30), Event()
 
     def waiting(_: Connection) -> None:
         together.wait()
-        told.wait(30)
+        output.wait(30)
 
     with ThreadPoolExecutor(READ_CONNECTIONS) as pool:
         begun = [pool.submit(store.run_read_only, waiting) for _ in range(READ_CONNECTIONS)]
         together.wait()
         with pytest.raises(DatabaseError, match="are in use: do less at a time"):
             store.run_read_only(own_number)
-        told.set()
+        output.set()
         assert [one.result() for one in begun] == [None] * READ_CONNECTIONS
     assert store.run_read_only(own_number)
 
@@ -347,7 +349,7 @@ def test_a_glance_that_fails_is_not_repeated(store: Store) -> None:
     assert asked == [1]
 
 
-def test_a_glance_at_a_server_that_is_gone_is_told(home: Home) -> None:
+def test_a_glance_at_a_server_that_is_gone_is_reported(home: Home) -> None:
     with open_store(home) as store:
         store.run_read_only(own_number)
         EmbeddedPostgres(home).stop()

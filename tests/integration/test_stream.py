@@ -29,7 +29,7 @@ from store.queries.trajectories import (
 from tests.support.machine import (
     FINDS,
     VIDEO,
-    ScriptedDesks,
+    ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
     asker_for,
@@ -42,12 +42,12 @@ PLAN = (SubtaskDraft(text="one"), SubtaskDraft(text="two"))
 WAIT_S = 60
 
 
-def desks(**scripts: Any) -> ScriptedDesks:
-    return ScriptedDesks(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
+def contexts(**scripts: Any) -> ScriptedContexts:
+    return ScriptedContexts(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
 
 
 async def everything(asker: Runner, question: Question = QUESTION) -> list[RunEvent | AskResult]:
-    return [told async for told in stream(asker, question)]
+    return [output async for output in stream(asker, question)]
 
 
 def latest(store: Store) -> StoredTrajectory:
@@ -57,7 +57,7 @@ def latest(store: Store) -> StoredTrajectory:
 
 def test_events_come_in_order_and_the_answer_last(store: Store) -> None:
     watched(store)
-    with asker_for(store, desks()) as asker:
+    with asker_for(store, contexts()) as asker:
         *events, asked = asyncio.run(everything(asker))
     assert isinstance(asked, AskResult)
     with store.begin() as session:
@@ -66,7 +66,7 @@ def test_events_come_in_order_and_the_answer_last(store: Store) -> None:
     assert events[-1].answer == asked.answer
 
 
-def test_a_round_is_told_while_the_next_is_still_to_come(store: Store) -> None:
+def test_a_round_is_reported_while_the_next_is_still_to_come(store: Store) -> None:
     watched(store)
     go_on = threading.Event()
 
@@ -77,14 +77,14 @@ def test_a_round_is_told_while_the_next_is_still_to_come(store: Store) -> None:
 
     async def follow(asker: Runner) -> int:
         rounds = 0
-        async for told in stream(asker, QUESTION):
-            if isinstance(told, RoundOpened):
-                rounds = told.round
+        async for output in stream(asker, QUESTION):
+            if isinstance(output, RoundOpened):
+                rounds = output.round
                 if rounds == 2:
                     go_on.set()
         return rounds
 
-    with asker_for(store, desks(act=[waits])) as asker:
+    with asker_for(store, contexts(act=[waits])) as asker:
         assert asyncio.run(follow(asker)) > 2
 
 
@@ -101,14 +101,14 @@ def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
         return list(await asyncio.gather(everything(asker), everything(other)))
 
     with (
-        asker_for(store, desks(act=[meets])) as one,
-        asker_for(store, desks(act=[meets])) as other,
+        asker_for(store, contexts(act=[meets])) as one,
+        asker_for(store, contexts(act=[meets])) as other,
     ):
         first, second = asyncio.run(two(one, other))
     assert first[:-1] == second[:-1]
 
 
-def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_kept(store: Store) -> None:
+def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_stored(store: Store) -> None:
     watched(store)
     left = threading.Event()
 
@@ -119,8 +119,8 @@ def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_kept(store: S
 
     async def leave(asker: Runner) -> None:
         async with aclosing(stream(asker, QUESTION)) as events:
-            async for told in events:
-                if isinstance(told, RoundOpened) and told.round == 2:
+            async for output in events:
+                if isinstance(output, RoundOpened) and output.round == 2:
                     break
         left.set()
         for _ in range(WAIT_S * 10):
@@ -128,7 +128,7 @@ def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_kept(store: S
                 return
             await asyncio.sleep(0.1)
 
-    with asker_for(store, desks(act=[waits])) as asker:
+    with asker_for(store, contexts(act=[waits])) as asker:
         asyncio.run(leave(asker))
         row = latest(store)
         assert row.state == "stopped"
@@ -155,7 +155,7 @@ def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
             await coming
         assert await asyncio.to_thread(ended.wait, WAIT_S)
 
-    with asker_for(store, desks()) as asker:
+    with asker_for(store, contexts()) as asker:
         asyncio.run(leave(asker))
         row = latest(store)
         assert (begun, row.state) == ([row.id], "stopped")
@@ -166,7 +166,7 @@ def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
 def test_what_goes_wrong_is_raised_where_the_answer_is_waited_for(store: Store) -> None:
     watched(store)
     broken = ModelError("the connection was refused")
-    with asker_for(store, desks(act=[varied, broken])) as asker:
+    with asker_for(store, contexts(act=[varied, broken])) as asker:
         with pytest.raises(ModelError, match="refused"):
             asyncio.run(everything(asker))
         unknown = Question(text="Who?", videos=("ffffffffffffffff",))
@@ -193,6 +193,6 @@ def test_waiting_for_an_answer_does_not_hold_up_the_loop(store: Store) -> None:
         time.sleep(0.1)
         return varied(turn)
 
-    with asker_for(store, desks(act=[slow])) as asker:
+    with asker_for(store, contexts(act=[slow])) as asker:
         asyncio.run(both(asker))
     assert len(ticks) > 5

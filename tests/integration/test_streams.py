@@ -70,8 +70,8 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
-    """A desk over a fresh database: clips of two seconds, and little to look at in each."""
+def workspace(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
+    """A workspace over a fresh database: clips of two seconds, and little to look at in each."""
     from domain.streams import StreamSettings
 
     settings = toolbox.profile.settings
@@ -85,19 +85,19 @@ def desk(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
 
 
 @contextmanager
-def opened(desk: Workspace, fed: Fed) -> Iterator[StreamIngestion]:
+def opened(workspace: Workspace, fed: Fed) -> Iterator[StreamIngestion]:
     with (
         fed.feeding() as source,
-        open_stream(desk, source, stop=fed.stop, clock=fed.clock) as work,
+        open_stream(workspace, source, stop=fed.stop, clock=fed.clock) as work,
     ):
         yield work
 
 
-def watched(desk: Workspace, fed: Fed, heard: Heard | None = None) -> VideoDetails:
+def watched(workspace: Workspace, fed: Fed, heard: Heard | None = None) -> VideoDetails:
     """The stream, watched to its end."""
-    with opened(desk, fed) as work:
+    with opened(workspace, fed) as work:
         watch_stream(work, heard or Heard(), direct=True)
-    return show_video(desk.store, work.video.id)
+    return show_video(workspace.store, work.video.id)
 
 
 def gaps(portrait: VideoDetails) -> list[tuple[int, int, GapReason]]:
@@ -111,9 +111,9 @@ def spans(portrait: VideoDetails) -> list[tuple[int, int]]:
 
 
 def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
-    desk: Workspace, tmp_path: Path, three: bytes, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, tmp_path: Path, three: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    portrait = watched(desk, Fed(tmp_path / "door", [three, three], away_s=59))
+    portrait = watched(workspace, Fed(tmp_path / "door", [three, three], away_s=59))
     assert spans(portrait) == [(0, 20), (20, 30), (600, 620), (620, 630)]
     assert gaps(portrait) == [(30, 600, GapReason.LOST)]
     assert [clip.state for clip in portrait.clips] == ["done"] * 4
@@ -128,60 +128,60 @@ def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
     assert "gap     00:03-01:00  the connection was lost" in shown
     assert len(re.findall(r"\d+ frames came, \d looked at; .*lag \d+.0 s", shown)) == 4
     assert shown.index("clip 1 ") < shown.index("gap  ") < shown.index("clip 2 ")
-    lines = list(dump_lines(desk.store, portrait.video.id))
+    lines = list(dump_lines(workspace.store, portrait.video.id))
     assert len([line for line in lines if json.loads(line)["row"] == "clip"]) == 4
     (gap,) = (one.span for one in portrait.stream.gaps)
     kept = [clip.span for clip in portrait.clips]
     kept += [line.span for clip in portrait.clips for line in clip.lines]
     assert not any(span.overlap_ms(gap) for span in kept)
-    delete_video_rows(desk.store, portrait.video.id)
-    with desk.store.begin() as session:
+    delete_video_rows(workspace.store, portrait.video.id)
+    with workspace.store.begin() as session:
         for table in (StreamRow, StreamClipRow, StreamGapRow):
             assert session.scalar(select(func.count()).select_from(table)) == 0
 
 
 def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
-    desk: Workspace, tmp_path: Path, three: bytes
+    workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
     seen: list[int | str] = []
 
     def look(_clip: int) -> None:
-        with desk.store.begin() as session:
+        with workspace.store.begin() as session:
             seen.append(memory_view(session, [work.video.id]).scopes[0].last_clip)
-        seen.append(show_video(desk.store, work.video.id).state)
+        seen.append(show_video(workspace.store, work.video.id).state)
 
-    with opened(desk, fed) as work:
+    with opened(workspace, fed) as work:
         watch_stream(work, Heard(look), direct=True)
     assert seen == [0, "watching", 1, "watching"]
 
 
 def test_stopped_it_keeps_what_came_and_the_last_clip_is_short(
-    desk: Workspace, tmp_path: Path, three: bytes
+    workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     """The writer is still there: only being stopped ends this stream."""
     fed = Fed(tmp_path / "door", [three], stays=True)
-    with opened(desk, fed) as work:
-        told = watch_stream(work, Heard(lambda _clip: fed.stop.set()), direct=True)
-    portrait = show_video(desk.store, work.video.id)
-    assert told == "2 clips are kept, the last one as short as it was"
+    with opened(workspace, fed) as work:
+        reported = watch_stream(work, Heard(lambda _clip: fed.stop.set()), direct=True)
+    portrait = show_video(workspace.store, work.video.id)
+    assert reported == "2 clips are kept, the last one as short as it was"
     assert spans(portrait)[0] == (0, 20)
     assert 25 <= spans(portrait)[1][1] <= 31
     assert [clip.state for clip in portrait.clips] == ["done"] * 2
 
 
 def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
-    desk: Workspace, tmp_path: Path, three: bytes
+    workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:
-    first = watched(desk, Fed(tmp_path / "door", [three]))
+    first = watched(workspace, Fed(tmp_path / "door", [three]))
     (tmp_path / "door").unlink()
     fed, heard = Fed(tmp_path / "door", [three]), Heard()
     fed.clock.ms += 120_000
     # A source that is known is tried until it answers: nothing is read before the first wait.
     fed.pieces.insert(0, three)
-    again = watched(desk, fed, heard)
+    again = watched(workspace, fed, heard)
     assert again.video.id == first.video.id
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         added = [(one.deed, one.subject) for one in audit_entries(session)]
     assert added == [(Deed.ADDED, first.video.id)]
     assert heard.notes[0] == "opened 2 2"
@@ -191,23 +191,23 @@ def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
 
 
 def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
-    desk: Workspace, tmp_path: Path, three: bytes
+    workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
-    with opened(desk, fed) as work:
+    with opened(workspace, fed) as work:
         work.start_stream()
         assert work.take_up(wait=True) == 0
         work.perceive(0)
     (tmp_path / "door").unlink()
     later = Fed(tmp_path / "door", [three, three])
     later.clock.ms += 60_000
-    portrait = watched(desk, later)
+    portrait = watched(workspace, later)
     assert spans(portrait)[0] == (600, 620)
     assert gaps(portrait)[0] == (0, 600, GapReason.STOPPED)
 
 
 def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
-    desk: Workspace,
+    workspace: Workspace,
     tmp_path: Path,
     three: bytes,
     monkeypatch: pytest.MonkeyPatch,
@@ -221,7 +221,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
     monkeypatch.setattr("flows.stream.watching.perceive", never)
     monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
     heard = Heard()
-    portrait = watched(desk, Fed(tmp_path / "door", [three]), heard)
+    portrait = watched(workspace, Fed(tmp_path / "door", [three]), heard)
     assert heard.notes == ["opened 0 0", "failed 0: it is away", "remembered 1"]
     assert [clip.state for clip in portrait.clips] == ["failed", "done"]
     assert portrait.clips[0].given_up
@@ -231,7 +231,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
 
 
 def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
-    desk: Workspace, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each clip takes a minute by the clock; the source is said to be one that cannot wait."""
     fed = Fed(tmp_path / "door", [three, three, three])
@@ -250,28 +250,28 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
         store_record(work, clip)
 
     monkeypatch.setattr(StreamIngestion, "_store_record", impatient)
-    portrait = watched(desk, fed)
+    portrait = watched(workspace, fed)
     assert portrait.stream is not None
     levels = [one.level for one in portrait.stream.clips.values()]
     assert levels[0] == 0
     assert levels == sorted(levels)
     assert levels[-1] >= 3
     assert left_out[-1][:2] == ("objects", "screen")
-    told = portrait.stream.clips
-    assert told[0].tally.sampled >= told[len(told) - 1].tally.sampled
+    reported = portrait.stream.clips
+    assert reported[0].tally.sampled >= reported[len(reported) - 1].tally.sampled
     assert (
-        sum(one.tally.came for one in told.values())
+        sum(one.tally.came for one in reported.values())
         + sum(gap.frames for gap in portrait.stream.gaps)
         == 90
     )
 
 
 def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a_gap(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another command perceives, on a machine for one; the camera goes on meanwhile."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    desk = replace(limited(desk, 1), toolbox=light_toolbox(tmp_path / "notes"))
+    workspace = replace(limited(workspace, 1), toolbox=light_toolbox(tmp_path / "notes"))
     clock, heard, place = Racing(), Heard(), ExitStack()
     camera = Camera([segment(tmp_path, "long", 12.0)])
     place.enter_context(Slots("perceive", 1).acquire())
@@ -285,17 +285,17 @@ def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a
 
     monkeypatch.setattr(WorkerPool, "_wait", let_go)
     source = live_source(f"rtsp://{camera.place}/live")
-    with open_stream(desk, source, stop=Event(), clock=clock, away_s=0) as work:
+    with open_stream(workspace, source, stop=Event(), clock=clock, away_s=0) as work:
         watch_stream(work, heard, direct=True)
-    portrait = show_video(desk.store, work.video.id)
+    portrait = show_video(workspace.store, work.video.id)
     assert portrait.stream is not None
-    told = list(portrait.stream.clips.values())
-    assert [clip.state for clip in portrait.clips] == ["done"] * len(told)
-    assert told[0].lag_ms is not None
-    assert told[0].lag_ms >= HOUR_MS
+    reported = list(portrait.stream.clips.values())
+    assert [clip.state for clip in portrait.clips] == ["done"] * len(reported)
+    assert reported[0].lag_ms is not None
+    assert reported[0].lag_ms >= HOUR_MS
     # The second had been begun before the first was told to be late.
-    assert [one.level for one in told[:3]] == [0, 0, 1]
-    came = sum(one.tally.came for one in told) + sum(gap.frames for gap in portrait.stream.gaps)
+    assert [one.level for one in reported[:3]] == [0, 0, 1]
+    came = sum(one.tally.came for one in reported) + sum(gap.frames for gap in portrait.stream.gaps)
     assert 117 <= came <= 120
 
 
@@ -308,20 +308,20 @@ class Racing(Hands):
 
 
 def test_a_stream_that_another_process_watches_is_refused(
-    desk: Workspace, tmp_path: Path, three: bytes
+    workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
-    with opened(desk, fed) as work:
+    with opened(workspace, fed) as work:
         source = work._reader.source
         with (
             pytest.raises(InputError, match="being watched by another homer"),
-            open_stream(desk, source, stop=fed.stop),
+            open_stream(workspace, source, stop=fed.stop),
         ):
             raise AssertionError("it is open twice")
 
 
 def test_a_stream_goes_on_where_prefects_server_goes_away(
-    desk: Workspace, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from httpx import ConnectError
 
@@ -332,7 +332,7 @@ def test_a_stream_goes_on_where_prefects_server_goes_away(
     monkeypatch.setattr(flow, "connect_to_prefect", lambda _home, _said: "http://127.0.0.1:9/api")
     monkeypatch.setattr("flows.stream.live.run_stream_flow", gone)
     heard = Heard()
-    with opened(desk, Fed(tmp_path / "door", [three])) as work:
+    with opened(workspace, Fed(tmp_path / "door", [three])) as work:
         watch_stream(work, heard)
     assert heard.notes[1:] == [
         "going on without Prefect: ConnectError",

@@ -240,13 +240,13 @@ def test_with_options_nothing_is_declined(interview: Store) -> None:
 def test_all_of_it_is_on_record_and_rests_on_the_ledger(interview: Store) -> None:
     made = answered(interview, "Who speaks?")
     with interview.begin() as session:
-        told = events_of(session, made.trajectory_id)
-    (plan,) = (e for e in told if isinstance(e, Planned))
+        output = events_of(session, made.trajectory_id)
+    (plan,) = (e for e in output if isinstance(e, Planned))
     assert [task.text for task in plan.subtasks] == ["Who speaks?"]
-    (search,) = (e for e in told if isinstance(e, EvidenceRetrieved))
+    (search,) = (e for e in output if isinstance(e, EvidenceRetrieved))
     assert search.finding is not None
     assert search.finding.asks is Asks.SPEAKERS
-    held = {ref for e in told if isinstance(e, Bound) for ref in e.refs}
+    held = {ref for e in output if isinstance(e, Bound) for ref in e.refs}
     assert held.issuperset(c.ref for c in made.answer.citations)
 
 

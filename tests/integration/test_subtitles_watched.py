@@ -54,7 +54,7 @@ def with_texts(source: Path, path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
+def workspace(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """Clips of two seconds, and little to look at in each."""
     small = {"clip_ms": 2000, "sample_fps": 1.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
@@ -71,82 +71,87 @@ def talk(tmp_path: Path) -> Path:
     return path
 
 
-def watch(desk: Workspace, path: Path, subtitles: Any = None) -> FileOutcome:
-    (outcome,) = watch_files(desk, [path], SilentListener(), direct=True, subtitles=subtitles)
+def watch(workspace: Workspace, path: Path, subtitles: Any = None) -> FileOutcome:
+    (outcome,) = watch_files(workspace, [path], SilentListener(), direct=True, subtitles=subtitles)
     return outcome
 
 
-def told(desk: Workspace) -> list[tuple[int, str, str]]:
+def output(workspace: Workspace) -> list[tuple[int, str, str]]:
     return [
         (clip.index, line.source, line.text)
-        for clip in show_video(desk.store, "talk").clips
+        for clip in show_video(workspace.store, "talk").clips
         for line in clip.lines
         if line.source in ("subtitle", "chapter")
     ]
 
 
 def test_subtitles_beside_a_video_are_memory_only_when_asked_for(
-    desk: Workspace, talk: Path
+    workspace: Workspace, talk: Path
 ) -> None:
-    assert watch(desk, talk).exit_code == 0
-    assert told(desk) == []
-    assert watch(desk, talk, "ignore").exit_code == 0
-    refused = watch(desk, talk, "use")
+    assert watch(workspace, talk).exit_code == 0
+    assert output(workspace) == []
+    assert watch(workspace, talk, "ignore").exit_code == 0
+    refused = watch(workspace, talk, "use")
     assert refused.exit_code == InputError.exit_code
     assert "homer delete" in str(refused.error)
-    assert told(desk) == []
-    delete_video_rows(desk.store, "talk")
+    assert output(workspace) == []
+    delete_video_rows(workspace.store, "talk")
 
-    assert watch(desk, talk, "use").exit_code == 0
+    assert watch(workspace, talk, "use").exit_code == 0
     said = "Subtitle, Omar: The drawbridge opens at noon."
-    assert told(desk) == [(0, "subtitle", said), (2, "subtitle", "Subtitle: Nobody crossed it.")]
-    (name,) = show_video(desk.store, "talk").video.subtitles or ()
+    assert output(workspace) == [
+        (0, "subtitle", said),
+        (2, "subtitle", "Subtitle: Nobody crossed it."),
+    ]
+    (name,) = show_video(workspace.store, "talk").video.subtitles or ()
     assert name.startswith(".srt ")
 
 
 def test_they_are_found_cited_dumped_and_deleted_like_other_words(
-    desk: Workspace, talk: Path
+    workspace: Workspace, talk: Path
 ) -> None:
-    watch(desk, talk, "use")
-    with desk.store.begin() as session:
-        view = memory_view(session, [show_video(desk.store, "talk").video.id])
-    found = Retrievers(desk.store, desk.toolbox, desk.settings).search(
+    watch(workspace, talk, "use")
+    with workspace.store.begin() as session:
+        view = memory_view(session, [show_video(workspace.store, "talk").video.id])
+    found = Retrievers(workspace.store, workspace.toolbox, workspace.settings).search(
         view, Mode.VIDEO, "when does the drawbridge open"
     )
     assert found.evidence[0].text == "Subtitle, Omar: The drawbridge opens at noon."
-    first = list(dump_lines(desk.store, "talk"))
+    first = list(dump_lines(workspace.store, "talk"))
     assert any('"origin":"subtitle"' in line for line in first)
     assert any('"source":"subtitle"' in line for line in first)
-    delete_video_rows(desk.store, "talk")
-    with desk.store.begin() as session:
+    delete_video_rows(workspace.store, "talk")
+    with workspace.store.begin() as session:
         assert session.scalars(select(UtteranceRow)).all() == []
-    watch(desk, talk, "use")
-    assert list(dump_lines(desk.store, "talk")) == first
+    watch(workspace, talk, "use")
+    assert list(dump_lines(workspace.store, "talk")) == first
 
 
 def test_a_video_that_was_begun_with_subtitles_goes_on_with_them(
-    desk: Workspace, talk: Path
+    workspace: Workspace, talk: Path
 ) -> None:
-    with open_video(desk, talk, subtitles="use") as work:
+    with open_video(workspace, talk, subtitles="use") as work:
         work.perceive(0)
         work.remember(0)
-    assert watch(desk, talk).exit_code == 0
-    assert [clip for clip, *_ in told(desk)] == [0, 2]
+    assert watch(workspace, talk).exit_code == 0
+    assert [clip for clip, *_ in output(workspace)] == [0, 2]
     # All is watched: that they are elsewhere by now is of no account.
     talk.with_suffix(".srt").unlink()
-    assert watch(desk, talk).exit_code == 0
+    assert watch(workspace, talk).exit_code == 0
 
 
 def test_damaged_subtitles_stop_this_video_only_and_leave_nothing(
-    desk: Workspace, talk: Path
+    workspace: Workspace, talk: Path
 ) -> None:
     talk.with_suffix(".srt").write_bytes(b"\xff\x00\x81 not a subtitle")
     other = make_video(talk.parent / "other.mp4", seconds=2.0, audio=None)
-    bad, good = watch_files(desk, [talk, other], SilentListener(), direct=True, subtitles="use")
+    bad, good = watch_files(
+        workspace, [talk, other], SilentListener(), direct=True, subtitles="use"
+    )
     assert "talk.srt" in str(bad.error)
     assert "--subtitles ignore" in str(bad.error)
     assert good.exit_code == 0
-    assert watch(desk, talk).exit_code == 0
+    assert watch(workspace, talk).exit_code == 0
 
 
 def test_tracks_and_chapters_inside_a_file_are_read_in_video_time(tmp_path: Path) -> None:
@@ -185,47 +190,49 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
     assert (second.span, second.text) == (TimeSpan.of(3500, 4300), "Home, at last. Now.")
 
 
-def test_a_track_of_pictures_is_told_as_not_readable_and_stops_nothing(
-    desk: Workspace, tmp_path: Path
+def test_a_track_of_pictures_is_reported_as_not_readable_and_stops_nothing(
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     source = make_video(tmp_path / "in.mp4", seconds=3.0, audio=None)
     path = with_packets(source, "dvdsub", tmp_path / "talk.mkv", [(500, 900, "no words")])
     assert probe_source(path).subtitles == (SubtitleStream(1, "dvdsub", ""),)
-    told: list[str] = []
+    output: list[str] = []
 
     class Ear(SilentListener):
         def said(self, text: str) -> None:
-            told.append(text)
+            output.append(text)
 
-    (ignored,) = watch_files(desk, [path], Ear(), direct=True)
-    assert (ignored.exit_code, told) == (0, [])
-    delete_video_rows(desk.store, "talk")
-    (used,) = watch_files(desk, [path], Ear(), direct=True, subtitles="use")
+    (ignored,) = watch_files(workspace, [path], Ear(), direct=True)
+    assert (ignored.exit_code, output) == (0, [])
+    delete_video_rows(workspace.store, "talk")
+    (used,) = watch_files(workspace, [path], Ear(), direct=True, subtitles="use")
     assert used.exit_code == 0
-    assert told == ["track 1 of talk.mkv is no text (dvdsub): its subtitles are not read"]
-    assert show_video(desk.store, "talk").video.subtitles == ()
+    assert output == ["track 1 of talk.mkv is no text (dvdsub): its subtitles are not read"]
+    assert show_video(workspace.store, "talk").video.subtitles == ()
 
 
-def test_an_embedded_track_is_ignored_unless_asked_for(desk: Workspace, tmp_path: Path) -> None:
+def test_an_embedded_track_is_ignored_unless_asked_for(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     path = with_texts(
         make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
     )
-    assert watch(desk, path).exit_code == 0
-    assert (told(desk), show_video(desk.store, "talk").video.subtitles) == ([], None)
+    assert watch(workspace, path).exit_code == 0
+    assert (output(workspace), show_video(workspace.store, "talk").video.subtitles) == ([], None)
 
 
-def test_they_are_memory_too(desk: Workspace, tmp_path: Path) -> None:
+def test_they_are_memory_too(workspace: Workspace, tmp_path: Path) -> None:
     path = with_texts(
         make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
     )
-    assert watch(desk, path, "use").exit_code == 0
-    assert told(desk) == [
+    assert watch(workspace, path, "use").exit_code == 0
+    assert output(workspace) == [
         (0, "chapter", "Chapter: Arrival"),
         (0, "subtitle", "Subtitle: The drawbridge opens."),
         (1, "chapter", "Chapter: The long way home"),
         (1, "subtitle", "Subtitle: Home."),
     ]
-    assert show_video(desk.store, "talk").video.subtitles == ("track 1", "2 chapters")
+    assert show_video(workspace.store, "talk").video.subtitles == ("track 1", "2 chapters")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +240,7 @@ def test_they_are_memory_too(desk: Workspace, tmp_path: Path) -> None:
     [("a.mkv", "use", 2), ("a.mkv", "ignore", 1), ("a.ts", "use", 1)],
 )
 def test_a_file_is_opened_once_before_its_clips_and_once_for_all_cues(
-    desk: Workspace,
+    workspace: Workspace,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -253,7 +260,7 @@ def test_a_file_is_opened_once_before_its_clips_and_once_for_all_cues(
         return open_file(file, *args, **kwargs)
 
     monkeypatch.setattr(av, "open", counted)
-    with open_video(desk, path, subtitles=subtitles) as ingestion:
+    with open_video(workspace, path, subtitles=subtitles) as ingestion:
         assert len(opened) == opens
         ingestion.perceive(0)
     assert set(opened) == {str(path)}

@@ -72,9 +72,9 @@ def test_what_bears_on_a_subtask_settles_it_without_the_rest(watched_store: Stor
 def test_a_model_that_says_how_well_evidence_supports_needs_no_other(
     watched_store: Store,
 ) -> None:
-    told = (Support(ref="m1", score=0.8),)
-    said = Conclusion(text="the door", refs=("m1",), support=told)
-    settled = [claims("m1", support=told)]
+    output = (Support(ref="m1", score=0.8),)
+    said = Conclusion(text="the door", refs=("m1",), support=output)
+    settled = [claims("m1", support=output)]
     ran = asked(watched_store, {}, act=[LOOK], assess=settled, conclude=[lambda _: said])
     assert ran.of(SupportScored) == []
     assert ran.memory.claims == []

@@ -52,8 +52,8 @@ def test_watching_and_asking_are_a_tree_without_content(
     profile = toolbox.profile.model_copy(update={"settings": settings})
     providers = sending()
     video = make_video(tmp_path / f"{MARK}.mp4", seconds=3.0, fps=5, gop=5)
-    desk = Workspace(home, store, profile, toolbox)
-    (outcome,) = watch_files(desk, [video], SilentListener(), direct=True)
+    workspace = Workspace(home, store, profile, toolbox)
+    (outcome,) = watch_files(workspace, [video], SilentListener(), direct=True)
     assert outcome.watched is not None
     watched = outcome.watched.video.id
     asked = plant(store, str(video))
@@ -108,13 +108,13 @@ def see_asking(spans: list[Seen], trajectory: str) -> None:
     calls = [one for one in spans if one.name.startswith("chat")]
     assert len({one.trace for one in [question, *rounds, *searches, *calls]}) == 1
     plan = named(below(spans, question), "chat test")[0]
-    told = plan.attributes
-    assert (told["gen_ai.operation.name"], told["gen_ai.provider.name"]) == ("chat", "openai")
-    assert told["gen_ai.request.model"] == "test"
-    assert told["gen_ai.usage.input_tokens"] > 0
-    assert told["gen_ai.usage.output_tokens"] > 0
-    assert told["gen_ai.request.temperature"] == pytest.approx(0.2)
-    assert told["homer.purpose"] == "plan"
+    output = plan.attributes
+    assert (output["gen_ai.operation.name"], output["gen_ai.provider.name"]) == ("chat", "openai")
+    assert output["gen_ai.request.model"] == "test"
+    assert output["gen_ai.usage.input_tokens"] > 0
+    assert output["gen_ai.usage.output_tokens"] > 0
+    assert output["gen_ai.request.temperature"] == pytest.approx(0.2)
+    assert output["homer.purpose"] == "plan"
     assert plan.kind == 3
 
 
@@ -150,7 +150,7 @@ def test_words_go_along_only_where_they_are_asked_for(
     assert any(b"Ann" in body for _, body in collector.raw) is sent
 
 
-def test_what_fails_is_told_by_its_class(collector: Collector) -> None:
+def test_what_fails_is_reported_by_its_class(collector: Collector) -> None:
     providers = sending()
     with pytest.raises(ModelError), tracing.span(Work.SEARCH, "search event", mode="event"):
         raise ModelError(f"the model said {MARK}")
@@ -225,8 +225,8 @@ def test_doctor_says_what_is_missing(home: Home, monkeypatch: pytest.MonkeyPatch
     assert "telemetry" not in [one.what for one in check_setup(home, load_profile("local"))]
     monkeypatch.setenv(otel.ENDPOINT, "http://c")
     monkeypatch.setattr(otel, "NEEDED", "opentelemetry.exporter.gone")
-    told = {one.what: one for one in check_setup(home, load_profile("local"))}["telemetry"]
-    assert (told.ok, "opentelemetry-sdk" in told.fix) == (False, True)
+    output = {one.what: one for one in check_setup(home, load_profile("local"))}["telemetry"]
+    assert (output.ok, "opentelemetry-sdk" in output.fix) == (False, True)
 
 
 def checks_of(home: Home) -> list[Any]:

@@ -24,7 +24,7 @@ from tests.support.asking import PARTY, remember_party
 from tests.support.filled import FilledLibraries
 from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import OpenAIServer
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.searching import PLAY, searching
 from ui.app_state import page_state
 from ui.trajectory_export import render_page
@@ -125,12 +125,12 @@ def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: AskResu
 
 def test_one_steps_back_and_forth(party: Store, asked: AskResult) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id)
-    assert told(page, "round") == "1"
+    assert output(page, "round") == "1"
     press(page, "Next")
-    assert told(page, "round") == "2"
+    assert output(page, "round") == "2"
     assert "Round 2" in words(page)
     press(press(page, "Back"), "Back")
-    assert told(page, "round") == "0"
+    assert output(page, "round") == "0"
     assert "the plan" in words(page)
     assert next(b for b in page.button if b.label == "Back").disabled
 
@@ -138,7 +138,7 @@ def test_one_steps_back_and_forth(party: Store, asked: AskResult) -> None:
 def test_a_round_that_is_none_shows_the_first(party: Store, asked: AskResult) -> None:
     for number in ("-1", "99", "1e3", ""):
         page = open_page("trajectory", trajectory=asked.trajectory_id, round=number)
-        assert told(page, "round") == "1"
+        assert output(page, "round") == "1"
 
 
 def test_the_ledger_marks_what_changed(party: Store, asked: AskResult) -> None:

@@ -106,8 +106,8 @@ def renumbered(rows: list[Any], table: str) -> list[Any]:
 def test_an_answer_comes_along_with_its_checkpoints(
     library: tuple[Store, str], exported: Path, empty: Store
 ) -> None:
-    told = import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
-    assert told == ImportedVideo(PARTY, told.title, 6, 1, 0)
+    output = import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())
+    assert output == ImportedVideo(PARTY, output.title, 6, 1, 0)
     assert trajectories(empty) == [library[1]]
     assert replay(empty, library[1]).whole
     with Runner(empty, WordToolbox()) as asker:
@@ -125,8 +125,8 @@ def test_beside_other_videos_rows_are_numbered_anew_and_answers_stay_behind(
 ) -> None:
     full_video.fill(empty, OTHER, "mine")
     mine = dumped(empty, OTHER)
-    told = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
-    assert (told.clips, told.answers, told.left) == (3, 0, 1)
+    output = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
+    assert (output.clips, output.answers, output.left) == (3, 0, 1)
     assert dumped(empty, FULL) == dumped(library[0], FULL)
     assert dumped(empty, OTHER) == mine
     assert trajectories(empty) == []
@@ -138,8 +138,8 @@ def messages(store: Store) -> list[tuple[Any, ...]]:
 
 
 def test_an_answer_about_other_videos_too_stays_behind(exported: Path, empty: Store) -> None:
-    told = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
-    assert (told.answers, told.left) == (0, 1)
+    output = import_exported_video(empty, exported / f"{FULL}.zip", Quiet())
+    assert (output.answers, output.left) == (0, 1)
     assert trajectories(empty) == []
     assert not any("told by hand" in row[0] for row in messages(empty))
 
@@ -201,11 +201,11 @@ CHANGES: dict[str, tuple[Callable[[list[Any]], object], str]] = {
 def test_an_altered_export_changes_nothing(
     exported: Path, empty: Store, tmp_path: Path, name: str
 ) -> None:
-    change, told = CHANGES[name]
+    change, output = CHANGES[name]
     full_video.fill(empty, OTHER, "mine")
     before = (all_rows(empty), all_images(empty))
     odd = altered(exported / f"{FULL}.zip", tmp_path / "odd.zip", change)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         import_exported_video(empty, odd, Quiet())
     assert (all_rows(empty), all_images(empty)) == before
 
@@ -234,7 +234,7 @@ def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> 
     assert (list_library(empty), all_images(empty)) == ([], {})
 
 
-def test_a_damaged_image_is_told_when_it_is_exported(store: Store, tmp_path: Path) -> None:
+def test_a_damaged_image_is_reported_when_it_is_exported(store: Store, tmp_path: Path) -> None:
     full_video.fill(store, FULL)
     for sha in all_images(store):
         store.blobs.delete(sha)
@@ -260,8 +260,8 @@ def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_bac
         assert run("dump", FULL).stdout.splitlines() == known
         assert run("export", FULL, "--out", tmp_path / "back.zip").exit_code == 0
     assert run("delete", FULL, "--yes").exit_code == 0
-    told = json.loads(run("import", tmp_path / "back.zip", "--json").stdout)
-    assert told == {"video": FULL, "title": "full", "clips": 3, "answers": 0, "left": 0}
+    output = json.loads(run("import", tmp_path / "back.zip", "--json").stdout)
+    assert output == {"video": FULL, "title": "full", "clips": 3, "answers": 0, "left": 0}
     assert run("dump", FULL).stdout.splitlines() == known
     again = run("import", out)
     assert (again.exit_code, "in this library already" in again.stderr) == (2, True)

@@ -32,7 +32,7 @@ from tests.support.memory import (
     local_writers,
     percept,
 )
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from ui.span_deletion import deleted_lane
 from ui.timeline import TimelineBar, pack_rows
 from views.library import resolve_video
@@ -40,23 +40,23 @@ from views.video_view import load_clips_page, load_graph_page, load_segment_view
 
 
 @pytest.fixture
-def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def app_library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     with app_over(store, monkeypatch, WordToolbox):
         yield store
 
 
 @pytest.fixture
-def party(shelf: Store) -> Store:
-    remember_party(shelf)
-    return shelf
+def party(app_library: Store) -> Store:
+    remember_party(app_library)
+    return app_library
 
 
-def test_an_empty_library_says_how_to_begin(shelf: Store) -> None:
+def test_an_empty_library_says_how_to_begin(app_library: Store) -> None:
     assert "Add a video on the page Library" in words(open_page("video"))
 
 
-def test_a_video_that_is_not_watched_yet_has_no_events(shelf: Store) -> None:
-    known_video(shelf, 1)
+def test_a_video_that_is_not_watched_yet_has_no_events(app_library: Store) -> None:
+    known_video(app_library, 1)
     page = open_page("video", video=VIDEO)
     assert "they are written every ten clips" in words(page)
     assert "captions only" in words(page)
@@ -79,7 +79,7 @@ def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) 
     press(page, "Go there")
     event = load_segment_view(party, PARTY, rain.id)
     assert event is not None
-    assert told(page, "segment") == str(event.links[0].target.id)
+    assert output(page, "segment") == str(event.links[0].target.id)
     assert "Ann shows a piano" in words(page)
 
 
@@ -102,9 +102,9 @@ def _video(store: Store, name: str) -> Any:
         return resolve_video(session, name)
 
 
-def test_many_clips_are_read_a_page_at_a_time(shelf: Store) -> None:
-    known_video(shelf, 45)
-    with shelf.begin() as session:
+def test_many_clips_are_read_a_page_at_a_time(app_library: Store) -> None:
+    known_video(app_library, 45)
+    with app_library.begin() as session:
         mark_clip(session, VIDEO, 44, ClipState.FAILED, EVIL)
     page = open_page("video", video=VIDEO, show="Clips", clips=5)
     shown = words(page)
@@ -177,14 +177,14 @@ def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) 
     assert list_deleted_spans(party, PARTY) == []
 
 
-def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(shelf: Store) -> None:
-    known_video(shelf, 2)
+def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(app_library: Store) -> None:
+    known_video(app_library, 2)
     gap = Gap(span=TimeSpan.of(20_000, 30_000), reason=GapReason.LOST, frames=3)
-    told = StreamClip(clip=1, level=2, tally=PictureTally(came=750, sampled=30), lag_ms=4_200)
-    with shelf.begin() as session:
+    output = StreamClip(clip=1, level=2, tally=PictureTally(came=750, sampled=30), lag_ms=4_200)
+    with app_library.begin() as session:
         add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
         clip = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
-        add_clip(session, VIDEO, clip, told, [gap])
+        add_clip(session, VIDEO, clip, output, [gap])
     shown = words(open_page("video", video=VIDEO, show="Clips"))
     assert "A live stream from rtsp://door/live" in shown
     assert "0:00:20-0:00:30  the connection was lost (3 frames)" in shown
@@ -199,16 +199,16 @@ def images(page: AppTest) -> list[Any]:
 
 
 def test_a_moment_of_a_stream_shows_its_keyframes_and_that_it_was_not_recorded(
-    shelf: Store,
+    app_library: Store,
 ) -> None:
-    known_video(shelf, 2)
+    known_video(app_library, 2)
     jpegs = Blobs()
     blob = jpegs.add(np.zeros((8, 8, 3), np.uint8), 80)
     pictures = [keyframe(at, blob) for at in (2, 31, 34, 58)]
     for number, some in enumerate((pictures[:1], pictures[1:])):
         one = percept(number, keyframes=tuple(some))
-        remember(shelf, VIDEO, Perceived(one, jpegs), local_writers(), Tools(), SETTINGS)
-    with shelf.begin() as session:
+        remember(app_library, VIDEO, Perceived(one, jpegs), local_writers(), Tools(), SETTINGS)
+    with app_library.begin() as session:
         add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
     page = open_page("video", video=VIDEO, t=32)
     assert "This stream was not recorded" in words(page)

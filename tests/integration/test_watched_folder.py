@@ -29,8 +29,10 @@ Look = Callable[..., JobReport]
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A desk that watches without a server, in clips of two seconds."""
+def workspace(
+    home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> Workspace:
+    """A workspace that watches without a server, in clips of two seconds."""
     monkeypatch.setattr("flows.ingest_files.connect_to_prefect", lambda *_: None)
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
@@ -47,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def look(desk: Workspace, folder: Path) -> Look:
+def look(workspace: Workspace, folder: Path) -> Look:
     """One run of the schedule; ``meanwhile`` happens while it waits."""
 
     def run(meanwhile: Callable[[], object] = lambda: None) -> JobReport:
@@ -56,13 +58,13 @@ def look(desk: Workspace, folder: Path) -> Look:
         def wait(_seconds: float) -> None:
             meanwhile()
 
-        return watch(desk, options, SilentListener(), wait)
+        return watch(workspace, options, SilentListener(), wait)
 
     return run
 
 
-def titles(desk: Workspace) -> list[str]:
-    with desk.store.begin() as session:
+def titles(workspace: Workspace) -> list[str]:
+    with workspace.store.begin() as session:
         return sorted(video.title for video in list_videos(session))
 
 
@@ -72,7 +74,7 @@ def short(path: Path, seconds: float = 1.0) -> Path:
 
 
 def test_a_file_that_is_still_being_copied_is_taken_once_it_is_whole(
-    desk: Workspace, folder: Path, look: Look, tmp_path: Path
+    workspace: Workspace, folder: Path, look: Look, tmp_path: Path
 ) -> None:
     data = short(tmp_path / "whole.mp4").read_bytes()
     path = folder / "talk.mp4"
@@ -81,11 +83,11 @@ def test_a_file_that_is_still_being_copied_is_taken_once_it_is_whole(
     path.write_bytes(data)
     assert look() == JobReport("1 watched, 0 known already")
     assert look() == JobReport("nothing new")
-    assert titles(desk) == ["talk"]
+    assert titles(workspace) == ["talk"]
 
 
 def test_what_was_dealt_with_is_not_even_waited_for(
-    desk: Workspace, folder: Path, look: Look
+    workspace: Workspace, folder: Path, look: Look
 ) -> None:
     short(folder / "talk.mp4")
     look()
@@ -93,7 +95,7 @@ def test_what_was_dealt_with_is_not_even_waited_for(
 
 
 def test_a_known_file_under_another_name_is_not_watched_again_and_a_gone_one_is_nothing(
-    desk: Workspace, folder: Path, look: Look
+    workspace: Workspace, folder: Path, look: Look
 ) -> None:
     path = short(folder / "talk.mp4")
     look()
@@ -101,44 +103,44 @@ def test_a_known_file_under_another_name_is_not_watched_again_and_a_gone_one_is_
     assert look() == JobReport("0 watched, 1 known already")
     (folder / "renamed.mp4").unlink()
     assert look() == JobReport("nothing new")
-    assert titles(desk) == ["talk"]
+    assert titles(workspace) == ["talk"]
 
 
-def test_a_changed_file_is_another_video(desk: Workspace, folder: Path, look: Look) -> None:
+def test_a_changed_file_is_another_video(workspace: Workspace, folder: Path, look: Look) -> None:
     path = short(folder / "talk.mp4")
     look()
     short(path, seconds=1.5)
     assert look() == JobReport("1 watched, 0 known already")
-    assert titles(desk) == ["talk", "talk"]
+    assert titles(workspace) == ["talk", "talk"]
 
 
-def test_a_bad_file_is_told_once_and_stops_no_other(
-    desk: Workspace, folder: Path, look: Look
+def test_a_bad_file_is_reported_once_and_stops_no_other(
+    workspace: Workspace, folder: Path, look: Look
 ) -> None:
     (folder / "bad.mp4").write_text("no video")
     short(folder / "good.mp4")
-    told = look()
-    assert not told.ok
-    assert told.text.startswith("1 watched, 0 known already; ")
-    assert "bad.mp4: not a video" in told.text
+    output = look()
+    assert not output.ok
+    assert output.text.startswith("1 watched, 0 known already; ")
+    assert "bad.mp4: not a video" in output.text
     assert look() == JobReport("nothing new")
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         assert ["bad.mp4" in one.error for one in failed_items(session, 9)] == [True]
     (folder / "bad.mp4").write_text("another one that is no video")
     assert not look().ok
 
 
 def test_a_video_that_somebody_watches_at_the_moment_is_left_for_the_next_look(
-    desk: Workspace, folder: Path, look: Look
+    workspace: Workspace, folder: Path, look: Look
 ) -> None:
     path = short(folder / "talk.mp4")
-    with open_video(desk, path):
+    with open_video(workspace, path):
         assert "being watched by another" in look().text
     assert look() == JobReport("1 watched, 0 known already")
 
 
 def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
-    desk: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short(folder / "talk.mp4")
     monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
@@ -154,7 +156,7 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
 
 
 def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
-    desk: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from views.library import delete_video_rows
 
@@ -167,7 +169,7 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     monkeypatch.setattr("perception.worker.perceive", never)
     assert "clips are left" in look().text
     monkeypatch.setattr("perception.worker.perceive", perceive)
-    delete_video_rows(desk.store, video_id(path))
+    delete_video_rows(workspace.store, video_id(path))
     alone = JobReport(
         "0 watched, 0 known already; 1 left alone, since they were deleted from memory"
     )
@@ -175,28 +177,28 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     assert look() == JobReport("nothing new")
     path.rename(folder / "under another name.mp4")
     assert look() == alone
-    (again,) = watch_files(desk, folder.iterdir(), SilentListener(), direct=True)
+    (again,) = watch_files(workspace, folder.iterdir(), SilentListener(), direct=True)
     assert again.exit_code == 0
-    assert len(titles(desk)) == 1
+    assert len(titles(workspace)) == 1
     (folder / "under another name.mp4").rename(path)
     os.utime(path, ns=(1, 1))
     assert look() == JobReport("0 watched, 1 known already")
 
 
 def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
-    desk: Workspace, folder: Path, look: Look
+    workspace: Workspace, folder: Path, look: Look
 ) -> None:
     from views.library import delete_video_rows
 
     short(folder / "talk.mp4")
     look()
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         (video,) = list_videos(session)
-    delete_video_rows(desk.store, video.id)
+    delete_video_rows(workspace.store, video.id)
     assert look() == JobReport("nothing new")
 
 
-def test_a_folder_that_is_not_there_is_said(desk: Workspace, folder: Path, look: Look) -> None:
+def test_a_folder_that_is_not_there_is_said(workspace: Workspace, folder: Path, look: Look) -> None:
     folder.rmdir()
     with pytest.raises(InputError, match="is no folder: make it"):
         look()

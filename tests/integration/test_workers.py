@@ -38,7 +38,7 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(home: Home, make_database: Callable[[], str], tmp_path: Path) -> Iterator[Workspace]:
+def workspace(home: Home, make_database: Callable[[], str], tmp_path: Path) -> Iterator[Workspace]:
     box = light_toolbox(tmp_path / "notes", meeting=2)
     with open_store(home, make_database()) as store:
         yield Workspace(home, store, box.profile, box)
@@ -56,7 +56,7 @@ def alone(home: Home, make_database: Callable[[], str], tmp_path: Path, video: P
 
 @pytest.mark.parametrize(("pool", "processes"), [("threads", 1), ("processes", 2)])
 def test_two_workers_share_eight_clips_and_make_the_same_memory(
-    desk: Workspace,
+    workspace: Workspace,
     alone: list[str],
     video: Path,
     pool: Pool,
@@ -64,66 +64,66 @@ def test_two_workers_share_eight_clips_and_make_the_same_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     delivered = delivering(monkeypatch)
-    outcome, failures = watched_by(desk, 2, pool, video)
+    outcome, failures = watched_by(workspace, 2, pool, video)
     assert failures == []
-    assert dump_of(desk.store, outcome) == alone
+    assert dump_of(workspace.store, outcome) == alone
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
     assert len({by for _clip, by in delivered}) == 2
-    read = read_by(desk.toolbox.weights)
+    read = read_by(workspace.toolbox.weights)
     assert (len(read), len(set(read))) == (CLIPS, processes)
 
 
 def test_a_worker_that_is_killed_takes_nothing_along(
-    desk: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process ends while it perceives; others begin, and every clip is brought once."""
     monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0, 0.0))
-    (desk.toolbox.weights / "fatal").touch()
+    (workspace.toolbox.weights / "fatal").touch()
     delivered = delivering(monkeypatch)
-    outcome, failures = watched_by(desk, 2, "processes", video)
+    outcome, failures = watched_by(workspace, 2, "processes", video)
     assert failures == []
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
-    assert dump_of(desk.store, outcome) == alone
-    assert not (desk.toolbox.weights / "fatal").exists()
+    assert dump_of(workspace.store, outcome) == alone
+    assert not (workspace.toolbox.weights / "fatal").exists()
 
 
 def test_a_model_that_fails_in_a_worker_is_asked_again(
-    desk: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0,))
-    (desk.toolbox.weights / "odd").touch()
-    outcome, failures = watched_by(desk, 2, "threads", video)
+    (workspace.toolbox.weights / "odd").touch()
+    outcome, failures = watched_by(workspace, 2, "threads", video)
     assert failures == []
-    assert dump_of(desk.store, outcome) == alone
-    assert not (desk.toolbox.weights / "odd").exists()
+    assert dump_of(workspace.store, outcome) == alone
+    assert not (workspace.toolbox.weights / "odd").exists()
 
 
 def test_one_machine_at_a_time_watches_a_video(
-    desk: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another has another data directory, whose locks nobody here sees, and the same database."""
     monkeypatch.setattr("store.advisory_locks.GRACE_S", 0.0)
     elsewhere = Home(tmp_path / "elsewhere").make()
-    with open_store(elsewhere, desk.store.url) as other, open_video(desk, video) as work:
-        there = replace(desk, home=elsewhere, store=other)
+    with open_store(elsewhere, workspace.store.url) as other, open_video(workspace, video) as work:
+        there = replace(workspace, home=elsewhere, store=other)
         outcome, _failures = watched_by(there, 2, "processes", video)
         assert outcome.exit_code == 2
         assert "being watched by another homer" in str(outcome.error)
         assert is_watched(other, work.video.id)
         assert watched_videos(other) == {work.video.id}
-    assert read_by(desk.toolbox.weights) == []
-    assert not is_watched(desk.store, work.video.id)
-    assert watched_videos(desk.store) == frozenset()
+    assert read_by(workspace.toolbox.weights) == []
+    assert not is_watched(workspace.store, work.video.id)
+    assert watched_videos(workspace.store) == frozenset()
 
 
-def test_a_claim_ends_with_its_connection_and_not_with_anothers(desk: Workspace) -> None:
-    with claim_video(desk.store, "a") as first, claim_video(desk.store, "b") as other:
+def test_a_claim_ends_with_its_connection_and_not_with_anothers(workspace: Workspace) -> None:
+    with claim_video(workspace.store, "a") as first, claim_video(workspace.store, "b") as other:
         assert (first, other) == (True, True)
-        with claim_video(desk.store, "a", 0.0) as second:
+        with claim_video(workspace.store, "a", 0.0) as second:
             assert not second
-        with claim_video(desk.store, "a", 0.0) as again:
+        with claim_video(workspace.store, "a", 0.0) as again:
             assert not again
-    with claim_video(desk.store, "a", 0.0) as later:
+    with claim_video(workspace.store, "a", 0.0) as later:
         assert later
 
 
@@ -133,8 +133,8 @@ def test_a_command_line_that_names_workers_has_them(
     """The flags are the settings of the run, and of no other."""
     seen: list[WorkSettings] = []
 
-    def stop(desk: Workspace, *_args: Any, **_more: Any) -> Any:
-        seen.append(desk.settings.work)
+    def stop(workspace: Workspace, *_args: Any, **_more: Any) -> Any:
+        seen.append(workspace.settings.work)
         return iter(())
 
     @contextmanager

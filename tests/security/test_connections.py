@@ -92,8 +92,8 @@ def test_without_a_key_the_answer_comes_before_the_body(closed_api: str) -> None
 
 
 def test_a_body_that_is_said_to_be_too_large_is_not_waited_for(closed_api: str) -> None:
-    told = (f"Authorization: Bearer {KEY}", "Connection: close")
-    with held(closed_api, 1, head_of("/questions", *told, length=10**9) + b"{") as (one,):
+    output = (f"Authorization: Bearer {KEY}", "Connection: close")
+    with held(closed_api, 1, head_of("/questions", *output, length=10**9) + b"{") as (one,):
         assert answer_of(one).startswith(b"HTTP/1.1 413")
 
 

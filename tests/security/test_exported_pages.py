@@ -150,8 +150,8 @@ def test_the_policy_holds_what_was_not_escaped(
     found = shown(browser_page, raw, tmp_path)
     assert "a script ran" not in found
     assert [one for one in found if one.startswith("http")] == []
-    for told in ("default-src 'none'", "base-uri 'none'", "form-action 'none'"):
-        assert told in html
+    for output in ("default-src 'none'", "base-uri 'none'", "form-action 'none'"):
+        assert output in html
     bare = shown(browser_page, without_policy(raw), tmp_path)
     assert "a script ran" in bare, "the bait works"
     assert any(one.startswith("http://evil.example") for one in bare)

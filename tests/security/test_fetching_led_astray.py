@@ -34,13 +34,13 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def film(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return make_video(tmp_path_factory.mktemp("film") / "f.mp4", seconds=1.0).read_bytes()
 
 
 @pytest.fixture
-def private(film: bytes) -> Iterator[Site]:
-    with site(lambda _path: film, ELSEWHERE) as found:
+def private(recording: bytes) -> Iterator[Site]:
+    with site(lambda _path: recording, ELSEWHERE) as found:
         yield found
 
 
@@ -115,10 +115,10 @@ def test_nothing_leads_to_another_private_host(
 
 @pytest.mark.parametrize("way", ["file://{0}", "FILE://{0}", "file:{0}", "{0}", "concat:{0}"])
 def test_no_file_of_this_machine_is_fetched(
-    fetch: Callable[..., FetchResult], tmp_path: Path, film: bytes, way: str
+    fetch: Callable[..., FetchResult], tmp_path: Path, recording: bytes, way: str
 ) -> None:
     secret = tmp_path / "secret.mp4"
-    secret.write_bytes(film)
+    secret.write_bytes(recording)
     to = way.format(secret)
     answers: dict[str, Answer] = {
         "/feed.xml": feed(to),
@@ -129,7 +129,9 @@ def test_no_file_of_this_machine_is_fetched(
     with site(lambda path: answers.get(path, 404), headers=kinds) as s:
         for name in answers:
             assert fetch(f"{s.url}{name}").files == ()
-    assert not any(len(film) == path.stat().st_size for path in (tmp_path / "fetched").iterdir())
+    assert not any(
+        len(recording) == path.stat().st_size for path in (tmp_path / "fetched").iterdir()
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,12 +139,12 @@ def test_no_file_of_this_machine_is_fetched(
     ["../../evil", "/etc/evil", "..\\..\\evil", "%2e%2e%2f%2e%2e%2fevil", "evil\0", "a" * 300],
 )
 def test_a_title_chooses_no_place(
-    fetch: Callable[..., FetchResult], tmp_path: Path, film: bytes, title: str
+    fetch: Callable[..., FetchResult], tmp_path: Path, recording: bytes, title: str
 ) -> None:
     page = (
         f'<html><title>{title}</title><video src="/own/..%2f..%2f{title[:9]}.mp4"></video></html>'
     )
-    with site(lambda path: film if "own" in path else page.encode()) as named:
+    with site(lambda path: recording if "own" in path else page.encode()) as named:
         got = fetch(f"{named.url}/page.html").files
     before = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
     assert before == {"fetched"}
@@ -150,10 +152,13 @@ def test_a_title_chooses_no_place(
 
 
 def test_a_video_without_end_is_given_up_and_nothing_of_it_stays(
-    fetch: Callable[..., FetchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, film: bytes
+    fetch: Callable[..., FetchResult],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recording: bytes,
 ) -> None:
     monkeypatch.setattr(fetching, "MOST_BYTES", 3_000_000)
-    with site(lambda _path: Endless(film, bytes(100_000))) as named:
+    with site(lambda _path: Endless(recording, bytes(100_000))) as named:
         found = fetch(f"{named.url}/endless.mp4")
     assert found.files == ()
     assert "larger than" in found.faults[0]
@@ -186,10 +191,10 @@ def test_lists_of_lists_without_end_are_given_up(fetch: Callable[..., FetchResul
 
 
 def test_a_list_of_thousands_gives_as_many_as_were_asked_for(
-    fetch: Callable[..., FetchResult], film: bytes
+    fetch: Callable[..., FetchResult], recording: bytes
 ) -> None:
     def answer(path: str) -> bytes:
-        return feed(*(f"{s.url}/{n}.mp4" for n in range(2000))) if "feed" in path else film
+        return feed(*(f"{s.url}/{n}.mp4" for n in range(2000))) if "feed" in path else recording
 
     with site(answer) as s:
         found = fetch(f"{s.url}/feed.xml", 3)
@@ -199,10 +204,10 @@ def test_a_list_of_thousands_gives_as_many_as_were_asked_for(
 
 
 def test_what_takes_too_long_is_given_up(
-    fetch: Callable[..., FetchResult], monkeypatch: pytest.MonkeyPatch, film: bytes
+    fetch: Callable[..., FetchResult], monkeypatch: pytest.MonkeyPatch, recording: bytes
 ) -> None:
     monkeypatch.setattr(fetching, "LONGEST_S", -1.0)
-    with site(lambda _path: film) as named:
+    with site(lambda _path: recording) as named:
         found = fetch(f"{named.url}/x.mp4")
     assert found.files == ()
     assert "longer than" in found.faults[0]

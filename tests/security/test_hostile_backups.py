@@ -76,10 +76,10 @@ def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
 def refused(victim: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Refuses a back-up in one line, with nothing left of it: no row, no blob, no file."""
 
-    def check(path: Path, told: str, limits: ImportLimits | None = None) -> None:
+    def check(path: Path, output: str, limits: ImportLimits | None = None) -> None:
         monkeypatch.setenv("HOMER_DATABASE_URL", victim.url)
         beside = sorted(path.parent.iterdir())
-        with pytest.raises(InputError, match=told) as error:
+        with pytest.raises(InputError, match=output) as error:
             restore_library(victim.home, path, Quiet(), limits or ImportLimits())
         assert "\n" not in str(error.value)
         assert [name for name, found in all_rows(victim).items() if found] == []
@@ -204,8 +204,8 @@ ODD: dict[str, tuple[Change, str]] = {
 def test_an_altered_backup_is_refused(
     backup: Path, tmp_path: Path, refused: Callable[..., None], name: str
 ) -> None:
-    change, told = ODD[name]
-    refused(backup_with(backup, tmp_path / "odd", change), told)
+    change, output = ODD[name]
+    refused(backup_with(backup, tmp_path / "odd", change), output)
     assert not (tmp_path / "mark").exists()
     assert not Path("mark").exists()
 
@@ -254,8 +254,8 @@ def test_images_that_are_no_images_are_refused(
     def change(manifest: Manifest, members: Members) -> None:
         members[IMAGES_MEMBER] = TARS[name]
 
-    told = "not in it" if name == "nothing" else "is no back-up"
-    refused(backup_with(backup, tmp_path / "odd", change), told)
+    output = "not in it" if name == "nothing" else "is no back-up"
+    refused(backup_with(backup, tmp_path / "odd", change), output)
 
 
 def test_an_image_that_no_row_names_is_refused(

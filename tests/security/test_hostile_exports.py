@@ -67,10 +67,10 @@ def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
         yield store
 
 
-def refused(store: Store, path: Path, told: str, limits: ImportLimits | None = None) -> None:
+def refused(store: Store, path: Path, output: str, limits: ImportLimits | None = None) -> None:
     """Refused in one line, and nothing is left of it: no row, no blob, no file."""
     beside = sorted(path.parent.iterdir())
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=output) as error:
         import_exported_video(store, path, Quiet(), limits or ImportLimits())
     assert "\n" not in str(error.value)
     left_empty(store)
@@ -182,7 +182,7 @@ def test_a_fork_runs_nothing_that_lies_in_the_library_already(
 @pytest.mark.parametrize(
     "value", [b"[]", b'"a text"', b'{"text": 7}', b'{"no": "question"}', b"NaN", b"1e999", b"{"]
 )
-def test_a_state_that_fits_no_machine_is_told_in_a_line(
+def test_a_state_that_fits_no_machine_is_reported_in_a_line(
     library: tuple[Store, str], exported: Path, empty: Store, value: bytes
 ) -> None:
     import_exported_video(empty, exported / f"{PARTY}.zip", Quiet())

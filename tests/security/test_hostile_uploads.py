@@ -101,7 +101,7 @@ def test_a_folder_that_leads_elsewhere_is_not_written_into(place: Home, tmp_path
     assert list(elsewhere.iterdir()) == []
 
 
-def test_nothing_is_kept_of_an_empty_file(place: Home) -> None:
+def test_nothing_is_stored_of_an_empty_file(place: Home) -> None:
     with pytest.raises(InputError, match="empty"):
         store_upload(place, "a.mp4", b"")
     assert every(place) == []
@@ -113,10 +113,10 @@ def test_an_upload_that_breaks_off_leaves_nothing(place: Home, failure: BaseExce
         file.file.write(data[:2])
         raise failure
 
-    told: type[BaseException] = InputError if isinstance(failure, OSError) else type(failure)
+    output: type[BaseException] = InputError if isinstance(failure, OSError) else type(failure)
     with (
         patch.object(_TemporaryFileWrapper, "write", half, create=True),
-        pytest.raises(told) as seen,
+        pytest.raises(output) as seen,
     ):
         store_upload(place, "a.mp4", b"film")
     assert isinstance(seen.value, KeyboardInterrupt) or "No space left" in str(seen.value)
@@ -125,7 +125,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(place: Home, failure: BaseExce
 
 
 @pytest.fixture(scope="module")
-def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A film that nobody gave."""
     return make_video(tmp_path_factory.mktemp("other") / "secret.mp4", seconds=1.0)
 
@@ -159,10 +159,15 @@ WRITTEN = {
 @pytest.mark.parametrize("suffix", ["mp4", "m3u8", "ts", "txt"])
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_a_list_that_is_called_a_video_opens_nothing_else(
-    place: Home, film: Path, kind: str, suffix: str
+    place: Home, recording: Path, kind: str, suffix: str
 ) -> None:
-    with site(lambda _path: film.read_bytes(), ELSEWHERE) as other:
-        for way in (str(film), f"file://{film}", f"{other.url}/x.mp4", f"concat:{film}"):
+    with site(lambda _path: recording.read_bytes(), ELSEWHERE) as other:
+        for way in (
+            str(recording),
+            f"file://{recording}",
+            f"{other.url}/x.mp4",
+            f"concat:{recording}",
+        ):
             data = WRITTEN[kind].format(way=way, port=other.port).encode()
             path = store_upload(place, f"list.{suffix}", data)
             with pytest.raises(MediaError, match="not a video"):
@@ -170,12 +175,14 @@ def test_a_list_that_is_called_a_video_opens_nothing_else(
     assert other.asked == []
 
 
-def test_a_list_within_a_stream_opens_nothing_else(place: Home, film: Path, tmp_path: Path) -> None:
+def test_a_list_within_a_stream_opens_nothing_else(
+    place: Home, recording: Path, tmp_path: Path
+) -> None:
     """Real media with a playlist before or behind it is media, or is refused; no more."""
     stream = segment(tmp_path, "film", 1.0)
-    with site(lambda _path: film.read_bytes(), ELSEWHERE) as other:
-        told = WRITTEN["hls"].format(way=f"{other.url}/x.ts").encode()
-        for number, data in enumerate((told + stream, stream + told)):
+    with site(lambda _path: recording.read_bytes(), ELSEWHERE) as other:
+        output = WRITTEN["hls"].format(way=f"{other.url}/x.ts").encode()
+        for number, data in enumerate((output + stream, stream + output)):
             path = store_upload(place, f"{number}.ts", data)
             try:
                 assert probe(path).duration_ms < 1_500
@@ -184,9 +191,9 @@ def test_a_list_within_a_stream_opens_nothing_else(place: Home, film: Path, tmp_
     assert other.asked == []
 
 
-def test_words_beside_an_upload_are_not_another_files(place: Home, film: Path) -> None:
+def test_words_beside_an_upload_are_not_another_files(place: Home, recording: Path) -> None:
     """Subtitles are looked for by name in the folder of a file: uploads share none."""
-    path = store_upload(place, "talk.mp4", film.read_bytes())
+    path = store_upload(place, "talk.mp4", recording.read_bytes())
     words = WRITTEN["srt"].format(way="planted").encode()
     store_upload(place, "talk.srt", words)
     assert read_source_texts(path, probe_source(path)).names == ()

@@ -41,7 +41,7 @@ from tests.support.memory import VIDEO, keyframe, percept, said, span, text_at
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
-from tests.support.remembered import Said, add_event_graph, film, watch
+from tests.support.remembered import Said, add_event_graph, recording, watch
 from tests.support.scripted_chat import scripted
 
 OTHER = "0123012301230123"
@@ -92,7 +92,7 @@ def test_a_search_reaches_no_other_video_and_no_later_time(store: Store) -> None
     remember_party(store)
     watch(store, OTHER, [[Said(SECRET, 3), Said(ORDER, 9)]])
     add_event_graph(store, OTHER, [Segment(0, "the safe in the cellar", SECRET, (0,), 0)], [])
-    film(store, OTHER, [5.0], {5.0: SECRET})
+    recording(store, OTHER, [5.0], {5.0: SECRET})
     events: list[Event] = []
     question = Question(text="What opens the safe in the cellar?", videos=(PARTY,), as_of_ms=60_000)
     with OpenAIServer(reaching) as server:
@@ -113,7 +113,7 @@ def test_a_search_reaches_no_other_video_and_no_later_time(store: Store) -> None
     assert LATER not in cards
 
 
-def test_a_model_is_given_no_tools_and_no_images_but_those_that_are_kept(store: Store) -> None:
+def test_a_model_is_given_no_tools_and_no_images_but_those_that_are_stored(store: Store) -> None:
     remember_party(store)
     watch(store, PARTY, [[Said(ORDER, 3), Said(ORDER, 5, source="read")]], first=6)
     with OpenAIServer(reaching) as server:
@@ -267,16 +267,16 @@ def test_what_a_patch_says_is_clamped_and_checked() -> None:
     assert max(len(one.summary) for one in patch.segments) <= 4_000
     assert max(len(one.rationale) for one in patch.edges) <= 1_000
     ground = PatchContext(3, given.new, given.clips, {"Breakfast": (0,)})
-    told = "\n".join(map(str, check_patch(patch, ground, MemorySettings())))
+    output = "\n".join(map(str, check_patch(patch, ground, MemorySettings())))
     for wrong in ("in the future", "no open segment", "no label"):
-        assert wrong in told
+        assert wrong in output
 
 
 @pytest.mark.parametrize("clean", [sanitise, sanitise_generated])
 def test_words_of_others_keep_to_one_line_and_open_nothing(clean: Any) -> None:
-    told = clean(ORDER)
-    assert not set("<>＜＞\n") & set(told)
-    assert not [sign for sign in UNSEEN if sign in told]
+    output = clean(ORDER)
+    assert not set("<>＜＞\n") & set(output)
+    assert not [sign for sign in UNSEEN if sign in output]
     assert sanitise("می‌خواهم <face_1>") == "می‌خواهم ‹face_1›"
     assert sanitise_generated("<face_1> <face_x>") == "<face_1> ‹face_x›"
 

@@ -66,7 +66,7 @@ def slow(use: Use) -> str | None:
 def test_no_pattern_takes_more_than_linear_time(package: str) -> None:
     found = [use for use in uses() if use.where.startswith(f"{package}/")]
     asked = [use for use in found if use.where not in NOT_FROM_OUTSIDE]
-    assert [told for use in asked if (told := slow(use))] == []
+    assert [output for use in asked if (output := slow(use))] == []
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def open_in(*places: Path) -> list[Path]:
 
 def homer(home: Home, database: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as a user runs it, in a shell whose umask is 0."""
-    told = {"HOMER_HOME": str(home.root), "HOMER_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
+    output = {"HOMER_HOME": str(home.root), "HOMER_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-m", "cli", *arguments],
         cwd=home.root.parent,
-        env={**os.environ, **told},
+        env={**os.environ, **output},
         umask=0,
         capture_output=True,
         text=True,
@@ -214,9 +214,9 @@ def test_doctor_tells_what_others_can_read_and_mends_it(
     (home.root / "film.mp4").symlink_to(outside / "film.mp4")
     os.link(outside / "film.mp4", home.root / "hard")
     assert "others may read" in doctor(home)
-    told = doctor(home, "--fix")
-    assert "for their owner only now" in told
-    assert "hard" in told, "what has a name elsewhere is named, and left"
+    output = doctor(home, "--fix")
+    assert "for their owner only now" in output
+    assert "hard" in output, "what has a name elsewhere is named, and left"
     assert old.stat().st_mode & 0o777 == 0o600
     assert (outside / "film.mp4").stat().st_mode & 0o777 == 0o644
     assert outside.stat().st_mode & 0o777 == 0o755
@@ -226,6 +226,6 @@ def test_doctor_tells_what_others_can_read_and_mends_it(
 
 
 def test_doctor_warns_of_the_data_directory_itself(wide: Home, doctor: Callable[..., str]) -> None:
-    told = doctor(wide)
-    assert "WARNING" in told
-    assert "homer doctor --fix" in told
+    output = doctor(wide)
+    assert "WARNING" in output
+    assert "homer doctor --fix" in output

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 
 from api.auth import AccessRules, parse_keys
 from store.database import Store
-from tests.support.api import WordDesk, client_of
+from tests.support.api import WordState, client_of
 from tests.support.raw import answer_of, held
 from tests.support.servers import homer_app, small_library
 
@@ -105,8 +105,8 @@ def test_so_do_refused_event_streams_and_what_is_no_request(app: str) -> None:
 
 
 def test_every_answer_of_the_api_says_so_too(store: Store) -> None:
-    desk = WordDesk(store, "local")
-    with client_of(desk, AccessRules(parse_keys(KEY))) as client:
+    workspace = WordState(store, "local")
+    with client_of(workspace, AccessRules(parse_keys(KEY))) as client:
         bearer = {"Authorization": f"Bearer {KEY}"}
         for found, status in (
             (client.get("/health"), 200),

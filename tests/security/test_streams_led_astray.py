@@ -65,9 +65,9 @@ def refused(address: str, why: str = "not followed") -> str:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_to_another_private_host_is_not_followed(private: Site, status: int) -> None:
     with site(lambda _path: Moved(f"{private.url}/secret.ts", status)) as named:
-        told = refused(f"{named.url}/live.ts", "private address.*name that address yourself")
+        output = refused(f"{named.url}/live.ts", "private address.*name that address yourself")
     assert private.asked == []
-    assert "secret" not in told
+    assert "secret" not in output
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def lines(*more: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "output",
     [
         ("#EXTINF:2,", "{url}/secret.ts"),
         ("#EXT-X-STREAM-INF:BANDWIDTH=1", "{url}/secret.m3u8"),
@@ -108,12 +108,12 @@ def lines(*more: str) -> bytes:
     ],
 )  # fmt: skip
 def test_a_playlist_may_not_lead_to_another_private_host(
-    private: Site, two: bytes, told: tuple[str, ...]
+    private: Site, two: bytes, output: tuple[str, ...]
 ) -> None:
     def answer(path: str) -> Answer:
         match path:
             case "/live.m3u8":
-                return lines(*(line.format(url=private.url) for line in told))
+                return lines(*(line.format(url=private.url) for line in output))
             case "/own.m3u8":
                 return lines("#EXTINF:2,", "own.ts")
             case "/moved.ts":
@@ -148,12 +148,12 @@ def test_a_description_of_a_session_over_http_opens_no_socket() -> None:
     listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listening.bind((ELSEWHERE, 0))
     listening.settimeout(0.2)
-    told = (
+    output = (
         f"v=0\r\no=- 0 0 IN IP4 {ELSEWHERE}\r\ns=x\r\nc=IN IP4 {ELSEWHERE}\r\nt=0 0\r\n"
         f"m=video {listening.getsockname()[1]} RTP/AVP 33\r\n"
     )
     kind = {"Content-Type": "application/sdp"}
-    with site(lambda _path: told.encode(), headers=lambda _path: kind) as named:
+    with site(lambda _path: output.encode(), headers=lambda _path: kind) as named:
         refused(f"{named.url}/live.sdp", ANY)
     with pytest.raises(TimeoutError):
         listening.recv(100)
@@ -354,14 +354,14 @@ def test_encrypted_segments_and_parts_of_a_file_are_watched(two: bytes) -> None:
     lock = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
     locked = lock.update(two + bytes([pad]) * pad)
     half = len(two) // 188 // 2 * 188
-    told = {
+    output = {
         "/locked.m3u8": lines(f'#EXT-X-KEY:METHOD=AES-128,URI="key",IV=0x{iv.hex()}',
                               "#EXTINF:2,", "locked.ts"),
         "/parts.m3u8": lines(f"#EXT-X-BYTERANGE:{half}@0", "#EXTINF:1,", "two.ts",
                              f"#EXT-X-BYTERANGE:{len(two) - half}@{half}", "#EXTINF:1,", "two.ts"),
         "/key": key, "/locked.ts": locked, "/two.ts": two,
     }  # fmt: skip
-    with site(lambda path: told[path], parts=True) as named:
+    with site(lambda path: output[path], parts=True) as named:
         for name in ("locked", "parts"):
             clips, _ = collected(live_source(f"{named.url}/{name}.m3u8"))
             assert sum(clip.tally.came for clip in clips) == 20, name
@@ -369,8 +369,8 @@ def test_encrypted_segments_and_parts_of_a_file_are_watched(two: bytes) -> None:
 
 
 def test_a_file_over_http_is_sought_in(tmp_path: Path) -> None:
-    film = make_video(tmp_path / "film.mp4", seconds=4.0, fps=10).read_bytes()
-    with site(lambda _path: film, parts=True) as named:
+    recording = make_video(tmp_path / "film.mp4", seconds=4.0, fps=10).read_bytes()
+    with site(lambda _path: recording, parts=True) as named:
         connection = opened(f"{named.url}/film.mp4")
         assert connection.finite
         connection.close()

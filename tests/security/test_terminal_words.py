@@ -27,7 +27,7 @@ CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) + "\u2028\u2029
 EVIL = f"a{BIDI}{CONTROLS}\x1b[2J\ud800b"
 
 
-def told(work: Any, *args: Any) -> str:
+def output(work: Any, *args: Any) -> str:
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         work(*args)
     return out.getvalue() + err.getvalue()
@@ -39,7 +39,7 @@ def is_calm(text: str) -> bool:
 
 
 def test_json_for_a_terminal_has_no_character_that_cannot_be_seen() -> None:
-    line = told(say_json, {EVIL: [EVIL, {"title": EVIL}]})
+    line = output(say_json, {EVIL: [EVIL, {"title": EVIL}]})
     assert is_calm(line)
     assert line.count("\n") == 1
     text = EVIL.replace("\ud800", "?")
@@ -47,19 +47,19 @@ def test_json_for_a_terminal_has_no_character_that_cannot_be_seen() -> None:
 
 
 def test_letters_of_all_scripts_stay_as_they_are_in_json() -> None:
-    assert told(say_json, ["Grüße, 世界, سلام, 🎬"]) == '["Grüße, 世界, سلام, 🎬"]\n'
+    assert output(say_json, ["Grüße, 世界, سلام, 🎬"]) == '["Grüße, 世界, سلام, 🎬"]\n'
 
 
 @given(st.text())
 def test_json_reads_back_whatever_it_holds(text: str) -> None:
-    line = told(say_json, text)
+    line = output(say_json, text)
     assert json.loads(line) == text
     assert line.isascii() or is_calm(line)
 
 
 @pytest.mark.parametrize("show", [say, note, lambda text: say_table((text,), [(text,)])])
 def test_lines_and_tables_have_none_either(show: Any) -> None:
-    shown = told(show, EVIL)
+    shown = output(show, EVIL)
     assert is_calm(shown)
     assert shown.count("\n") <= 2
 
@@ -88,7 +88,7 @@ def test_errors_and_the_way_to_them_have_none(error: Exception, options: list[st
 
 
 @pytest.mark.parametrize("before", [[], [__file__]])
-def test_names_of_files_that_are_not_wanted_are_told_calmly(before: list[str]) -> None:
+def test_names_of_files_that_are_not_wanted_are_reported_calmly(before: list[str]) -> None:
     """``homer COMMAND *`` gives whatever names lie there."""
     name = f"talk{BIDI}\x1b[2J\nforged.mp4"
     done = CliRunner().invoke(failing(HomerError("")), ["fail", *before, name])

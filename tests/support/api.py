@@ -16,17 +16,17 @@ from api.auth import AccessRules
 from graphs.runner import Runner
 from models.toolbox import Toolbox
 from tests.support.asking import WordToolbox
-from tests.support.machine import ScriptedDesks
+from tests.support.machine import ScriptedContexts
 
 HERE = "http://127.0.0.1"
 CLIENT = ("127.0.0.1", 50_000)
 
 
 @dataclass(frozen=True)
-class WordDesk(ApiState):
-    """A desk whose models know words only; ``desks`` has runs go by a script, ``models`` others."""
+class WordState(ApiState):
+    """A workspace whose models know words only; ``contexts`` makes run contexts from a script."""
 
-    desks: ScriptedDesks | None = None
+    contexts: ScriptedContexts | None = None
     models: Toolbox | None = None
 
     def toolbox(self, profile: str | None = None) -> Toolbox:
@@ -35,17 +35,17 @@ class WordDesk(ApiState):
     def runner(self, profile: str | None = None) -> Runner:
         with self._lock:
             if "every" not in self._runners:
-                self._runners["every"] = Runner(self.store, self.toolbox(), self.desks)
+                self._runners["every"] = Runner(self.store, self.toolbox(), self.contexts)
             return self._runners["every"]
 
 
 @contextmanager
-def client_of(desk: ApiState, ways: AccessRules | None = None) -> Iterator[TestClient]:
+def client_of(workspace: ApiState, ways: AccessRules | None = None) -> Iterator[TestClient]:
     """A client of the API, which is on the same machine."""
-    app = make_app(desk, ways or AccessRules())
+    app = make_app(workspace, ways or AccessRules())
     with TestClient(app, base_url=HERE, client=CLIENT, raise_server_exceptions=True) as client:
         yield client
-    desk.close()
+    workspace.close()
 
 
 def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -62,9 +62,9 @@ def problem(answer: Any, status: int, code: str) -> dict[str, Any]:
     """The problem that an answer is, which says what to do."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    told: dict[str, Any] = answer.json()
-    assert (told["status"], told["code"]) == (status, code)
-    assert told["title"]
-    assert told["detail"]
-    assert told["help"]
-    return told
+    output: dict[str, Any] = answer.json()
+    assert (output["status"], output["code"]) == (status, code)
+    assert output["title"]
+    assert output["detail"]
+    assert output["help"]
+    return output

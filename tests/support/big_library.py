@@ -41,7 +41,7 @@ class Film:
         return max(2, self.clips // PEOPLE_EVERY)
 
 
-def films(clips: int, videos: int = 5) -> Iterator[Film]:
+def recordings(clips: int, videos: int = 5) -> Iterator[Film]:
     """Videos that have ``clips`` clips together; the first, of the id ``VIDEO``, has most."""
     others = clips // (2 * videos)
     yield Film(VIDEO, "a whole week", clips - others * (videos - 1))
@@ -52,24 +52,38 @@ def films(clips: int, videos: int = 5) -> Iterator[Film]:
 def fill_library(store: Store, clips: int, videos: int = 5, picture: str = PICTURE) -> None:
     """``clips`` clips in several videos, with people, events, memories and keyframes."""
     with store.begin() as session:
-        for film in films(clips, videos):
-            add_film(session, film)
-            _memories(session, film)
-            add_keyframes(session, film, picture)
-            add_people(session, film, picture)
-            _events(session, film)
+        for recording in recordings(clips, videos):
+            add_film(session, recording)
+            _memories(session, recording)
+            add_keyframes(session, recording, picture)
+            add_people(session, recording, picture)
+            _events(session, recording)
 
 
-def add_film(session: Session, film: Film) -> None:
+def add_film(session: Session, recording: Film) -> None:
     """The video and its clips."""
-    length = film.clips * CLIP_MS
-    add_video(session, Video(id=film.id, title=film.title, path=None, duration_ms=length), [], {})
-    set_video_state(session, film.id, DONE)
+    length = recording.clips * CLIP_MS
+    add_video(
+        session,
+        Video(id=recording.id, title=recording.title, path=None, duration_ms=length),
+        [],
+        {},
+    )
+    set_video_state(session, recording.id, DONE)
     types = {"clip": "int4", "start_ms": "int8", "end_ms": "int8", "state": "text"}
     more = {"attempts": "int4", "gaps": "jsonb", "text": "text"}
     rows = (
-        (film.id, n, n * CLIP_MS, (n + 1) * CLIP_MS, "done", 0, "[]", f"what clip {n} is about")
-        for n in range(film.clips)
+        (
+            recording.id,
+            n,
+            n * CLIP_MS,
+            (n + 1) * CLIP_MS,
+            "done",
+            0,
+            "[]",
+            f"what clip {n} is about",
+        )
+        for n in range(recording.clips)
     )
     put(session, "clips", {"video_id": "text", **types, **more}, rows)
 
@@ -90,23 +104,23 @@ def _sent(value: Any) -> Any:
 OF_CLIP = {"video_id": "text", "clip": "int4", "start_ms": "int8", "end_ms": "int8"}
 
 
-def _memories(session: Session, film: Film) -> None:
+def _memories(session: Session, recording: Film) -> None:
     types = {**OF_CLIP, "kind": "text", "source": "text", "speaker": "text", "text": "text"}
     rows = (
-        (film.id, clip, at, at + 3_000, "episodic", "said", None, _line(film, clip, n))
-        for clip in range(film.clips)
+        (recording.id, clip, at, at + 3_000, "episodic", "said", None, _line(recording, clip, n))
+        for clip in range(recording.clips)
         for n, at in enumerate(times(clip, LINES))
     )
     put(session, "memories", types, rows)
 
 
-def _line(film: Film, clip: int, n: int) -> str:
-    return f"<face_{who(film, clip, n)}> opens door {clip} for the time {n} and goes on"
+def _line(recording: Film, clip: int, n: int) -> str:
+    return f"<face_{who(recording, clip, n)}> opens door {clip} for the time {n} and goes on"
 
 
-def who(film: Film, clip: int, n: int) -> int:
+def who(recording: Film, clip: int, n: int) -> int:
     """Who is the ``n``-th to be met in a clip: everybody comes again, far apart."""
-    return (clip // 2 + 7 * n) % film.people
+    return (clip // 2 + 7 * n) % recording.people
 
 
 def times(clip: int, count: int) -> Iterator[int]:
@@ -114,51 +128,64 @@ def times(clip: int, count: int) -> Iterator[int]:
     return (clip * CLIP_MS + n * (CLIP_MS // count) for n in range(count))
 
 
-def add_keyframes(session: Session, film: Film, picture: str) -> None:
+def add_keyframes(session: Session, recording: Film, picture: str) -> None:
     """Three a clip, all of them ``picture``."""
     scores = dict.fromkeys(("sharpness", "entropy", "quality"), "float8")
     types = {"video_id": "text", "clip": "int4", "time_ms": "int8", "shot": "int4", **scores}
     sizes = {"width": "int4", "height": "int4", "blob": "text"}
     rows = (
-        (film.id, clip, at, n, 1.0, 1.0, 1.0, 64, 36, picture)
-        for clip in range(film.clips)
+        (recording.id, clip, at, n, 1.0, 1.0, 1.0, 64, 36, picture)
+        for clip in range(recording.clips)
         for n, at in enumerate(times(clip, FRAMES))
     )
     put(session, "keyframes", types | sizes, rows)
 
 
-def add_people(session: Session, film: Film, picture: str) -> None:
+def add_people(session: Session, recording: Film, picture: str) -> None:
     """Faces 0, 1, ... and the voice of every second one, each a person with a name now and then."""
-    faces, voices = range(film.people), range(0, film.people, 2)
+    faces, voices = range(recording.people), range(0, recording.people, 2)
     ids = allocate_ids(session, "identities", len(faces) + len(voices))
     kinds = [*(("face", n) for n in faces), *(("voice", n // 2) for n in voices)]
-    rows = [(i, film.id, kind, number, 0) for i, (kind, number) in zip(ids, kinds, strict=True)]
+    rows = [
+        (i, recording.id, kind, number, 0) for i, (kind, number) in zip(ids, kinds, strict=True)
+    ]
     types = {"id": "int8", "video_id": "text", "kind": "text", "number": "int4"}
     put(session, "identities", {**types, "first_clip": "int4"}, rows)
-    persons = allocate_ids(session, "characters", film.people)
+    persons = allocate_ids(session, "characters", recording.people)
     owners = [*persons, *(persons[n] for n in voices)]
-    _characters(session, film, persons, zip(owners, ids, strict=True))
-    _sightings(session, film, ids[: film.people], picture)
-    _exemplars(session, film, ids)
+    _characters(session, recording, persons, zip(owners, ids, strict=True))
+    _sightings(session, recording, ids[: recording.people], picture)
+    _exemplars(session, recording, ids)
 
 
 def _characters(
-    session: Session, film: Film, persons: list[int], members: Iterable[tuple[int, int]]
+    session: Session, recording: Film, persons: list[int], members: Iterable[tuple[int, int]]
 ) -> None:
     types = {"id": "int8", "video_id": "text", "number": "int4", "from_clip": "int4"}
-    put(session, "characters", types, ((p, film.id, n, 0) for n, p in enumerate(persons)))
+    put(session, "characters", types, ((p, recording.id, n, 0) for n, p in enumerate(persons)))
     types = {"character_id": "int8", "identity_id": "int8", "from_clip": "int4"}
     put(session, "character_members", types, ((c, i, 0) for c, i in members))
     types = {"character_id": "int8", "name": "text", "source": "text", "from_clip": "int4"}
-    named = ((p, f"Guest {n} of {film.title}", "said", 0) for n, p in enumerate(persons) if n % 3)
+    named = (
+        (p, f"Guest {n} of {recording.title}", "said", 0) for n, p in enumerate(persons) if n % 3
+    )
     put(session, "character_names", types, named)
 
 
-def _sightings(session: Session, film: Film, faces: list[int], picture: str) -> None:
+def _sightings(session: Session, recording: Film, faces: list[int], picture: str) -> None:
     types = {**OF_CLIP, "identity_id": "int8", "box": "int8[]", "score": "float8"}
     rows = (
-        (film.id, clip, at, at + 2_000, faces[who(film, clip, n)], [0, 0, 9, 9], 0.9, 25.0)
-        for clip in range(film.clips)
+        (
+            recording.id,
+            clip,
+            at,
+            at + 2_000,
+            faces[who(recording, clip, n)],
+            [0, 0, 9, 9],
+            0.9,
+            25.0,
+        )
+        for clip in range(recording.clips)
         for n, at in enumerate(times(clip, SIGHTINGS))
     )
     put(session, "sightings", types | {"quality": "float8", "blob": "text"}, _with(rows, picture))
@@ -168,12 +195,12 @@ def _with(rows: Iterable[tuple[Any, ...]], last: str) -> Iterator[tuple[Any, ...
     return ((*row, last) for row in rows)
 
 
-def _exemplars(session: Session, film: Film, ids: list[int]) -> None:
+def _exemplars(session: Session, recording: Film, ids: list[int]) -> None:
     """Vectors that have something in common, as those of real faces have."""
     types = {**OF_CLIP, "id": "int8", "identity_id": "int8", "score": "float8", "quality": "float8"}
     made = allocate_ids(session, "sightings", EXEMPLARS * len(ids))
     rows = [
-        (film.id, 0, 0, 500, sighting, ids[n // EXEMPLARS], 0.9, 1.0)
+        (recording.id, 0, 0, 500, sighting, ids[n // EXEMPLARS], 0.9, 1.0)
         for n, sighting in enumerate(made)
     ]
     put(session, "sightings", types, rows)
@@ -198,21 +225,30 @@ def _packed(vector: NDArray[np.float32]) -> bytes:
     return len(vector).to_bytes(2, "big") + b"\0\0" + vector.astype(">f4").tobytes()
 
 
-def _events(session: Session, film: Film) -> None:
+def _events(session: Session, recording: Film) -> None:
     """Events of some clips in a row, each before the next, every fifth its cause."""
-    count = film.clips // EVENT_CLIPS
+    count = recording.clips // EVENT_CLIPS
     ids = allocate_ids(session, "segments", count)
     types = {"id": "int8", "video_id": "text", "number": "int4"}
-    put(session, "segments", types, ((s, film.id, n) for n, s in enumerate(ids)))
+    put(session, "segments", types, ((s, recording.id, n) for n, s in enumerate(ids)))
     vector = pack_halfvec(np.full(384, 384**-0.5))
     types = {"segment_id": "int8", "revision": "int4", "label": "text", "summary": "text"}
     types |= {"clips": "int8[]", "history": "jsonb", "from_clip": "int4", "embedding": HALFVEC}
     rows = (
-        (s, 0, f"event {n}", f"<face_{n % film.people}> does {n}.", clips_of(n), "[]", 0, vector)
+        (
+            s,
+            0,
+            f"event {n}",
+            f"<face_{n % recording.people}> does {n}.",
+            clips_of(n),
+            "[]",
+            0,
+            vector,
+        )
         for n, s in enumerate(ids)
     )
     put(session, "segment_revisions", types, rows)
-    add_edges(session, film, ids)
+    add_edges(session, recording, ids)
 
 
 def clips_of(event: int) -> list[int]:
@@ -220,12 +256,22 @@ def clips_of(event: int) -> list[int]:
     return list(range(event * EVENT_CLIPS, (event + 1) * EVENT_CLIPS))
 
 
-def add_edges(session: Session, film: Film, ids: list[int]) -> None:
+def add_edges(session: Session, recording: Film, ids: list[int]) -> None:
     """Each event before the next, every fifth its cause."""
     types = {"video_id": "text", "source_id": "int8", "target_id": "int8", "relation": "text"}
     types |= {"explicit": "bool", "confidence": "float8", "rationale": "text"}
     rows = (
-        (film.id, a, b, "before" if n % 5 else "causes", True, 0.9, "So.", [EVENT_CLIPS * n], 0)
+        (
+            recording.id,
+            a,
+            b,
+            "before" if n % 5 else "causes",
+            True,
+            0.9,
+            "So.",
+            [EVENT_CLIPS * n],
+            0,
+        )
         for n, (a, b) in enumerate(pairwise(ids))
     )
     put(session, "edges", types | {"evidence": "int8[]", "from_clip": "int4"}, rows)

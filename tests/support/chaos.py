@@ -107,14 +107,14 @@ class ChaosToolbox(WordToolbox):
 def writing(request: dict[str, Any]) -> Any:
     """Writes the memory of clips and patches; whatever else is asked goes to the reasoner."""
     form = request.get("response_format", {}).get("json_schema", {}).get("schema", {})
-    told = texts_of(request)[1] if len(request["messages"]) > 1 else ""
+    output = texts_of(request)[1] if len(request["messages"]) > 1 else ""
     # Of the clip or window only: not of complaints that are added where a reply was odd.
-    number = hashlib.sha256(told[:100].encode()).hexdigest()[:6]
+    number = hashlib.sha256(output[:100].encode()).hexdigest()[:6]
     if "lines" in form.get("properties", {}):
         text = f"A white bar moves over the board of squares number {number}."
         return {"lines": [{"kind": "episodic", "text": text}]}
     if "segments" in form.get("properties", {}):
-        clips = [int(one) for one in NEW_CLIPS.findall(told)[0].split(",")]
+        clips = [int(one) for one in NEW_CLIPS.findall(output)[0].split(",")]
         label = f"squares {number}"
         return {"segments": [{"label": label, "summary": "A bar moves.", "clips": clips}]}
     return obedient(request)
@@ -161,9 +161,9 @@ class Watch(Scenario):
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         box = ChaosToolbox(base_url, timeout_s)
-        desk = Workspace(store.home, store, box.profile, box)
+        workspace = Workspace(store.home, store, box.profile, box)
         with (
-            open_video(desk, store.home.root / "little.mp4") as opened,
+            open_video(workspace, store.home.root / "little.mp4") as opened,
             open_direct_steps() as steps,
         ):
             watch(opened, steps, SilentListener())
@@ -244,9 +244,9 @@ class Backup(Scenario):
 
     def outcome(self, store: Store) -> Any:
         left = sorted(path.name for path in store.home.root.glob("*library*"))
-        told = check_archive(store.home.root / "library.homer", Quiet())
-        parts = [(one.table, one.rows) for one in told.tables]
-        return super().outcome(store), left, parts, told.blobs, told.missing
+        output = check_archive(store.home.root / "library.homer", Quiet())
+        parts = [(one.table, one.rows) for one in output.tables]
+        return super().outcome(store), left, parts, output.blobs, output.missing
 
 
 def emptied(store: Store, make: Callable[[], object]) -> None:

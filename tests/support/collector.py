@@ -49,10 +49,10 @@ class Collector:
                 for one in (
                     s for r in request.resource_spans for p in r.scope_spans for s in p.spans
                 ):
-                    told = {a.key: _value(a.value) for a in one.attributes}
+                    output = {a.key: _value(a.value) for a in one.attributes}
                     parent = one.parent_span_id or None
                     ids = (one.span_id, parent, one.trace_id)
-                    found.append(Seen(*ids, one.name, one.kind, one.status.code == 2, told))
+                    found.append(Seen(*ids, one.name, one.kind, one.status.code == 2, output))
         return found
 
     def resources(self) -> list[dict[str, Any]]:
@@ -72,8 +72,8 @@ class Collector:
                 scopes = [p for r in request.resource_metrics for p in r.scope_metrics]
                 for one in (metric for scope in scopes for metric in scope.metrics):
                     points = getattr(one, one.WhichOneof("data")).data_points
-                    told = [({a.key: _value(a.value) for a in p.attributes}, p) for p in points]
-                    found[one.name] = told
+                    output = [({a.key: _value(a.value) for a in p.attributes}, p) for p in points]
+                    found[one.name] = output
         return found
 
     def __enter__(self) -> Self:
@@ -91,8 +91,8 @@ class Collector:
         self._thread.join()
 
 
-def _value(told: Any) -> Any:
-    return getattr(told, told.WhichOneof("value"))
+def _value(output: Any) -> Any:
+    return getattr(output, output.WhichOneof("value"))
 
 
 def _handler(collector: Collector) -> type[BaseHTTPRequestHandler]:

@@ -36,19 +36,19 @@ def eight_clips(folder: Path) -> Path:
 
 
 def watched_by(
-    desk: Workspace, workers: int, pool: Pool, video: Path, *, direct: bool = True
+    workspace: Workspace, workers: int, pool: Pool, video: Path, *, direct: bool = True
 ) -> tuple[FileOutcome, list[str]]:
     """Watches with these workers; what became of it, and what went wrong."""
     heard = Notes()
-    (outcome,) = watch_files(desk.with_workers(workers, pool), [video], heard, direct=direct)
+    (outcome,) = watch_files(workspace.with_workers(workers, pool), [video], heard, direct=direct)
     return outcome, heard.failures
 
 
-def limited(desk: Workspace, at_once: int) -> Workspace:
-    """A desk whose machine perceives no more clips at a time."""
-    work = desk.settings.work.model_copy(update={"at_once": at_once})
-    settings = desk.settings.model_copy(update={"work": work})
-    return replace(desk, profile=desk.profile.model_copy(update={"settings": settings}))
+def limited(workspace: Workspace, at_once: int) -> Workspace:
+    """A workspace whose machine perceives no more clips at a time."""
+    work = workspace.settings.work.model_copy(update={"at_once": at_once})
+    settings = workspace.settings.model_copy(update={"work": work})
+    return replace(workspace, profile=workspace.profile.model_copy(update={"settings": settings}))
 
 
 def dump_of(store: Store, outcome: FileOutcome) -> list[str]:

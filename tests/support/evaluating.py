@@ -35,8 +35,8 @@ def video(folder: Path, number: int) -> EvalVideo:
         }
         for n, (thing, place) in enumerate(THINGS)
     ]
-    told = [*lines, {"start": 65, "end": 70, "text": f"{who} closes door number {number}"}]
-    path.write_text("\n".join(map(json.dumps, told)))
+    output = [*lines, {"start": 65, "end": 70, "text": f"{who} closes door number {number}"}]
+    path.write_text("\n".join(map(json.dumps, output)))
     return EvalVideo(name=name, captions=path)
 
 
@@ -74,7 +74,7 @@ def houses(folder: Path, count: int = 2) -> Dataset:
 
 
 def desk_of(store: Store, toolbox: Toolbox | None = None) -> Workspace:
-    """A desk without weights."""
+    """A workspace without weights."""
     tools = toolbox or WordToolbox()
     return Workspace(store.home, store, tools.profile, tools)
 
@@ -125,15 +125,15 @@ def evaluate(
     **more: Any,
 ) -> EvalOutcome:
     """Run the data set, as plain calls."""
-    desk = desk_of(store, toolbox)
-    made = planned(dataset, desk, **more)
+    workspace = desk_of(store, toolbox)
+    made = planned(dataset, workspace, **more)
     heard = heard or Heard()
-    return run(desk, name, made, heard, direct=True, workers=workers, max_cost=max_cost)
+    return run(workspace, name, made, heard, direct=True, workers=workers, max_cost=max_cost)
 
 
-def planned(dataset: Dataset, desk: Workspace, **more: Any) -> Plan:
+def planned(dataset: Dataset, workspace: Workspace, **more: Any) -> Plan:
     """The plan of a run."""
-    return plan(dataset, desk.profile, **more)
+    return plan(dataset, workspace.profile, **more)
 
 
 def found(store: Store, name: str = "run") -> Sequence[Result]:

@@ -40,6 +40,6 @@ class Exported(SpanProcessor):
         for metric in data.resource_metrics[0].scope_metrics[0].metrics if data else ():
             for point in metric.data.data_points:
                 value = getattr(point, "value", None)
-                told = (point.count if value is None else value, dict(point.attributes))
-                found.setdefault(metric.name, []).append(told)
+                output = (point.count if value is None else value, dict(point.attributes))
+                found.setdefault(metric.name, []).append(output)
         return found

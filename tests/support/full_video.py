@@ -290,7 +290,7 @@ def _trajectory(trajectory: str, question_id: int) -> TrajectoryRow:
 
 def _call(session: Session, own: str, **of: Any) -> None:
     """A call with a message of its own and one that all calls share."""
-    hashes = [hashlib.sha256(told.encode()).hexdigest() for told in ("you are Homer", own)]
+    hashes = [hashlib.sha256(output.encode()).hexdigest() for output in ("you are Homer", own)]
     for sha, content in zip(hashes, ("you are Homer", own), strict=True):
         session.merge(MessageRow(hash=sha, content={"role": "user", "content": content}))
     session.flush()

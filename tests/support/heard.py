@@ -8,10 +8,10 @@ from domain.trajectory import Event, PartialReply, RunEvent, RunListener
 def into(events: list[Event], said: list[PartialReply] | None = None) -> RunListener:
     """Tells what happens into ``events``, and a reply that grows into ``said``."""
 
-    def tell(told: RunEvent) -> None:
-        if not isinstance(told, PartialReply):
-            events.append(told)
+    def tell(output: RunEvent) -> None:
+        if not isinstance(output, PartialReply):
+            events.append(output)
         elif said is not None:
-            said.append(told)
+            said.append(output)
 
     return tell

@@ -40,8 +40,8 @@ def export_with(path: Path, out: Path, change: Callable[[list[Any]], object]) ->
     head, *lines = members["rows.jsonl"].split(b"\n")
     rows = [json.loads(line) for line in lines]
     change(rows)
-    told = [head, *(json.dumps(row).encode() for row in rows)]
-    return written(out, members | {"rows.jsonl": b"\n".join(told)})
+    output = [head, *(json.dumps(row).encode() for row in rows)]
+    return written(out, members | {"rows.jsonl": b"\n".join(output)})
 
 
 def backup_with(path: Path, out: Path, change: Callable[[dict[str, Any], Members], object]) -> Path:

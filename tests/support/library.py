@@ -67,8 +67,8 @@ def all_rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         found = {}
         for table in (one for one in copied_tables(connection) if one.name != "audit"):
             name = f"{table.schema or 'public'}.{table.name}"
-            told = "t" if table.name != "videos" else "(to_jsonb(t) - 'rewritten')"
-            rows = driver_of(connection).execute(f"SELECT {told}::text FROM {name} t ORDER BY 1")  # noqa: S608
+            output = "t" if table.name != "videos" else "(to_jsonb(t) - 'rewritten')"
+            rows = driver_of(connection).execute(f"SELECT {output}::text FROM {name} t ORDER BY 1")  # noqa: S608
             found[name] = rows.fetchall()
         return found
 

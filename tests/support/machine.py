@@ -263,8 +263,8 @@ def answer(text: str, *refs: str, missing: bool = False) -> Action:
 
 
 @dataclass
-class ScriptedDesks:
-    """Desks over the scripted reasoner and memory."""
+class ScriptedContexts:
+    """Contexts over the scripted reasoner and memory."""
 
     reasoner: ScriptedReasoner
     memory: ScriptedMemory
@@ -308,10 +308,10 @@ class Ran:
 
 
 @contextmanager
-def asker_for(store: Store, desks: ScriptedDesks) -> Iterator[Runner]:
-    """An asker on the scripted desks and the real store."""
+def asker_for(store: Store, contexts: ScriptedContexts) -> Iterator[Runner]:
+    """An asker on the scripted contexts and the real store."""
     toolbox = Toolbox(load_profile("local", None), Home.default().weights)
-    with Runner(store, toolbox, desks) as asker:
+    with Runner(store, toolbox, contexts) as asker:
         yield asker
 
 
@@ -326,9 +326,9 @@ def run(
 ) -> Ran:
     """Ask one question of the real machine."""
     events: list[Event] = []
-    desks = ScriptedDesks(reasoner, memory, settings or AskSettings())
+    contexts = ScriptedContexts(reasoner, memory, settings or AskSettings())
     asked = Question(text=question, videos=(VIDEO,), options=tuple(options))
-    with asker_for(store, desks) as asker:
+    with asker_for(store, contexts) as asker:
         try:
             result = asker.ask(asked, into(events))
         finally:

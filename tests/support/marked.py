@@ -99,8 +99,8 @@ def plant(store: Store, video: str) -> str:
         for table, column in contents():
             name = f"{table.name}.{column.name}"
             if name not in sorted_out():
-                told = f"UPDATE {table.name} SET {column.name} = CAST(:value AS {_type(column)})"  # noqa: S608
-                session.execute(text(told), {"value": _value(name, column)})
+                output = f"UPDATE {table.name} SET {column.name} = CAST(:value AS {_type(column)})"  # noqa: S608
+                session.execute(text(output), {"value": _value(name, column)})
         for statement in filter(str.strip, CHECKPOINTS.split(";")):
             session.execute(text(statement.replace('": "', '"\\: "')))
     return beside(store, video)
@@ -129,8 +129,8 @@ def fill(store: Store, video: str) -> None:
         add_observations(session, judged, [Signal.ERROR])
         session.add(BlobRow(video_id=video, sha256=own, size=9))
         for rows in ("sightings", "keyframes"):
-            told = f"UPDATE {rows} SET blob = :own WHERE blob IS NOT NULL"  # noqa: S608
-            session.execute(text(told), {"own": own})
+            output = f"UPDATE {rows} SET blob = :own WHERE blob IS NOT NULL"  # noqa: S608
+            session.execute(text(output), {"own": own})
     evaluated(store, "t1", video)
 
 
@@ -175,20 +175,20 @@ def _in_tables(store: Store) -> Iterator[str]:
         for table in session.scalars(tables).all():
             for row in session.scalars(text(f"SELECT to_jsonb(t) FROM {table} t")):  # noqa: S608
                 for column, value in row.items():
-                    told = json.dumps(value) if value is not None else ""
-                    vector = column.endswith(("embedding", "vector")) and str(NUMBER) in told
-                    if MARK.lower() in told.lower() or _hexed(MARK) in told or vector:
+                    output = json.dumps(value) if value is not None else ""
+                    vector = column.endswith(("embedding", "vector")) and str(NUMBER) in output
+                    if MARK.lower() in output.lower() or _hexed(MARK) in output or vector:
                         yield f"{table.removeprefix('public.')}.{column}"
 
 
-def _hexed(told: str) -> str:
+def _hexed(output: str) -> str:
     """As Postgres writes bytes."""
-    return told.encode().hex()
+    return output.encode().hex()
 
 
 def _in_files(store: Store) -> Iterator[str]:
     root = store.home.root
     for path in root.rglob("*"):
-        told = path.read_bytes() if path.is_file() else b""
-        if MARK.lower().encode() in told.lower() or MARK in path.name:
+        output = path.read_bytes() if path.is_file() else b""
+        if MARK.lower().encode() in output.lower() or MARK in path.name:
             yield str(path.relative_to(root).parts[0])

@@ -71,7 +71,7 @@ def open_page(name: str, **query: object) -> AppTest:
     return page
 
 
-def told(page: AppTest, name: str) -> str:
+def output(page: AppTest, name: str) -> str:
     """What the page's address says."""
     value = page.query_params.get(name, "")
     return str(value[-1] if isinstance(value, list) else value)
@@ -81,11 +81,11 @@ def words(page: AppTest) -> str:
     """All that stands on a page, as it is read."""
     kinds = (page.title, page.header, page.subheader, page.markdown, page.caption)
     boxes = (page.info, page.warning, page.error, page.success)
-    told = [str(one.value) for kind in (*kinds, *boxes) for one in kind]
-    told += [str(one.proto.body) for one in page.get("html")]
-    told += [str(one.proto.label) for one in page.get("page_link")]
-    told += [one.label for one in page.expander] + [one.label for one in page.button]
-    return "\n".join(told).replace("\\", "").replace(WORD_JOINER, "")
+    output = [str(one.value) for kind in (*kinds, *boxes) for one in kind]
+    output += [str(one.proto.body) for one in page.get("html")]
+    output += [str(one.proto.label) for one in page.get("page_link")]
+    output += [one.label for one in page.expander] + [one.label for one in page.button]
+    return "\n".join(output).replace("\\", "").replace(WORD_JOINER, "")
 
 
 def press(page: AppTest, label: str) -> AppTest:

@@ -48,7 +48,7 @@ class Provider:
             f"[homer]\nusers = [{users}]\n"
         )
 
-    def _answer(self, path: str, told: dict[str, str]) -> tuple[dict[str, Any] | None, str]:
+    def _answer(self, path: str, output: dict[str, str]) -> tuple[dict[str, Any] | None, str]:
         """A document, or where to go."""
         match path:
             case "/.well-known/openid-configuration":
@@ -57,15 +57,15 @@ class Provider:
                 return {"keys": [self._key.as_dict(private=False)]}, ""
             case "/authorize":
                 code = secrets.token_hex(8)
-                self._nonces[code] = told.get("nonce", "")
-                back = urlencode({"code": code, "state": told["state"]})
-                return None, f"{told['redirect_uri']}?{back}"
+                self._nonces[code] = output.get("nonce", "")
+                back = urlencode({"code": code, "state": output["state"]})
+                return None, f"{output['redirect_uri']}?{back}"
             case "/token":
                 return {
                     "access_token": "a",
                     "token_type": "Bearer",
                     "expires_in": 60,
-                    "id_token": self._token(self._nonces.pop(told["code"])),
+                    "id_token": self._token(self._nonces.pop(output["code"])),
                 }, ""
         return {}, ""
 
@@ -96,8 +96,8 @@ class Provider:
                 self._tell(self.rfile.read(length).decode())
 
             def _tell(self, query: str) -> None:
-                told = {name: values[0] for name, values in parse_qs(query).items()}
-                found, where = provider._answer(urlsplit(self.path).path, told)
+                output = {name: values[0] for name, values in parse_qs(query).items()}
+                found, where = provider._answer(urlsplit(self.path).path, output)
                 body = json.dumps(found).encode() if found is not None else b""
                 self.send_response(302 if where else 200)
                 self.send_header("Location", where) if where else None

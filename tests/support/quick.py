@@ -32,13 +32,15 @@ def machine() -> Any:
     return build()
 
 
-def through(desk: RunContext, question: Question) -> tuple[State, list[Event]]:
+def through(workspace: RunContext, question: Question) -> tuple[State, list[Event]]:
     """The last state and the events of one question; every event survives its JSON."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     start: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
-    limit = {"recursion_limit": recursion_limit(desk.settings.rounds, desk.settings.retries)}
-    ended = machine().invoke(start, limit, context=desk)
-    events = desk.recorder.events
+    limit = {
+        "recursion_limit": recursion_limit(workspace.settings.rounds, workspace.settings.retries)
+    }
+    ended = machine().invoke(start, limit, context=workspace)
+    events = workspace.recorder.events
     for event in events:
         assert EVENT.validate_json(EVENT.dump_json(event)) == event
     return ended, events
@@ -51,7 +53,7 @@ def desk_of(
     meter: RunBudget | None = None,
     recorder: Recorder | None = None,
 ) -> RunContext:
-    """A desk whose record is kept in memory."""
+    """A workspace whose record is kept in memory."""
     kept = recorder or KeptRecorder()
     return RunContext(reasoner, memory, memory.cite, settings, kept, meter or RunBudget(settings))
 

@@ -16,8 +16,8 @@ PIECE = b"{"
 
 def head_of(path: str, *lines: str, length: int = 1000) -> bytes:
     """The head of a request with a body; ``length`` is what it says of that."""
-    told = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
-    return "\r\n".join([*told, f"Content-Length: {length}", *lines, "", ""]).encode()
+    output = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    return "\r\n".join([*output, f"Content-Length: {length}", *lines, "", ""]).encode()
 
 
 @contextmanager

@@ -250,7 +250,7 @@ def _edge(video: str, source: int, target: int, relation: str, clip: int) -> Edg
     )
 
 
-def film(
+def recording(
     store: Store,
     video: str,
     times_s: Sequence[float],

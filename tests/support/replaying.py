@@ -44,5 +44,5 @@ def _is_replayed(events: list[Event]) -> bool:
 
 def _record(events: list[Event]) -> str:
     """Two runs with the same have the same events, and were asked the same of the same memory."""
-    told = "\n".join(event.model_dump_json() for event in events)
-    return hashlib.sha256(told.encode()).hexdigest()
+    output = "\n".join(event.model_dump_json() for event in events)
+    return hashlib.sha256(output.encode()).hexdigest()

@@ -27,8 +27,8 @@ def small_library(folder: Path, url: str) -> dict[str, str]:
     with open_store(home, url) as store:
         remember_party(store)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("HOMER_")}
-    told = {"HOMER_HOME": str(home.root), "HOMER_DATABASE_URL": url, "PYTHONPATH": str(ROOT)}
-    return {**clean, **told}
+    output = {"HOMER_HOME": str(home.root), "HOMER_DATABASE_URL": url, "PYTHONPATH": str(ROOT)}
+    return {**clean, **output}
 
 
 @contextmanager

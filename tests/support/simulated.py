@@ -116,11 +116,11 @@ class SimulatedAsker:
             first = QuestionAsked(
                 question=question, machine="homer", profile="local", reasoner="planted", view=view
             )
-            told: list[Event] = [
+            output: list[Event] = [
                 first, SkillsRouted(skills=found), Planned(subtasks=(task,)), *searches, end
             ]  # fmt: skip
             cursor: Any = session.connection().connection.cursor()
-            append_events(cursor, name, 0, told)
+            append_events(cursor, name, 0, output)
             end_trajectory(session, name, "done", answer, 0, 0.1)
         return AskResult(name, answer, rounds, 0, 0.1)
 

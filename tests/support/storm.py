@@ -108,11 +108,11 @@ class Worker:
         self.watch(self.dice.choice(self.files))
 
     @property
-    def desk(self) -> Workspace:
+    def workspace(self) -> Workspace:
         return Workspace(self.store.home, self.store, self.box.profile, self.box)
 
     def watch(self, path: Path) -> None:
-        with open_video(self.desk, path, again=True) as opened, open_direct_steps() as steps:
+        with open_video(self.workspace, path, again=True) as opened, open_direct_steps() as steps:
             watch(opened, steps, SilentListener())
 
     def video(self) -> str:
@@ -186,7 +186,7 @@ class Worker:
         begin = 2000 * self.dice.randrange(3)
         span = TimeSpan.of(begin, begin + 500)
         video = preview_span_deletion(self.store, self.video(), span).cut.video
-        delete_video_span(self.desk, video, span)
+        delete_video_span(self.workspace, video, span)
 
     def back_up(self) -> None:
         out = self.store.home.root / f"{os.getpid()}-{time.monotonic_ns()}.homer"
@@ -254,7 +254,7 @@ class Storm:
     base_url: str
     seed: int
     workers: int = 4
-    told: Told = field(default_factory=Told)
+    output: Told = field(default_factory=Told)
 
     def rage(self, seconds: float) -> Told:
         """Let the workers work for so long; kill one every second or so, and Postgres at times."""
@@ -270,11 +270,11 @@ class Storm:
                     one = dice.randrange(self.workers)
                     _kill(crew[one])
                     crew[one] = self._start(one)
-                    self.told.kills += 1
+                    self.output.kills += 1
         self.server.start()
         self._read()
         self._settle()
-        return self.told
+        return self.output
 
     @contextmanager
     def _crew(self) -> Iterator[list[BaseProcess]]:
@@ -286,7 +286,7 @@ class Storm:
                 _kill(one)
 
     def _start(self, number: int) -> BaseProcess:
-        seed = f"{self.seed} {number} {self.told.kills}"
+        seed = f"{self.seed} {number} {self.output.kills}"
         where = (self.url, self.root, self.base_url, self.root / "videos", seed, self._log(number))
         return forked(work, *where, daemon=True)
 
@@ -296,7 +296,7 @@ class Storm:
     def _kill_postgres(self) -> None:
         kill_postgres(self.url)
         self.server.start()
-        self.told.restarts += 1
+        self.output.restarts += 1
 
     def _read(self) -> None:
         for number in range(self.workers):
@@ -304,9 +304,9 @@ class Storm:
                 for line in self._log(number).read_text().splitlines():
                     kind, _, what = line.partition(" ")
                     if kind == FELL:
-                        self.told.faults.append(json.loads(what))
+                        self.output.faults.append(json.loads(what))
                     else:
-                        (self.told.done if kind == "done" else self.told.refused)[what] += 1
+                        (self.output.done if kind == "done" else self.output.refused)[what] += 1
 
     def _settle(self) -> None:
         """What was broken off is done once more; then nothing may be wrong."""
@@ -316,7 +316,7 @@ class Storm:
             for path in worker.files:
                 if str(path) in known:
                     worker.watch(path)
-            self.told.faults += wrong(store, worker)
+            self.output.faults += wrong(store, worker)
 
 
 def _kill(process: BaseProcess) -> None:

@@ -22,9 +22,9 @@ def house(store: Store, video: str, thing: str = "lantern") -> Question:
         [Said(f"Ann carries the {thing} to the attic", 3)],
         [Said("Ann sleeps in the attic", 3)],
     ]
-    told = f"In the storm Ann carries the {thing}; the storm is loud."
+    output = f"In the storm Ann carries the {thing}; the storm is loud."
     events = [
-        Event(0, "Ann in the storm", told, (0, 1), 1),
+        Event(0, "Ann in the storm", output, (0, 1), 1),
         Event(1, "the day after", "Everybody is tired.", (2, 3), 3),
     ]
     watch(store, video, clips)

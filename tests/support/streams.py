@@ -218,8 +218,8 @@ class Camera:
             self.seen.append(first)
             verb = first.split()[0]
             head, body = self._reply(verb)
-            told = [f"RTSP/1.0 200 OK\r\nCSeq: {number}", *head, f"Content-Length: {len(body)}"]
-            client.sendall(("\r\n".join(told) + "\r\n\r\n" + body).encode())
+            output = [f"RTSP/1.0 200 OK\r\nCSeq: {number}", *head, f"Content-Length: {len(body)}"]
+            client.sendall(("\r\n".join(output) + "\r\n\r\n" + body).encode())
             if verb == "PLAY":
                 for packet in _rtp(self._streams.pop(0)):
                     client.sendall(packet)

@@ -72,7 +72,7 @@ def test_confidence_is_never_above_95_percent(tasks: list[tuple[float, int]]) ->
     assert 0 <= certainty(Ledger(subtasks=tuple(made)), [f"m{n}" for n in range(9)]) <= 0.95
 
 
-def desk(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") -> RunContext:
+def workspace(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") -> RunContext:
     memory, reasoner = ScriptedMemory([found()]), ScriptedReasoner()
     reasoner.note = note
     recorder = Recorder(None, "test", lambda *_: None)  # type: ignore[arg-type]
@@ -85,18 +85,18 @@ def desk(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") ->
 
 
 def test_moments_are_the_cited_ones_first_then_by_score_and_time() -> None:
-    at = desk((evidence(5, score=0.9), evidence(3, score=0.9)), (evidence(1, score=0.2),))
+    at = workspace((evidence(5, score=0.9), evidence(3, score=0.9)), (evidence(1, score=0.2),))
     assert [e.ref for e in retrieved(at, ["m1"])] == ["m1", "m3", "m5"]
 
 
 def test_moments_that_the_reasoner_ranked_keep_its_order() -> None:
-    at = desk((evidence(9, score=0.9),), (evidence(5, score=0.3), evidence(3, score=0.8)))
+    at = workspace((evidence(9, score=0.9),), (evidence(5, score=0.3), evidence(3, score=0.8)))
     assert [e.ref for e in retrieved(at, ["m9"], ["m5", "m3", "m77"])] == ["m5", "m3"]
 
 
 def test_something_found_twice_counts_with_its_best_score_and_moments_are_limited() -> None:
     many = tuple(evidence(i, score=0.5) for i in range(40))
-    at = desk(many, (evidence(30, score=0.9),))
+    at = workspace(many, (evidence(30, score=0.9),))
     shown = retrieved(at, [])
     assert (shown[0].ref, shown[0].score) == ("m30", 0.9)
     assert len(shown) == SHOWN
@@ -128,7 +128,7 @@ def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:
 def test_an_option_is_named_by_its_letter() -> None:
     made = state(("a door", "a gate"), task(1, "m1", "m2", "m3", score=1.0))
     outcome = LoopOutcome(action=answer("B", "m1", "m2", "m3"), why="done", share=0.4)
-    shown = answer_of(made, desk(), outcome)
+    shown = answer_of(made, workspace(), outcome)
     assert (shown.option, shown.text) == ("B", "a gate")
 
 
@@ -155,7 +155,7 @@ def test_raw_confidence_is_a_share(sure: float, share: float | None, best: float
 
 def test_what_is_not_in_memory_has_one_text_and_no_citations() -> None:
     guess = LoopOutcome(action=answer("surely a door", "m1", missing=True), why="done")
-    shown = answer_of(state((), task(1, "m1")), desk((evidence(1),)), guess)
+    shown = answer_of(state((), task(1, "m1")), workspace((evidence(1),)), guess)
     assert shown.text == "This is not in memory."
     assert (shown.citations, shown.confidence, shown.not_in_memory) == ((), 0.0, True)
     assert shown.searched == ("video: the door",)
@@ -163,7 +163,7 @@ def test_what_is_not_in_memory_has_one_text_and_no_citations() -> None:
 
 def test_notes_of_the_reasoner_and_of_the_run_are_both_shown() -> None:
     outcome = LoopOutcome(action=answer("a door", "m1"), why="done", note="cut short")
-    assert answer_of(state(), desk(note="no model"), outcome).note == "no model cut short"
+    assert answer_of(state(), workspace(note="no model"), outcome).note == "no model cut short"
 
 
 def turn(*items: Evidence, options: tuple[str, ...] = ()) -> DecisionContext:
@@ -192,7 +192,7 @@ def test_the_fallback_of_an_open_question_quotes_the_best_evidence_or_says_it_is
 def test_the_answer_line_rounds_and_counts_in_seconds() -> None:
     shown = answer_of(
         state((), task(1, "m1")),
-        desk((evidence(1, score=0.123456),)),
+        workspace((evidence(1, score=0.123456),)),
         LoopOutcome(action=answer("a door", "m1"), why="done"),
     )
     line = answer_json(AskResult("abc", shown, 2, 30, 1.23456))

@@ -56,9 +56,9 @@ def test_on_this_machine_anybody_comes_in_and_is_known_by_address() -> None:
 
 @pytest.mark.parametrize("host", [EVERYWHERE, "192.168.1.2", "::", "homer.example"])
 def test_elsewhere_it_does_not_open_without_a_key(host: str) -> None:
-    with pytest.raises(SetupError, match="open to everybody who can reach") as told:
+    with pytest.raises(SetupError, match="open to everybody who can reach") as output:
         access_rules(host)
-    assert "HOMER_API_KEY" in str(told.value)
+    assert "HOMER_API_KEY" in str(output.value)
 
 
 def test_nor_by_a_name_that_a_proxy_leads_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,9 +101,9 @@ def test_without_a_key_nothing_is_had(given: dict[str, str]) -> None:
     there = client_of(AccessRules(parse_keys(f"ann:{ANN}")))
     for path in ("/videos", "/questions", "/media/keyframes/x/1", "//health", "/health/", "/docs/"):
         answer = there.get(path, headers=given)
-        told = problem(answer, 401, "key")
+        output = problem(answer, 401, "key")
         assert answer.headers["www-authenticate"].startswith("Bearer")
-        assert ANN not in str(told)
+        assert ANN not in str(output)
     for path in ("/health", "/docs", "/openapi.json"):
         assert there.get(path, headers=given).text == "api (127.0.0.1)"
 
@@ -112,18 +112,18 @@ def test_without_a_key_nothing_is_had(given: dict[str, str]) -> None:
     "given", ["short", f"ann:{'x' * (MIN_KEY_CHARS - 1)}", f"{ANN},bob:short", "é" * 30, "a b" * 20]
 )
 def test_a_weak_key_is_refused_without_being_told(given: str) -> None:
-    with pytest.raises(SetupError, match=f"not {MIN_KEY_CHARS} or more") as told:
+    with pytest.raises(SetupError, match=f"not {MIN_KEY_CHARS} or more") as output:
         parse_keys(given)
-    assert given.rpartition(":")[2] not in str(told.value)
+    assert given.rpartition(":")[2] not in str(output.value)
 
 
 @pytest.mark.parametrize(
     "given", ["{}:ann", "ok:{0},{0}{0}:{0}", "{0}{0}:{0}", "a b:{}", ":{}", "é:{}"]
 )
 def test_keys_are_named_by_their_place_for_what_is_a_name_may_be_a_secret(given: str) -> None:
-    with pytest.raises(SetupError, match=r"key [12]\b") as told:
+    with pytest.raises(SetupError, match=r"key [12]\b") as output:
         parse_keys(given.format("s3cret" * 4))
-    assert "s3cret" not in str(told.value)
+    assert "s3cret" not in str(output.value)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_keys_are_named_by_their_place_for_what_is_a_name_may_be_a_secret(given:
 def test_what_a_proxy_passes_on_needs_a_key(name: str) -> None:
     passed = {name: "127.0.0.1"}
     there = client_of(access_rules("127.0.0.1"))
-    told = problem(there.get("/videos", headers=passed), 403, "proxy")
-    assert "HOMER_API_KEY" in told["help"]
+    output = problem(there.get("/videos", headers=passed), 403, "proxy")
+    assert "HOMER_API_KEY" in output["help"]
     assert there.get("/health", headers=passed).is_success
     keyed = client_of(AccessRules(parse_keys(ANN)))
     assert keyed.get("/videos", headers={**passed, **bearer(ANN)}).is_success
@@ -181,6 +181,6 @@ def test_every_name_that_it_has_is_answered_to_and_told(monkeypatch: pytest.Monk
     monkeypatch.setenv("HOMER_API_KEY", ANN)
     there = client_of(access_rules(EVERYWHERE))
     assert there.get("/a", headers={"Host": "homer.example", **bearer(ANN)}).is_success
-    told = problem(there.get("/a", headers={"Host": "127.0.0.1"}), 421, "host")
-    assert "use homer.example" in told["help"]
-    assert "127.0.0.1" not in told["help"]
+    output = problem(there.get("/a", headers={"Host": "127.0.0.1"}), 421, "host")
+    assert "use homer.example" in output["help"]
+    assert "127.0.0.1" not in output["help"]

@@ -42,9 +42,9 @@ def test_files_are_named_whole_or_from_a_folder(folders: tuple[Path, ...]) -> No
 def test_what_lies_elsewhere_is_refused_alike_whether_it_is_there(
     folders: tuple[Path, ...], path: str
 ) -> None:
-    with pytest.raises((OutsideFolder, NotFound)) as told:
+    with pytest.raises((OutsideFolder, NotFound)) as output:
         allowed_file(folders, path)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(output.value)
     with pytest.raises(OutsideFolder) as other:
         allowed_file((), path)
     assert "homer serve --videos" in other.value.help

@@ -87,14 +87,14 @@ def test_what_is_written_is_read(whole: Path) -> None:
 
 
 @given(at=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_flipped_bit_is_told_or_changes_nothing(whole: Path, at: float, bit: int) -> None:
+def test_a_flipped_bit_is_reported_or_changes_nothing(whole: Path, at: float, bit: int) -> None:
     data = bytearray(whole.read_bytes())
     data[int(at * len(data))] ^= 1 << bit
     unless_told(whole, bytes(data))
 
 
 @given(data=st.data())
-def test_a_stretch_of_other_bytes_is_told_or_changes_nothing(
+def test_a_stretch_of_other_bytes_is_reported_or_changes_nothing(
     whole: Path, data: st.DataObject
 ) -> None:
     known = whole.read_bytes()
@@ -120,7 +120,7 @@ def test_a_torn_file_is_always_told(whole: Path, share: float) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_any_other_file_is_told(whole: Path, data: bytes) -> None:
+def test_any_other_file_is_reported(whole: Path, data: bytes) -> None:
     path = whole.with_name("other")
     path.write_bytes(data)
     with pytest.raises(InputError, match="is no back-up"):
@@ -151,7 +151,9 @@ def repacked(whole: Path, changes: dict[str, bytes | None]) -> Path:
     ],
     ids=lambda changes: f"{next(iter(changes))}: {str(next(iter(changes.values())))[:12]}",
 )
-def test_a_file_with_other_members_is_told(whole: Path, changes: dict[str, bytes | None]) -> None:
+def test_a_file_with_other_members_is_reported(
+    whole: Path, changes: dict[str, bytes | None]
+) -> None:
     with pytest.raises(InputError, match="is no back-up"):
         held(repacked(whole, changes))
 
@@ -164,7 +166,7 @@ def test_a_bomb_is_left_at_the_size_it_claims(whole: Path) -> None:
     assert sum(seen) < 10_000
 
 
-def test_an_image_under_a_false_name_is_told() -> None:
+def test_an_image_under_a_false_name_is_reported() -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("../../etc/passwd"))
@@ -181,12 +183,12 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["no folder/out", "."])
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
+def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"cannot be written|there already"):
         written(tmp_path / name)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         held(tmp_path / "none")
 
@@ -196,10 +198,10 @@ def bar() -> Quiet:
     return Quiet()
 
 
-def test_bytes_are_told_as_whole_megabytes(bar: Quiet) -> None:
-    told = Megabytes(bar, "images", 10_300_000)
+def test_bytes_are_reported_as_whole_megabytes(bar: Quiet) -> None:
+    output = Megabytes(bar, "images", 10_300_000)
     for _ in range(103):
-        told.step(100_000)
+        output.step(100_000)
     assert (bar.told, bar.steps) == ([("images", 10)], 10)
 
 

@@ -127,7 +127,7 @@ def test_one_that_is_stopped_ends_at_its_next_word_and_is_no_failure(runs: Backg
 @pytest.mark.parametrize(
     "error", [ModelError("the model did not answer"), InputError("no such video")]
 )
-def test_a_failure_is_told_in_its_own_words(runs: BackgroundRuns, error: HomerError) -> None:
+def test_a_failure_is_reported_in_its_own_words(runs: BackgroundRuns, error: HomerError) -> None:
     ask(runs, fail(error)).let_on()
     assert ended(runs) == str(error)
 
@@ -140,7 +140,7 @@ def test_one_that_was_stopped_with_an_answer_is_no_failure(runs: BackgroundRuns)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_fault_is_told_by_its_class_and_not_swallowed(runs: BackgroundRuns) -> None:
+def test_a_fault_is_reported_by_its_class_and_not_swallowed(runs: BackgroundRuns) -> None:
     ask(runs, fail(ZeroDivisionError("secret"))).let_on()
     assert ended(runs) == "the run ended without an answer: ZeroDivisionError"
 

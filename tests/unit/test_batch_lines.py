@@ -60,7 +60,7 @@ def test_a_file_of_windows_is_read_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "output"),
     [
         ("{", "line 2: line: Invalid JSON"),
         ("[]", "line 2: line: "),
@@ -75,13 +75,13 @@ def test_a_file_of_windows_is_read_too(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_is_no_question_is_named_with_what_is_wrong(
-    tmp_path: Path, line: str, told: str
+    tmp_path: Path, line: str, output: str
 ) -> None:
     file = tmp_path / "batch.jsonl"
     file.write_text(f'{{"id": 0, "video": "v", "question": "q"}}\n{line}\n')
     with pytest.raises(InputError) as error:
         read_questions(file)
-    assert told in str(error.value)
+    assert output in str(error.value)
     assert str(file) in str(error.value)
 
 
@@ -136,7 +136,7 @@ def test_wherever_it_was_torn_the_whole_lines_stay_and_the_rest_can_be_done(
     assert place.read_bytes() == whole
 
 
-def test_an_answer_is_there_as_soon_as_it_is_told_of(tmp_path: Path) -> None:
+def test_an_answer_is_there_as_soon_as_it_is_reported_of(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "down" / "out.jsonl"
     for n, _ in enumerate(write_batch(file, results([1, 2, 3])), 1):
         assert len(file.read_text().splitlines()) == n

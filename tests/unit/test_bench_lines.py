@@ -68,13 +68,13 @@ def test_a_bar_that_nothing_reaches_is_json_too() -> None:
 
 
 def test_a_text_told_twice_counts_as_repeated_once() -> None:
-    long, told = "They open the blue door", set[str]()
+    long, output = "They open the blue door", set[str]()
     record = [{"text": long, "n": 1}, {"more": [long, "door"]}, "door"]
-    assert repeated(record, told) == len(f'"{long}"')
+    assert repeated(record, output) == len(f'"{long}"')
     assert size(record) == len(json.dumps(record, separators=(",", ":")))
 
 
-def test_what_a_clip_leaves_is_told_by_the_hour() -> None:
+def test_what_a_clip_leaves_is_reported_by_the_hour() -> None:
     kept = Counter({"number of keyframes": 4, "memories": 500, "images": 90_000})
     frames, images, memories = _left(kept, hours=0.01, size=1_000_000)
     assert (frames.ours.median, frames.reached) == (400, False)

@@ -25,9 +25,9 @@ def answers(count: int, seed: int = 1, confidence: bool = False) -> list[Answere
     made = []
     for number in range(count):
         raw = dice.random()
-        told = {"confidence": raw} if confidence else {}
+        output = {"confidence": raw} if confidence else {}
         made.append(
-            row(f"{seed}-{number}", dice.random() < raw**2, raw=raw, options=OPTIONS, **told)
+            row(f"{seed}-{number}", dice.random() < raw**2, raw=raw, options=OPTIONS, **output)
         )
     return made
 
@@ -63,10 +63,10 @@ def test_too_few_answers_are_refused_and_leave_a_curve_as_it_was() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
-def test_any_judged_answers_make_a_curve(told: list[tuple[float, bool]]) -> None:
-    rows = [row(str(i), right, raw=raw) for i, (raw, right) in enumerate(told)]
+def test_any_judged_answers_make_a_curve(output: list[tuple[float, bool]]) -> None:
+    rows = [row(str(i), right, raw=raw) for i, (raw, right) in enumerate(output)]
     made = curve(rows)
-    assert all(0 <= made.at(raw) <= 0.95 for raw, _ in told)
+    assert all(0 <= made.at(raw) <= 0.95 for raw, _ in output)
 
 
 def test_a_fitted_curve_is_the_profiles_from_then_on(tmp_path: Path) -> None:

@@ -201,8 +201,8 @@ def test_every_line_is_in_the_clip_it_starts_in(starts: list[int]) -> None:
     assert [c.text for one in clips for c in one.captions] == [one.text for one in lines]
     for one in clips:
         assert one.captions
-        for told in one.captions:
-            assert one.clip.span.start_ms <= told.span.start_ms < one.clip.span.end_ms
+        for output in one.captions:
+            assert one.clip.span.start_ms <= output.span.start_ms < one.clip.span.end_ms
 
 
 def test_the_shared_subtitles_are_read_whole(shared_media: Callable[[str], Path]) -> None:

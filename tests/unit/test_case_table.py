@@ -58,7 +58,7 @@ def turns(ran: Ran, name: str) -> list[DecisionContext]:
 # Inform
 
 
-def test_the_same_segment_again_only_what_is_new_is_told() -> None:
+def test_the_same_segment_again_only_what_is_new_is_reported() -> None:
     more = found(evidence(1), evidence(3, "the lecturer leaves"))
     ran = asked([SAME, more, found(evidence(1), focus=2)])
     first, second, third = turns(ran, "conclude")[0].steps
@@ -69,7 +69,7 @@ def test_the_same_segment_again_only_what_is_new_is_told() -> None:
     assert "Ann opens the door" in third.card
 
 
-def test_what_is_worked_on_and_how_it_stands_is_told_in_every_round() -> None:
+def test_what_is_worked_on_and_how_it_stands_is_reported_in_every_round() -> None:
     ran = asked(plan=[FACTS], assess=[claimed])
     shown = [(t.current.id if t.current else "", len(t.steps)) for t in turns(ran, "act")]
     assert shown == [("t1", 0), ("t2", 1), ("t3", 2), ("t4", 3)]
@@ -81,7 +81,7 @@ def test_what_is_worked_on_and_how_it_stands_is_told_in_every_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "rule", "told"),
+    ("bad", "rule", "output"),
     [
         (Unreadable("there is no JSON object"), "format", "no JSON"),
         (answer(" ", "m1"), "format", "empty"),
@@ -99,12 +99,12 @@ def test_what_is_worked_on_and_how_it_stands_is_told_in_every_round() -> None:
     ],
 )
 def test_a_refused_reply_is_asked_for_again_with_what_was_wrong(
-    bad: Any, rule: str, told: str
+    bad: Any, rule: str, output: str
 ) -> None:
     ran = asked(options=OPTIONS, act=[varied, bad, varied])
     second = [e for e in ran.of(Guarded) if e.round == 2]
     assert [(e.accepted, e.rule) for e in second] == [(False, rule), (True, None)]
-    assert told in second[0].complaint
+    assert output in second[0].complaint
     assert turns(ran, "act")[2].complaint == second[0].complaint
     assert turns(ran, "act")[3].complaint == ""
     assert [e.round for e in ran.of(EvidenceRetrieved)][:3] == [1, 2, 3]
@@ -279,10 +279,10 @@ def test_a_repair_is_minimal_and_leaves_what_is_resolved() -> None:
     assert made.subtasks[0].state is SubtaskState.RESOLVED
     assert made.subtasks[0].text == "fact 0"
     assert [s.text for s in made.subtasks[4:]] == ["new 0", "new 1", "new 2"]
-    told = " ".join(made.refused)
-    assert "t1 cannot be rewritten" in told
-    assert "at most 3" in told
-    assert "at most 5" in told
+    output = " ".join(made.refused)
+    assert "t1 cannot be rewritten" in output
+    assert "at most 3" in output
+    assert "at most 5" in output
 
 
 def test_a_search_that_is_locked_on_is_forced_closer_and_then_away() -> None:

@@ -61,7 +61,7 @@ def test_a_citation_has_time_words_clip_and_ref() -> None:
     assert line == "01:01-01:15  in Paris  (talk, clip 2) [m7]"
 
 
-def test_people_without_a_name_are_told_in_words_and_kept_as_tags_for_machines() -> None:
+def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machines() -> None:
     said = CITED.model_copy(update={"text": "<voice_1>: on <face_2>'s table"})
     line = citation_line(said, {VIDEO: "talk"})
     assert "An unnamed speaker (voice 1): on an unnamed person (face 2)'s table" in line
@@ -168,7 +168,7 @@ def test_not_in_memory_says_where_was_searched(capsys: pytest.CaptureFixture[str
     assert "  searched: all" in capsys.readouterr().out.splitlines()
 
 
-def test_a_model_call_is_told_with_its_tokens_and_its_time() -> None:
+def test_a_model_call_is_reported_with_its_tokens_and_its_time() -> None:
     call = ModelCalled(purpose="act", model="m", request="h", tokens_in=900, tokens_out=40, ms=1250)
     assert list(event_lines(call)) == ["  act: m: 900 tokens in, 40 out, 1.2 s"]
 
@@ -187,5 +187,5 @@ def test_a_model_call_is_told_with_its_tokens_and_its_time() -> None:
     ],
 )
 def test_a_fork_says_where_it_comes_from_and_what_was_changed(edit: ForkEdit, line: str) -> None:
-    told = event_lines(Forked(round=2, parent="3f2a", at=2, edit=edit, start={}))
-    assert list(told) == [f"forked from 3f2a at round 2: {line}"]
+    output = event_lines(Forked(round=2, parent="3f2a", at=2, edit=edit, start={}))
+    assert list(output) == [f"forked from 3f2a at round 2: {line}"]

@@ -65,24 +65,24 @@ def test_json_keeps_letters_as_they_are(capsys: pytest.CaptureFixture[str]) -> N
 STEERS = "a\x1b[2Jb\rc\x07d\x9be\u202ef\udcffg\nh"
 
 
-def test_what_a_person_is_told_does_not_steer_their_terminal(
+def test_what_a_person_is_reported_does_not_steer_their_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     note(f"  {STEERS}")
-    told = capsys.readouterr().err
-    assert told.endswith("\n")
-    assert told[:-1].isprintable()
-    assert told.startswith("  a")
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert output.endswith("\n")
+    assert output[:-1].isprintable()
+    assert output.startswith("  a")
+    assert output.count("\n") == 1
 
 
 @given(st.text(max_size=20))
 def test_words_of_a_note_are_as_they_are_where_they_can_be_shown(text: str) -> None:
-    with redirect_stderr(StringIO()) as told:
+    with redirect_stderr(StringIO()) as output:
         note(text)
-    assert len(told.getvalue()) == len(text) + 1
+    assert len(output.getvalue()) == len(text) + 1
     if text.isprintable():
-        assert told.getvalue() == f"{text}\n"
+        assert output.getvalue() == f"{text}\n"
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])

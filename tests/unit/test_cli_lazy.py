@@ -68,8 +68,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, set[st
         env=os.environ | nowhere,
         cwd=Path(__file__).parents[2],
     )
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    return [(code, set(found)) for code, found in told]
+    output = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(code, set(found)) for code, found in output]
 
 
 def test_help_imports_nothing_heavy(imported: list[tuple[int, set[str]]]) -> None:

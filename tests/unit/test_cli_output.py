@@ -64,7 +64,9 @@ def test_a_table_has_a_line_a_row_and_no_control_characters(
         assert plain_line(title) in line
 
 
-def test_names_that_are_no_text_are_told_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_that_are_no_text_are_reported_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     say(LATIN)
     say_json({"path": LATIN})
     plain, data = capsys.readouterr().out.splitlines()
@@ -75,9 +77,9 @@ def test_names_that_are_no_text_are_told_all_the_same(capsys: pytest.CaptureFixt
 @settings(max_examples=10)
 @given(st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
 def test_json_for_other_programs_is_one_line_that_reads_back(data: Any) -> None:
-    told = Typer()
-    told.command()(lambda: say_json(data))
-    shown = CliRunner().invoke(told).stdout
+    output = Typer()
+    output.command()(lambda: say_json(data))
+    shown = CliRunner().invoke(output).stdout
     assert shown.count("\n") == 1
     assert json.loads(shown) == data
 
@@ -87,9 +89,9 @@ def plain_meter() -> tuple[ProgressMeter, Callable[[], str]]:
 
 
 def bar_meter() -> tuple[ProgressMeter, Callable[[], str]]:
-    told = io.StringIO()
-    progress = RichProgress(console=Console(file=told, width=80))
-    return BarMeter(progress), told.getvalue
+    output = io.StringIO()
+    progress = RichProgress(console=Console(file=output, width=80))
+    return BarMeter(progress), output.getvalue
 
 
 @pytest.mark.parametrize("make", [plain_meter, bar_meter])
@@ -105,8 +107,8 @@ def test_every_meter_follows_any_work(
         for step in steps:
             meter.step(step)
         meter.say(f"{label}: [red]said[/red]")
-    told = capsys.readouterr().err + bar()
-    assert told.count("[red]said[/red]") == 3
+    output = capsys.readouterr().err + bar()
+    assert output.count("[red]said[/red]") == 3
 
 
 @steady
@@ -132,7 +134,7 @@ def test_an_import_moves_the_bar_by_what_is_new(steps: list[int], before: int) -
         done += step
         moved(done, total)
     assert heard[0] == ("week", (total, before))
-    assert [told for _, (told, *_) in heard[1:]] == steps
+    assert [output for _, (output, *_) in heard[1:]] == steps
     assert moved.fresh == sum(steps)
 
 
@@ -162,11 +164,11 @@ def test_an_outcome_is_a_code_a_line_and_a_row(
         assert row["failed"] == (2 if code else 0)
 
 
-def test_a_watching_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
-    told = Reporter(PlainMeter())
-    told.opened(VIDEO, 2, 1)
-    told.failed(VIDEO, 1, ValueError("no answer"))
-    told.said("going on without Prefect")
+def test_a_watching_is_reported_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Reporter(PlainMeter())
+    output.opened(VIDEO, 2, 1)
+    output.failed(VIDEO, 1, ValueError("no answer"))
+    output.said("going on without Prefect")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "my [31m talk: going on after 1 of 2 clips"
     assert lines[1] == "my [31m talk: clip 1 failed: no answer"

@@ -98,19 +98,19 @@ def test_an_inferred_edge_says_how_sure_it_is(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("attempts", "given_up", "told"),
+    ("attempts", "given_up", "output"),
     [
         (1, False, "failed (1x; the next homer ingest tries it again)"),
         (3, True, "failed (3x; homer ingest --again tries it again)"),
     ],
 )
 def test_a_failed_clip_says_why_how_often_and_how_it_is_tried_again(
-    capsys: pytest.CaptureFixture[str], attempts: int, given_up: bool, told: str
+    capsys: pytest.CaptureFixture[str], attempts: int, given_up: bool, output: str
 ) -> None:
     failed = clip(1, state="failed", error="no\nanswer")
     failed = failed.model_copy(update={"attempts": attempts, "given_up": given_up})
     lines = shown(capsys, clips=(clip(0), failed), state="failed", error="1 clips are left")
-    assert f"clip 1  00:30-01:00  {told}  no answer" in lines
+    assert f"clip 1  00:30-01:00  {output}  no answer" in lines
     assert "  1 clips are left" in lines
 
 
@@ -124,7 +124,7 @@ def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("left_out", "told"),
+    ("left_out", "output"),
     [
         ((), "(at most 60000 tokens)"),
         (
@@ -134,10 +134,10 @@ def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_a_clip_tells_its_budget_and_what_its_writer_was_not_shown(
-    left_out: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+    left_out: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept_to = clip(0).model_copy(update={"budget": 60_000, "left_out": left_out})
-    assert f"clip 0  00:00-00:30  {told}" in shown(capsys, clips=(kept_to,))
+    assert f"clip 0  00:00-00:30  {output}" in shown(capsys, clips=(kept_to,))
 
 
 def test_costs_add_up() -> None:
@@ -157,13 +157,15 @@ def test_a_video_says_what_its_images_and_its_words_come_from(
     assert "  with subtitles: .en.srt 12ab, 2 chapters" in lines
 
 
-def test_things_are_told_where_no_line_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_things_are_reported_where_no_line_does(capsys: pytest.CaptureFixture[str]) -> None:
     box = Box(x0=0, y0=0, x1=1, y1=1)
     things = (SeenObject(time_ms=1, label="cup", score=0.9, box=box),)
-    told = line(0).model_copy(update={"source": "objects", "text": "Seen: a cup."})
+    output = line(0).model_copy(update={"source": "objects", "text": "Seen: a cup."})
     seen = clip(0).model_copy(update={"objects": things})
     assert "  seen: a cup" in shown(capsys, clips=(seen,))
-    assert "  seen: a cup" not in shown(capsys, clips=(seen.model_copy(update={"lines": (told,)}),))
+    assert "  seen: a cup" not in shown(
+        capsys, clips=(seen.model_copy(update={"lines": (output,)}),)
+    )
 
 
 def test_what_was_not_seen_yet_is_said(capsys: pytest.CaptureFixture[str]) -> None:

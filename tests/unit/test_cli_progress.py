@@ -66,8 +66,8 @@ def test_a_few_words_stand_beside_the_count(
     plain.step()
     plain.start("others", 1)
     plain.step()
-    told = capsys.readouterr().err.splitlines()
-    assert told == ["answers: 1/2, 5 s left, 0.25 dollars  so far", "others: 1/1"]
+    output = capsys.readouterr().err.splitlines()
+    assert output == ["answers: 1/2, 5 s left, 0.25 dollars  so far", "others: 1/1"]
 
 
 def test_data_goes_to_stdout_and_progress_does_not(capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,7 +105,7 @@ def homer(*words: str, code: int = 0) -> Result:
 
 
 def test_each_schedule_has_a_line_and_what_its_last_run_found_another(book: Book) -> None:
-    heads, backup, check, told = homer("list").stdout.splitlines()
+    heads, backup, check, reported = homer("list").stdout.splitlines()
     assert heads.split() == ["schedule", "kind", "when", "state", "next", "last", "at"]
     local = f"{AT.astimezone():%Y-%m-%d %H:%M}"
     assert (
@@ -113,18 +113,20 @@ def test_each_schedule_has_a_line_and_what_its_last_run_found_another(book: Book
         == ["backup"] * 2 + ["daily", "03:30", "on", *local.split(), "Completed"] + local.split()
     )
     assert check.split() == ["check", "check", "daily", "03:30", "paused"]
-    assert told == "backup: all  kept"
+    assert reported == "backup: all  kept"
 
 
 def test_alone_it_lists_them(book: Book) -> None:
     assert homer().stdout == homer("list").stdout
 
 
-def test_kinds_that_are_not_there_and_that_nothing_runs_are_told_beside_it(book: Book) -> None:
-    told = homer("list").stderr
+def test_kinds_that_are_not_there_and_that_nothing_runs_are_reported_beside_it(book: Book) -> None:
+    reported = homer("list").stderr
     for kind in KINDS:
-        assert (f"not there yet: {kind.name}," in told) is (kind.name not in ("backup", "check"))
-    assert "nothing carries them out at the moment: homer up" in told
+        assert (f"not there yet: {kind.name}," in reported) is (
+            kind.name not in ("backup", "check")
+        )
+    assert "nothing carries them out at the moment: homer up" in reported
 
 
 def test_where_they_are_carried_out_nothing_is_said_of_it(
@@ -136,8 +138,8 @@ def test_where_they_are_carried_out_nothing_is_said_of_it(
 
 
 def test_json_is_for_programs_and_has_nothing_beside_it(book: Book) -> None:
-    told = json.loads(homer("list", "--json").stdout)
-    assert [(one["name"], one["on"]) for one in told] == [("backup", True), ("check", False)]
+    reported = json.loads(homer("list", "--json").stdout)
+    assert [(one["name"], one["on"]) for one in reported] == [("backup", True), ("check", False)]
     assert json.loads(homer("show", "backup", "--json").stdout)["options"] == {"keep": 7}
 
 
@@ -157,12 +159,14 @@ def test_a_run_that_waits_has_no_time_yet(book: Book) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [("pause", "backup is paused"), ("resume", "backup is on"), ("remove", "backup is gone")],
 )
-def test_a_schedule_is_paused_resumed_and_taken_away(book: Book, command: str, told: str) -> None:
+def test_a_schedule_is_paused_resumed_and_taken_away(
+    book: Book, command: str, reported: str
+) -> None:
     done = homer(command, "backup")
-    assert (done.stdout, done.stderr) == ("", f"{told}\n")
+    assert (done.stdout, done.stderr) == ("", f"{reported}\n")
     assert book.done == [(command, "backup")]
 
 
@@ -172,7 +176,7 @@ def test_a_run_now_tells_its_id_and_where_it_begins(book: Book) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "pause", "resume", "run", "remove"])
-def test_one_that_is_not_there_is_told_in_one_line(book: Book, command: str) -> None:
+def test_one_that_is_not_there_is_reported_in_one_line(book: Book, command: str) -> None:
     assert homer(command, "talks", code=2).stderr == "homer: no schedule is called 'talks'\n"
 
 

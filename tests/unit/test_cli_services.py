@@ -72,12 +72,12 @@ def homer(*words: str, code: int = 0, typed: str = "") -> Result:
 
 
 def test_up_starts_each_service_once_and_says_where_it_is(begun: list[str]) -> None:
-    told = homer("up").stdout.splitlines()
-    assert [line.split()[0] for line in told] == [
+    reported = homer("up").stdout.splitlines()
+    assert [line.split()[0] for line in reported] == [
         *("service", "database", "prefect", "app", "schedules", "homer"),
     ]
-    assert told[1].endswith("the library")
-    assert told[-1] == "homer down stops them"
+    assert reported[1].endswith("the library")
+    assert reported[-1] == "homer down stops them"
     assert [one for one in begun if one != "prefect"] == ["app", "schedules"]
     assert begun[0] == "prefect"
 
@@ -98,20 +98,20 @@ def test_the_app_opens_to_others_only_with_a_password(begun: list[str], home: Ho
     assert "open to everybody who can reach 0.0.0.0" in refused.stderr
     assert begun == []
     homer("password", typed="a long one\na long one\n")
-    told = homer("up", "--address", "0.0.0.0").stderr
-    assert "listens on 0.0.0.0, unencrypted" in told
-    assert "people have to sign in" in told
+    reported = homer("up", "--address", "0.0.0.0").stderr
+    assert "listens on 0.0.0.0, unencrypted" in reported
+    assert "people have to sign in" in reported
 
 
 def test_on_this_machine_nothing_is_said_of_signing_in(begun: list[str]) -> None:
-    told = homer("up").stderr
-    assert "unencrypted" not in told
-    assert "sign in" not in told
+    reported = homer("up").stderr
+    assert "unencrypted" not in reported
+    assert "sign in" not in reported
 
 
 def test_down_stops_everything_the_database_last(begun: list[str]) -> None:
-    told = dict(line.split(maxsplit=1) for line in homer("down").stdout.splitlines()[1:])
-    assert told == {
+    reported = dict(line.split(maxsplit=1) for line in homer("down").stdout.splitlines()[1:])
+    assert reported == {
         "app": "stopped",
         "schedules": "did not run",
         "prefect": "stopped",
@@ -155,9 +155,9 @@ def served(monkeypatch: pytest.MonkeyPatch, then: type[BaseException] | None = N
     """What the server is begun with; it ends as told."""
     given: list[Any] = []
 
-    def run(home: Home, how: Any, told: Any) -> None:
+    def run(home: Home, how: Any, reported: Any) -> None:
         given.append(how)
-        told("http://here:1")
+        reported("http://here:1")
         if then is not None:
             raise then
 
@@ -182,7 +182,7 @@ def test_beyond_this_machine_it_says_that_nothing_is_encrypted(
     assert "0.0.0.0, unencrypted" in homer("serve", "--address", "0.0.0.0").stderr
 
 
-def test_after_ctrl_c_one_is_told_where_what_was_searched_is(
+def test_after_ctrl_c_one_is_reported_where_what_was_searched_is(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served(monkeypatch, KeyboardInterrupt)

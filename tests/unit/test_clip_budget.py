@@ -148,12 +148,12 @@ PEOPLE = ClipPeople(faces={0: Identity(id=1, kind=IdentityKind.FACE, number=0, f
 
 def seen(words: int) -> Percept:
     """A clip with three keyframes, a face, and so many words in lines of ten."""
-    told = "one two three four five six seven eight nine ten"
+    output = "one two three four five six seven eight nine ten"
     return percept(
         0,
         keyframes=tuple(keyframe(5 + 9 * n, blob) for n, blob in enumerate(FRAMES)),
         faces=(face(0, 1, (1, 4)),),
-        utterances=tuple(said(n * 0.01, f"{n} {told}", seconds=0.01) for n in range(words // 10)),
+        utterances=tuple(said(n * 0.01, f"{n} {output}", seconds=0.01) for n in range(words // 10)),
     )
 
 
@@ -194,7 +194,7 @@ def test_all_tries_together_stay_within_the_budget(tokens: int, words: int) -> N
     assert sum(one.tokens_in for one in kept) == model.spent
 
 
-def test_a_dear_model_is_not_asked_again_and_what_is_sound_is_kept() -> None:
+def test_a_dear_model_is_not_asked_again_and_what_is_sound_is_stored() -> None:
     bad = '{"lines": [{"kind": "plot", "text": "<face_9> wins."}, {"kind": "plot", "text": "So."}]}'
     model = Model(bad, tokens=50_000)
     written = write(model, 100, 60_000)

@@ -175,8 +175,8 @@ def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
     )
     twice = (EarlierSearch(mode=Mode.VIDEO, query="a car moves"),) * 2
     again = bounds.model_copy(update={"searched": twice})
-    told = check(search("a car moves", Mode.VIDEO), again, ASK).complaint
-    assert told.endswith("in mode video: search for something else.")
+    output = check(search("a car moves", Mode.VIDEO), again, ASK).complaint
+    assert output.endswith("in mode video: search for something else.")
 
 
 def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another() -> None:

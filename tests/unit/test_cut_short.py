@@ -42,7 +42,7 @@ def is_refused(place: Path, data: bytes) -> bool:
     return False
 
 
-def test_it_is_told_by_the_file_and_with_what_to_do(place: Path) -> None:
+def test_it_is_reported_by_the_file_and_with_what_to_do(place: Path) -> None:
     place.write_bytes(FTYP)
     with pytest.raises(MediaError, match=r"film\.mp4: .* copy or download it again"):
         reject_truncated(place)

@@ -63,14 +63,14 @@ def test_a_file_of_anything_is_no_server(home: Home, data: bytes | str) -> None:
 @pytest.mark.parametrize(
     ("change", "alive"), [({}, True), ({"began": 0.0}, False), ({"pid": 2**22 + 7}, False)]
 )
-def test_a_process_is_told_from_a_later_one_with_its_number(
+def test_a_process_is_reported_from_a_later_one_with_its_number(
     change: dict[str, Any], alive: bool
 ) -> None:
     found = ours()
-    told = DaemonProcess(
+    output = DaemonProcess(
         change.get("pid", found.pid), change.get("began", found.began), change.get("port", 1)
     )
-    assert (_process(told) is not None) == alive
+    assert (_process(output) is not None) == alive
     assert _process(None) is None
 
 
@@ -158,8 +158,8 @@ def test_a_remembered_port_is_taken_again_where_it_is_free(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = _bindable(HOST, 0)
-    told = {"pid": 2**22 + 7, "began": 1.0, "port": free}
-    found = write(home, json.dumps(told))
+    output = {"pid": 2**22 + 7, "began": 1.0, "port": free}
+    found = write(home, json.dumps(output))
     assert found._free_port() == free
     monkeypatch.setattr(daemon, "_bindable", lambda _host, port: 0 if port == free else 4242)
     assert found._free_port() == 4242

@@ -31,7 +31,7 @@ def failed(
 
 
 @pytest.mark.parametrize(
-    ("cause", "told"),
+    ("cause", "output"),
     [
         (errors.DiskFull("could not extend file: No space left"), "the disk of the {w} is full"),
         (errors.OutOfMemory("out of memory"), "the {w} is out of memory (out of memory)"),
@@ -47,9 +47,9 @@ def failed(
         (errors.OperationalError(""), "the {w} cannot be reached (OperationalError)"),
     ],
 )
-def test_each_failure_says_what_to_do(cause: BaseException, told: str) -> None:
+def test_each_failure_says_what_to_do(cause: BaseException, output: str) -> None:
     said = explain_failure(failed(cause), WHERE)
-    assert told.format(w=WHERE) in said
+    assert output.format(w=WHERE) in said
     assert "run this again" in said
     assert "\n" not in said
     assert "hunter2" not in said

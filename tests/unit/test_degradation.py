@@ -43,7 +43,7 @@ def test_clips_that_wait_are_a_sign_as_well() -> None:
     assert [pace.update(10_000, CLIP_MS, waiting=1) for _ in range(5)] == [1] * 5
 
 
-def test_a_level_that_was_left_too_soon_is_kept_longer_the_next_time() -> None:
+def test_a_level_that_was_left_too_soon_is_stored_longer_the_next_time() -> None:
     pace = DegradationPolicy()
     levels = []
     for _ in range(40):

@@ -172,10 +172,10 @@ def test_make_targets_exist(path: Path) -> None:
 
 def test_ci_runs_the_readmes_test_command_and_no_other() -> None:
     readme = (ROOT / "README.md").read_text()
-    (told,) = re.findall(r"^(make \S+)\s+# sets everything up, runs every", readme, re.MULTILINE)
+    (output,) = re.findall(r"^(make \S+)\s+# sets everything up, runs every", readme, re.MULTILINE)
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert told == "make test"
-    assert [line for line in lines if line.startswith("make ")] == [told]
+    assert output == "make test"
+    assert [line for line in lines if line.startswith("make ")] == [output]
     assert lines[0] == "#!/bin/bash"
 
 

@@ -53,7 +53,7 @@ def test_rows_are_those_of_the_embedder_in_order_whatever_was_expected(
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=8), st.integers(0, 4))
-def test_few_are_kept_and_what_was_forgotten_is_embedded_again(
+def test_few_are_stored_and_what_was_forgotten_is_embedded_again(
     steps: list[list[str]], most: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, _PrefetchingEmbedder(Counted()) as ahead:

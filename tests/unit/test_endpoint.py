@@ -34,8 +34,8 @@ SPEC = ChatSpec(model="openai:m", max_tokens=2000, retries=0)
 class Refused(Exception):
     """A client's error with a status."""
 
-    def __init__(self, status: int, told: str = "refused") -> None:
-        super().__init__(told)
+    def __init__(self, status: int, output: str = "refused") -> None:
+        super().__init__(output)
         self.status_code = status
 
 
@@ -117,7 +117,7 @@ def test_the_strongest_way_that_is_taken_is_remembered(
     assert model.asked == [(asked or ["text"])[-1]]
 
 
-def test_where_no_way_is_taken_the_first_complaint_is_told_and_nothing_is_learned() -> None:
+def test_where_no_way_is_taken_the_first_complaint_is_reported_and_nothing_is_learned() -> None:
     model = Model(json_schema=Refused(400, "the prompt is too long"))
     found = Endpoint(SPEC, lambda _spec, _heat: model)  # type: ignore[arg-type,return-value]
     with pytest.raises(ModelError, match="the prompt is too long"):
@@ -126,7 +126,7 @@ def test_where_no_way_is_taken_the_first_complaint_is_told_and_nothing_is_learne
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "told"),
+    ("error", "kind", "output"),
     [
         (Refused(401), SetupError, r"openai:m does not let us in \(401\): check OPENAI_API_KEY"),
         (Refused(403), SetupError, r"\(403\): check OPENAI_API_KEY"),
@@ -135,9 +135,9 @@ def test_where_no_way_is_taken_the_first_complaint_is_told_and_nothing_is_learne
         (ValueError("strange"), ModelError, "did not answer: ValueError: strange"),
     ],
 )
-def test_an_error_says_whose_it_is(error: Exception, kind: type[Exception], told: str) -> None:
+def test_an_error_says_whose_it_is(error: Exception, kind: type[Exception], output: str) -> None:
     model = Model(json_schema=error, text=said())
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=output):
         ask(model)
     assert model.asked == ["json_schema"]
 
@@ -150,10 +150,10 @@ def test_ones_own_server_is_named_by_its_address() -> None:
 
 def test_a_key_in_a_clients_message_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
-    with pytest.raises(ModelError) as told:
+    with pytest.raises(ModelError) as output:
         ask(Model(json_schema=Refused(404, "bad key sk-secret-1 given")))
-    assert "sk-secret-1" not in str(told.value)
-    assert REDACTED in str(told.value)
+    assert "sk-secret-1" not in str(output.value)
+    assert REDACTED in str(output.value)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_key_is_asked_for_only_where_a_server_wants_one(
 
 
 @pytest.mark.parametrize("status", [400, 422, 501])
-def test_a_refusal_of_the_way_is_told_from_a_failure(status: int) -> None:
+def test_a_refusal_of_the_way_is_reported_from_a_failure(status: int) -> None:
     assert endpoint._method_unsupported(CallFailed("no", status))
     assert not endpoint._method_unsupported(CallFailed("no", 500))
     assert not endpoint._method_unsupported(CallFailed("no"))

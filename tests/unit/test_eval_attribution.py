@@ -41,7 +41,7 @@ def found(ref: str = "m1", video: str = VIDEO, at: int = 35_000) -> EvidenceRetr
         (HELD, found(ref="k3"), ErrorType.SYNTHESIS),
     ],
 )
-def test_each_fault_is_told_by_what_was_remembered_and_found(
+def test_each_fault_is_reported_by_what_was_remembered_and_found(
     remembered: list[str], event: EvidenceRetrieved, fault: ErrorType
 ) -> None:
     assert fault_of(ASKED, VIDEO, [event], remembered) is fault

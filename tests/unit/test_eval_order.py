@@ -19,7 +19,7 @@ class Work:
     """An evaluation of two videos and two batches, which notes what is done to it."""
 
     name = "run"
-    desk: Any = None
+    workspace: Any = None
 
     def __init__(self, learning: Sequence[int] = (0,), money: int = 99) -> None:
         self.done: list[str] = []

@@ -57,7 +57,7 @@ TURNS = st.lists(
 
 
 def by_the_millisecond(
-    true: list[SpeakerSpan], told: list[SpeakerSpan], end: int, collar: int
+    true: list[SpeakerSpan], output: list[SpeakerSpan], end: int, collar: int
 ) -> SpeakerErrors:
     """The same by looking at each millisecond under every mapping of names."""
     merged = {
@@ -66,7 +66,9 @@ def by_the_millisecond(
     edges = [t for said in merged.values() for t in said if t - 1 not in said]
     edges += [t + 1 for said in merged.values() for t in said if t + 1 not in said]
     scored = [t for t in range(end) if not any(e - collar <= t < e + collar for e in edges)]
-    heard = {w: {t for s in told if s.who == w for t in range(s.start_ms, s.end_ms)} for w in "abc"}
+    heard = {
+        w: {t for s in output if s.who == w for t in range(s.start_ms, s.end_ms)} for w in "abc"
+    }
     options = []
     for names in permutations("abc"):
         mapping = dict(zip("abc", names, strict=True))
@@ -84,24 +86,24 @@ def by_the_millisecond(
 
 @given(TURNS, TURNS, st.integers(0, 2))
 def test_speaker_errors_are_those_of_each_millisecond(
-    true: list[SpeakerSpan], told: list[SpeakerSpan], collar: int
+    true: list[SpeakerSpan], output: list[SpeakerSpan], collar: int
 ) -> None:
-    assert speaker_errors(true, told, [(0, 25)], collar) == by_the_millisecond(
-        true, told, 25, collar
+    assert speaker_errors(true, output, [(0, 25)], collar) == by_the_millisecond(
+        true, output, 25, collar
     )
 
 
 @given(TURNS)
 def test_the_truth_under_other_names_has_no_error(true: list[SpeakerSpan]) -> None:
-    told = [
+    output = [
         SpeakerSpan(one.start_ms, one.end_ms, {"a": "z", "b": "y"}.get(one.who, "x"))
         for one in true
     ]
-    assert speaker_errors(true, told, [(0, 40)], 0).rate == 0
+    assert speaker_errors(true, output, [(0, 40)], 0).rate == 0
 
 
 @pytest.mark.parametrize(
-    ("told", "rate"),
+    ("output", "rate"),
     [
         ([], 100.0),
         ([SpeakerSpan(0, 10_000, "x")], 50.0),
@@ -111,20 +113,22 @@ def test_the_truth_under_other_names_has_no_error(true: list[SpeakerSpan]) -> No
         ([SpeakerSpan(0, 10_000, "x"), SpeakerSpan(0, 10_000, "y")], 100.0),
     ],
 )
-def test_missed_false_and_confused_speech_count_alike(told: list[SpeakerSpan], rate: float) -> None:
+def test_missed_false_and_confused_speech_count_alike(
+    output: list[SpeakerSpan], rate: float
+) -> None:
     true = [SpeakerSpan(0, 5_000, "a"), SpeakerSpan(5_000, 10_000, "b")]
-    assert speaker_errors(true, told, [(0, 15_000)], 0).rate == rate
+    assert speaker_errors(true, output, [(0, 15_000)], 0).rate == rate
 
 
 def test_what_is_not_marked_and_the_collar_are_left_out() -> None:
-    true, told = (
+    true, output = (
         [SpeakerSpan(1_000, 2_000, "a")],
         [SpeakerSpan(800, 2_200, "x"), SpeakerSpan(5_000, 9_000, "y")],
     )
-    assert speaker_errors(true, told, [(0, 4_000)], 250).rate == 0
-    assert speaker_errors(true, told, [(0, 4_000)], 0).false_ms == 400
+    assert speaker_errors(true, output, [(0, 4_000)], 250).rate == 0
+    assert speaker_errors(true, output, [(0, 4_000)], 0).false_ms == 400
     assert speaker_errors([], [], [(0, 10)]).rate == 0
-    assert speaker_errors([], told, [(0, 4_000)]).rate == 100
+    assert speaker_errors([], output, [(0, 4_000)]).rate == 100
 
 
 TEXT = st.lists(st.sampled_from(["ann", "opens", "the", "red", "door"]), max_size=6)
@@ -168,25 +172,25 @@ def test_words_are_cut_at_everything_but_an_apostrophe_within() -> None:
 TIMES = st.lists(st.integers(0, 60), max_size=7, unique=True)
 
 
-def most_pairs(true: list[int], told: list[int], tolerance: int) -> int:
+def most_pairs(true: list[int], output: list[int], tolerance: int) -> int:
     """The largest pairing, by trying all."""
     if not true:
         return 0
     first, rest = true[0], true[1:]
-    best = most_pairs(rest, told, tolerance)
-    for one in told:
+    best = most_pairs(rest, output, tolerance)
+    for one in output:
         if abs(one - first) <= tolerance:
-            left = [other for other in told if other != one]
+            left = [other for other in output if other != one]
             best = max(best, 1 + most_pairs(rest, left, tolerance))
     return best
 
 
 @given(TIMES, TIMES, st.integers(0, 9))
 def test_cuts_are_paired_as_often_as_can_be(
-    true: list[int], told: list[int], tolerance: int
+    true: list[int], output: list[int], tolerance: int
 ) -> None:
-    found = compare_cuts(true, told, tolerance)
-    assert found == Cuts(len(true), len(told), most_pairs(true, told, tolerance))
+    found = compare_cuts(true, output, tolerance)
+    assert found == Cuts(len(true), len(output), most_pairs(true, output, tolerance))
     assert 0 <= found.f1 <= 1
 
 

@@ -52,7 +52,7 @@ def test_a_week_is_read_as_a_list_or_with_its_source(tmp_path: Path, whole: Any)
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "output"),
     [
         ("not JSON", "no EgoLife questions"),
         ([], "questions"),
@@ -61,8 +61,8 @@ def test_a_week_is_read_as_a_list_or_with_its_source(tmp_path: Path, whole: Any)
         ("7", "no EgoLife questions"),
     ],
 )
-def test_what_is_no_week_of_questions_is_refused(tmp_path: Path, data: Any, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_is_no_week_of_questions_is_refused(tmp_path: Path, data: Any, output: str) -> None:
+    with pytest.raises(InputError, match=output):
         read_ego_questions(written(tmp_path, data))
 
 

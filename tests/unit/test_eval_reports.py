@@ -103,15 +103,15 @@ def test_an_unjudged_answer_is_neither_right_nor_wrong_and_said_to_be_so() -> No
 
 
 def test_a_judge_that_answers_as_well_says_so() -> None:
-    def told(judge: str, *models: str) -> str:
+    def output(judge: str, *models: str) -> str:
         settings = run_settings(reasoner="llm", judge=judge, models=models)
         return " ".join(made([row("1", judge=judge), row("2")], settings=settings).remarks)
 
     own = "judges 1 open answers that it gave itself"
-    assert own in told("gpt", "default: gpt")
-    assert own in told("gpt", "default: other", "reasoner: gpt")
-    assert own not in told("gpt", "default: gpt", "reasoner: other", "judge: gpt")
-    assert own not in told("big", "default: gpt", "judge: big")
+    assert own in output("gpt", "default: gpt")
+    assert own in output("gpt", "default: other", "reasoner: gpt")
+    assert own not in output("gpt", "default: gpt", "reasoner: other", "judge: gpt")
+    assert own not in output("big", "default: gpt", "judge: big")
 
 
 def test_results_stand_beside_the_baseline_by_type() -> None:
@@ -119,8 +119,8 @@ def test_results_stand_beside_the_baseline_by_type() -> None:
     plain = [one.model_copy(update={"arm": BASELINE_ARM, "right": one.id == "3"}) for one in rows]
     settings = run_settings(questions=4, baseline=True)
     found = made([*rows, *plain], settings=settings)
-    told = {one.type: (one.effect.after, one.effect.before) for one in found.beside}
-    assert {kind: (a and a.value, b and b.value) for kind, (a, b) in told.items()} == {
+    output = {one.type: (one.effect.after, one.effect.before) for one in found.beside}
+    assert {kind: (a and a.value, b and b.value) for kind, (a, b) in output.items()} == {
         "all": (0.75, 0.25),
         "when": (1.0, 0.5),
         "why": (0.5, 0.0),
@@ -166,8 +166,8 @@ def test_an_ablation_without_a_language_model_says_what_it_can_show() -> None:
     stages = (AblationStage.ENTITY, AblationStage.WHOLE)
     settings = run_settings(stages=stages, reasoner="local")
     assert not any("concluded from all" in one for one in made([row("1")], stages=stages).remarks)
-    told = made([row("1")], stages=stages, settings=settings).remarks
-    assert any("concluded from all moments" in one for one in told)
+    output = made([row("1")], stages=stages, settings=settings).remarks
+    assert any("concluded from all moments" in one for one in output)
 
 
 def test_an_ablation_has_a_row_for_each_stage_in_the_papers_order() -> None:
@@ -204,15 +204,15 @@ def learned() -> list[AnsweredQuestion]:
 def test_a_run_that_learns_shows_both_curves_and_the_paired_effect() -> None:
     found = made(learned(), Protocol.SPLIT, SHELVES)
     assert found.main == WITH_SKILLS
-    told = {(p.arm, p.part, p.batch): p for p in found.curve}
-    assert set(told) == {
+    output = {(p.arm, p.part, p.batch): p for p in found.curve}
+    assert set(output) == {
         (WITH_SKILLS, QuestionPart.LEARN, 0),
         (WITH_SKILLS, QuestionPart.TEST, 1),
         (WITHOUT_SKILLS, QuestionPart.TEST, 1),
     }
-    tested = told[WITH_SKILLS, QuestionPart.TEST, 1]
+    tested = output[WITH_SKILLS, QuestionPart.TEST, 1]
     assert (tested.given, tested.in_use, tested.right and tested.right.value) == (1.0, 1, 1.0)
-    assert told[WITHOUT_SKILLS, QuestionPart.TEST, 1].given == 0
+    assert output[WITHOUT_SKILLS, QuestionPart.TEST, 1].given == 0
     assert found.effect is not None
     assert (found.effect.first, found.effect.second) == (WITHOUT_SKILLS, WITH_SKILLS)
     assert (found.effect.better, found.effect.worse) == (2, 0)
@@ -230,12 +230,12 @@ def test_what_is_learned_from_is_not_in_the_headline() -> None:
     assert found.headline.right.value == 1.0
 
 
-def test_the_online_protocol_is_labelled_and_a_leak_is_told() -> None:
+def test_the_online_protocol_is_labelled_and_a_leak_is_reported() -> None:
     online = made(learned(), Protocol.ONLINE, SHELVES)
     assert any("Online protocol: it learned from" in one for one in online.remarks)
     leaked = [row("t", arm=WITH_SKILLS, skills=("s",), leaked=("s",))]
-    told = made(leaked, Protocol.SPLIT).remarks
-    assert any("1 tested questions had a skill that was learned from" in one for one in told)
+    output = made(leaked, Protocol.SPLIT).remarks
+    assert any("1 tested questions had a skill that was learned from" in one for one in output)
 
 
 def test_a_run_that_is_not_done_says_so_first() -> None:

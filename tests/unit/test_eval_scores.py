@@ -72,11 +72,11 @@ def reached(
 ) -> set[str]:
     """Names of the bars that such results miss, beside a baseline of 30, 10 and 4 percent."""
 
-    def told(right: float, top: float, overlap: float) -> Summary:
+    def output(right: float, top: float, overlap: float) -> Summary:
         tops = {1: figure(0), 3: figure(top), 10: figure(0)}
         return Summary(250, figure(right), tops, figure(overlap))
 
-    every = BaselineComparison(told(accuracy, found, iou), told(30, 10, 4))
+    every = BaselineComparison(output(accuracy, found, iou), output(30, 10, 4))
     report = EgoReport(Imported("v", took), 250, {}, ask_s, "plain", every, {})
     return {bar.name.split(",")[0] for bar in report.bars if not bar.met}
 

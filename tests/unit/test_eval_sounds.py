@@ -54,7 +54,7 @@ def recorded(path: Path, seconds: float) -> Path:
     return path
 
 
-def test_sounds_stand_between_speech_at_the_times_that_are_told(tmp_path: Path) -> None:
+def test_sounds_stand_between_speech_at_the_times_that_are_reported(tmp_path: Path) -> None:
     long, short = recorded(tmp_path / "a.wav", 20), recorded(tmp_path / "b.wav", 0.5)
     recordings = [Recording(long, ("music",)), Recording(short, ("drums",))]
     track, placed = make_track(recordings, TALK, SETTINGS, beneath=False)
@@ -106,5 +106,5 @@ def test_every_listed_recording_has_kinds_that_there_are(tmp_path: Path) -> None
 
 def test_the_kinds_of_recordings_are_remembered_ones() -> None:
     table = tomllib.loads(RECORDINGS.read_text(encoding="utf-8"))
-    told = {kind for one in table.values() for kinds in one["files"].values() for kind in kinds}
-    assert told <= set(sound_kinds())
+    output = {kind for one in table.values() for kinds in one["files"].values() for kind in kinds}
+    assert output <= set(sound_kinds())

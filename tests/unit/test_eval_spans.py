@@ -100,8 +100,8 @@ def test_without_citations_the_first_retrieved_moment_counts() -> None:
 
 
 def test_a_verdict_of_an_earlier_version_has_no_ref_300() -> None:
-    told = {"right": True, "judge": "options", "near": True}
-    assert Verdict.model_validate(told).ref300 is None
+    output = {"right": True, "judge": "options", "near": True}
+    assert Verdict.model_validate(output).ref300 is None
 
 
 @pytest.mark.parametrize(

@@ -75,12 +75,12 @@ def test_where_all_are_alike_the_earlier_one_is_first() -> None:
     "steps",
     [[], [1], [EMBED_BATCH], [EMBED_BATCH, EMBED_BATCH + 1], [EMBED_BATCH, 2 * EMBED_BATCH]],
 )
-def test_texts_are_embedded_some_at_a_time_and_it_is_told_how_far(steps: list[int]) -> None:
-    told: list[tuple[int, int]] = []
+def test_texts_are_embedded_some_at_a_time_and_it_is_reported_how_far(steps: list[int]) -> None:
+    output: list[tuple[int, int]] = []
     count = max(steps, default=0)
-    parts = list(_embedded(Axes(), ["gate"] * count, lambda *far: told.append(far)))
+    parts = list(_embedded(Axes(), ["gate"] * count, lambda *far: output.append(far)))
     assert sum(map(len, parts)) == count
-    assert told == [(step, count) for step in steps]
+    assert output == [(step, count) for step in steps]
 
 
 QUESTION = MediaQuestion(
@@ -94,8 +94,8 @@ QUESTION = MediaQuestion(
 
 
 def batch(**line: Any) -> Batch:
-    told = {"citations": [], "rounds": 2, **line}
-    return Batch({"q1": told}, {}, 1.0)
+    output = {"citations": [], "rounds": 2, **line}
+    return Batch({"q1": output}, {}, 1.0)
 
 
 def span(start: float, end: float) -> dict[str, float]:
@@ -126,8 +126,8 @@ def test_an_option_is_right_by_its_letter(option: str | None, right: bool) -> No
 
 
 def test_an_open_question_is_neither_right_nor_wrong() -> None:
-    told = QUESTION.model_copy(update={"options": ()})
-    assert judge(told, batch(option="B")).right is None
+    output = QUESTION.model_copy(update={"options": ()})
+    assert judge(output, batch(option="B")).right is None
 
 
 def test_without_an_answer_nothing_is_right() -> None:
@@ -135,16 +135,16 @@ def test_without_an_answer_nothing_is_right() -> None:
     assert (found.cited, found.right, found.rounds, found.top) == (False, False, 0, None)
 
 
-def test_answers_and_errors_are_kept_apart_and_each_is_told() -> None:
+def test_answers_and_errors_are_stored_apart_and_each_is_reported() -> None:
     results = [
         BatchResult("a", {"answer": "x"}, None, 1, 2),
         BatchResult("b", None, ModelError("the model did not answer"), 2, 2),
     ]
-    told: list[BatchResult] = []
-    lines, errors = _collect(iter(results), told.append)
+    output: list[BatchResult] = []
+    lines, errors = _collect(iter(results), output.append)
     assert lines == {"a": {"answer": "x"}}
     assert errors == {"b": "the model did not answer"}
-    assert told == results
+    assert output == results
 
 
 def test_spans_keep_the_order_of_the_line() -> None:

@@ -53,14 +53,19 @@ def test_an_extended_segment_keeps_its_number_and_counts_its_revisions() -> None
     assert graph.segments == {0: OpenSegment(0, 1, "A and on", "About A and on.", (0, 1, 2))}
 
 
-def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_kept() -> None:
+def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_stored() -> None:
     graph = woven(([segment("Small", 1, 2)], []), ([segment("Wide", 0, 1, 2, 3)], []))
     assert shape(graph) == {"Wide": (0, 1, 2, 3)}
-    (told,) = graph.segments[1].history
-    assert (told.number, told.label, told.summary, told.at_clip) == (0, "Small", "About Small.", 1)
+    (output,) = graph.segments[1].history
+    assert (output.number, output.label, output.summary, output.at_clip) == (
+        0,
+        "Small",
+        "About Small.",
+        1,
+    )
 
 
-def test_the_words_of_all_that_were_ever_absorbed_are_kept() -> None:
+def test_the_words_of_all_that_were_ever_absorbed_are_stored() -> None:
     graph = woven(
         ([segment("Small", 1)], []), ([segment("Wide", 0, 1)], []), ([segment("All", 0, 1, 2)], [])
     )
@@ -85,7 +90,7 @@ def test_edges_of_an_absorbed_segment_go_to_the_survivor() -> None:
     assert ends(graph) == {("Before", "Wide", "before")}
 
 
-def test_an_edge_into_the_survivor_itself_goes_and_a_double_is_kept_once() -> None:
+def test_an_edge_into_the_survivor_itself_goes_and_a_double_is_stored_once() -> None:
     graph = woven(
         (
             [segment("Small", 2), segment("Wide", 2, 3), segment("Else", 7)],

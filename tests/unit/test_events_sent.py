@@ -52,9 +52,9 @@ def test_no_words_end_an_event_or_begin_another(words: str, key: str) -> None:
 
 def test_words_are_those_of_this_moment_with_unnamed_people_in_words() -> None:
     said = PartialReply(round=2, purpose="act", text='{"reason": "so", "query": "what <face_3> do')
-    told = reply_payload(said)
-    assert (told["round"], told["purpose"]) == (2, "act")
-    assert told["text"].startswith("what an unnamed person")
+    output = reply_payload(said)
+    assert (output["round"], output["purpose"]) == (2, "act")
+    assert output["text"].startswith("what an unnamed person")
 
 
 class Client:
@@ -114,7 +114,7 @@ def test_all_events_come_in_order_and_then_the_end() -> None:
     assert numbers.closed
 
 
-def test_who_hears_nothing_is_told_so_until_something_comes() -> None:
+def test_who_hears_nothing_is_reported_so_until_something_comes() -> None:
     numbers = Numbers(1, ends=False)
 
     async def follow() -> list[int | NoEvent]:
@@ -200,11 +200,11 @@ def test_the_first_event_has_the_id_of_the_question_and_no_other_has() -> None:
     asked = QuestionAsked(
         question=question, machine="homer", profile="local", reasoner="local", view=view
     )
-    ids = [told.get("id") for _, told in sent(asked, Interrupted()).events]
+    ids = [output.get("id") for _, output in sent(asked, Interrupted()).events]
     assert ids == [None, "aa11", None]
 
 
-def test_a_fault_after_the_beginning_is_told_as_the_last_event() -> None:
+def test_a_fault_after_the_beginning_is_reported_as_the_last_event() -> None:
     client = sent(error=ModelError("the model did not answer"))
     name, problem = client.events[-1]
     assert (name, problem["status"], problem["code"]) == ("problem", 502, "model")

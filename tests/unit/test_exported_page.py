@@ -177,7 +177,7 @@ def test_the_plan_comes_before_the_first_round_and_changes_are_named(
     assert page.count("<h3>Ledger</h3>") == 2
 
 
-def test_a_moment_of_a_video_that_is_gone_is_told_by_its_id(around: pytest.MonkeyPatch) -> None:
+def test_a_moment_of_a_video_that_is_gone_is_reported_by_its_id(around: pytest.MonkeyPatch) -> None:
     around.setattr(trajectory_export, "videos_named", lambda *_: {})
     assert f"0:00:05-0:00:09 {VIDEO}" in page_of(*EVENTS)
 

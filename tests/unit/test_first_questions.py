@@ -15,8 +15,8 @@ from evals.first_questions import FirstQuestion, RightAnswer, read_first_questio
 
 
 def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:
-    told = [{"start_s": a, "end_s": b, "text": ""} for a, b in cited]
-    return {"answer": text, "citations": told, "confidence": 0.9, **more}
+    output = [{"start_s": a, "end_s": b, "text": ""} for a, b in cited]
+    return {"answer": text, "citations": output, "confidence": 0.9, **more}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Work:
     ) -> None:
         self.video, self.clips, self.done, self.fails = VIDEO, clips, done, fails or {}
         self.stood_back: list[int] = []
-        self.desk = SimpleNamespace(settings=Settings(), give_way=self._stand_back)
+        self.workspace = SimpleNamespace(settings=Settings(), give_way=self._stand_back)
         self.remarks: tuple[str, ...] = ()
         self.notes: list[str] = []
         self.given_up: list[tuple[int, str]] = []
@@ -202,7 +202,7 @@ def test_the_last_patch_waits_until_no_clip_will_come_any_more() -> None:
     assert work.notes[-1] == "weave"
 
 
-def test_a_video_whose_clips_are_all_there_is_only_woven() -> None:
+def test_a_video_whose_clips_are_all_there_is_only_built() -> None:
     work = Work(5, done=5)
     assert watched(work) == ["opened 5 5"]
     assert work.notes == ["weave final"]

@@ -83,7 +83,7 @@ def step(action: Action | None = None, *seen: str) -> ComparedRound:
 
 
 @pytest.mark.parametrize(
-    ("one", "seen", "told"),
+    ("one", "seen", "output"),
     [
         (None, False, "It had ended."),
         (None, True, "It had ended."),
@@ -94,8 +94,8 @@ def step(action: Action | None = None, *seen: str) -> ComparedRound:
         (step(), False, "t1: nothing"),
     ],
 )
-def test_a_step_in_words(one: ComparedRound | None, seen: bool, told: str) -> None:
-    assert _step_text(one, evidence=seen) == told
+def test_a_step_in_words(one: ComparedRound | None, seen: bool, output: str) -> None:
+    assert _step_text(one, evidence=seen) == output
 
 
 class Column:
@@ -124,7 +124,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return words
 
 
-def difference(**told: Any) -> Difference:
+def difference(**output: Any) -> Difference:
     same = {
         "a": "aa11",
         "b": "bb22",
@@ -138,7 +138,7 @@ def difference(**told: Any) -> Difference:
         "answer_a": Answer(text="a gate", option="A", confidence=0.5),
         "answer_b": None,
     }
-    return Difference.model_validate(same | told)
+    return Difference.model_validate(same | output)
 
 
 def test_two_that_did_the_same_are_said_to_be_the_same(page: list[str]) -> None:
@@ -187,7 +187,7 @@ def test_words_of_a_memory_are_only_words(page: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("videos", "text", "options", "as_of", "told"),
+    ("videos", "text", "options", "as_of", "output"),
     [
         ((VIDEO,), "  ", "", "", "Write a question first"),
         ((), "Who?", "", "", "Choose at least one video"),
@@ -196,9 +196,9 @@ def test_words_of_a_memory_are_only_words(page: list[str]) -> None:
     ],
 )
 def test_what_cannot_be_asked_says_why(
-    videos: tuple[str, ...], text: str, options: str, as_of: str, told: str
+    videos: tuple[str, ...], text: str, options: str, as_of: str, output: str
 ) -> None:
-    with pytest.raises((InputError, ValueError), match=told):
+    with pytest.raises((InputError, ValueError), match=output):
         _build_question(videos, text, options, as_of)
 
 

@@ -48,9 +48,9 @@ def test_a_schema_does_not_depend_on_its_class_s_name_or_docstring(kind: type[Ba
 
 
 def test_a_complaint_about_a_reply_names_the_schema_not_the_class() -> None:
-    with pytest.raises(ModelError) as told:
+    with pytest.raises(ModelError) as output:
         read_value('{"subtasks": 5}', renamed(replies()[0]))
-    assert str(told.value).startswith("the answer does not fit PlanReply: ")
+    assert str(output.value).startswith("the answer does not fit PlanReply: ")
 
 
 def test_nested_classes_keep_the_names_that_definitions_have() -> None:

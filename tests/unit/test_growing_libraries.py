@@ -41,33 +41,33 @@ def test_the_largest_size_of_a_run_counts() -> None:
 
 
 def test_a_day_is_worked_out() -> None:
-    told = dict(needs(DAY, figures(_rows(RUN)), USE))
-    assert told["memories"] == "23,040"
-    assert told["memories on disk"] == "0.0 GB"
-    assert told["a search over one video"] == "20 ms"
-    assert told["a search over 10,000 lines"] == "50 ms"
-    assert told["the first search of a process"] == "90 ms"
-    assert "building the search index" not in told
-    assert told["machines that watch"] == "3"
-    assert told["model, all clips once"] == "6 USD"
-    assert told["model, a thousand questions"] == "20 USD"
+    output = dict(needs(DAY, figures(_rows(RUN)), USE))
+    assert output["memories"] == "23,040"
+    assert output["memories on disk"] == "0.0 GB"
+    assert output["a search over one video"] == "20 ms"
+    assert output["a search over 10,000 lines"] == "50 ms"
+    assert output["the first search of a process"] == "90 ms"
+    assert "building the search index" not in output
+    assert output["machines that watch"] == "3"
+    assert output["model, all clips once"] == "6 USD"
+    assert output["model, a thousand questions"] == "20 USD"
 
 
-def test_what_a_second_worker_adds_and_how_busy_writing_is_are_told_where_measured() -> None:
+def test_what_a_second_worker_adds_and_how_busy_writing_is_are_reported_where_measured() -> None:
     more = [_line("eight clips by two workers, processes", 1.0, None, ratio=1.5)]
     more.append(_line("100 memories of a clip", 30.0, None))
-    told = dict(needs(DAY, figures(_rows(RUN + more)), USE))
-    assert told["the same, two workers each"] == "2"
-    assert told["share of one connection's time that writing takes"] == "1.00%"
+    output = dict(needs(DAY, figures(_rows(RUN + more)), USE))
+    assert output["the same, two workers each"] == "2"
+    assert output["share of one connection's time that writing takes"] == "1.00%"
     assert "the same, two workers each" not in dict(needs(DAY, figures(_rows(RUN)), USE))
 
 
-def test_the_search_index_is_told_where_it_was_built() -> None:
+def test_the_search_index_is_reported_where_it_was_built() -> None:
     more = [_line("search index on disk", 2.0, 1_000), _line("search index on disk", 500.0, 10_000)]
     more.append(_line("building the search index", 3_600.0, 10_000))
-    told = dict(needs(DAY, figures(_rows(RUN + more)), USE))
-    assert told["the search index on disk"] == "1.2 GB"
-    assert told["building the search index"] == "2.3 h"
+    output = dict(needs(DAY, figures(_rows(RUN + more)), USE))
+    assert output["the search index on disk"] == "1.2 GB"
+    assert output["building the search index"] == "2.3 h"
 
 
 def test_a_table_is_printed_or_what_is_missing_is_named(
@@ -77,9 +77,9 @@ def test_a_table_is_printed_or_what_is_missing_is_named(
     monkeypatch.setattr(sys, "argv", ["growing", str(run), "--model", "openai:gpt-5-mini"])
     run.write_text(document(RUN))
     assert main() == 0
-    told = capsys.readouterr().out
-    assert "| memories | 691,200,000 |" in told
-    assert "openai:gpt-5-mini" in told
+    output = capsys.readouterr().out
+    assert "| memories | 691,200,000 |" in output
+    assert "openai:gpt-5-mini" in output
     run.write_text(document(RUN[:-1]))
     assert main() == 2
     assert "watching 720p" in capsys.readouterr().err

@@ -61,15 +61,15 @@ class Pieces(BaseChatModel):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_told_of_a_reply_grows_with_its_length(way: Structure) -> None:
-    told: list[str] = []
+    output: list[str] = []
     started = time.process_time()
-    answer = request(Pieces(), way, SENT, SCHEMA, on_text=told.append)
+    answer = request(Pieces(), way, SENT, SCHEMA, on_text=output.append)
     took = time.process_time() - started
     whole = '{"name": "' + "word " * PIECES + '"}'
-    assert answer.text == told[-1] == whole
-    assert all(later.startswith(earlier) for earlier, later in pairwise(told))
-    assert sum(map(len, told)) <= 40 * len(whole)
-    assert len(told) > 50
+    assert answer.text == output[-1] == whole
+    assert all(later.startswith(earlier) for earlier, later in pairwise(output))
+    assert sum(map(len, output)) <= 40 * len(whole)
+    assert len(output) > 50
     assert took < 5.0
 
 

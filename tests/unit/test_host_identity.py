@@ -31,8 +31,8 @@ def dead() -> int:
 
 def run(pid: int, where: str | None) -> Any:
     labels = {} if where is None else {WHERE: where}
-    told = {"infrastructure_pid": f"same-name:{pid}", "start_time": datetime.now(UTC)}
-    return SimpleNamespace(labels=labels, state_type=StateType.RUNNING, **told)
+    output = {"infrastructure_pid": f"same-name:{pid}", "start_time": datetime.now(UTC)}
+    return SimpleNamespace(labels=labels, state_type=StateType.RUNNING, **output)
 
 
 def test_a_process_is_only_looked_for_among_those_that_its_id_means(dead: int) -> None:

@@ -175,7 +175,7 @@ def test_hints_begin_with_the_complaint_and_end_with_the_last_round() -> None:
     assert hint_lines((), "", final=False) == ""
 
 
-def test_people_are_told_by_tag() -> None:
+def test_people_are_reported_by_tag() -> None:
     assert people_lines([("<face_1>", "Ann")]) == "<people><face_1> is Ann.</people>"
     assert people_lines([]) == ""
 

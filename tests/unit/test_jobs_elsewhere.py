@@ -24,8 +24,8 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
     """One that runs for as long as the test."""
     every = Jobs(Home(tmp_path))
     every.command = (sys.executable, "-c", WAITS)
-    film = tmp_path / "film.mp4"
-    film.write_bytes(b"film")
+    recording = tmp_path / "film.mp4"
+    recording.write_bytes(b"film")
     begun: list[subprocess.Popen[bytes]] = []
     real = subprocess.Popen
 
@@ -35,17 +35,17 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess, "Popen", popen)
-        every.start([film])
+        every.start([recording])
     yield every
     for one in begun:
         one.kill()
         one.wait()
 
 
-def move(jobs: Jobs, tmp_path: Path, **told: object) -> None:
+def move(jobs: Jobs, tmp_path: Path, **output: object) -> None:
     """Has the job file say that it was begun elsewhere, and of which process."""
     (path,) = (Home(tmp_path).run).glob("ingest-*.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), **told}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **output}))
 
 
 def only(jobs: Jobs) -> Job:
@@ -100,7 +100,7 @@ def test_of_one_on_another_machine_nothing_is_known_until_it_says_how_it_ended(
 
 def test_files_of_before_are_of_here(jobs: Jobs, tmp_path: Path) -> None:
     (path,) = Home(tmp_path).run.glob("ingest-*.json")
-    told = json.loads(path.read_text())
-    del told["where"]
-    path.write_text(json.dumps(told))
+    output = json.loads(path.read_text())
+    del output["where"]
+    path.write_text(json.dumps(output))
     assert (only(jobs).stage, only(jobs).here) == (JobState.WATCHING, True)

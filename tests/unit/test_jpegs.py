@@ -66,7 +66,7 @@ def test_the_longest_side_is_as_asked_and_the_shape_stays(
 
 
 @pytest.mark.parametrize("data", [b"", b"no image", jpeg(20, 20)[:30]])
-def test_one_that_cannot_be_read_is_told_with_what_to_do(data: bytes) -> None:
+def test_one_that_cannot_be_read_is_reported_with_what_to_do(data: bytes) -> None:
     with pytest.raises(BlobGone, match="homer check"):
         shrink_jpeg(data, 10)
 
@@ -113,7 +113,7 @@ def test_in_any_order_each_is_the_one_that_is_asked_for(order: list[int]) -> Non
     assert decoded.begun == jumps
 
 
-def test_one_that_is_not_there_any_more_is_told_and_the_others_can_be_read() -> None:
+def test_one_that_is_not_there_any_more_is_reported_and_the_others_can_be_read() -> None:
     decoded = Decoded(2)
     reader = decoded.reader()
     for _ in range(2):

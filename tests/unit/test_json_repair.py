@@ -115,7 +115,7 @@ def test_nesting_beyond_reason_is_refused() -> None:
 @pytest.mark.parametrize("odd", ["\\u0000", "\\ud800", "\\udfff!"])
 def test_what_no_database_can_hold_is_replaced(odd: str) -> None:
     read = read_object(f'{{"a{odd}": ["b{odd}", {{"c": "d{odd}"}}], "e": 1}}')
-    told = json.dumps(read, ensure_ascii=False)
-    assert "\x00" not in told
-    told.encode()
+    output = json.dumps(read, ensure_ascii=False)
+    assert "\x00" not in output
+    output.encode()
     assert len(read) == 2

@@ -151,7 +151,7 @@ def test_the_best_scoring_shots_win_and_not_the_first_three() -> None:
     assert choose_keyframes(found, 3, GAP) == [2, 3, 4]
 
 
-def test_fewer_are_kept_when_nothing_is_far_enough() -> None:
+def test_fewer_are_stored_when_nothing_is_far_enough() -> None:
     found = [Candidate(t, 0, 1.0) for t in range(0, 1_800, 200)]
     assert choose_keyframes(found, 3, GAP) == [0]
 

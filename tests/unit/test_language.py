@@ -34,7 +34,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("code", QUESTIONS)
-def test_a_question_s_language_is_told_and_said_where_it_is_not_covered(code: str) -> None:
+def test_a_question_s_language_is_reported_and_said_where_it_is_not_covered(code: str) -> None:
     found = detect_language(QUESTIONS[code])
     assert found is not None
     assert code in found.codes

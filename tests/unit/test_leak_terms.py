@@ -45,7 +45,7 @@ def test_nothing_gone_betrays_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("She spoke of a ruby.", True),
         ("RUBY!", True),
@@ -55,12 +55,12 @@ def test_nothing_gone_betrays_nothing() -> None:
         ("", False),
     ],
 )
-def test_a_text_betrays_by_whole_words_in_any_case(text: str, told: bool) -> None:
-    assert contains_any(text, {"ruby"}) is told
+def test_a_text_betrays_by_whole_words_in_any_case(text: str, output: bool) -> None:
+    assert contains_any(text, {"ruby"}) is output
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("as seen in m12", True),
         ("[m12]", True),
@@ -74,8 +74,8 @@ def test_a_text_betrays_by_whole_words_in_any_case(text: str, told: bool) -> Non
         ("nothing at all", False),
     ],
 )
-def test_a_text_quotes_by_whole_references(text: str, told: bool) -> None:
-    assert quotes_any(text, (), {"m12", SHA}) is told
+def test_a_text_quotes_by_whole_references(text: str, output: bool) -> None:
+    assert quotes_any(text, (), {"m12", SHA}) is output
 
 
 def test_words_are_quoted_too() -> None:
@@ -98,12 +98,12 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_no_word_of_a_value_is_missed(value: object) -> None:
-    told = flatten_text(value)
+    output = flatten_text(value)
 
     def check(one: object) -> None:
         match one:
             case str():
-                assert one in told
+                assert one in output
             case list():
                 list(map(check, one))
             case dict():

@@ -86,7 +86,7 @@ def written(*skills: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "output"),
     [
         ("s.json", "{", "cannot be read as skills"),
         ("s.toml", "= 1", "cannot be read as skills"),
@@ -101,11 +101,11 @@ def written(*skills: dict[str, Any]) -> str:
         ("s.json", written({"about": "x"}), "skill 0.about: "),
     ],
 )
-def test_what_is_no_skill_is_told_by_its_place(
-    tmp_path: Path, name: str, text: str, told: str
+def test_what_is_no_skill_is_reported_by_its_place(
+    tmp_path: Path, name: str, text: str, output: str
 ) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as error:
         read_skills(tmp_path / name)
     assert str(tmp_path / name) in str(error.value)
-    assert told in str(error.value)
+    assert output in str(error.value)

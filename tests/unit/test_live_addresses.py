@@ -17,14 +17,14 @@ WORD = st.text("abcdefghijklmnopqrstuvwxyzXYZ0123456789", min_size=4, max_size=1
 
 
 @given(user=WORD, secret=WORD, host=WORD, key=WORD)
-def test_neither_password_nor_key_is_told(user: str, secret: str, host: str, key: str) -> None:
+def test_neither_password_nor_key_is_reported(user: str, secret: str, host: str, key: str) -> None:
     text = (
         f"rtsp://{user}U1:{secret}S2@{host}.local:554/cam/1?channel=2&{key}={secret}S2#{secret}S2"
     )
     source = live_source(text)
-    told = f"{source!r} {source.name} {source.label} {source.id}"
-    assert f"{secret}S2" not in told
-    assert f"{user}U1" not in told
+    output = f"{source!r} {source.name} {source.label} {source.id}"
+    assert f"{secret}S2" not in output
+    assert f"{user}U1" not in output
     assert source.address == text
     assert source.name.startswith(f"rtsp://{host.lower()}.local:554/cam/1?channel=2&")
 

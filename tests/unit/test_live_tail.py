@@ -51,7 +51,7 @@ def test_it_is_one_line_and_never_longer_than_its_room(text: str, room: int) -> 
     assert shown.isprintable()
 
 
-def test_a_terminal_is_told_nothing_that_would_move_its_cursor() -> None:
+def test_a_terminal_is_reported_nothing_that_would_move_its_cursor() -> None:
     assert "\x1b" not in reply_tail(said("red \x1b[31mcar\x1b[2J\r"), 80)
 
 

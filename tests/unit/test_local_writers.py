@@ -51,7 +51,7 @@ def written(seen: Percept) -> ClipMemories:
     return LocalClipWriter().write(seen, PEOPLE, CONTEXT)
 
 
-def told(seen: Percept) -> list[tuple[str, str]]:
+def output(seen: Percept) -> list[tuple[str, str]]:
     return [(str(one.source), one.text) for one in written(seen).drafts]
 
 
@@ -67,7 +67,7 @@ def test_speech_is_quoted_with_its_speaker_s_tag() -> None:
 
 def test_a_text_that_stays_on_screen_is_one_line() -> None:
     rows = [text_at(t, "WELCOME") for t in (2, 8, 14)] + [text_at(8, "Chapter 1", row=1)]
-    assert told(percept(0, screen_texts=tuple(rows))) == [
+    assert output(percept(0, screen_texts=tuple(rows))) == [
         ("read", "WELCOME"),
         ("read", "WELCOME / Chapter 1"),
     ]
@@ -89,7 +89,7 @@ def test_words_that_look_like_a_tag_name_nobody(kind: str) -> None:
 
 
 def test_text_that_is_hardly_legible_is_left_out() -> None:
-    assert told(percept(0, screen_texts=(text_at(1, "???", score=0.3),))) == []
+    assert output(percept(0, screen_texts=(text_at(1, "???", score=0.3),))) == []
 
 
 def test_a_text_at_the_very_end_stays_within_its_clip() -> None:
@@ -99,7 +99,7 @@ def test_a_text_at_the_very_end_stays_within_its_clip() -> None:
 
 def test_who_is_on_screen_is_one_line_a_person_and_one_a_pair() -> None:
     faces = (face(0, 1, (1, 2), (10, 12)), face(1, 2, (11, 14)))
-    assert told(percept(0, faces=faces)) == [
+    assert output(percept(0, faces=faces)) == [
         ("seen", "<face_4> is on screen."),
         ("seen", "<face_4> and <face_5> are on screen together."),
         ("seen", "<face_5> is on screen."),
@@ -124,7 +124,7 @@ def test_two_groups_of_one_identity_are_one_person_on_screen() -> None:
 
 
 def test_captions_that_came_along_are_marked_as_such() -> None:
-    assert told(percept(0, captions=(said(1, "A dog runs."),))) == [("caption", "A dog runs.")]
+    assert output(percept(0, captions=(said(1, "A dog runs."),))) == [("caption", "A dog runs.")]
 
 
 def test_an_introduction_is_a_fact_with_its_words() -> None:

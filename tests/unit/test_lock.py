@@ -45,8 +45,8 @@ def unmet(lock: str, python: str) -> Iterator[str]:
     """What a pinned package needs on ``python`` and the lock does not give it."""
     locked = pins(lock, python)
     for name in locked:
-        told = installed(name)
-        for line in (told.get_all("Requires-Dist") if told else None) or ():
+        output = installed(name)
+        for line in (output.get_all("Requires-Dist") if output else None) or ():
             wanted = Requirement(line)
             needed = canonicalize_name(wanted.name)
             if needed in OVERRIDDEN or not applies(wanted, python):

@@ -75,7 +75,7 @@ def test_nothing_is_made_before_there_is_something_to_say(home: Home) -> None:
     assert not home.root.exists()
 
 
-def test_smaller_steps_are_told_at_debug_only(home: Home) -> None:
+def test_smaller_steps_are_reported_at_debug_only(home: Home) -> None:
     set_up_logging(home, "debug")
     with tracing.span(Work.SEARCH, "search event", mode="event"):
         pass
@@ -87,29 +87,29 @@ def test_an_error_has_the_way_to_it_but_not_its_words(home: Home) -> None:
     path = log_error(fail(ModelError(SECRET)))
     assert path == log_path(home)
     assert SECRET not in path.read_text()
-    (told,) = records(home)
-    assert (told["error"], told["cause"], told["errno"]) == ("ModelError", "OSError", 28)
-    ways = [step for step in told["trace"] if "test_logs.py" in step]
+    (output,) = records(home)
+    assert (output["error"], output["cause"], output["errno"]) == ("ModelError", "OSError", 28)
+    ways = [step for step in output["trace"] if "test_logs.py" in step]
     assert ways
     assert all(step.endswith(" fail") for step in ways)
     assert all(step.startswith("tests/unit/") for step in ways)
-    assert "OSError" in told["trace"]
+    assert "OSError" in output["trace"]
 
 
-def test_an_error_that_is_its_own_cause_is_told_once(home: Home) -> None:
+def test_an_error_that_is_its_own_cause_is_reported_once(home: Home) -> None:
     set_up_logging(home)
     first, second = ModelError("a"), ValueError("b")
     first.__cause__, second.__context__ = first, first
     first.__context__ = second
     log_error(first)
     log_error(second)
-    assert [told["trace"] for told in records(home)] == [
+    assert [output["trace"] for output in records(home)] == [
         ["ModelError"],
         ["ModelError", "ValueError"],
     ]
 
 
-def test_at_debug_an_error_s_words_are_told_too(home: Home) -> None:
+def test_at_debug_an_error_s_words_are_reported_too(home: Home) -> None:
     set_up_logging(home, "debug")
     log_error(fail(ModelError(SECRET)))
     assert records(home)[0]["said"] == SECRET
@@ -119,9 +119,9 @@ def test_a_question_that_failed_is_a_warning_with_the_way_to_it(home: Home) -> N
     set_up_logging(home)
     with pytest.raises(ModelError), tracing.span(Work.QUESTION, trajectory="fedcba9876543210"):
         raise ModelError(SECRET)
-    (told,) = records(home)
-    assert (told["level"], told["event"]) == ("warning", "question failed")
-    assert told["trajectory"] == "fedcba9876543210"
+    (output,) = records(home)
+    assert (output["level"], output["event"]) == ("warning", "question failed")
+    assert output["trajectory"] == "fedcba9876543210"
     assert SECRET not in log_path(home).read_text()
 
 
@@ -171,7 +171,7 @@ def test_a_log_that_cannot_be_written_stops_nothing(home: Home) -> None:
     assert log_error(ModelError("x")) is None
 
 
-def test_a_full_log_is_put_aside_and_only_so_many_are_kept(
+def test_a_full_log_is_put_aside_and_only_so_many_are_stored(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "LIMIT", 2_000)
@@ -232,8 +232,8 @@ def test_a_command_that_fails_names_the_log(
     monkeypatch.setenv("HOMER_HOME", str(home.root))
     monkeypatch.setattr("cli.doctor.check_setup", gone)
     result = CliRunner().invoke(app, ["doctor"])
-    told = f"homer: the database of {SECRET} is gone (log: {log_path(home)})\n"
-    assert (result.exit_code, result.stderr) == (3, told)
+    output = f"homer: the database of {SECRET} is gone (log: {log_path(home)})\n"
+    assert (result.exit_code, result.stderr) == (3, output)
     (record,) = records(home)
     assert record["error"] == "DatabaseError"
     assert any(step.startswith("cli/doctor.py:") for step in record["trace"])

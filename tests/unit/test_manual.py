@@ -10,14 +10,18 @@ from api.application import make_app
 from api.auth import AccessRules
 from api.docs_page import HEADERS, docs_page
 from store.database import Store
-from tests.support.api import WordDesk
+from tests.support.api import WordState
 
 EVIL = '<script>x()</script>&"'
 
 
-def schema(**told: Any) -> dict[str, Any]:
+def schema(**output: Any) -> dict[str, Any]:
     """A description with one way that does what is told."""
-    return {"info": {"title": "Homer"}, "paths": {"/things/{id}": {"get": told}}, "components": {}}
+    return {
+        "info": {"title": "Homer"},
+        "paths": {"/things/{id}": {"get": output}},
+        "components": {},
+    }
 
 
 def body_schema(model: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +36,7 @@ def test_a_way_has_its_method_path_summary_and_what_it_says() -> None:
     assert "<p>First.</p><p>Second\nline.</p><" in page
 
 
-def test_parameters_are_told_but_no_headers() -> None:
+def test_parameters_are_reported_but_no_headers() -> None:
     parameters = [
         {"name": "limit", "in": "query", "description": "How many."},
         {"name": "id", "in": "path"},
@@ -59,15 +63,15 @@ def test_a_body_has_its_fields_and_examples() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "output",
     [
         {"summary": EVIL},
         {"description": EVIL},
         {"parameters": [{"name": EVIL, "in": "query", "description": EVIL}]},
     ],
 )
-def test_every_word_is_escaped(told: dict[str, Any]) -> None:
-    page = docs_page(schema(**told))
+def test_every_word_is_escaped(output: dict[str, Any]) -> None:
+    page = docs_page(schema(**output))
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 
@@ -78,7 +82,7 @@ def test_examples_and_fields_are_escaped_too() -> None:
 
 
 def test_the_real_page_has_every_way_and_fetches_nothing() -> None:
-    described = make_app(WordDesk(cast(Store, None), "local"), AccessRules()).openapi()
+    described = make_app(WordState(cast(Store, None), "local"), AccessRules()).openapi()
     page = docs_page(described)
     for path, ways in described["paths"].items():
         for way in ways:

@@ -23,7 +23,7 @@ def written(folder: Path, *rows: object, name: str = "all.jsonl") -> Path:
     return path
 
 
-def told(track: CaptionTrack) -> list[str]:
+def output(track: CaptionTrack) -> list[str]:
     return [line.text for line in track.lines]
 
 
@@ -31,8 +31,8 @@ def told(track: CaptionTrack) -> list[str]:
 def test_every_video_has_its_own_lines_in_order_of_time(tmp_path: Path, name: str) -> None:
     rows = [row("b", 5, "later"), row(17), row("b", 2, "earlier")]
     b, number = read_tracks(written(tmp_path, *rows, name=name))
-    assert (b.title, told(b)) == ("b", ["earlier", "later"])
-    assert (number.title, told(number)) == ("17", ["A dog runs."])
+    assert (b.title, output(b)) == ("b", ["earlier", "later"])
+    assert (number.title, output(number)) == ("17", ["A dog runs."])
 
 
 def test_a_video_keeps_its_id_whatever_else_the_file_holds(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_videos_with_the_same_lines_are_two(tmp_path: Path) -> None:
 
 def test_one_of_several_videos_is_read_by_its_name(tmp_path: Path) -> None:
     path = written(tmp_path, row("a"), row("b", text="A cat sleeps."))
-    assert told(read_captions(path, "b")) == ["A cat sleeps."]
+    assert output(read_captions(path, "b")) == ["A cat sleeps."]
     with pytest.raises(InputError, match=r"names 2 videos \(a, b\), none of them 'c'"):
         read_captions(path, "c")
 

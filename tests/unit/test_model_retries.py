@@ -79,7 +79,7 @@ def test_retries_come_to_an_end(slept: list[float]) -> None:
     assert len(slept) == 2
 
 
-def test_the_pause_that_a_server_asks_for_is_kept_within_reason(slept: list[float]) -> None:
+def test_the_pause_that_a_server_asks_for_is_stored_within_reason(slept: list[float]) -> None:
     errors = [ServerSaid(429, "7"), ServerSaid(429, "3600"), ServerSaid(429, "tomorrow")]
     assert call_with_retries(failing(*errors), soon(), 3) == "done"
     assert slept == [7.0, retries.LONGEST_WAIT_S, 2.0]

@@ -53,7 +53,7 @@ def test_waiting_threads_sleep_unless_the_environment_says_otherwise(
 ) -> None:
     # OpenMP prints its settings, which it reads once, when it is loaded.
     clean = {key: value for key, value in os.environ.items() if not key.startswith("OMP_")}
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", USED],
         env=clean | {"OMP_DISPLAY_ENV": "verbose"} | given,
         capture_output=True,
@@ -61,4 +61,4 @@ def test_waiting_threads_sleep_unless_the_environment_says_otherwise(
         timeout=120,
         check=True,
     )
-    assert f"GOMP_SPINCOUNT = '{spins}" in told.stderr
+    assert f"GOMP_SPINCOUNT = '{spins}" in output.stderr

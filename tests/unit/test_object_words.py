@@ -62,7 +62,7 @@ def test_a_thing_that_stays_in_view_is_one_thing() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(coco_labels()))))
-def test_each_kind_is_told_once_people_first(seen: list[tuple[int, str]]) -> None:
+def test_each_kind_is_reported_once_people_first(seen: list[tuple[int, str]]) -> None:
     counts = count_objects([thing(time, label) for time, label in seen])
     assert set(counts) == {label for _, label in seen}
     assert "person" not in list(counts)[1:]
@@ -94,11 +94,11 @@ def test_a_thing_at_the_very_end_of_a_clip_stays_within_it() -> None:
 
 
 def test_what_is_merely_in_view_makes_no_event() -> None:
-    def told(text: str, source: MemorySource) -> WindowLine:
+    def output(text: str, source: MemorySource) -> WindowLine:
         return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
 
-    seen = told("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS)
-    talk = told("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
+    seen = output("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS)
+    talk = output("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
     assert "laptop" not in Salience([seen, talk]).label([seen, talk], 8).lower()
     assert summarise([seen, talk]) == summarise([talk])
 
@@ -118,7 +118,7 @@ def test_it_stands_beside_what_is_said() -> None:
         (24, ["said", "seen", "read", "objects"]),
     ],
 )
-def test_what_is_quoted_stays_and_what_is_in_view_is_told_where_there_is_room(
+def test_what_is_quoted_stays_and_what_is_in_view_is_reported_where_there_is_room(
     lines: int, kept: list[str]
 ) -> None:
     one = percept(

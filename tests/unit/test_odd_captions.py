@@ -52,8 +52,8 @@ def test_a_number_beyond_all_reason_is_named_with_its_line(
     tmp_path: Path, field: str, number: str
 ) -> None:
     row = {"start": "0", "end": "1", "text": '"x"'} | {field: number}
-    told = "{" + ", ".join(f'"{name}": {value}' for name, value in row.items()) + "}"
-    path = written(tmp_path, "week.jsonl", f"{GOOD}{told}\n")
+    output = "{" + ", ".join(f'"{name}": {value}' for name, value in row.items()) + "}"
+    path = written(tmp_path, "week.jsonl", f"{GOOD}{output}\n")
     with pytest.raises(InputError, match=rf"week\.jsonl, line 2: {field} is not a number"):
         read_captions(path)
 
@@ -129,11 +129,11 @@ CUES = st.lists(st.tuples(MS, st.integers(0, 10_000), st.from_regex(r"[a-z]{1,8}
 def test_what_is_written_as_subtitles_reads_back_with_its_times(
     tmp_path_factory: pytest.TempPathFactory, kind: str, cues: list[tuple[int, int, str]]
 ) -> None:
-    told = [
+    output = [
         f"{n}\n{srt_time(start)} --> {srt_time(start + length)}\n{text}\n"
         for n, (start, length, text) in enumerate(cues, 1)
     ]
-    whole = "\n".join(told)
+    whole = "\n".join(output)
     if kind == "vtt":
         whole = "WEBVTT\n\n" + whole.replace(",", ".")
     track = read_captions(written(tmp_path_factory.mktemp("cues"), f"a.{kind}", whole))
@@ -177,7 +177,7 @@ def test_words_that_look_like_a_long_time_are_words(tmp_path: Path) -> None:
         ("- So?", None, "So?"),
     ],
 )
-def test_a_speaker_is_told_from_the_words(
+def test_a_speaker_is_reported_from_the_words(
     tmp_path: Path, raw: str, speaker: str | None, text: str
 ) -> None:
     cue = f"1\n00:00:01,000 --> 00:00:02,000\n{raw}\n"

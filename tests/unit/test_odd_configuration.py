@@ -42,12 +42,12 @@ def _no_profile_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ('a = "\\ud800"', "homer.toml cannot be read: "),
     ],
 )
-def test_every_mistake_is_told_with_its_place(tmp_path: Path, text: str, where: str) -> None:
+def test_every_mistake_is_reported_with_its_place(tmp_path: Path, text: str, where: str) -> None:
     path = tmp_path / "homer.toml"
     path.write_text(text)
-    with pytest.raises(SetupError) as told:
+    with pytest.raises(SetupError) as reported:
         load_profile(None, path)
-    assert where in str(told.value)
+    assert where in str(reported.value)
 
 
 def test_a_base_that_can_be_no_file_is_refused(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_any_file_gives_a_profile_or_one_line(
     try:
         found = load_profile(wanted, path)
     except HomerError as error:
-        told = str(error)
-        assert told
-        assert "\n" not in told.splitlines()[0]
+        reported = str(error)
+        assert reported
+        assert "\n" not in reported.splitlines()[0]
     else:
         assert isinstance(found, Profile)
         assert wanted is None or found.name == wanted

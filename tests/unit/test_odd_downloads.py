@@ -38,8 +38,8 @@ def web(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     digest = hashlib.sha256(GOOD).hexdigest()
     urls = tuple(Url(url=url, member="m.bin") for url in (ARCHIVE, BACKUP))
     file = WeightFile(path="model.bin", sha256=digest, size=len(GOOD), urls=urls)
-    told = {"need": "speech", "about": "a", "licence": "MIT", "upstream": "https://a.b/"}
-    model = ModelWeights(name="tiny", files=(file,), **told)
+    output = {"need": "speech", "about": "a", "licence": "MIT", "upstream": "https://a.b/"}
+    model = ModelWeights(name="tiny", files=(file,), **output)
 
     def opened(url: str, timeout: float) -> Any:
         return io.BytesIO(pages[url])
@@ -75,14 +75,14 @@ def test_a_damaged_archive_does_not_stop_the_search(
 
 
 @pytest.mark.parametrize("page", DAMAGE.values(), ids=DAMAGE)
-def test_where_all_are_damaged_each_is_told_and_nothing_is_left(
+def test_where_all_are_damaged_each_is_reported_and_nothing_is_left(
     tmp_path: Path, web: dict[str, bytes], page: bytes
 ) -> None:
     web |= {ARCHIVE: page, BACKUP: page}
-    with pytest.raises(WeightsMissing) as told:
+    with pytest.raises(WeightsMissing) as output:
         pull(tmp_path, ["tiny"])
-    assert ARCHIVE in str(told.value)
-    assert BACKUP in str(told.value)
+    assert ARCHIVE in str(output.value)
+    assert BACKUP in str(output.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -100,7 +100,7 @@ def test_a_changed_byte_anywhere_never_passes_for_the_file(
         assert pulled.path.read_bytes() == GOOD
 
 
-def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path, web: dict[str, bytes]) -> None:
+def test_a_file_in_the_place_of_a_folder_is_reported(tmp_path: Path, web: dict[str, bytes]) -> None:
     web |= {ARCHIVE: packed(), BACKUP: packed()}
     place = tmp_path / "weights"
     place.write_text("not a folder")
@@ -113,7 +113,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path, web: dict[str, 
     assert place.read_text() == "not a folder"
 
 
-def test_a_file_in_the_place_of_a_models_folder_is_told(
+def test_a_file_in_the_place_of_a_models_folder_is_reported(
     tmp_path: Path, web: dict[str, bytes]
 ) -> None:
     web |= {ARCHIVE: packed(), BACKUP: packed()}
@@ -123,7 +123,7 @@ def test_a_file_in_the_place_of_a_models_folder_is_told(
     assert [one.name for one in tmp_path.iterdir()] == ["tiny"]
 
 
-def test_a_folder_that_may_not_be_written_is_told_before_anything_is_fetched(
+def test_a_folder_that_may_not_be_written_is_reported_before_anything_is_fetched(
     tmp_path: Path, web: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
@@ -140,7 +140,7 @@ def test_a_folder_in_the_place_of_a_file_is_not_the_file(
     assert found.state is FileState.WRONG
 
 
-def test_the_last_packages_are_kept_and_older_ones_make_room(
+def test_the_last_packages_are_stored_and_older_ones_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

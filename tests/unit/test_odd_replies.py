@@ -119,8 +119,8 @@ def talk(
 
     meter, recorder = RunBudget(ask), KeptRecorder()
     calls = QuietCalls(None, recorder, meter, open_chat)  # type: ignore[arg-type]
-    desk = desk_of(LlmReasoner(calls, ask), ScriptedMemory(finds), ask, meter, recorder)
-    _, events = through(desk, Question(text="What opens?", videos=(VIDEO,), options=options))
+    workspace = desk_of(LlmReasoner(calls, ask), ScriptedMemory(finds), ask, meter, recorder)
+    _, events = through(workspace, Question(text="What opens?", videos=(VIDEO,), options=options))
     return events, meter
 
 

@@ -29,7 +29,7 @@ def video(**more: object) -> Video:
 
 
 @given(ODD)
-def test_what_is_kept_is_utf8_without_nul_and_what_was_fit_stays(text: str) -> None:
+def test_what_is_stored_is_utf8_without_nul_and_what_was_fit_stays(text: str) -> None:
     kept = make_storable(text)
     assert b"\x00" not in kept.encode("utf-8")
     assert len(kept) == len(text)
@@ -45,7 +45,7 @@ def test_a_question_from_anywhere_can_be_stored(text: str, options: list[str]) -
 
 
 @given(ODD)
-def test_a_title_is_kept_and_a_path_only_where_it_leads_back(name: str) -> None:
+def test_a_title_is_stored_and_a_path_only_where_it_leads_back(name: str) -> None:
     found = video(title=name, path=f"/videos/{name}")
     assert found.title == make_storable(name)
     assert found.path in (None, f"/videos/{name}")

@@ -28,8 +28,14 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
 
 
 def call(**more: Any) -> None:
-    told = {"model": "openai:gpt", "provider": "openai", "purpose": "plan", "tokens_in": 7, **more}
-    with tracing.span(Work.CALL, **told):
+    output = {
+        "model": "openai:gpt",
+        "provider": "openai",
+        "purpose": "plan",
+        "tokens_in": 7,
+        **more,
+    }
+    with tracing.span(Work.CALL, **output):
         pass
 
 
@@ -49,8 +55,8 @@ def test_what_happens_inside_is_a_child(sent: Exported) -> None:
 def test_a_call_goes_by_the_names_of_the_conventions(sent: Exported) -> None:
     with bind_ids(trajectory=VIDEO):
         call(tokens_out=3, temperature=0.5)
-    told = dict(sent.spans()["chat openai:gpt"].attributes or {})
-    assert told == {
+    output = dict(sent.spans()["chat openai:gpt"].attributes or {})
+    assert output == {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "openai:gpt",
         "gen_ai.provider.name": "openai",
@@ -71,13 +77,13 @@ def test_only_a_call_has_them(sent: Exported) -> None:
     assert attributes(search) == {"gen_ai.operation.name": "retrieval", "homer.mode": "event"}
 
 
-def test_fields_that_come_later_are_told_too(sent: Exported) -> None:
+def test_fields_that_come_later_are_reported_too(sent: Exported) -> None:
     with tracing.span(Work.STAGE, "weave") as span:
         span.fields["events"] = 4
     assert (sent.spans()["weave"].attributes or {})["homer.events"] == 4
 
 
-def test_an_error_is_told_by_its_class_and_nothing_it_says(sent: Exported) -> None:
+def test_an_error_is_reported_by_its_class_and_nothing_it_says(sent: Exported) -> None:
     with pytest.raises(ValueError, match="Ann's secret"), tracing.span(Work.CLIP):
         raise ValueError("Ann's secret")
     span = sent.spans()["clip"]
@@ -92,10 +98,10 @@ def say() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"), [("", False), ("false", False), ("true", True), (" SPAN_ONLY ", True)]
+    ("asked", "output"), [("", False), ("false", False), ("true", True), (" SPAN_ONLY ", True)]
 )
 def test_words_go_along_only_where_they_are_asked_for(
-    monkeypatch: pytest.MonkeyPatch, asked: str, told: bool
+    monkeypatch: pytest.MonkeyPatch, asked: str, output: bool
 ) -> None:
     monkeypatch.setenv(CONTENT, asked)
     found = Exported()
@@ -103,7 +109,7 @@ def test_words_go_along_only_where_they_are_asked_for(
     with tracing.span(Work.CALL, model="m") as span:
         span.content = say
     shown = found.spans()["chat m"].attributes or {}
-    assert shown.get("gen_ai.input.messages") == ("what Ann said" if told else None)
+    assert shown.get("gen_ai.input.messages") == ("what Ann said" if output else None)
 
 
 def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Exported) -> None:
@@ -122,7 +128,7 @@ def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Exported) -> No
     assert tokens == {"input": 2, "output": 1}
 
 
-def test_steps_are_told_apart_by_name_and_failures_by_class(sent: Exported) -> None:
+def test_steps_are_distinguished_by_name_and_failures_by_class(sent: Exported) -> None:
     for name in ("perceive", "weave"):
         with tracing.span(Work.STAGE, name, clip=3):
             pass

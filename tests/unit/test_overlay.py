@@ -59,7 +59,7 @@ def _character(number: int, rows: list[int], story: Story) -> CharacterAt:
     return CharacterAt(101 + number, character, tuple(rows), names, 0)
 
 
-def told(
+def output(
     *outcomes: CorrectedCharacter, numbers: tuple[int, ...] = (), number: int = 1
 ) -> Correction:
     return Correction(
@@ -97,27 +97,27 @@ def test_the_story_is_learned_as_a_machine_would() -> None:
 
 
 def test_nothing_said_is_no_truth_and_undone_corrections_say_nothing() -> None:
-    one = told(CorrectedCharacter(number=0, names=("Grace",)))
+    one = output(CorrectedCharacter(number=0, names=("Grace",)))
     assert overlay_of([]) is None
     assert overlay_of([one.model_copy(update={"undone": True})]) is None
 
 
 def test_faces_that_are_one_share_what_was_stated_of_their_voice() -> None:
-    merged = told(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
+    merged = output(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
     assert shown(laid_over(STORY, merged))[1] == ("Omar", (2, 3, 6))
     assert shown(laid_over(STORY, merged, clip=1))[1] == (None, (2, 3))
 
 
 def test_the_latest_word_counts() -> None:
-    one = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
-    other = told(CorrectedCharacter(number=0, names=("Ruth",)), numbers=(0,), number=2)
+    one = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
+    other = output(CorrectedCharacter(number=0, names=("Ruth",)), numbers=(0,), number=2)
     for order in ([one, other], [other, one]):
         assert shown(laid_over(STORY, *order))[0][0] == "Ruth"
 
 
 def two(one: str, other: str, number: int = 1) -> Correction:
     """Those with these tags are two people."""
-    said = told(
+    said = output(
         CorrectedCharacter(number=0, members=(one,), others=(other,)),
         CorrectedCharacter(number=0, members=(other,), others=(one,)),
         number=number,
@@ -134,16 +134,16 @@ def test_those_who_are_two_are_not_joined_whatever_is_learned() -> None:
     assert shown(laid_over(STORY, elsewhere))[0] == ("Ada", (1, 5))
 
 
-def test_who_is_kept_apart_from_one_face_may_be_joined_to_another() -> None:
+def test_who_is_stored_apart_from_one_face_may_be_joined_to_another() -> None:
     """The voice that was thought to be of two faces belongs to the other one then."""
-    merged = told(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
+    merged = output(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
     assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_2>", 2)))[1] == (None, (2, 3))
     assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_0>", 2)))[1][1] == (2, 3, 6)
 
 
 def test_a_later_word_that_they_are_one_counts_and_names_stay() -> None:
-    named = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
-    joined = told(
+    named = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
+    joined = output(
         CorrectedCharacter(number=0, members=("<face_0>", "<voice_0>")), numbers=(0, 4), number=3
     )
     every = (named, two("<face_0>", "<voice_0>", 2))
@@ -161,9 +161,9 @@ def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
 
 
 def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
-    voice_named = told(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
-    face_named = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,), number=2)
-    same = told(CorrectedCharacter(number=0, names=("ruth",)), numbers=(0,), number=2)
+    voice_named = output(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
+    face_named = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,), number=2)
+    same = output(CorrectedCharacter(number=0, names=("ruth",)), numbers=(0,), number=2)
     assert shown(laid_over(STORY, voice_named))[0] == ("Ruth", (1, 5))
     assert shown(laid_over(STORY, voice_named, same))[0] == ("ruth", (1, 5))
     apart = shown(laid_over(STORY, voice_named, face_named))
@@ -171,13 +171,13 @@ def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
 
 
 def test_a_correction_about_all_of_a_person_replaces_what_was_said_of_its_parts() -> None:
-    voice_named = told(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
-    named = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0, 4), number=2)
+    voice_named = output(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
+    named = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0, 4), number=2)
     assert shown(laid_over(STORY, voice_named, named))[0] == ("Grace", (1, 5))
 
 
 def test_who_has_no_name_gets_none_from_a_voice_that_joins_later() -> None:
-    nameless = told(CorrectedCharacter(number=0, nameless=("<face_0>",)), numbers=(0,))
+    nameless = output(CorrectedCharacter(number=0, nameless=("<face_0>",)), numbers=(0,))
     found = laid_over(STORY, nameless)[0]
     assert (found.character.name, found.members) == (None, (1, 5))
     assert found.character.aliases == ("Ada",)
@@ -186,8 +186,8 @@ def test_who_has_no_name_gets_none_from_a_voice_that_joins_later() -> None:
     )
 
 
-def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
-    found = laid_over(STORY, told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,)))
+def test_names_set_aside_are_reported_so_that_old_texts_can_be_read_anew() -> None:
+    found = laid_over(STORY, output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,)))
     people = ClipPeople(characters=tuple(one.character for one in found))
     assert found[0].character.aliases == ("Ada",)
     text = "<face_0> says her name is Ada. Ada's boats; Adam."
@@ -199,7 +199,9 @@ def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
 
 
 def test_a_name_that_is_part_of_its_replacement_is_replaced_once() -> None:
-    found = laid_over(STORY, told(CorrectedCharacter(number=0, names=("Ada Byron",)), numbers=(0,)))
+    found = laid_over(
+        STORY, output(CorrectedCharacter(number=0, names=("Ada Byron",)), numbers=(0,))
+    )
     people = ClipPeople(characters=tuple(one.character for one in found))
     assert (
         people.update_names("Ada waves. Ada Byron laughs.") == "Ada Byron waves. Ada Byron laughs."
@@ -210,7 +212,7 @@ def test_a_name_that_is_part_of_its_replacement_is_replaced_once() -> None:
 
 def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_one() -> None:
     found = laid_over(
-        STORY, told(CorrectedCharacter(number=0, names=("Grace Hill",)), numbers=(0,))
+        STORY, output(CorrectedCharacter(number=0, names=("Grace Hill",)), numbers=(0,))
     )
     known = view_people({"v": [one.character for one in found]})
     assert known.with_former_names("What did Grace Hill say?") == "What did Ada say?"
@@ -219,7 +221,7 @@ def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_on
 
 
 def test_a_name_that_somebody_else_goes_by_is_not_taken_for_a_former_one() -> None:
-    apart = told(
+    apart = output(
         CorrectedCharacter(number=0, members=("<face_0>",), names=("Grace",)),
         CorrectedCharacter(number=4, members=("<voice_0>",)),
         numbers=(0, 4),
@@ -231,7 +233,7 @@ def test_a_name_that_somebody_else_goes_by_is_not_taken_for_a_former_one() -> No
 
 @pytest.mark.parametrize("clip", [0, 1, 2])
 def test_characters_that_nobody_spoke_of_stay_as_they_were_learned(clip: int) -> None:
-    with_current_names = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
+    with_current_names = output(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
     before = {one.id: one for one in learned(STORY, clip).characters}
     after = laid_over(STORY, with_current_names, clip=clip)
     assert [one for one in after if one.character.number != 0] == [
@@ -294,7 +296,7 @@ def done(
         CorrectedCharacter(number=number, members=tuple(origin(row).tag for row in rows))
         for number, rows in parts
     ]
-    return [told(*outcomes, numbers=tuple(numbers), number=len(made) + 1)]
+    return [output(*outcomes, numbers=tuple(numbers), number=len(made) + 1)]
 
 
 def consistent(found: list[CharacterAt]) -> None:

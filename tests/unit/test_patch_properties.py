@@ -70,7 +70,7 @@ def fatal(patch: EventPatch, ground: PatchContext) -> list[Complaint]:
 
 
 @given(PATCHES, GROUNDS)
-def test_what_is_left_may_be_applied_and_every_item_is_kept_or_on_record(
+def test_what_is_left_may_be_applied_and_every_item_is_stored_or_on_record(
     patch: EventPatch, ground: PatchContext
 ) -> None:
     kept, dropped = drop_invalid_items(patch, ground, SETTINGS)

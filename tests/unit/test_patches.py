@@ -76,7 +76,7 @@ def test_a_good_patch_has_nothing_against_it() -> None:
         (segment("A walk", 9, 10, extends="A walk"), "add 3, 4, 5, 6, 7, 8"),
     ],
 )
-def test_a_bad_segment_is_told_what_is_wrong_with_it(bad: SegmentDraft, said: str) -> None:
+def test_a_bad_segment_is_reported_what_is_wrong_with_it(bad: SegmentDraft, said: str) -> None:
     assert said in complaints(bad)
 
 
@@ -108,7 +108,7 @@ def test_a_segment_may_not_grow_beyond_its_limit() -> None:
         (edge("Packing", "Driving off", removed=True), "there is no such edge"),
     ],
 )
-def test_a_bad_edge_is_told_what_is_wrong_with_it(bad: EdgeDraft, said: str) -> None:
+def test_a_bad_edge_is_reported_what_is_wrong_with_it(bad: EdgeDraft, said: str) -> None:
     assert said in complaints(FIRST, SECOND, bad)
     kept, dropped = drop_invalid_items(patch(FIRST, SECOND, bad), GROUND, SETTINGS)
     assert kept == patch(FIRST, SECOND)

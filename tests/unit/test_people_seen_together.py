@@ -149,7 +149,7 @@ VECTORS = st.lists(
 
 
 @given(VECTORS, st.data(), st.integers(1, 5), st.floats(-1, 1))
-def test_what_is_kept_of_somebody_is_good_varied_and_never_nothing(
+def test_what_is_stored_of_somebody_is_good_varied_and_never_nothing(
     vectors: list[list[float]], data: st.DataObject, keep: int, threshold: float
 ) -> None:
     qualities = data.draw(

@@ -189,7 +189,7 @@ def test_a_profile_may_have_no_model_of_sounds() -> None:
     assert perceived(senses=senses).percept.sounds == ()
 
 
-def test_what_did_not_decode_is_told_on() -> None:
+def test_what_did_not_decode_is_reported_on() -> None:
     gap = TimeSpan.of(31_000, 32_000)
     bad = RawClip(CLIP, [], np.zeros(0, np.float32), (gap,), "damaged")
     senses = Senses()

@@ -63,7 +63,7 @@ def test_only_the_engine_that_comes_with_the_profile_must_reach_them() -> None:
 
 
 @pytest.mark.parametrize(("missed", "reached"), [(0, True), (200, True), (201, False)])
-def test_speakers_of_a_pair_are_told_wrongly_a_quarter_of_the_time_at_most(
+def test_speakers_of_a_pair_are_reported_wrongly_a_quarter_of_the_time_at_most(
     missed: int, reached: bool
 ) -> None:
     (bar,) = PerceptionReport(voices=(voices(missed=missed), voices(speakers=5, missed=999))).bars
@@ -98,7 +98,7 @@ def test_only_the_length_of_clips_is_another() -> None:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, home: Home) -> list[Any]:
+def reported(monkeypatch: pytest.MonkeyPatch, home: Home) -> list[Any]:
     """The report that the next evaluation has, at the front."""
     reports: list[Any] = [WHOLE]
 
@@ -123,7 +123,7 @@ def line(text: str, name: str) -> str:
     return next(" ".join(one.split()) for one in text.splitlines() if one.startswith(name))
 
 
-def test_everything_that_was_measured_has_its_table(told: list[Any]) -> None:
+def test_everything_that_was_measured_has_its_table(reported: list[Any]) -> None:
     shown = homer(code=1).stdout
     assert line(shown, "marked") == "marked insightface 90.0 90.0 90.0 3 3 20 1 2 of 8 0"
     assert line(shown, "sample.flac") == "sample.flac 2 2 15.0 10.0 2.0 3.0 40.0"
@@ -135,30 +135,32 @@ def test_everything_that_was_measured_has_its_table(told: list[Any]) -> None:
     assert "not there, not judged: gone .mp4" in shown
 
 
-def test_each_bar_says_what_was_reached_and_wanted(told: list[Any]) -> None:
+def test_each_bar_says_what_was_reached_and_wanted(reported: list[Any]) -> None:
     shown = homer(code=1).stdout
     reached = line(shown, "face identities, marked: pairwise")
     assert reached.endswith("F1 90.0 at least 90 met")
     assert line(shown, "voices joined").endswith("1.0 at most 0 MISSED")
 
 
-def test_what_was_not_measured_has_none(told: list[Any]) -> None:
-    told[0] = PerceptionReport(words=(WORDS,))
+def test_what_was_not_measured_has_none(reported: list[Any]) -> None:
+    reported[0] = PerceptionReport(words=(WORDS,))
     shown = homer(code=0).stdout
     assert shown.startswith("Words: ")
     for head in ("Faces", "Speakers", "Voices", "Sounds", "Cuts", "not there"):
         assert head not in shown
 
 
-def test_a_detector_that_is_not_installed_is_named_with_how_to_get_it(told: list[Any]) -> None:
+def test_a_detector_that_is_not_installed_is_named_with_how_to_get_it(reported: list[Any]) -> None:
     for shots in ((ALONE,), (SHOT, ALONE)):
-        told[0] = PerceptionReport(shots=shots)
+        reported[0] = PerceptionReport(shots=shots)
         assert "pip install scenedetect" in homer(code=len(shots) - 1).stdout
-    told[0] = PerceptionReport(shots=(SHOT,))
+    reported[0] = PerceptionReport(shots=(SHOT,))
     assert "pip install" not in homer(code=1).stdout
 
 
-def test_the_whole_report_is_printed_or_written_as_json(told: list[Any], tmp_path: Path) -> None:
+def test_the_whole_report_is_printed_or_written_as_json(
+    reported: list[Any], tmp_path: Path
+) -> None:
     printed = json.loads(homer("--json", code=1).stdout)
     homer("--out", str(tmp_path / "report.json"), code=1)
     assert json.loads((tmp_path / "report.json").read_text()) == printed
@@ -166,6 +168,6 @@ def test_the_whole_report_is_printed_or_written_as_json(told: list[Any], tmp_pat
     assert [bar["met"] for bar in printed["bars"]] == [True, True, True, False, False]
 
 
-def test_where_nothing_can_be_judged_it_says_what_to_name(told: list[Any]) -> None:
-    told[0] = InputError("media: none of the clips that are judged is there")
+def test_where_nothing_can_be_judged_it_says_what_to_name(reported: list[Any]) -> None:
+    reported[0] = InputError("media: none of the clips that are judged is there")
     assert "none of the clips" in homer(code=2).stderr

@@ -48,7 +48,7 @@ class Work:
 
     def __init__(self, settings: WorkSettings | None = None) -> None:
         self.notes: list[str] = []
-        self.desk = SimpleNamespace(settings=Settings(work=settings or WorkSettings()))
+        self.workspace = SimpleNamespace(settings=Settings(work=settings or WorkSettings()))
 
     def perceive(self, clip: int) -> None:
         self.notes.append(f"perceived {clip} here")
@@ -198,12 +198,12 @@ def test_processes_begin_once_and_bring_what_they_perceived() -> None:
     assert executor.ended == 1
 
 
-def test_a_worker_that_is_gone_is_told_and_another_takes_the_clip() -> None:
+def test_a_worker_that_is_gone_is_reported_and_another_takes_the_clip() -> None:
     dead, work = Scripted([BrokenExecutor("gone")]), Work()
     crew, begun = crew_of(dead, Scripted([DELIVERED]))
-    with pytest.raises(WorkerKilled, match="clip 3 was killed") as told:
+    with pytest.raises(WorkerKilled, match="clip 3 was killed") as output:
         perceive(crew, work)
-    assert is_transient(told.value)
+    assert is_transient(output.value)
     assert dead.ended == 1
     perceive(crew, work)
     assert begun == [2, 2]
@@ -216,9 +216,9 @@ def test_nobody_begins_anew_once_the_crew_is_sent_home() -> None:
     crew.close()
     with pytest.raises(CancelledError):
         crew._drop(broken)
-    with pytest.raises(CancelledError) as told:
+    with pytest.raises(CancelledError) as output:
         perceive(crew, Work())
-    assert not is_transient(told.value)
+    assert not is_transient(output.value)
     assert begun == [2]
 
 

@@ -74,7 +74,7 @@ def test_root_becomes_nobody_where_it_is_not(tried: list[tuple[str, ...]], bad: 
     assert [command[0] for command in tried] == ["unshare", "setpriv"]
 
 
-def test_root_with_neither_way_is_told_both_ways_out(tried: list[tuple[str, ...]]) -> None:
+def test_root_with_neither_way_is_reported_both_ways_out(tried: list[tuple[str, ...]]) -> None:
     with pytest.raises(DatabaseError, match="as an ordinary user, or set HOMER_DATABASE_URL"):
         find_runner()
     assert len(tried) == len(ROOT_RUNNERS)

@@ -52,11 +52,11 @@ def test_no_word_of_a_setting_is_shown(table: dict[str, Any]) -> None:
 
 
 def test_both_forms_of_the_log_show_the_same() -> None:
-    told = {"video": "0123456789abcdef", "clip": 3, "error": "OSError", "trace": ["OSError"]}
-    as_json = json.dumps({"at": AT, "level": "info", "event": "clip done", **told})
+    output = {"video": "0123456789abcdef", "clip": 3, "error": "OSError", "trace": ["OSError"]}
+    as_json = json.dumps({"at": AT, "level": "info", "event": "clip done", **output})
     fields = 'video="0123456789abcdef" clip=3 error="OSError" trace=["OSError"]'
     first, second = redaction.redact_log([as_json, f"{AT} info clip done: {fields}"])
-    assert first == second == {"at": AT, "level": "info", "event": "clip done", **told}
+    assert first == second == {"at": AT, "level": "info", "event": "clip done", **output}
 
 
 def test_an_error_is_classed_by_what_homer_says() -> None:

@@ -123,7 +123,7 @@ def run(
     meter = RunBudget(short, now=lambda: float(next(clock)))
     meter.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
     memory = ScriptedMemory(finds)
-    desk = RunContext(reasoner, memory, memory.cite, short, recorder, meter)
+    workspace = RunContext(reasoner, memory, memory.cite, short, recorder, meter)
     setup = Setup(settings=short)
     recorder.add(
         QuestionAsked(
@@ -146,9 +146,9 @@ def run(
     }
     limit = {"recursion_limit": recursion_limit(short.rounds, short.retries)}
     try:
-        machine().invoke(state, limit, context=desk)
+        machine().invoke(state, limit, context=workspace)
     except Halt as halt:
-        stop(halt.state, desk)
+        stop(halt.state, workspace)
     row = StoredTrajectory(
         "aa", question, VIEW, "homer", "p", "done", None, 0, 0.0, datetime(2026, 1, 1, tzinfo=UTC)
     )

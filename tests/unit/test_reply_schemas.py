@@ -96,7 +96,7 @@ def test_a_model_in_this_process_may_cite_only_what_there_is_and_must_be_brief()
     assert field(nothing, "citations")["maxItems"] == 0
 
 
-def test_servers_elsewhere_are_told_few_forms_so_that_they_can_keep_them() -> None:
+def test_servers_elsewhere_are_reported_few_forms_so_that_they_can_keep_them() -> None:
     one, other = turn(steps=(STEP,)), turn(steps=(STEP, STEP), evidence=(evidence(2),), round=4)
     for form in (act_form, conclude_form, assess_form):
         assert form(one, False).model_json_schema() == form(other, False).model_json_schema()

@@ -131,9 +131,9 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 
 def test_a_fault_tells_nothing_of_what_it_was_about(client: TestClient) -> None:
     answer = client.get("/fault")
-    told = problem(answer, 500, "fault")
-    assert SECRET not in str(told)
-    assert "log" in told["detail"]
+    output = problem(answer, 500, "fault")
+    assert SECRET not in str(output)
+    assert "log" in output["detail"]
 
 
 def test_more_requests_than_the_server_takes_are_refused_and_health_is_still_told() -> None:
@@ -208,11 +208,11 @@ def test_a_server_that_ends_while_a_model_is_silent_says_so(silent: bool) -> Non
     def stopped(_sockets: object) -> None:
         raise KeyboardInterrupt
 
-    desk: Any = SimpleNamespace(questions=room, close=lambda: closed.append(True))
+    workspace: Any = SimpleNamespace(questions=room, close=lambda: closed.append(True))
     server: Any = SimpleNamespace(run=stopped)
-    with pytest.raises(UnfinishedQuestions if silent else KeyboardInterrupt) as told:
-        _run(server, desk, cast("Any", None))
-    assert isinstance(told.value, UnfinishedQuestions) == silent
+    with pytest.raises(UnfinishedQuestions if silent else KeyboardInterrupt) as output:
+        _run(server, workspace, cast("Any", None))
+    assert isinstance(output.value, UnfinishedQuestions) == silent
     assert bool(closed) != silent
 
 
@@ -226,9 +226,9 @@ def test_what_the_server_will_not_do_is_no_error_of_it(monkeypatch: pytest.Monke
 
 
 def test_a_wrong_field_is_named_and_what_was_given_is_not_told_back(client: TestClient) -> None:
-    told = problem(client.post("/word", json={"word": [SECRET]}), 422, "request")
-    assert told["errors"] == [{"where": "body.word", "what": "Input should be a valid string"}]
-    assert SECRET not in str(told)
+    output = problem(client.post("/word", json={"word": [SECRET]}), 422, "request")
+    assert output["errors"] == [{"where": "body.word", "what": "Input should be a valid string"}]
+    assert SECRET not in str(output)
     problem(client.get("/word"), 405, "method-not-allowed")
     problem(client.get("/nowhere"), 404, "not-found")
 
@@ -251,9 +251,9 @@ def test_a_wrong_field_is_named_and_what_was_given_is_not_told_back(client: Test
     ],
 )
 def test_every_error_has_its_status_and_says_what_to_do(error: Exception, status: int) -> None:
-    told = to_problem(error)
-    assert told.status == status
-    assert told.help
+    output = to_problem(error)
+    assert output.status == status
+    assert output.help
 
 
 def test_a_place_is_free_again_when_its_work_is_over() -> None:
@@ -280,7 +280,7 @@ class Client:
 
 def follow(body: Callable[[Any, Client, asyncio.Event, list[str]], Any]) -> list[str]:
     """Runs ``body`` over events that come one at a time; returns what became of them."""
-    told: list[str] = []
+    output: list[str] = []
 
     async def events() -> Any:
         try:
@@ -288,38 +288,38 @@ def follow(body: Callable[[Any, Client, asyncio.Event, list[str]], Any]) -> list
                 await asyncio.sleep(0.005)
                 yield name
         finally:
-            told.append("closed")
+            output.append("closed")
 
     async def run() -> None:
         client, closing = Client(), asyncio.Event()
         request: Any = client
-        await body(until_disconnect(events(), request, closing), client, closing, told)
+        await body(until_disconnect(events(), request, closing), client, closing, output)
 
     asyncio.run(run())
-    return told
+    return output
 
 
 def test_events_are_followed_to_their_end() -> None:
-    async def all_of_it(events: Any, _c: Client, _e: asyncio.Event, told: list[str]) -> None:
-        told += [one async for one in events if one is not NO_EVENT]
+    async def all_of_it(events: Any, _c: Client, _e: asyncio.Event, output: list[str]) -> None:
+        output += [one async for one in events if one is not NO_EVENT]
 
     assert follow(all_of_it) == ["closed", "a", "b", "c"]
 
 
 def test_a_client_that_goes_ends_them_and_so_does_a_server_that_closes() -> None:
-    async def goes(events: Any, client: Client, _e: asyncio.Event, told: list[str]) -> None:
-        told.append(await anext(events))
+    async def goes(events: Any, client: Client, _e: asyncio.Event, output: list[str]) -> None:
+        output.append(await anext(events))
         client.left.set()
         with pytest.raises(ClientGone):
             await anext(events)
 
-    async def closes(events: Any, _c: Client, closing: asyncio.Event, told: list[str]) -> None:
-        told.append(await anext(events))
+    async def closes(events: Any, _c: Client, closing: asyncio.Event, output: list[str]) -> None:
+        output.append(await anext(events))
         closing.set()
         assert len([one async for one in events]) <= 1
 
-    async def leaves(events: Any, _c: Client, _e: asyncio.Event, told: list[str]) -> None:
-        told.append(await anext(events))
+    async def leaves(events: Any, _c: Client, _e: asyncio.Event, output: list[str]) -> None:
+        output.append(await anext(events))
         await events.aclose()
 
     assert [follow(one) for one in (goes, closes, leaves)] == [["a", "closed"]] * 3

@@ -227,9 +227,9 @@ def test_every_clips_best_image_comes_before_any_clips_second(
 
 
 @pytest.mark.parametrize(
-    ("half", "cells", "told"), [(0, 1, True), (1, 11, False), (1, 12, True), (3, 27, False)]
+    ("half", "cells", "output"), [(0, 1, True), (1, 11, False), (1, 12, True), (3, 27, False)]
 )
 def test_a_window_is_used_if_the_view_is_several_windows_long(
-    half: int, cells: int, told: bool
+    half: int, cells: int, output: bool
 ) -> None:
-    assert window_fits(half, cells) is told
+    assert window_fits(half, cells) is output

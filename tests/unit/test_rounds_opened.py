@@ -46,8 +46,13 @@ ANSWER = Action(kind="answer", answer="a gate")
 
 
 def found(number: int = 1, **more: object) -> EvidenceRetrieved:
-    told = {"mode": Mode.VIDEO, "query": "a gate", "evidence": (evidence(1, score=0.625),), **more}
-    return EvidenceRetrieved.model_validate({"round": number, **told})
+    output = {
+        "mode": Mode.VIDEO,
+        "query": "a gate",
+        "evidence": (evidence(1, score=0.625),),
+        **more,
+    }
+    return EvidenceRetrieved.model_validate({"round": number, **output})
 
 
 def opened(*events: Event) -> InspectedTrajectory:
@@ -146,14 +151,14 @@ def test_where_the_harness_did_nothing_it_says_nothing(event: Event) -> None:
 
 
 def test_an_assessment_tells_what_is_new_what_it_settles_and_what_it_does_not() -> None:
-    told = Assessed(
+    output = Assessed(
         increment=0.125,
         low=True,
         saturated=True,
         resolved=(Resolution(subtask="t1", answer="a gate", refs=("m1", "m2")),),
         refused=("t2 has no support",),
     )
-    assert [(one.part, one.text) for one in harness_remarks(told)] == [
+    assert [(one.part, one.text) for one in harness_remarks(output)] == [
         (HarnessPart.VERIFY, "12% of what was found is new, which is low"),
         (HarnessPart.VERIFY, "saturated: two rounds in a row with little new"),
         (HarnessPart.VERIFY, "t1 is resolved with m1, m2"),
@@ -262,7 +267,7 @@ def test_a_round_that_is_not_there_has_only_its_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "output"),
     [
         ("plain words", "plain words"),
         ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "one\ntwo"),
@@ -272,8 +277,8 @@ def test_a_round_that_is_not_there_has_only_its_number() -> None:
         ([], ""),
     ],
 )
-def test_a_recorded_message_as_words(content: object, told: str) -> None:
-    assert message_text({"role": "user", "content": content}) == told
+def test_a_recorded_message_as_words(content: object, output: str) -> None:
+    assert message_text({"role": "user", "content": content}) == output
 
 
 def test_a_message_without_content_is_empty() -> None:

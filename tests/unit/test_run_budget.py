@@ -134,7 +134,7 @@ def test_a_call_is_counted_and_told_with_its_round_and_its_deadline() -> None:
     assert chat.timeouts == [200.0]
 
 
-def test_what_cannot_be_read_is_told_apart_from_a_model_out_of_reach() -> None:
+def test_what_cannot_be_read_is_distinguished_from_a_model_out_of_reach() -> None:
     garbled, _, _ = calls(meter(), ModelError("no JSON"), reply={"text": "well"})
     with pytest.raises(Unreadable, match="no JSON"):
         say(garbled)

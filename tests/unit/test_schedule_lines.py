@@ -72,7 +72,7 @@ def test_a_folder_means_the_same_wherever_it_is_read(
 
 
 @pytest.mark.parametrize(
-    ("name", "table", "told"),
+    ("name", "table", "output"),
     [
         ("watch", {}, "folder: Field required"),
         ("watch", {"folder": "x", "colour": "red"}, "colour: Extra inputs are not permitted"),
@@ -86,8 +86,8 @@ def test_a_folder_means_the_same_wherever_it_is_read(
         ("Back up", {}, "is no name of a schedule"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_words(name: str, table: Before, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_used_is_refused_in_words(name: str, table: Before, output: str) -> None:
+    with pytest.raises(InputError, match=output):
         parse_schedule(name, table)
 
 
@@ -98,9 +98,9 @@ def test_a_kind_that_is_not_there_names_those_that_are() -> None:
 
 def test_an_option_that_takes_several_is_written_several_times() -> None:
     pairs = ["urls=https://a.example/x?a=1", "urls=https://b.example", "right=yes"]
-    told = parse_options(kind_named("fetch"), pairs)
-    assert told["urls"] == ["https://a.example/x?a=1", "https://b.example"]
-    assert parse_schedule("fetch", told).options["right"] is True
+    output = parse_options(kind_named("fetch"), pairs)
+    assert output["urls"] == ["https://a.example/x?a=1", "https://b.example"]
+    assert parse_schedule("fetch", output).options["right"] is True
 
 
 @pytest.mark.parametrize("pairs", [["keep"], ["keep=1", "keep=2"]])
@@ -190,11 +190,11 @@ def test_prefect_yaml_names_every_flow_for_one_library_and_turns_none_on(
     root = Path(__file__).parents[2]
     pool = work_pool_name("ab" * 16)
     monkeypatch.setenv("HOMER_POOL", pool)
-    told = apply_values(yaml.safe_load((root / "prefect.yaml").read_text()), {})
+    output = apply_values(yaml.safe_load((root / "prefect.yaml").read_text()), {})
     places = {kind.flow.replace(".", "/").rpartition("/")[::2] for kind in KINDS}
     places.add(("flows/ingest", "ingest"))
     found = set()
-    for one in told["deployments"]:
+    for one in output["deployments"]:
         file, _, name = one["entrypoint"].partition(":")
         found.add((file.removesuffix(".py"), name))
         flow: Any = load_flow_from_entrypoint(f"{root / file}:{name}", use_placeholder_flow=False)

@@ -64,7 +64,7 @@ def test_no_text_does_harm(text: str) -> None:
     assert parse_when(str(when)) == when
 
 
-@pytest.mark.parametrize("told", [{}, {"every_s": 60, "cron": "* * * * *"}, {"every_s": 9}])
-def test_there_is_one_way_to_say_when(told: dict[str, int | str]) -> None:
+@pytest.mark.parametrize("output", [{}, {"every_s": 60, "cron": "* * * * *"}, {"every_s": 9}])
+def test_there_is_one_way_to_say_when(output: dict[str, int | str]) -> None:
     with pytest.raises(ValidationError):
-        When.model_validate(told)
+        When.model_validate(output)

@@ -72,13 +72,13 @@ def test_a_tool_searches_the_view_in_its_mode(
 @pytest.mark.parametrize("focus", ["12", "m12", "s0", "s", "s-1", "s1 s2", "rain", "s" + "9" * 30])
 def test_what_is_no_segment_is_said_to_the_model_and_not_searched(focus: str) -> None:
     made, searched = tools(EMPTY)
-    told = made["search_video"].invoke({"query": "who?", "focus": focus})
-    assert "is no segment: a focus is given as s12" in told
+    output = made["search_video"].invoke({"query": "who?", "focus": focus})
+    assert "is no segment: a focus is given as s12" in output
     assert searched.asked == []
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "output"),
     [
         (UnknownLabel("sun", ("rain", "music")), "Neighbours: rain; music"),
         (UnknownLabel("sun", ()), "none: this segment has no edges yet"),
@@ -86,10 +86,10 @@ def test_what_is_no_segment_is_said_to_the_model_and_not_searched(focus: str) ->
     ],
 )
 def test_what_cannot_be_searched_is_said_so_that_it_can_be_tried_again(
-    error: Exception, told: str
+    error: Exception, output: str
 ) -> None:
     made, _ = tools(error)
-    assert told in made["search_neighbor"].invoke({"query": "sun", "focus": "s3"})
+    assert output in made["search_neighbor"].invoke({"query": "sun", "focus": "s3"})
 
 
 def test_a_fault_of_ours_is_not_passed_off_as_an_answer() -> None:

@@ -73,8 +73,8 @@ def sign_in(client: TestClient, word: str = WORD, wanted: str = "/library?q=x") 
      "/_stcore/health/", "//sign-in", "/SIGN-IN", "/auth/login", "/oauth2callback"],
 )  # fmt: skip
 def test_nothing_is_had_without_signing_in(client: TestClient, path: str) -> None:
-    told = client.get(path)
-    assert (told.status_code, told.text) == (401, "sign in first")
+    output = client.get(path)
+    assert (output.status_code, output.text) == (401, "sign in first")
     for way in (client.put, client.post):
         assert way(path).status_code in (401, 405)
     led = client.get(path, headers=HTML)
@@ -116,11 +116,11 @@ def test_over_tls_the_cookie_goes_nowhere_else(place: Home, client: TestClient) 
     assert "; secure" in found.headers["set-cookie"].lower()
 
 
-def test_a_wrong_password_is_told_and_too_many_wait(client: TestClient) -> None:
-    told = client.post("/sign-in", data={"password": "wrong", "next": "/a"})
-    assert told.status_code == 401
-    assert 'role="alert">The password is wrong.' in told.text
-    assert "set-cookie" not in told.headers
+def test_a_wrong_password_is_reported_and_too_many_wait(client: TestClient) -> None:
+    output = client.post("/sign-in", data={"password": "wrong", "next": "/a"})
+    assert output.status_code == 401
+    assert 'role="alert">The password is wrong.' in output.text
+    assert "set-cookie" not in output.headers
     assert [sign_in(client, "wrong") for _ in range(5)] == [401] * 4 + [429]
     waits = client.post("/sign-in", data={"password": WORD})
     assert waits.status_code == 429

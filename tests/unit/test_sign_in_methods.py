@@ -79,7 +79,7 @@ def test_nonsense_in_its_place_lets_nobody_in(stored: str | None) -> None:
     assert not password_matches(stored, WORD)
 
 
-def test_only_a_hash_is_kept_and_only_its_owner_reads_it(place: Home) -> None:
+def test_only_a_hash_is_stored_and_only_its_owner_reads_it(place: Home) -> None:
     set_password(place, WORD)
     found = password_file(place)
     assert WORD not in found.read_text()
@@ -167,7 +167,7 @@ def test_many_addresses_of_one_network_are_one_and_all_together_have_a_limit(clo
     assert sum(not one for one in waits) == 60
 
 
-def test_addresses_that_stand_for_ipv4_are_told_apart(clock: Clock) -> None:
+def test_addresses_that_stand_for_ipv4_are_distinguished(clock: Clock) -> None:
     throttle = Throttle(clock=clock)
     assert [throttle.wait("::ffff:10.0.0.1") for _ in range(5)] == [0] * 5
     assert throttle.wait("::ffff:10.0.0.1") > 0
@@ -243,16 +243,16 @@ def test_providers_are_read_from_streamlits_secrets(place: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("[auth", "cannot be read"),
         ("[auth]\n", "redirect_uri, cookie_secret"),
         (AUTH, "a provider: client_id"),
     ],
 )
-def test_secrets_that_are_not_whole_are_told(place: Home, text: str, told: str) -> None:
+def test_secrets_that_are_not_whole_are_reported(place: Home, text: str, output: str) -> None:
     secrets(place, text)
-    with pytest.raises(SetupError, match=told):
+    with pytest.raises(SetupError, match=output):
         sign_in_methods(place, "0.0.0.0")
 
 

@@ -55,10 +55,10 @@ def test_what_a_signal_teaches_has_a_topic_and_a_tone() -> None:
 
 
 def judged(rights: str, kind: str = "who", first: int = 0, run: str = "") -> list[ComparedAnswer]:
-    told = {"+": True, "-": False, "?": None}
+    output = {"+": True, "-": False, "?": None}
     alike = ComparisonKey(kind, run=run)
     return [
-        ComparedAnswer(f"{kind}{first + i}", alike, told[mark]) for i, mark in enumerate(rights)
+        ComparedAnswer(f"{kind}{first + i}", alike, output[mark]) for i, mark in enumerate(rights)
     ]
 
 

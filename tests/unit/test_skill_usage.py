@@ -17,7 +17,7 @@ BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("days", "unit"), [(0, "day"), (60, "day"), (61, "week"), (400, "week"), (401, "month")]
 )
-def test_long_use_is_told_coarsely(days: int, unit: str) -> None:
+def test_long_use_is_reported_coarsely(days: int, unit: str) -> None:
     assert tally_unit(BEGUN, BEGUN + timedelta(days=days)) == unit
 
 

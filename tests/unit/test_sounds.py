@@ -110,7 +110,7 @@ def drafts_of(one: Percept, lines: int = 24) -> Sequence[MemoryDraft]:
     return LocalClipWriter(lines).write(one, ClipPeople(), ClipContext("")).drafts
 
 
-def test_a_sound_is_told_in_a_line_with_its_time() -> None:
+def test_a_sound_is_reported_in_a_line_with_its_time() -> None:
     (draft,) = drafts_of(percept(0, sounds=heard((12, 18))))
     assert (draft.source, draft.span) == (MemorySource.SOUND, span(12, 18))
     assert format_line(draft, ClipPeople()) == "Heard: laughter, people laughing."
@@ -121,7 +121,7 @@ def test_quotations_come_before_sounds_where_there_is_little_room() -> None:
     assert [draft.source for draft in drafts_of(one, lines=2)] == ["said", "sound"]
 
 
-def test_a_language_model_is_told_what_is_heard_besides_speech() -> None:
+def test_a_language_model_is_reported_what_is_heard_besides_speech() -> None:
     one = percept(0, utterances=(said(1, "Good morning."),), sounds=heard((2, 4)))
     parts = prompt_parts(one, ClipPeople(), ClipContext(""), images=False)
     assert parts["lines of speech"][-1].text == (
@@ -130,11 +130,11 @@ def test_a_language_model_is_told_what_is_heard_besides_speech() -> None:
 
 
 def test_a_sound_alone_makes_no_event_among_what_is_said() -> None:
-    def told(text: str, source: MemorySource) -> WindowLine:
+    def output(text: str, source: MemorySource) -> WindowLine:
         return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
 
-    music = told("Heard: music.", MemorySource.SOUND)
-    talk = told("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
+    music = output("Heard: music.", MemorySource.SOUND)
+    talk = output("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
     assert "music" not in Salience([music, talk]).label([music, talk], 8).lower()
     assert summarise([music, talk]) == summarise([talk])
     assert summarise([music]) == "Heard: music."

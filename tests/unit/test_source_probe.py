@@ -41,7 +41,7 @@ def test_bad_input_is_refused_in_one_line_that_names_the_file(kind: str, tmp_pat
         ("zero-length", "no video or audio"),
     ],
 )
-def test_the_reason_is_told(kind: str, reason: str, tmp_path: Path) -> None:
+def test_the_reason_is_reported(kind: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(MediaError, match=reason):
         probe(BAD[kind](tmp_path))
 
@@ -162,7 +162,7 @@ def test_a_named_file_is_taken_whatever_its_suffix_and_once(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("what", ["missing", "empty"])
-def test_a_folder_without_media_and_a_missing_one_are_told(what: str, tmp_path: Path) -> None:
+def test_a_folder_without_media_and_a_missing_one_are_reported(what: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(MediaError, match=what if what == "missing" else "no video or audio"):
         find_media([tmp_path / what])

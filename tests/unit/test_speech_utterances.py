@@ -82,7 +82,7 @@ def test_speech_without_full_stops_is_still_split() -> None:
     assert [len(one.text.split()) for one in found] == [30, 30]
 
 
-def test_a_voice_without_a_group_is_told_apart_and_not_named() -> None:
+def test_a_voice_without_a_group_is_distinguished_and_not_named() -> None:
     turns = [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 3_000, 1)]
     found = find_utterances([speech("one two three four five six")], turns, {0}, CLIP)
     assert [u.voice for u in found] == [0, None]
@@ -94,7 +94,7 @@ def test_words_without_spaces_stay_without_them() -> None:
     assert {u.voice for u in found} == {None}
 
 
-def test_a_stretch_without_word_times_is_kept_whole() -> None:
+def test_a_stretch_without_word_times_is_stored_whole() -> None:
     found = find_utterances(
         [Speech(100, 900, "Hm. Yes.", "de", 0.4, ())], [SpeakerTurn(0, 999, 2)], {2}, CLIP
     )

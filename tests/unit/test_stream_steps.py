@@ -50,7 +50,7 @@ class Source:
         self.notes = list[str]()
         self.given_up, self.told = list[int](), list[int]()
         memory = SimpleNamespace(patch_every=EVERY)
-        self.desk = SimpleNamespace(settings=SimpleNamespace(memory=memory))
+        self.workspace = SimpleNamespace(settings=SimpleNamespace(memory=memory))
         self.video = None
 
     def taken(self) -> list[int]:
@@ -170,7 +170,7 @@ def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "output"),
     [
         ({"came": 750, "sampled": 150}, "750 frames came, 150 looked at"),
         ({"came": 5, "damaged": 2}, "5 frames came, 0 looked at, 2 did not decode"),
@@ -184,8 +184,8 @@ def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:
         ),
     ],
 )
-def test_how_a_clip_was_watched_in_words(given: dict[str, Any], told: str) -> None:
-    assert watched(**given) == told
+def test_how_a_clip_was_watched_in_words(given: dict[str, Any], output: str) -> None:
+    assert watched(**given) == output
 
 
 @pytest.mark.parametrize("level", range(1, len(LEVELS)))

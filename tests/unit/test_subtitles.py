@@ -89,15 +89,15 @@ def test_subtitles_are_read_in_every_unicode(data: bytes, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\xff\xfe", b"no cue at all", "ä".encode("latin-1")])
-def test_damaged_subtitles_are_told_with_the_way_out(data: bytes, tmp_path: Path) -> None:
+def test_damaged_subtitles_are_reported_with_the_way_out(data: bytes, tmp_path: Path) -> None:
     path = make_video(tmp_path / "talk.mp4", seconds=2.0)
     (tmp_path / "talk.srt").write_bytes(data)
-    with pytest.raises(InputError, match=r"talk\.srt.*--subtitles ignore") as told:
+    with pytest.raises(InputError, match=r"talk\.srt.*--subtitles ignore") as output:
         read_source_texts(path, probe_source(path))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(output.value)
 
 
-def test_captions_that_roll_up_are_told_once() -> None:
+def test_captions_that_roll_up_are_reported_once() -> None:
     cues = (
         spoken(0, 2000, "search today goes"),
         spoken(2000, 2010, "search today goes\n "),
@@ -109,7 +109,7 @@ def test_captions_that_roll_up_are_told_once() -> None:
     ]
 
 
-def test_what_is_said_again_later_is_told_again() -> None:
+def test_what_is_said_again_later_is_reported_again() -> None:
     cues = (spoken(0, 1000, "No!"), spoken(5000, 6000, "No!"))
     assert lines(CLIPS[0], *cues) == [(0, 1000, "No!"), (5000, 6000, "No!")]
 
@@ -139,7 +139,7 @@ def test_a_new_speaker_begins_a_new_line() -> None:
         )
     )
 )
-def test_every_cue_is_told_in_the_clip_it_begins_in(cues: list[tuple[int, int, str]]) -> None:
+def test_every_cue_is_reported_in_the_clip_it_begins_in(cues: list[tuple[int, int, str]]) -> None:
     made = sorted((spoken(s, s + length, t) for s, length, t in cues), key=lambda c: c[0].start_ms)
     for clip in CLIPS:
         found = lines(clip, *made)
@@ -150,11 +150,11 @@ def test_every_cue_is_told_in_the_clip_it_begins_in(cues: list[tuple[int, int, s
         ]
         assert all(clip.span.start_ms <= start < clip.span.end_ms for start, *_ in found)
         assert all(len(text.split()) <= LINE_WORDS for *_, text in found)
-        told = {word for *_, text in found for word in text.split()}
-        assert told == {word for one in inside for word in one.text.split()}
+        output = {word for *_, text in found for word in text.split()}
+        assert output == {word for one in inside for word in one.text.split()}
 
 
-def test_a_chapter_is_told_when_it_begins_and_not_beyond_what_was_watched() -> None:
+def test_a_chapter_is_reported_when_it_begins_and_not_beyond_what_was_watched() -> None:
     found = SourceTexts(
         chapters=(Utterance(span=TimeSpan.of(31_000, 80_000), text="The second act"),)
     )
@@ -204,17 +204,17 @@ def test_a_video_goes_on_as_it_was_begun(
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "told"),
+    ("before", "now", "output"),
     [
         (None, (".srt 1",), "no subtitles, and .srt 1"),
         ((".srt 1",), None, ".srt 1, and none"),
         ((".srt 1",), (".srt 2", "track 3"), ".srt 1, and .srt 2, track 3"),
     ],
 )
-def test_a_video_that_was_watched_otherwise_is_told_with_the_way_out(
-    before: tuple[str, ...] | None, now: tuple[str, ...] | None, told: str
+def test_a_video_that_was_watched_otherwise_is_reported_with_the_way_out(
+    before: tuple[str, ...] | None, now: tuple[str, ...] | None, output: str
 ) -> None:
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=output) as error:
         reject_changed_subtitles(video(before), None if now is None else SourceTexts(now))
     assert f"homer delete {'a' * 16}" in str(error.value)
 

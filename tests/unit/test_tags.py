@@ -10,7 +10,7 @@ from domain.people import TAG, escape_tags, tags_in_words
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("<voice_1>: it rains", "An unnamed speaker (voice 1): it rains"),
         ("then <face_12> waves", "then an unnamed person (face 12) waves"),
@@ -22,8 +22,8 @@ from domain.people import TAG, escape_tags, tags_in_words
         ("Ann waves", "Ann waves"),
     ],
 )
-def test_people_without_a_name_are_told_in_words(text: str, told: str) -> None:
-    assert tags_in_words(text) == told
+def test_people_without_a_name_are_reported_in_words(text: str, output: str) -> None:
+    assert tags_in_words(text) == output
 
 
 @given(st.lists(st.sampled_from(["<face_1>", "<voice_22>", "<", ">", "face_1", "é "])).map("".join))

@@ -70,7 +70,7 @@ def test_any_text_gives_memberships_or_none(text: str, as_of: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "output"),
     [
         (("Yesterday", "Today at noon", "Two days ago", "Last night"), True),
         (("Yesterday", "Two days ago", "Last night", "Never"), True),
@@ -80,5 +80,5 @@ def test_any_text_gives_memberships_or_none(text: str, as_of: float) -> None:
         (("She said that yesterday she would go to the market again",) * 3, False),
     ],
 )
-def test_options_that_are_times(options: tuple[str, ...], told: bool) -> None:
-    assert are_times(options, NOON_3) is told
+def test_options_that_are_times(options: tuple[str, ...], output: bool) -> None:
+    assert are_times(options, NOON_3) is output

@@ -37,11 +37,11 @@ def test_the_oldest_tier_that_is_reached_holds(days: float, tier: Tier | None) -
     assert ALL.tier(timedelta(days=days)) == tier
 
 
-def test_a_video_of_the_future_is_kept_whole() -> None:
+def test_a_video_of_the_future_is_stored_whole() -> None:
     assert ALL.tier(timedelta(days=-3)) is None
 
 
-def test_without_tiers_everything_is_kept_for_ever() -> None:
+def test_without_tiers_everything_is_stored_for_ever() -> None:
     assert RetainSettings().tier(timedelta(days=10**5)) is None
 
 
@@ -55,7 +55,7 @@ def settings(draw: st.DrawFn) -> RetainSettings:
 
 
 @given(settings(), st.integers(0, 1000), st.integers(0, 1000))
-def test_the_older_a_video_the_less_is_kept_of_it(
+def test_the_older_a_video_the_less_is_stored_of_it(
     found: RetainSettings, one: int, other: int
 ) -> None:
     def kept(days: int) -> int:
@@ -67,7 +67,7 @@ def test_the_older_a_video_the_less_is_kept_of_it(
 
 
 @pytest.mark.parametrize(
-    ("tiers", "told"),
+    ("tiers", "output"),
     [
         ((TEXT, FEWER), "one after the other"),
         ((FEWER, FEWER), "one after the other"),
@@ -75,8 +75,8 @@ def test_the_older_a_video_the_less_is_kept_of_it(
         ((Tier(after_days=1, keep="text"), FEWER), "'fewer' keeps more than 'text'"),
     ],
 )
-def test_tiers_that_go_back_are_refused(tiers: tuple[Tier, ...], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_tiers_that_go_back_are_refused(tiers: tuple[Tier, ...], output: str) -> None:
+    with pytest.raises(ValidationError, match=output):
         RetainSettings(tiers=tiers)
 
 
@@ -118,7 +118,7 @@ def test_a_span_lies_between_two_clocks(
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "told"),
+    ("begin", "end", "output"),
     [
         ("5", "5", "--to 5 is not after --from 5"),
         ("6", "5", "--to 5 is not after --from 6"),
@@ -128,9 +128,9 @@ def test_a_span_lies_between_two_clocks(
     ],
 )
 def test_a_span_that_is_none_is_refused_by_the_names_of_the_options(
-    begin: str | None, end: str, told: str
+    begin: str | None, end: str, output: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         parse_span(begin, end)
 
 

@@ -68,11 +68,11 @@ def drawn(monkeypatch: pytest.MonkeyPatch, picked: object) -> tuple[str | None, 
     return found, given
 
 
-@pytest.mark.parametrize(("picked", "told"), [("p1", "p1"), ("", None), (None, None), (7, "7")])
-def test_the_bar_that_was_picked_is_told(
-    monkeypatch: pytest.MonkeyPatch, picked: object, told: str | None
+@pytest.mark.parametrize(("picked", "output"), [("p1", "p1"), ("", None), (None, None), (7, "7")])
+def test_the_bar_that_was_picked_is_reported(
+    monkeypatch: pytest.MonkeyPatch, picked: object, output: str | None
 ) -> None:
-    assert drawn(monkeypatch, picked)[0] == told
+    assert drawn(monkeypatch, picked)[0] == output
 
 
 def test_the_browser_is_given_plain_data_and_never_a_length_of_nothing(

@@ -120,6 +120,6 @@ def test_options_are_times_where_nearly_all_of_them_are(
     times: list[str], others: list[str], as_of: float
 ) -> None:
     short = [one for one in times if len(one.split()) <= 8]
-    told = are_times((*times, *others), as_of)
+    output = are_times((*times, *others), as_of)
     count = len(times) + len(others)
-    assert told == (count > 1 and len(short) >= 0.75 * count)
+    assert output == (count > 1 and len(short) >= 0.75 * count)

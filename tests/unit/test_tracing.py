@@ -38,7 +38,7 @@ def test_what_happens_inside_is_about_the_same_video(exported: Exported) -> None
     assert exported.log == ["+ingest", "+clip", "-clip", "-ingest"]
 
 
-def test_a_failure_is_told_and_goes_on_its_way(exported: Exported) -> None:
+def test_a_failure_is_reported_and_goes_on_its_way(exported: Exported) -> None:
     with pytest.raises(ValueError, match="no"), tracing.span(Work.SEARCH):
         raise ValueError("no")
     assert exported.log == ["+search", "-search ValueError"]
@@ -51,13 +51,13 @@ def test_ids_are_bound_where_nothing_is_exported() -> None:
 
 @given(st.text(max_size=40))
 def test_an_id_made_of_a_file_s_name_is_not_told(name: str) -> None:
-    told = mask_id(name)
-    assert mask_id(told) == told
-    assert len(str(told)) == 16
-    assert len(name) < 3 or name not in str(told)
+    output = mask_id(name)
+    assert mask_id(output) == output
+    assert len(str(output)) == 16
+    assert len(name) < 3 or name not in str(output)
 
 
-def test_the_same_name_is_told_in_the_same_way() -> None:
+def test_the_same_name_is_reported_in_the_same_way() -> None:
     assert mask_id("Anna's wedding") == mask_id("Anna's wedding")
     assert mask_id(VIDEO.id) == VIDEO.id
     assert mask_id(7) == 7

@@ -206,9 +206,9 @@ def test_calls_that_no_event_tells_of_are_what_goes_on_takes() -> None:
         recorded("h2", None, "refused"),
         recorded("h3"),
     ]
-    told, later = split_recorded_calls(calls, [called(0), called(1)])
-    assert [c.request_hash for c in told] == ["h0", "h1"]
-    assert told[1].error is None
+    output, later = split_recorded_calls(calls, [called(0), called(1)])
+    assert [c.request_hash for c in output] == ["h0", "h1"]
+    assert output[1].error is None
     assert [c.request_hash for c in later] == ["h2", "h3"]
     past = resume_source(calls, [FIRST, called(0), called(1)])
     assert past.call("h3", "act") is not None

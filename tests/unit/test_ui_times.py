@@ -11,11 +11,11 @@ from ui.formatting import format_bytes, format_duration, format_span, format_tim
 
 
 @pytest.mark.parametrize(
-    ("ms", "told"),
+    ("ms", "output"),
     [(0, "0:00:00"), (125_999, "0:02:05"), (3_600_000, "1:00:00"), (86_400_000, "d2 0:00:00")],
 )
-def test_a_time_is_hours_minutes_seconds(ms: int, told: str) -> None:
-    assert format_time(ms) == told
+def test_a_time_is_hours_minutes_seconds(ms: int, output: str) -> None:
+    assert format_time(ms) == output
 
 
 @given(st.integers(0, 10**12))
@@ -29,7 +29,7 @@ def test_an_instant_is_one_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "output"),
     [
         (0, "0.0 s"),
         (8.24, "8.2 s"),
@@ -40,12 +40,12 @@ def test_an_instant_is_one_time() -> None:
         (7_500, "2 h 5 min"),
     ],
 )
-def test_how_long_has_units(seconds: float, told: str) -> None:
-    assert format_duration(seconds) == told
+def test_how_long_has_units(seconds: float, output: str) -> None:
+    assert format_duration(seconds) == output
 
 
 @pytest.mark.parametrize(
-    ("size", "told"),
+    ("size", "output"),
     [
         (0, "0 bytes"),
         (999, "999 bytes"),
@@ -57,5 +57,5 @@ def test_how_long_has_units(seconds: float, told: str) -> None:
         (2e15, "2000.0 TB"),
     ],
 )
-def test_room_has_units(size: float, told: str) -> None:
-    assert format_bytes(size) == told
+def test_room_has_units(size: float, output: str) -> None:
+    assert format_bytes(size) == output

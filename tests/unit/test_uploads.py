@@ -51,11 +51,11 @@ def place(tmp_path: Path) -> Home:
     return Home(tmp_path / "home").make()
 
 
-def test_a_long_name_in_wide_letters_is_kept(place: Home) -> None:
+def test_a_long_name_in_wide_letters_is_stored(place: Home) -> None:
     assert store_upload(place, f"{'講' * 120}.mp4", b"film").read_bytes() == b"film"
 
 
-def test_the_same_upload_is_kept_once(place: Home) -> None:
+def test_the_same_upload_is_stored_once(place: Home) -> None:
     first = store_upload(place, "a.mp4", b"film")
     assert store_upload(place, "a.mp4", b"film") == first
     assert first.read_bytes() == b"film"
@@ -93,8 +93,8 @@ def test_a_folder_that_leads_elsewhere_is_nobodys_upload(place: Home, tmp_path: 
     (elsewhere / "a.mp4").write_bytes(b"film")
     place.uploads.mkdir()
     (place.uploads / name).symlink_to(elsewhere)
-    for told in (name, "..", "../../films", "", "*", name.upper()):
-        assert delete_uploads(place, told) == []
+    for output in (name, "..", "../../films", "", "*", name.upper()):
+        assert delete_uploads(place, output) == []
     assert (elsewhere / "a.mp4").exists()
 
 

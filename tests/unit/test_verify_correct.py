@@ -143,8 +143,8 @@ def test_stalled_subtasks_and_broken_dependencies_are_reasons_once() -> None:
         ledger = begin_attempt(ledger, "t1")
     reasons = replan_reasons(ledger, ProgressLedger(), ASK)
     assert [r.text[:2] for r in reasons] == ["t1", "t2"]
-    told = ProgressLedger(told=tuple(r.key for r in reasons))
-    assert replan_reasons(ledger, told, ASK) == ()
+    output = ProgressLedger(told=tuple(r.key for r in reasons))
+    assert replan_reasons(ledger, output, ASK) == ()
     assert len(replan_reasons(abandon(plan(), "t1"), ProgressLedger(), ASK)) == 1
 
 

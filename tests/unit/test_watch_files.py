@@ -45,7 +45,7 @@ class Notes:
         self.told: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *told: self.told.append(f"{name} {' '.join(map(str, told))}")
+        return lambda *output: self.told.append(f"{name} {' '.join(map(str, output))}")
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
     @contextmanager
     def open_video(
-        desk: object, path: Path, *, again: bool, only: Collection[int], subtitles: str | None
+        workspace: object, path: Path, *, again: bool, only: Collection[int], subtitles: str | None
     ) -> Iterator[Work]:
         if path.name.startswith("bad"):
             raise MediaError(f"{path}: empty")
@@ -91,9 +91,9 @@ def run(
     notes: Notes, *names: str, direct: bool = True, pool: Pool | None = None, **more: Any
 ) -> list[FileOutcome]:
     settings = Settings(work=WorkSettings(pool=pool))
-    desk: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
+    workspace: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
     paths = [Path(name) for name in names]
-    return list(watch_files(desk, paths, notes, direct=direct, **more))
+    return list(watch_files(workspace, paths, notes, direct=direct, **more))
 
 
 def test_each_file_is_opened_watched_and_closed_before_the_next(notes: Notes) -> None:
@@ -131,9 +131,9 @@ def test_what_is_known_is_passed_over_without_asking_for_a_server(notes: Notes) 
 def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes: Notes) -> None:
     run(notes, "known", "a", "b", direct=False)
     assert notes.told.count("server?") == 1
-    said = [told for told in notes.told if told.startswith("said ")]
+    said = [output for output in notes.told if output.startswith("said ")]
     assert said == ["said going on without Prefect: no port is free"]
-    assert [told for told in notes.told if told.startswith("watch")] == [
+    assert [output for output in notes.told if output.startswith("watch")] == [
         "watch a",
         "watch b",
     ]
@@ -158,9 +158,9 @@ def test_all_files_have_the_same_workers_who_go_home_at_the_end(
 
 
 @pytest.mark.parametrize("pool", ["dask", "ray"])
-def test_without_a_server_there_is_no_cluster_which_is_told(notes: Notes, pool: Pool) -> None:
+def test_without_a_server_there_is_no_cluster_which_is_reported(notes: Notes, pool: Pool) -> None:
     run(notes, "a", pool=pool)
-    said = [told for told in notes.told if told.startswith("said ")]
+    said = [output for output in notes.told if output.startswith("said ")]
     assert said == [f"said without Prefect's server processes take the place of {pool.title()}"]
     assert "watch a" in notes.told
 
@@ -182,21 +182,21 @@ def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
 
 
 def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:
-    desk: Any = SimpleNamespace(home=None, settings=Settings(), turn=nullcontext)
-    outcomes = watch_files(desk, [Path("a"), Path("b")], notes, direct=True)
+    workspace: Any = SimpleNamespace(home=None, settings=Settings(), turn=nullcontext)
+    outcomes = watch_files(workspace, [Path("a"), Path("b")], notes, direct=True)
     assert notes.told == []
     next(outcomes)
     assert notes.told[-1] == "close a"
 
 
 @pytest.mark.parametrize(
-    ("state", "busy", "told"),
+    ("state", "busy", "output"),
     [("watching", False, "paused"), ("watching", True, "watching"), ("done", False, "done")],
 )
-def test_a_video_whose_watcher_was_killed_is_told_as_paused(
-    state: str, busy: bool, told: str
+def test_a_video_whose_watcher_was_killed_is_reported_as_paused(
+    state: str, busy: bool, output: str
 ) -> None:
     row: dict[str, Any] = {"path": None, "error": None, "duration_ms": 1, "profile": "local"}
     counts = {"clips": 2, "done": 1, "failed": 0}
     entry = LibraryEntry(id="a", title="a", state=state, **row, **counts)
-    assert with_current_state(entry, {"a"} if busy else {"b"}).state == told
+    assert with_current_state(entry, {"a"} if busy else {"b"}).state == output

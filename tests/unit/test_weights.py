@@ -76,19 +76,19 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Web:
 @pytest.fixture
 def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
     """Published packages by requirement: their members."""
-    shelf: dict[str, dict[str, bytes]] = {}
+    library: dict[str, dict[str, bytes]] = {}
 
     def download(part: PackagedPart, folder: Path) -> Path:
-        if part.requirement not in shelf:
+        if part.requirement not in library:
             raise fetch.SourceFailed("no such package")
         path = folder / f"{part.package}.whl"
         with zipfile.ZipFile(path, "w") as archive:
-            for name, data in shelf[part.requirement].items():
+            for name, data in library[part.requirement].items():
                 archive.writestr(name, data)
         return path
 
     monkeypatch.setattr(fetch, "download_package", download)
-    return shelf
+    return library
 
 
 def test_a_missing_file_comes_from_upstream(tmp_path: Path, use: Use, web: Web) -> None:
@@ -263,16 +263,16 @@ def test_an_unknown_model_lists_the_known_ones(tmp_path: Path) -> None:
 def test_the_package_client_is_really_asked(
     tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = tmp_path / "shelf"
-    shelf.mkdir()
-    with zipfile.ZipFile(shelf / "tiny_weights-1.0-py3-none-any.whl", "w") as archive:
+    library = tmp_path / "shelf"
+    library.mkdir()
+    with zipfile.ZipFile(library / "tiny_weights-1.0-py3-none-any.whl", "w") as archive:
         archive.writestr("tiny_weights/model.bin", GOOD)
         about = "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
         archive.writestr("tiny_weights-1.0.dist-info/METADATA", about)
         archive.writestr("tiny_weights-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
         archive.writestr("tiny_weights-1.0.dist-info/RECORD", "")
     for name, value in {
-        "FIND_LINKS": str(shelf),
+        "FIND_LINKS": str(library),
         "NO_INDEX": "1",
         "CONFIG_FILE": "/dev/null",
     }.items():

@@ -126,7 +126,7 @@ def test_a_loop_is_read_again_with_one_beam() -> None:
     assert not silent(found)
 
 
-def test_what_loops_either_way_is_told_as_it_is() -> None:
+def test_what_loops_either_way_is_reported_as_it_is() -> None:
     model = Model(loops=(5, 1))
     Windows(model)
     found = model.read(20.0)

@@ -107,7 +107,7 @@ def test_a_line_lies_within_its_clip(start: Any, end: Any, shown: tuple[float, f
     assert line.span == span(*shown)
 
 
-def test_words_that_were_said_are_kept_beside_what_the_model_writes() -> None:
+def test_words_that_were_said_are_stored_beside_what_the_model_writes() -> None:
     written = write(reply({"text": "  <face_3>  opens\n the door. "}))
     assert [(one.source, one.text, one.tags) for one in written.drafts] == [
         (MemorySource.MODEL, "<face_3> opens the door.", ("<face_3>",)),
@@ -135,9 +135,9 @@ def test_a_line_about_nobody_of_the_clip_is_asked_for_again_and_then_left_out(
     written = LlmClipWriter(model).write(SEEN, PEOPLE, CONTEXT)
     assert [one.text for one in by_model(written)] == ["So."]
     assert len(model.prompts) == MAX_TRIES
-    told = str(model.prompts[-1][-1].content)
-    assert TAG.findall(wrong["text"])[0][0] in told
-    assert "does not exist" in told
+    output = str(model.prompts[-1][-1].content)
+    assert TAG.findall(wrong["text"])[0][0] in output
+    assert "does not exist" in output
 
 
 def test_a_clip_of_which_no_line_can_be_stored_is_an_error() -> None:

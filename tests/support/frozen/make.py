@@ -178,8 +178,8 @@ def stopped(store: Store) -> str:
     """Stop a language model by Ctrl-C after its third call; its best answer so far is on record."""
     calls = iter(range(3))
 
-    def stop(told: RunEvent) -> None:
-        if isinstance(told, ModelCalled) and next(calls) == 2:
+    def stop(output: RunEvent) -> None:
+        if isinstance(output, ModelCalled) and next(calls) == 2:
             raise KeyboardInterrupt
 
     with OpenAIServer(obedient) as server:
@@ -205,8 +205,8 @@ def killed(store: Store) -> str:
 def _killed(url: str, home: Path) -> None:
     searches = iter(range(2))
 
-    def die(told: RunEvent) -> None:
-        if isinstance(told, EvidenceRetrieved) and next(searches) == 1:
+    def die(output: RunEvent) -> None:
+        if isinstance(output, EvidenceRetrieved) and next(searches) == 1:
             os._exit(9)
 
     with open_store(Home(home), url) as store:

@@ -104,14 +104,14 @@ def http() -> dict[str, Any]:
     from api.application import make_app
     from api.auth import AccessRules
     from store.database import Store
-    from tests.support.api import WordDesk
+    from tests.support.api import WordState
 
-    told = make_app(WordDesk(cast(Store, None), "local"), AccessRules()).openapi()
+    output = make_app(WordState(cast(Store, None), "local"), AccessRules()).openapi()
     return {
-        "paths": {path: sorted(ways) for path, ways in sorted(told["paths"].items())},
+        "paths": {path: sorted(ways) for path, ways in sorted(output["paths"].items())},
         "fields": {
             name: sorted(one.get("properties", {}))
-            for name, one in sorted(told["components"]["schemas"].items())
+            for name, one in sorted(output["components"]["schemas"].items())
         },
     }
 

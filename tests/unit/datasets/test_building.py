@@ -63,7 +63,7 @@ def test_letters_go_by_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "output"),
     [
         ({"options": ("x",) * 27}, "here: options: "),
         ({"as_of_ms": -1}, "here: as_of_ms: "),
@@ -72,13 +72,15 @@ def test_letters_go_by_place() -> None:
         ({"id_": ""}, "here: id: "),
     ],
 )
-def test_a_question_that_cannot_be_is_told_with_its_place(more: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_a_question_that_cannot_be_is_reported_with_its_place(
+    more: dict[str, Any], output: str
+) -> None:
+    with pytest.raises(InputError, match=output):
         asked(**more)
 
 
 @pytest.mark.parametrize("name", ["", "\0", "\ud800"])
-def test_a_video_that_cannot_be_is_told_with_its_place(name: str) -> None:
+def test_a_video_that_cannot_be_is_reported_with_its_place(name: str) -> None:
     with pytest.raises(InputError, match="here: "):
         video("here", name=name)
 
@@ -104,7 +106,7 @@ def test_no_two_questions_share_an_id(ids: list[str]) -> None:
     found = [one.id for one in dataset("set", "here", [], [asked(one) for one in ids]).questions]
     assert len(set(found)) == len(found) == len(ids)
     assert found[0] == ids[0]
-    assert all(told.startswith(one) for told, one in zip(found, ids, strict=True))
+    assert all(output.startswith(one) for output, one in zip(found, ids, strict=True))
 
 
 def test_ones_own_ids_may_not_come_twice() -> None:

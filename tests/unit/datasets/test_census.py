@@ -143,8 +143,8 @@ def _ovo() -> Files:
 def _longvideo() -> Files:
     groups = {"up to 15 s": 15, "up to 60 s": 60, "up to 600 s": 600, "up to 3600 s": 3600}
     lengths = [
-        groups[told]
-        for told, size in source("longvideobench").published.types.items()
+        groups[reported]
+        for reported, size in source("longvideobench").published.types.items()
         for _ in range(size)
     ]
     rows = [{**LONGVIDEO, "id": f"v_{n}", "duration_group": g} for n, g in enumerate(lengths)]
@@ -206,7 +206,7 @@ def test_every_published_set_was_tried_at_its_size() -> None:
         ("ovo-bench", 3035),
     ],
 )
-def test_answers_that_are_kept_by_the_authors_are_unknown(
+def test_answers_that_are_stored_by_the_authors_are_unknown(
     tmp_path: Path, name: str, answered: int
 ) -> None:
     assert counted(name, lay(tmp_path, WHOLE[name])).answered == answered
@@ -274,9 +274,9 @@ def test_the_command_says_when_a_copy_is_whole(tmp_path: Path) -> None:
     folder = lay(tmp_path, WHOLE["m3-robot"])
     done = homer("m3-robot", str(folder))
     assert (done.exit_code, "whole: the counts are the published ones" in done.output) == (0, True)
-    told = json.loads(homer("m3-robot", str(folder), "--json").output)
-    assert (told["whole"], told["videos"], told["questions"]) == (True, 100, 1276)
-    assert len(told["missing"]) == len(told["by_video"]) == 100
+    reported = json.loads(homer("m3-robot", str(folder), "--json").output)
+    assert (reported["whole"], reported["videos"], reported["questions"]) == (True, 100, 1276)
+    assert len(reported["missing"]) == len(reported["by_video"]) == 100
 
 
 def test_the_command_lists_what_there_is() -> None:
@@ -285,9 +285,9 @@ def test_the_command_lists_what_there_is() -> None:
     for one in sources():
         assert one.where in done.output
         assert one.licence in done.output
-    told = json.loads(homer("--json").output)
-    assert [one["name"] for one in told] == [one.name for one in sources()]
-    assert told[1]["published"] == {"videos": 100, "questions": 1276, "types": {}}
+    reported = json.loads(homer("--json").output)
+    assert [one["name"] for one in reported] == [one.name for one in sources()]
+    assert reported[1]["published"] == {"videos": 100, "questions": 1276, "types": {}}
 
 
 def test_the_command_tells_where_to_get_one() -> None:
@@ -307,8 +307,8 @@ def test_the_documents_name_every_data_set_with_its_counts() -> None:
         (row,) = [line for line in lines if line.startswith(f"| `{one.name}` ")]
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         assert cells[1:3] == [one.title, one.licence]
-        told = (one.published.videos, one.published.questions)
-        assert cells[3:5] == ["" if count is None else str(count) for count in told]
+        reported = (one.published.videos, one.published.questions)
+        assert cells[3:5] == ["" if count is None else str(count) for count in reported]
     assert "(docs/datasets.md)" in README.read_text()
 
 

@@ -92,14 +92,14 @@ def test_what_is_no_file_of_records_is_refused(tmp_path: Path, name: str) -> Non
         records(tmp_path / name)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     for name in ("gone.json", "gone.jsonl", "gone.csv", "gone.parquet"):
         with pytest.raises(InputError, match="gone"):
             list(records(tmp_path / name))
 
 
 @pytest.mark.parametrize("data", ["", "{", "[1,", "nul", '{"a": 1}{', "[" * 100_000])
-def test_broken_json_is_told(tmp_path: Path, data: str) -> None:
+def test_broken_json_is_reported(tmp_path: Path, data: str) -> None:
     (tmp_path / "rows.json").write_text(data)
     with pytest.raises(InputError, match=r"rows\.json is no JSON"):
         json_of(tmp_path / "rows.json")
@@ -122,7 +122,7 @@ def test_members_of_an_object_are_placed_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "output"),
     [
         ({}, "here: name: Field required"),
         ({"name": ["a"]}, "here: name: "),
@@ -134,8 +134,8 @@ def test_members_of_an_object_are_placed_by_name() -> None:
         ([], "here: the record: "),
     ],
 )
-def test_a_wrong_field_is_named(row: Any, told: str) -> None:
-    with pytest.raises(InputError, match=told) as error:
+def test_a_wrong_field_is_named(row: Any, output: str) -> None:
+    with pytest.raises(InputError, match=output) as error:
         checked(Row, ("here", row))
     assert "\n" not in str(error.value)
 

@@ -54,7 +54,7 @@ def test_an_empty_folder_says_which_file_it_should_hold(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_file_of_something_else_is_told(tmp_path: Path, name: str) -> None:
+def test_a_file_of_something_else_is_reported(tmp_path: Path, name: str) -> None:
     for path in EXAMPLES[name]:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(b"\x00\xff{not,what\nit,is")
@@ -99,8 +99,8 @@ def test_a_line_of_a_table_with_an_odd_cell_is_read_or_told(
     try:
         assert len(read("streamingbench", folder).questions) == 1
     except InputError as error:
-        told = str(error)
-        assert (f"{name}, line " in told, "\n" not in told) == (True, True)
+        output = str(error)
+        assert (f"{name}, line " in output, "\n" not in output) == (True, True)
 
 
 @given(field=st.sampled_from(list(mme("001", "short"))), value=odd)
@@ -134,5 +134,5 @@ def test_a_record_with_an_odd_field_is_read_or_told(
     try:
         assert read(name, folder).questions
     except InputError as error:
-        told = str(error)
-        assert ("\n" not in told, str(folder) in told) == (True, True)
+        output = str(error)
+        assert ("\n" not in output, str(folder) in output) == (True, True)

@@ -46,7 +46,7 @@ def test_clips_up_to_the_named_one_are_known(
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "output"),
     [
         ({"before_clip": -2}, r"robot\.json, hall_01: qa_list\.0\.before_clip"),
         ({"before_clip": "gone", "timestamp": "soon"}, r"qa_list\.0: .*not a time"),
@@ -54,10 +54,10 @@ def test_clips_up_to_the_named_one_are_known(
         ({"question": ""}, "hall_01, hall_01_Q01: question"),
     ],
 )
-def test_what_is_wrong_is_told_by_file_record_and_field(
-    tmp_path: Path, more: dict[str, Any], told: str
+def test_what_is_wrong_is_reported_by_file_record_and_field(
+    tmp_path: Path, more: dict[str, Any], output: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         _asked(tmp_path, **more)
 
 
@@ -75,7 +75,7 @@ def test_a_video_lies_as_in_the_release_or_beside(tmp_path: Path, place: str) ->
     assert read("m3-robot", folder).videos[0].file == tmp_path / place
 
 
-def test_two_questions_of_one_id_are_told_apart(tmp_path: Path) -> None:
+def test_two_questions_of_one_id_are_distinguished(tmp_path: Path) -> None:
     folder = lay(tmp_path, {"robot.json": {"hall_01": robot([ROBOT_QA] * 3)}})
     ids = [one.id for one in read("m3-robot", folder).questions]
     assert ids == ["hall_01_Q01", "hall_01_Q01#2", "hall_01_Q01#3"]

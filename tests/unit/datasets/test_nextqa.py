@@ -45,13 +45,13 @@ def test_the_second_form_is_read_with_captions_of_many_videos(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "output"),
     [
         ({"answer": 5}, "none of the options"),
         ({"video": "../x"}, "leads out of the folder"),
         ({"options": ["one"]}, "options"),
     ],
 )
-def test_a_wrong_record_is_told(tmp_path: Path, more: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_a_wrong_record_is_reported(tmp_path: Path, more: dict[str, Any], output: str) -> None:
+    with pytest.raises(InputError, match=output):
         read("nextqa", lay(tmp_path, {"questions.json": [NEXT | more]}))

@@ -37,8 +37,8 @@ def test_ovo_bench_asks_as_of_now(tmp_path: Path) -> None:
 
 def test_ovo_bench_asks_the_same_at_several_times(tmp_path: Path) -> None:
     found = read("ovo-bench", lay(tmp_path, {"ovo_bench_new.json": OVO}))
-    told = [(one.id, one.as_of_ms, one.answer, one.types[1]) for one in found.questions[1:]]
-    assert told == [
+    output = [(one.id, one.as_of_ms, one.answer, one.types[1]) for one in found.questions[1:]]
+    assert output == [
         ("1_0", 4_000, "0", "REC"),
         ("1_1", 9_250, "2", "REC"),
         ("2_0", 10_000, "B", "SSR"),
@@ -56,7 +56,7 @@ def test_ovo_bench_asks_the_same_at_several_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "more", "told"),
+    ("place", "more", "output"),
     [
         (0, {"task": "XYZ"}, "record 1: task: 'XYZ' is none of EPM"),
         (0, {"gt": None}, "record 1: a question of EPM needs options, gt and realtime"),
@@ -69,11 +69,11 @@ def test_ovo_bench_asks_the_same_at_several_times(tmp_path: Path) -> None:
         (3, {"question": None}, "record 4, test_info 0: question: it is not there"),
     ],
 )
-def test_a_wrong_record_of_ovo_bench_is_told(
-    tmp_path: Path, place: int, more: dict[str, Any], told: str
+def test_a_wrong_record_of_ovo_bench_is_reported(
+    tmp_path: Path, place: int, more: dict[str, Any], output: str
 ) -> None:
     rows = [{**row, **more} if n == place else row for n, row in enumerate(OVO)]
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         read("ovo-bench", lay(tmp_path, {"ovo_bench_new.json": rows}))
 
 
@@ -122,7 +122,7 @@ def test_a_time_stamp_may_lack_its_hours(tmp_path: Path, stamp: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "output"),
     [
         ({"time_stamp": "soon"}, "line 2: time_stamp"),
         ({"options": "['A. 1'"}, "line 2: options: .*no list of options"),
@@ -132,11 +132,11 @@ def test_a_time_stamp_may_lack_its_hours(tmp_path: Path, stamp: str) -> None:
         ({"answer": "E"}, "line 2: the question: .*none of the options"),
     ],
 )
-def test_a_wrong_line_of_streamingbench_is_told(
-    tmp_path: Path, more: dict[str, Any], told: str
+def test_a_wrong_line_of_streamingbench_is_reported(
+    tmp_path: Path, more: dict[str, Any], output: str
 ) -> None:
     rows = [{**STREAMING_REAL, **more}]
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         read("streamingbench", lay(tmp_path, {"Real_Time_Visual_Understanding.csv": rows}))
 
 
@@ -163,7 +163,7 @@ NOON = 12 * 3_600_000
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("output", "found"),
     [
         ({"date": "DAY1", "time": "12000000"}, [(NOON, NOON + 1000)]),
         ({"date": "Day1", "time": "12000000"}, [(NOON, NOON + 1000)]),
@@ -186,12 +186,12 @@ NOON = 12 * 3_600_000
         (None, []),
     ],
 )
-def test_targets_are_moments_or_stretches(told: Any, found: list[tuple[int, int]]) -> None:
-    assert [(span.start_ms, span.end_ms) for span in targets(told)] == found
+def test_targets_are_moments_or_stretches(output: Any, found: list[tuple[int, int]]) -> None:
+    assert [(span.start_ms, span.end_ms) for span in targets(output)] == found
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "output"),
     [
         ({"query_time": {"date": "DAY1", "time": "11600200"}}, r"query_time\.time"),
         ({"query_time": {"date": "DAY0", "time": "11000200"}}, r"query_time\.date"),
@@ -200,11 +200,11 @@ def test_targets_are_moments_or_stretches(told: Any, found: list[tuple[int, int]
         ({"choice_d": ["x"]}, "choice_d"),
     ],
 )
-def test_a_wrong_question_of_egolife_is_told(
-    tmp_path: Path, more: dict[str, Any], told: str
+def test_a_wrong_question_of_egolife_is_reported(
+    tmp_path: Path, more: dict[str, Any], output: str
 ) -> None:
     rows = [EGOLIFE, {**EGOLIFE, **more}]
-    with pytest.raises(InputError, match=f"record 2: .*{told}"):
+    with pytest.raises(InputError, match=f"record 2: .*{output}"):
         read("egolifeqa", lay(tmp_path, {"EgoLifeQA_A1_JAKE.json": rows}))
 
 

@@ -84,7 +84,7 @@ def test_a_video_may_be_known_by_its_words_only(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "output"),
     [
         ({"video": None}, "record 1: video"),
         ({"question": ""}, "record 1: question"),
@@ -106,18 +106,18 @@ def test_a_video_may_be_known_by_its_words_only(tmp_path: Path, name: str) -> No
         ({"video": "file:///etc/passwd"}, "not an address"),
     ],
 )
-def test_what_is_no_question_is_told_in_a_line(
-    tmp_path: Path, change: dict[str, Any], told: str
+def test_what_is_no_question_is_reported_in_a_line(
+    tmp_path: Path, change: dict[str, Any], output: str
 ) -> None:
     (tmp_path / "questions.json").write_text(json.dumps([ROW | change]))
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=output) as error:
         read("own", tmp_path)
     assert "\n" not in str(error.value)
     assert str(tmp_path / "questions.json") in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "told"),
+    ("name", "data", "output"),
     [
         ("questions.json", b"{", "no JSON"),
         ("questions.json", b"[" * 100_000, "no JSON"),
@@ -131,9 +131,9 @@ def test_what_is_no_question_is_told_in_a_line(
         ("questions.parquet", b"PAR1 no", "no Parquet"),
     ],
 )
-def test_a_broken_file_says_where(tmp_path: Path, name: str, data: bytes, told: str) -> None:
+def test_a_broken_file_says_where(tmp_path: Path, name: str, data: bytes, output: str) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         read("own", tmp_path)
 
 
@@ -145,7 +145,7 @@ def test_whatever_homer_can_watch_may_be_asked_about(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize(
-    ("columns", "cells", "told"),
+    ("columns", "cells", "output"),
     [
         ("option_a,option_b,option_c", ",x,y", "one for each letter, from A on without a gap"),
         ("option_a,option_b,option_c", "x,,y", "one for each letter"),
@@ -153,12 +153,12 @@ def test_whatever_homer_can_watch_may_be_asked_about(tmp_path: Path, name: str) 
         ("answer", "then?,Ann", "line 2: .*more cells than columns: put words with a comma"),
     ],
 )
-def test_a_table_in_which_letters_or_cells_would_slip_is_told(
-    tmp_path: Path, columns: str, cells: str, told: str
+def test_a_table_in_which_letters_or_cells_would_slip_is_reported(
+    tmp_path: Path, columns: str, cells: str, output: str
 ) -> None:
     table = f"video,question,{columns}\ntalk.mp4,Why?,{cells}\n"
     (tmp_path / "questions.csv").write_text(table)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=output):
         read("own", tmp_path)
 
 

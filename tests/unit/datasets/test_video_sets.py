@@ -47,7 +47,7 @@ def test_letters_stay_where_they_are_no_labels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "output"),
     [
         ({"duration": "endless"}, "record 1: duration: .*'short', 'medium' or 'long'"),
         ({"answer": "E"}, "record 1: the question: .*none of the options"),
@@ -55,8 +55,10 @@ def test_letters_stay_where_they_are_no_labels(tmp_path: Path) -> None:
         ({"videoID": "../tube"}, "record 1: '../tube' leads out of the folder"),
     ],
 )
-def test_a_wrong_row_of_video_mme_is_told(tmp_path: Path, more: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_a_wrong_row_of_video_mme_is_reported(
+    tmp_path: Path, more: dict[str, Any], output: str
+) -> None:
+    with pytest.raises(InputError, match=output):
         read("video-mme", lay(tmp_path, {PARQUET: [mme("001", "short") | more]}))
 
 
@@ -88,7 +90,7 @@ def test_options_stand_on_lines_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("output", "found"),
     [
         ("00:15-00:19", [(15, 19)]),
         ("00:15 - 00:19, 1:00:00-1:00:01", [(15, 19), (3600, 3601)]),
@@ -98,8 +100,8 @@ def test_options_stand_on_lines_of_their_own(
         ("", []),
     ],
 )
-def test_stretches_that_can_be_read_are_kept(told: str, found: list[tuple[int, int]]) -> None:
-    assert [(span.start_ms / 1000, span.end_ms / 1000) for span in spans(told)] == found
+def test_stretches_that_can_be_read_are_stored(output: str, found: list[tuple[int, int]]) -> None:
+    assert [(span.start_ms / 1000, span.end_ms / 1000) for span in spans(output)] == found
 
 
 def test_egoschema_keeps_most_answers_to_itself(tmp_path: Path) -> None:
