@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -10,11 +12,14 @@ import typer
 from cli.console import note, say, say_json
 from cli.options import Json, Profile
 from cli.progress import ProgressMeter, meter
+from domain.errors import InputError
 from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
     from flows.ingest_files import FileOutcome
+    from store.database import Store
+    from views.usage import IngestUsage
 
 
 STOPPED = "stopped; nothing is lost: the same command goes on where it was"
@@ -48,6 +53,10 @@ def ingest(
         Literal["threads", "processes", "dask", "ray"] | None,
         typer.Option(help="What the workers are. The resulting memory is the same."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what it will cost and how long it will take, and end."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Watch video files and store what was said, read and seen.
@@ -59,6 +68,7 @@ def ingest(
     Examples:
       homer ingest talk.mp4
       homer ingest ~/Videos --direct --subtitles use
+      homer ingest talk.mp4 --profile gemini --dry-run
     """
     # These take more than a second to import, which help and usage errors do without.
     from flows.ingest_files import watch_files
@@ -67,6 +77,8 @@ def ingest(
     from store.vector_index import build_index
 
     files = find_media(sources)
+    if dry_run:
+        raise typer.Exit(_estimate(files, profile, workers, as_json=json))
     try:
         with open_workspace(profile) as opened, meter() as bar:
             workspace = opened.with_workers(workers, pool)
@@ -79,9 +91,10 @@ def ingest(
                 if outcome.error is not None:
                     bar.say(f"homer: {outcome.error}")
             build_index(workspace.store, bar)
+            usages = _usages(workspace.store, outcomes)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
-    show_outcomes(outcomes, as_json=json)
+    show_outcomes(outcomes, usages, as_json=json)
     raise typer.Exit(max((outcome.exit_code for outcome in outcomes), default=0))
 
 
@@ -112,13 +125,53 @@ class Reporter:
         self._bar.say(text)
 
 
-def show_outcomes(outcomes: list[FileOutcome], *, as_json: bool) -> None:
-    """Print the outcome of each file."""
+def _usages(store: Store, outcomes: list[FileOutcome]) -> dict[str, IngestUsage]:
+    """Return what language models took for each video of which clips were watched."""
+    # Like the flows, it takes long to import.
+    from views.usage import ingest_usage
+
+    watched = [outcome.watched for outcome in outcomes if outcome.watched is not None]
+    return {one.video.id: ingest_usage(store, one.video.id) for one in watched if one.fresh}
+
+
+def _estimate(files: list[Path], profile: str | None, workers: int | None, *, as_json: bool) -> int:
+    """Print what watching the files will take; return the exit code."""
+    # They take more than a second to import, which help and usage errors do without.
+    from flows.estimate import estimate_file, sum_of
+    from flows.workspace import open_workspace
+
+    code, estimates = 0, []
+    with open_workspace(profile) as opened:
+        workspace = opened.with_workers(workers)
+        for path in files:
+            try:
+                estimates.append(estimate_file(workspace, path))
+            except InputError as error:
+                note(f"homer: {error}")
+                code = error.exit_code
+    if as_json:
+        say_json([one.model_dump(mode="json") for one in estimates])
+    else:
+        for one in estimates:
+            say(plain_line(str(one)))
+        if len(estimates) > 1:
+            say(plain_line(str(sum_of(estimates))))
+    return code
+
+
+def show_outcomes(
+    outcomes: list[FileOutcome],
+    usages: Mapping[str, IngestUsage] = MappingProxyType({}),
+    *,
+    as_json: bool,
+) -> None:
+    """Print the outcome of each file, and what language models took for it."""
     if as_json:
         return say_json([_as_json(outcome) for outcome in outcomes])
     for outcome in outcomes:
         if outcome.watched is not None:
-            say(_line(outcome))
+            used = str(usages.get(outcome.watched.video.id, ""))
+            say(_line(outcome) + (f"; {used}" if used else ""))
     if len(outcomes) == 0:
         note("there is no video or audio file in there")
     return None

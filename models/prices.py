@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from models.profile import ChatSpec, Price
+from models.profile import IN_PROCESS, ChatSpec, Price
 
 PRICES = Path(__file__).with_name("prices.toml")
 MILLION = 1_000_000
@@ -20,6 +20,12 @@ def cost_usd(spec: ChatSpec, tokens_in: int, tokens_out: int) -> float:
     if price is None:
         return 0.0
     return (tokens_in * price.input + tokens_out * price.output) / MILLION
+
+
+def is_priced(spec: ChatSpec) -> bool:
+    """Check whether the model's price is known; one's own server costs nothing."""
+    own = spec.base_url is not None or spec.provider == IN_PROCESS
+    return own or spec.price is not None or spec.model in price_list()
 
 
 def known_models() -> frozenset[str]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from domain.errors import HomerError
 from flows.delete import delete_unwatched_uploads
+from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs
 from flows.retry import clips_to_retry
 from flows.uploads import store_upload
 from flows.video_locks import is_watched, watched_videos
+from flows.workspace import open_workspace
 from models.profile import profile_names
+from perception.source import find_media
 from services.job_status import JobState
 from store.database import Store
 from store.queries.clips import StoredClip
@@ -55,10 +59,16 @@ def add_videos(state: PageState, jobs: Jobs) -> None:
             index = names.index(state.profile) if state.profile in names else 0
             profile = st.selectbox("Models", names, index=index)
             direct = st.checkbox("Without Prefect's server", help="Direct calls: starts sooner.")
-            sent = st.form_submit_button("Watch", type="primary")
+            with st.container(horizontal=True):
+                sent = st.form_submit_button("Watch", type="primary")
+                estimate = st.form_submit_button(
+                    "Estimate", help="Says what it will cost and how long it will take."
+                )
+        paths = [Path(path.strip())] if path.strip() else []
+        if estimate:
+            show_errors(partial(_show_estimates, paths, profile))
         if not sent:
             return
-        paths = [Path(path.strip())] if path.strip() else []
         if not (files or paths):
             st.warning("Name a file or folder, or choose files.")
             return
@@ -72,6 +82,17 @@ def add_videos(state: PageState, jobs: Jobs) -> None:
             show_error(error)
             return
     st.rerun()
+
+
+def _show_estimates(paths: Sequence[Path], profile: str) -> None:
+    """Say what watching files on this machine will cost and how long it will take."""
+    if not paths:
+        st.warning("Name a file or folder on this machine.")
+        return
+    with st.spinner("Watching a few clips of each file ..."), open_workspace(profile) as workspace:
+        estimates = [estimate_file(workspace, file) for file in find_media(paths)]
+    for one in estimates:
+        st.info(escape_markdown(str(one)))
 
 
 def show_ingestion() -> None:

@@ -1,4 +1,4 @@
-"""The usage of a trajectory's model calls, by purpose and by round."""
+"""The usage of model calls: of a trajectory by purpose and round, of a video by clip."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from agent.replay_source import inherited_count
 from domain.base import Frozen
+from domain.media import ClipState
 from domain.trajectory import Event, ModelCalled, RoundOpened
+from store.database import Store
+from store.queries.calls import images_sent, usage_by_clip
+from store.queries.clips import clips_of
 
 
 class CallTotals(Frozen):
@@ -18,6 +22,39 @@ class CallTotals(Frozen):
     tokens_out: int = 0
     cost_usd: float = 0.0
     ms: int = 0
+
+
+class IngestUsage(Frozen):
+    """What language models took to write the memory of a video; ``clips`` are in memory."""
+
+    clips: int
+    images: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+
+    def __str__(self) -> str:
+        """Return the usage of a clip in words; "" without any."""
+        if not self.clips or not self.tokens_in + self.tokens_out:
+            return ""
+        images, tokens = self.images / self.clips, (self.tokens_in + self.tokens_out) / self.clips
+        cost = f", ${self.cost_usd:.4f} in all" if self.cost_usd else ""
+        return f"{images:.1f} images and {tokens:,.0f} tokens a clip{cost}"
+
+
+def ingest_usage(store: Store, video: str) -> IngestUsage:
+    """Return what language models took to write the memory of a video so far."""
+    with store.begin(snapshot=True) as session:
+        used = usage_by_clip(session, video)
+        done = [clip for clip in clips_of(session, video) if clip.state == ClipState.DONE]
+        images = images_sent(session, video)
+    return IngestUsage(
+        clips=len(done),
+        images=images,
+        tokens_in=sum(one.tokens_in for one in used),
+        tokens_out=sum(one.tokens_out for one in used),
+        cost_usd=sum(one.cost_usd for one in used),
+    )
 
 
 class TrajectoryUsage(Frozen):

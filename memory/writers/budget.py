@@ -55,10 +55,11 @@ class PromptItem:
     def tokens(self) -> int:
         """Estimate the tokens of the item, rather too many: an image is listed and labelled."""
         listed = text_tokens(self.text) + 2
-        return listed if self.image is None else 2 * listed + self._image_tokens
+        return listed if self.image is None else 2 * listed + self.image_tokens
 
     @property
-    def _image_tokens(self) -> int:
+    def image_tokens(self) -> int:
+        """Estimate the tokens of an image or a video itself."""
         if self.video_s is not None:
             return round(self.video_s * VIDEO_SECOND_TOKENS)
         return CROP_TOKENS if self.crop else IMAGE_TOKENS

@@ -172,25 +172,65 @@ class LlmClipWriter:
             dropped=described.dropped,
         )
 
-    def _ask(
+    def request_size(
+        self, percept: Percept, people: ClipPeople, context: ClipContext
+    ) -> RequestSize:
+        """Return the size of the first request for a clip; makes no call."""
+        budget = ClipBudget(self._chat, self._tokens, None)
+        request = self._first_request(percept, people, context, budget)
+        tokens = request_tokens(request.messages, WrittenClip, 0, _labels(request.images))
+        images = sum(item.image_tokens for item in request.images)
+        return RequestSize(len(request.images), tokens + images)
+
+    def _first_request(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
-    ) -> _Asked:
-        """Return the storable part of what the model wrote, and what it was shown."""
+    ) -> _Request:
         system_message = system(prompt("clip_system", lines=self._lines))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
         blank = [system_message, user(clip_prompt(percept, people, context, {}))]
         parts = fit_parts(all_parts, budget.tokens_left_for(blank))
-        request = [system_message, user(clip_prompt(percept, people, context, parts))]
-        images = [item for items in parts.values() for item in items if item.image is not None]
+        return _Request(
+            [system_message, user(clip_prompt(percept, people, context, parts))],
+            [item for items in parts.values() for item in items if item.image is not None],
+            (*describe_omitted(all_parts, parts), *_too_large(context.view)),
+        )
+
+    def _ask(
+        self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
+    ) -> _Asked:
+        """Return the storable part of what the model wrote, and what it was shown."""
+        request = self._first_request(percept, people, context, budget)
         facts = {f"m{fact.id}" for fact in context.facts}
         written = _ask_until_valid(
-            budget, request, images, lambda clip: check_clip(clip, people, facts)
+            budget, request.messages, request.images, lambda clip: check_clip(clip, people, facts)
         )
         return _Asked(
             _limit_lines(_drop_invalid(written, people, facts), self._lines),
-            (*describe_omitted(all_parts, parts), *_too_large(context.view)),
-            tuple(item.time_ms for item in images if item.time_ms is not None),
+            request.omitted,
+            tuple(item.time_ms for item in request.images if item.time_ms is not None),
         )
+
+
+@dataclass(frozen=True)
+class RequestSize:
+    """Images of a request, a video counting as one, and its tokens in all, as estimated."""
+
+    images: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The first request for a clip: its messages, its images, and what it omits."""
+
+    messages: list[Message]
+    images: list[PromptItem]
+    omitted: tuple[str, ...]
+
+
+def _labels(images: Sequence[PromptItem]) -> list[str]:
+    """Return the text before each image: its number in the list, and what it is."""
+    return [f"{number}. {item.text}" for number, item in enumerate(images, 1)]
 
 
 def _too_large(view: ClipView) -> tuple[str, ...]:
@@ -277,7 +317,7 @@ class ClipBudget:
             WrittenClip,
             purpose="clip",
             images=[item.image for item in images if item.image is not None],
-            labels=[f"{number}. {item.text}" for number, item in enumerate(images, 1)],
+            labels=_labels(images),
             max_tokens=self._reply_tokens,
         )
         return reply.value

@@ -13,7 +13,7 @@ from domain.settings import MemorySettings
 from memory.prompts import join_lines, prompt, sanitise, sanitise_generated
 from memory.writers.llm_clip import ChatFactory
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
-from models.messages import Message, assistant, system, user
+from models.messages import Message, assistant, request_tokens, system, user
 from models.reply_schema import pinned
 
 MAX_TRIES = 2
@@ -108,6 +108,12 @@ class LlmEventWriter:
                 complaint = prompt("events_repair", complaints=sanitise(str(error)))
                 messages = [*messages, user(complaint)]
         raise AssertionError("unreachable")
+
+    @property
+    def blank_tokens(self) -> int:
+        """Estimate the tokens of a request about no clips at all."""
+        blank = EventWindow(video="", at_clip=0, clips={}, new=())
+        return request_tokens(self._first_messages(blank), WrittenPatch, 0)
 
     def _first_messages(self, window: EventWindow) -> list[Message]:
         limits = self._settings

@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import ColumnElement, any_, cast, func, select
+from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
 from store.tables.schema import MessageRow, ModelCallRow
@@ -152,6 +152,31 @@ def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
         .order_by(row.clip)
     )
     return [ClipUsage(*values) for values in session.execute(query)]
+
+
+class MeanCall(NamedTuple):
+    """What a call took in the mean: seconds, and tokens of its reply."""
+
+    seconds: float
+    tokens_out: float
+
+
+def mean_call(session: Session, model: str, purpose: str) -> MeanCall | None:
+    """Return what the calls on record of a model for a purpose took; None without any."""
+    row = ModelCallRow
+    of_kind = (row.model == model, row.purpose == purpose, row.error.is_(None))
+    query = select(func.avg(row.ms), func.avg(row.tokens_out)).where(*of_kind)
+    ms, tokens = session.execute(query).one()
+    return None if ms is None else MeanCall(float(ms) / 1_000, float(tokens))
+
+
+def images_sent(session: Session, video_id: str) -> int:
+    """Return how many images and videos a video's writers were sent, as often as they were."""
+    row, message = ModelCallRow, MessageRow
+    path = cast('$.content[*] ? (@.type == "image" || @.type == "video")', JSONPATH)
+    shown = func.jsonb_array_length(func.jsonb_path_query_array(message.content, path))
+    query = select(func.sum(shown)).join_from(row, message, message.hash == any_(row.messages))
+    return session.scalar(query.where(row.video_id == video_id, row.trajectory_id.is_(None))) or 0
 
 
 def usage_of(session: Session, trajectory: str) -> list[PurposeUsage]:

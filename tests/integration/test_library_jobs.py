@@ -14,6 +14,7 @@ import pytest
 from domain.audit import acting_user
 from domain.errors import InputError
 from domain.media import ClipState, Video
+from flows.estimate import IngestEstimate
 from flows.jobs import Job, Jobs
 from flows.uploads import store_upload
 from flows.video_locks import exclusive_lock
@@ -352,3 +353,20 @@ def test_nothing_to_watch_is_no_job(app_library: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         Jobs(app_library.home).start([tmp_path])
     assert Jobs(app_library.home).every() == []
+
+
+def test_what_a_file_will_cost_is_said_before_it_is_watched(
+    app_library: Store, jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_video(tmp_path / "talk.mp4", seconds=1.0)
+    estimate = IngestEstimate(title="talk", clips=3, images=4.5, tokens_in=900.0, cost_usd=0.25)
+    monkeypatch.setattr("ui.ingestion.estimate_file", lambda _, file: {path: estimate}[file])
+    page = open_page("library")
+    page.text_input[0].input(str(path))
+    press(page, "Estimate")
+    assert "talk: 3 clips; 4.5 images and 900 tokens a clip" in words(page)
+    assert jobs.every() == []
+    assert not list_library(app_library)
+    page.text_input[0].input("")
+    press(page, "Estimate")
+    assert "Name a file or folder on this machine." in words(page)

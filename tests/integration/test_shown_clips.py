@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
+from typer.testing import CliRunner
 
+from cli.main import app
 from domain.settings import MemorySettings, Settings, WatchSettings
+from flows.estimate import IngestEstimate, estimate_file, sum_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
-from models.profile import ChatSpec, Profile
+from models.profile import ChatSpec, Price, Profile
 from store.database import Store
 from store.home import Home
-from store.tables.schema import BlobRow, MessageRow
+from store.tables.schema import BlobRow, ClipRow, MessageRow
 from tests.support.light import LightToolbox
 from tests.support.media import make_video
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import Answer, OpenAIServer
 from views.library import show_video
+from views.usage import ingest_usage
 
 REPLY = {"lines": [{"kind": "episodic", "text": "Colours follow each other."}], "segments": []}
 
@@ -30,11 +36,10 @@ def parts_of(request: dict[str, Any]) -> list[dict[str, Any]]:
     return content if isinstance(content, list) else []
 
 
-def ingested(
-    home: Home, store: Store, path: Path, server: OpenAIServer, **memory: Any
-) -> list[dict[str, Any]]:
-    """The requests for clips that a model was sent."""
-    spec = ChatSpec(model="openai:m", base_url=server.base_url, video=True)
+def workspace(home: Home, store: Store, server: OpenAIServer, **memory: Any) -> Workspace:
+    """A workspace whose model is the server's, and in which nobody is seen or heard."""
+    price = Price(input=1.0, output=4.0)
+    spec = ChatSpec(model="openai:m", base_url=server.base_url, video=True, price=price)
     settings = Settings(
         watch=WatchSettings(clip_ms=2_000, keyframes=1), memory=MemorySettings(**memory)
     )
@@ -43,8 +48,12 @@ def ingested(
     profile = Profile(name="p", writer="llm", chat=chat, settings=settings, **lacking)
     notes = home.root / "notes"
     notes.mkdir()
-    workspace = Workspace(home, store, profile, LightToolbox(profile, notes))
-    (outcome,) = watch_files(workspace, [path], SilentListener(), direct=True)
+    return Workspace(home, store, profile, LightToolbox(profile, notes))
+
+
+def ingested(desk: Workspace, path: Path, server: OpenAIServer) -> list[dict[str, Any]]:
+    """The requests for clips that a model was sent."""
+    (outcome,) = watch_files(desk, [path], SilentListener(), direct=True)
     assert outcome.exit_code == 0
     return [one for one in server.requests if "Write the lines of this clip" in json.dumps(one)]
 
@@ -55,7 +64,8 @@ def test_the_model_is_shown_each_clip_as_the_profile_says(
 ) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=4.0, scene_s=0.5, silent=True)
     with OpenAIServer(lambda _: REPLY) as server:
-        requests = ingested(home, store, path, server, clip_view=view, clip_frames=4)
+        desk = workspace(home, store, server, clip_view=view, clip_frames=4)
+        requests = ingested(desk, path, server)
     assert len(requests) == 2
     for request in requests:
         kinds = [part["type"] for part in parts_of(request)[1:]]
@@ -77,3 +87,135 @@ def test_the_model_is_shown_each_clip_as_the_profile_says(
     digests = {part["sha256"] for part in sent if part["type"] != "text"}
     assert len(digests) == 2 * (1 + len(more))
     assert len(digests & blobs) == 2, "keyframes are stored, what is shown besides is not"
+
+
+LINES = [
+    {
+        "kind": "episodic",
+        "text": f"At this moment the colour is number {n}, and it stays so.",
+        "start_s": n / 12,
+        "end_s": n / 12 + 0.5,
+    }
+    for n in range(24)
+]
+
+
+def counting(request: dict[str, Any]) -> Answer:
+    """A model that writes as many lines as it may, and counts like the dearest of models."""
+    shown = parts_of(request)
+    keyframes = [
+        {"image": n, "text": f"A flat colour with a white bar, seen as picture {n} of the clip."}
+        for n, part in enumerate(shown[1::2], 1)
+        if "keyframe" in part["text"]
+    ]
+    reply = {"lines": LINES, "keyframes": keyframes}
+    if "Write the lines of this clip" not in json.dumps(request):
+        summary = "Colours follow each other. " * 6
+        reply = {
+            "segments": [
+                {"label": f"Colours of part {n}", "summary": summary, "clips": list(clips)}
+                for n, clips in enumerate((range(3), range(3, 6), range(6, 10)))
+            ]
+        }
+    text = (
+        json.dumps(request["messages"])
+        if not shown
+        else json.dumps([part.get("text", "") for part in shown] + request["messages"][:-1])
+    )
+    form = len(json.dumps(request.get("response_format", {})))
+    images = sum(part["type"] == "image_url" for part in shown) * 1_100
+    videos = sum(part["type"] == "video_url" for part in shown) * 2 * 300
+    tokens = round((len(text) + form) / 3) + images + videos
+    return Answer(reply, tokens=(tokens, round(len(json.dumps(reply)) / 4)))
+
+
+@pytest.mark.parametrize("view", ["keyframes", "frames", "video"])
+def test_an_ingestion_takes_what_was_estimated_before(
+    home: Home, store: Store, tmp_path: Path, view: str
+) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
+    with OpenAIServer(counting) as server:
+        desk = workspace(home, store, server, clip_view=view)
+        estimate = estimate_file(desk, path)
+        assert not server.requests
+        with store.begin() as session:
+            assert not session.scalars(select(ClipRow)).all()
+        (outcome,) = watch_files(desk, [path], SilentListener(), direct=True)
+        assert outcome.exit_code == 0
+        assert outcome.watched is not None
+        used = ingest_usage(store, outcome.watched.video.id)
+        assert len(server.requests) == 11, "ten clips and a patch"
+        assert (estimate.clips, used.clips) == (10, 10)
+        assert used.images / used.clips == pytest.approx(estimate.images, rel=0.1)
+        wanted = estimate.tokens_in + estimate.tokens_out
+        assert (used.tokens_in + used.tokens_out) / used.clips == pytest.approx(wanted, rel=0.1)
+        assert used.cost_usd == pytest.approx(estimate.cost_usd, rel=0.1)
+        assert estimate.cost_usd is not None
+        assert estimate.cost_usd > 0
+        assert estimate.seconds > 0
+        assert not estimate.model_timed
+        again = estimate_file(desk, path)
+        other = make_video(tmp_path / "other.mp4", seconds=20.0, scene_s=0.4, silent=True)
+        known = estimate_file(desk, other)
+    assert known.model_timed
+    assert known.tokens_out == pytest.approx(used.tokens_out / used.clips, rel=0.01)
+    assert again.clips == 0
+    assert str(again) == "colours: nothing to watch, it is in memory"
+    assert f"{estimate.images:.1f} images and" in str(estimate)
+    assert f"{used.images / used.clips:.1f} images and" in str(used)
+
+
+def test_without_a_language_model_nothing_is_paid_and_time_is_told(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=4.0, silent=True)
+    with OpenAIServer() as server:
+        desk = workspace(home, store, server)
+        profile = desk.profile.model_copy(update={"writer": "local"})
+        estimate = estimate_file(replace(desk, profile=profile), path)
+    assert (estimate.clips, estimate.images, estimate.cost_usd) == (2, 0, 0)
+    assert str(estimate).startswith("colours: 2 clips; about 00:")
+    both = sum_of([estimate, estimate])
+    assert (both.clips, both.seconds) == (4, 2 * estimate.seconds)
+
+
+def test_a_model_without_a_known_price_is_said_to_have_none() -> None:
+    known = IngestEstimate(title="a", clips=1, tokens_in=10, cost_usd=0.5)
+    unknown = IngestEstimate(title="b", clips=1, tokens_in=10, cost_usd=None)
+    assert "at an unknown price" in str(unknown)
+    assert sum_of([known, unknown]).cost_usd is None
+
+
+def test_the_command_says_what_it_will_cost_and_then_what_it_took(
+    home: Home, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_video(tmp_path / "one.mp4", seconds=4.0, silent=True)
+    make_video(tmp_path / "two.mp4", seconds=6.0, silent=True)
+    with OpenAIServer(counting) as server:
+        desk = workspace(home, store, server)
+        monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(desk))
+        first = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run"])
+        assert not server.requests
+        as_json = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run", "--json"])
+        then = CliRunner().invoke(app, ["ingest", str(tmp_path), "--direct"])
+    assert (first.exit_code, then.exit_code) == (0, 0)
+    one, two, both = first.stdout.splitlines()
+    assert one.startswith("one: 2 clips; 1.0 images and ")
+    assert " in all besides the model's replies" in one
+    assert two.startswith("two: 3 clips; ")
+    assert both.startswith("together: 5 clips; ")
+    assert [row["clips"] for row in json.loads(as_json.stdout)] == [2, 3]
+    assert "one: watched (2 clips, id" in then.stdout
+    assert "); 1.0 images and " in then.stdout
+
+
+def test_a_file_that_is_no_video_costs_nothing_and_is_said(
+    home: Home, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd.mp4").write_bytes(b"no video")
+    with OpenAIServer() as server:
+        desk = workspace(home, store, server)
+        monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(desk))
+        told = CliRunner().invoke(app, ["ingest", str(tmp_path / "odd.mp4"), "--dry-run"])
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "odd.mp4" in told.stderr

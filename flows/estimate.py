@@ -1,0 +1,205 @@
+"""What an ingestion will cost, before it starts: images, tokens, money and time.
+
+A few clips of the file are perceived as they would be, and the request that the model would be sent
+is built and counted; no model that costs is called, and nothing is stored. How long a model's
+replies are, and how long they take, is known from those on record.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+from domain.base import Frozen
+from domain.media import Group, IdentityKind
+from domain.people import Identity
+from domain.time import format_clock
+from flows.workspace import Workspace
+from memory.writers import make_writers
+from memory.writers.llm_clip import LlmClipWriter, RequestSize
+from memory.writers.llm_event import LlmEventWriter
+from memory.writers.port import ClipContext
+from models.messages import text_tokens
+from models.prices import cost_usd, is_priced
+from people.clip_people import ClipPeople
+from perception.decode import read_clips
+from perception.perceive_clip import Perceived
+from perception.reader import ClipReader
+from perception.source import clips_of, probe_source, video_id
+from perception.worker import decode_and_perceive
+from store.queries import clips as clip_rows
+from store.queries.calls import mean_call
+from store.queries.videos import known_video
+
+SAMPLES = 3
+"""Clips that are perceived for an estimate."""
+LINE_TOKENS = 30
+"""Tokens of one line of memory, or of one description, in a model's reply."""
+PATCH_REPLY_TOKENS = 1_200
+"""Tokens of a patch of the event graph in a model's reply."""
+
+
+class IngestEstimate(Frozen):
+    """What watching a file will take.
+
+    ``images``, ``tokens_in`` and ``tokens_out`` are means of a clip, patches of the event graph
+    included. ``cost_usd`` and ``seconds`` are of all clips; no cost where no price is known.
+    ``model_timed``: the seconds include the model's replies, as long as those on record took.
+    """
+
+    title: str
+    clips: int
+    images: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0
+    model_timed: bool = True
+
+    def __str__(self) -> str:
+        """Return the estimate in one line."""
+        if not self.clips:
+            return f"{self.title}: nothing to watch, it is in memory"
+        count = f"{self.clips} clip{'s' * (self.clips != 1)}"
+        tokens = self.tokens_in + self.tokens_out
+        cost = "at an unknown price" if self.cost_usd is None else f"${self.cost_usd:.4f} in all"
+        used = f"{self.images:.1f} images and {tokens:,.0f} tokens a clip, {cost}" if tokens else ""
+        besides = "" if self.model_timed else " besides the model's replies"
+        took = f"about {format_clock(round(self.seconds * 1_000))} in all{besides}"
+        return f"{self.title}: {'; '.join(filter(None, [count, used, took]))}"
+
+
+def sum_of(estimates: Sequence[IngestEstimate]) -> IngestEstimate:
+    """Return what several files will take together."""
+    clips = sum(one.clips for one in estimates)
+    costs = [one.cost_usd for one in estimates]
+
+    def mean(values: Sequence[float]) -> float:
+        whole = sum(value * one.clips for value, one in zip(values, estimates, strict=True))
+        return whole / clips if clips else 0.0
+
+    return IngestEstimate(
+        title="together",
+        clips=clips,
+        images=mean([one.images for one in estimates]),
+        tokens_in=mean([one.tokens_in for one in estimates]),
+        tokens_out=mean([one.tokens_out for one in estimates]),
+        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        seconds=sum(one.seconds for one in estimates),
+        model_timed=all(one.model_timed for one in estimates),
+    )
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One perceived clip: the seconds it took, its request, and tokens of what was said."""
+
+    seconds: float
+    request: RequestSize
+    spoken: int
+
+
+def estimate_file(workspace: Workspace, path: Path) -> IngestEstimate:
+    """Estimate what it will take to watch the clips of a file that are not in memory yet.
+
+    Raises:
+        MediaError: the file is empty, damaged, or has neither video nor audio.
+        SetupError: weights or the language model's package or key are missing.
+    """
+    info = probe_source(path).info
+    pending = _pending_clips(workspace, path, info.duration_ms)
+    if not pending:
+        return IngestEstimate(title=path.stem, clips=0)
+    reader = ClipReader(path, info, workspace.settings.watch, read_clips)
+    chosen = _spread(pending, SAMPLES)
+    samples = [_sample(workspace, reader, clip) for clip in chosen]
+    # The first one also loads the models.
+    perceiving = median(one.seconds for one in samples[1:] or samples)
+    workers = workspace.settings.work.workers
+    if workspace.profile.writer != "llm":
+        seconds = len(pending) * perceiving / workers
+        return IngestEstimate(title=path.stem, clips=len(pending), seconds=seconds)
+    return _with_model(workspace, path.stem, len(pending), samples, perceiving / workers)
+
+
+def _pending_clips(workspace: Workspace, path: Path, duration_ms: int) -> list[int]:
+    name = video_id(path)
+    with workspace.store.begin() as session:
+        if known_video(session, name) is not None:
+            return [clip.index for clip in clip_rows.next_clips(session, name)]
+    return [clip.index for clip in clips_of(duration_ms, workspace.settings.watch)]
+
+
+def _spread(clips: Sequence[int], count: int) -> list[int]:
+    """Return so many of the clips, each from the middle of an equal part of them."""
+    return sorted({clips[(2 * n + 1) * len(clips) // (2 * count)] for n in range(count)})
+
+
+def _sample(workspace: Workspace, reader: ClipReader, clip: int) -> _Sample:
+    tools, settings = workspace.toolbox, workspace.settings.watch
+    start = time.monotonic()
+    perceived = decode_and_perceive(
+        reader, clip, tools, settings, workspace.profile.shown_clips
+    ).perceived
+    seconds = time.monotonic() - start
+    texts = (*perceived.percept.utterances, *perceived.percept.captions)
+    spoken = sum(text_tokens(one.text) for one in texts)
+    return _Sample(seconds, _request_size(workspace, perceived), spoken)
+
+
+def _request_size(workspace: Workspace, perceived: Perceived) -> RequestSize:
+    """Return the size of the first request for a clip whose people nobody knows yet."""
+    writer = make_writers(workspace.toolbox, workspace.profile).clip
+    if not isinstance(writer, LlmClipWriter):
+        return RequestSize(0, 0)
+    percept = perceived.percept
+    people = ClipPeople(
+        faces={group.number: _new_identity(group) for group in percept.faces},
+        voices={group.number: _new_identity(group) for group in percept.voices},
+    )
+    context = ClipContext("", blobs=perceived.blobs, view=perceived.view)
+    return writer.request_size(percept, people, context)
+
+
+def _new_identity(group: Group) -> Identity:
+    number = group.number + 1
+    row = 2 * number + (group.kind == IdentityKind.VOICE)
+    return Identity(id=row, kind=group.kind, number=group.number, first_clip=0)
+
+
+def _with_model(
+    workspace: Workspace, title: str, clips: int, samples: Sequence[_Sample], perceiving: float
+) -> IngestEstimate:
+    settings, spec = workspace.settings.memory, workspace.profile.chat_for("writer")
+    patches = math.ceil(clips / settings.patch_every) / clips
+    written = float((settings.lines + workspace.settings.watch.keyframes) * LINE_TOKENS)
+    remembered = fmean(one.spoken for one in samples) + settings.lines * LINE_TOKENS
+    tokens_in = fmean(one.request.tokens for one in samples)
+    tokens_in += patches * _blank_patch(workspace) + remembered
+    with workspace.store.begin() as session:
+        call = mean_call(session, spec.model, "clip")
+        patch = mean_call(session, spec.model, "events")
+    reply = call.tokens_out if call else written
+    tokens_out = reply + patches * (patch.tokens_out if patch else PATCH_REPLY_TOKENS)
+    cost = cost_usd(spec, round(tokens_in * clips), round(tokens_out * clips))
+    # Clips are perceived one ahead of those that are written.
+    slower = max(perceiving, call.seconds / settings.clips_at_once if call else 0.0)
+    return IngestEstimate(
+        title=title,
+        clips=clips,
+        images=fmean(one.request.images for one in samples),
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost_usd=cost if is_priced(spec) else None,
+        seconds=clips * slower,
+        model_timed=call is not None,
+    )
+
+
+def _blank_patch(workspace: Workspace) -> int:
+    writer = make_writers(workspace.toolbox, workspace.profile).event
+    return writer.blank_tokens if isinstance(writer, LlmEventWriter) else 0
