@@ -51,7 +51,7 @@ CARDS_SHARE = 6
 tokens that are left."""
 LEAST_CARD = 300
 """Tokens of each earlier card that are always there."""
-ASSESS_SHARE, CONCLUDE_SHARE, ACT_SHARE = 2, 4, 10
+ASSESS_SHARE, CONCLUDE_SHARE, ACT_SHARE = 2, 4, 20
 """The images of a call take at most one part in so many of the tokens that are left. Most where
 they are looked at first, least where what was seen on them is known already."""
 CONCLUDE_LINES = 60

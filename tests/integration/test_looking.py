@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 import typer
-from sqlalchemy import select
+from sqlalchemy import select, update
 from typer.testing import CliRunner
 
+from agent import recorder
 from cli.main import app
 from domain.asking import Question
 from domain.time import TimeSpan
 from domain.trajectory import Bound, Event, EvidenceRetrieved, ImagesSeen
+from graphs import runner
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.replay import replay
@@ -27,7 +29,7 @@ from tests.support.asking import PARTY
 from tests.support.cards import Card, jpeg
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, purpose_of, texts_of
-from tests.support.openai_server import OpenAIServer
+from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, recording, watch
 from tests.support.seeing import (
@@ -205,6 +207,52 @@ def test_images_outside_the_focus_are_shown_once_those_in_it_were(
     assert {e.clip for e in first} == {0}
     assert {e.clip for e in second[:2]} == {1}
     assert is_right(made, "triangle", instant(34))
+
+
+def counting(model: SeeingModel) -> Callable[[Request], Answer]:
+    """The model behind a server that counts what is read, images too."""
+
+    def answer(request: Request) -> Answer:
+        read = sum(map(len, texts_of(request))) // 4 + 1_100 * len(images_of(request))
+        return Answer(model(request), tokens=(read, 50))
+
+    return answer
+
+
+@pytest.mark.parametrize(("tokens", "again"), [(200_000, 4), (50_000, 1), (20_000, 0)])
+def test_the_next_step_is_shown_as_many_of_the_images_as_the_budget_allows(
+    slides: Store, eyes: Eyes, tokens: int, again: int
+) -> None:
+    text, budget = "Which number is on the cyan card?", {"tokens": tokens, "rounds": 2}
+    _, _, server = asked(slides, counting(SeeingModel(eyes)), text, ask=budget)
+    first, second = [r for r in server.requests if purpose_of(r) == "act"]
+    assert images_of(first) == []
+    assert len(images_of(second)) == again
+    shown = images_of(next(r for r in server.requests if purpose_of(r) == "assess"))
+    assert images_of(second) == shown[:again]
+
+
+def test_a_run_of_version_2_is_asked_and_replayed_as_it_was(
+    slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "MACHINE_VERSION", 2)
+    monkeypatch.setattr(recorder, "MACHINE_VERSION", 2)
+    watch(slides, "1234" * 4, [[Said("The harbour is blue today", 4)]])
+    film(slides, "1234" * 4, [4.0])
+    with slides.begin() as session:
+        held = update(KeyframeRow).where(KeyframeRow.video_id == "1234" * 4)
+        session.execute(held.values(blob=slides.blobs.put(jpeg(CARDS[14]))))
+    events: list[Event] = []
+    question = Question(text="Which harbour is blue today?", videos=("1234" * 4,))
+    with OpenAIServer(SeeingModel(eyes)) as server:
+        made = ask(slides, LlmToolbox(server), question, into(events))
+    monkeypatch.undo()
+    sent = [image for request in server.requests for image in images_of(request)]
+    assert sent
+    assert not any(image.ref for image in sent)
+    assert {purpose_of(r) for r in server.requests if images_of(r)} == {"assess"}
+    assert not of(events, ImagesSeen)
+    assert replay(slides, made.trajectory_id).whole
 
 
 def test_it_is_replayed_byte_for_byte_and_nobody_is_called(slides: Store, eyes: Eyes) -> None:
