@@ -25,6 +25,7 @@ from memory.subtitles import (
     read_source_texts,
     reject_changed_subtitles,
 )
+from models.extras import LITERT
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
@@ -74,7 +75,7 @@ class VideoIngestion:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know about the source before it is watched."""
-        return self._subtitles.unread
+        return (*self._subtitles.unread, *_missing_models(self.desk.profile))
 
     @property
     def at_once(self) -> int:
@@ -243,8 +244,16 @@ def _video(
     )
 
 
+def _missing_models(profile: Profile) -> Iterator[str]:
+    """Yield what is not perceived although the profile names a model for it."""
+    if profile.sound_model != profile.sounds:
+        (package,) = LITERT.packages
+        yield f"sounds other than speech are not recognised: {package} is not installed"
+
+
 def models_used(profile: Profile) -> dict[str, str]:
     """Return the model of each port, for the record."""
-    ports = ("speech", "sounds", "faces", "speaker", "screen", "objects", "text", "writer")
+    ports = ("speech", "faces", "speaker", "screen", "objects", "text", "writer")
     used = {port: str(getattr(profile, port)) for port in ports}
+    used["sounds"] = profile.sound_model
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}

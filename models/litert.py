@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import SetupError, WeightsMissing
-from models.extras import LITERT
+from domain.errors import WeightsMissing
 
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
@@ -25,17 +24,11 @@ def open_interpreter(path: Path) -> Interpreter:
     """Open an interpreter of a checked ``.tflite`` file; only one thread at a time may use it.
 
     Raises:
-        SetupError: LiteRT is not installed; it has no build for some machines.
         WeightsMissing: the file cannot be read as a model.
     """
-    try:
-        # Missing where it has no build.
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError as error:
-        raise SetupError(
-            f"{path.name} needs a package that is not installed: {LITERT.hint}. Where there is no "
-            'build of it for this machine, set sounds = "none" in the profile'
-        ) from error
+    # Not every machine has a build of it (``Profile.sound_model``).
+    from ai_edge_litert.interpreter import Interpreter
+
     try:
         with _without_native_notes():
             interpreter = Interpreter(str(path), num_threads=1)

@@ -14,6 +14,7 @@ from domain.asking import Calibration
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
+from models.extras import LITERT
 from models.manifest import weights_named
 
 BUNDLED = Path(__file__).with_name("profiles")
@@ -123,6 +124,11 @@ class Profile(Frozen):
     def images_folder(self) -> Path | None:
         """The folder of the image-text model, if the profile has one."""
         return Path(self.images.partition(":")[2]).expanduser() if self.images else None
+
+    @property
+    def sound_model(self) -> str:
+        """The model of sounds in use: none where what it runs in is not installed."""
+        return self.sounds if LITERT.installed else NO_MODEL
 
     @property
     def text_languages(self) -> tuple[str, ...]:

@@ -76,10 +76,10 @@ class Toolbox:
 
     @cached_property
     def sounds(self) -> SoundClassifier | None:
-        """Kinds of sound; None where the profile has no such model."""
+        """Kinds of sound; None where the profile has no such model, or it cannot run here."""
         from models.yamnet import YamnetClassifier
 
-        name = self.profile.sounds
+        name = self.profile.sound_model
         return None if name == NO_MODEL else YamnetClassifier(verified_folder(self.weights, name))
 
     @cached_property

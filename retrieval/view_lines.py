@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from domain.memories import MemorySource
 from domain.time import TimeSpan
 from retrieval.line_set import LineSet
+from retrieval.terms import terms
 from store.queries.search import StoredLine
 
 SPOKEN = frozenset({MemorySource.SAID, MemorySource.SUBTITLE})
 WRITTEN = frozenset({MemorySource.CAPTION, MemorySource.MODEL})
 """Sources of lines that describe the video: captions, and a model."""
+_NO_SOUND = frozenset(terms("Heard: someone, people, continued."))
+"""Terms of lines about sounds that are not of the sound."""
 _PRESENCE = re.compile(r"(?:<\w+>(?:, | and )?)+ (?:is|are) on screen(?: together)?\.")
 
 
@@ -40,9 +43,11 @@ class ViewLine:
         return self.line.source in SPOKEN and not self.names_somebody
 
     @property
-    def sound(self) -> bool:
-        """Whether it says that something besides speech is heard."""
-        return self.line.source == MemorySource.SOUND
+    def sound(self) -> frozenset[str]:
+        """The search terms of the sound other than speech that is heard; none for other lines."""
+        if self.line.source != MemorySource.SOUND:
+            return frozenset()
+        return frozenset(terms(self.line.text)) - _NO_SOUND
 
     @property
     def presence(self) -> bool:

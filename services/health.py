@@ -159,8 +159,10 @@ def _sounds(profile: ProfileModel) -> Check:
     """Check the package that sounds are recognised with."""
     if profile.sounds == NO_MODEL:
         return Check("sounds", True, "no model of sounds: of what is heard, only speech is kept")
-    fix = "" if LITERT.installed else f'{LITERT.hint}, or set sounds = "none" in the profile'
-    return Check("sounds", LITERT.installed, f"recognised by {profile.sounds}", fix)
+    if profile.sound_model == profile.sounds:
+        return Check("sounds", True, f"recognised by {profile.sounds}")
+    found = "a package is missing: of what is heard, only speech is kept"
+    return Check("sounds", True, found, LITERT.hint, warning=True)
 
 
 def _chat(profile: ProfileModel) -> Iterator[Check]:

@@ -62,7 +62,7 @@ def _may_answer(row: ViewLine, structure: Structure) -> bool:
             row, line_terms, about, colour=bool(_COLOUR.search(structure.subject))
         )
     if row.sound:
-        return bool(line_terms & about)
+        return bool(row.sound & about)
     return row.spoken and len(line_terms & about) >= min(2, len(about)) and bool(about)
 
 

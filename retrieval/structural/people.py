@@ -171,7 +171,7 @@ def speakers(
 
 def _is_sound(context: QueryContext, subject: str) -> bool:
     words = set(terms(subject))
-    return any(row.sound and words & set(terms(row.line.text)) for row in context.rows)
+    return any(words & row.sound for row in context.rows)
 
 
 def _finding(

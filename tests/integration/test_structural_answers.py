@@ -65,6 +65,8 @@ PARTY = (
 @pytest.fixture
 def party(store: Store) -> Store:
     watch(store, V, PARTY)
+    name(store, V, 1, "Ann", "<voice_1>")
+    name(store, V, 2, "Bob", "<voice_2>")
     return store
 
 
@@ -305,5 +307,8 @@ def test_a_sound_is_no_voice_and_needs_no_description(
     assert line in [cited.text for cited in answer.citations]
 
 
-def test_an_action_that_makes_no_such_sound_is_still_not_told(party: Store) -> None:
-    assert answered(party, "Is anyone dancing?").answer.declined
+@pytest.mark.parametrize(
+    "question", ["Is anyone dancing?", "Are people dancing?", "When are people speaking?"]
+)
+def test_people_in_a_line_about_a_sound_answer_nothing_else(party: Store, question: str) -> None:
+    assert answered(party, question).answer.declined

@@ -28,6 +28,7 @@ from domain.errors import MediaError
 from domain.media import Video
 from flows.ingest_files import FileOutcome
 from flows.ingest_video import IngestResult
+from models import profile as profiles
 from models.extras import Extra
 from models.profile import ChatSpec, Profile, load_profile
 from models.weights import FileState
@@ -195,17 +196,18 @@ def test_the_doctor_looks_for_package_and_key_of_each_model(
     assert (key or "secret") not in str([asdict(one) for one in (package, found)]) or key == "k"
 
 
-def test_the_doctor_says_where_sounds_cannot_be_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_says_where_sounds_are_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     profile = load_profile("local")
-    assert health._sounds(profile).ok
-    monkeypatch.setattr(health, "LITERT", Extra(("no_such_module",), ("ai-edge-litert",)))
-    found = health._sounds(profile)
-    assert not found.ok
-    assert "ai-edge-litert" in found.fix
-    assert 'sounds = "none"' in found.fix
+    there = health._sounds(profile)
+    assert (there.ok, there.warning, there.found) == (True, False, "recognised by yamnet")
     without = health._sounds(profile.model_copy(update={"sounds": "none"}))
-    assert without.ok
+    assert (without.warning, without.fix) == (False, "")
     assert "only speech" in without.found
+    monkeypatch.setattr(profiles, "LITERT", Extra(("no_such_module",), ("ai-edge-litert",)))
+    missing = health._sounds(profile)
+    assert missing.warning
+    assert "only speech" in missing.found
+    assert "ai-edge-litert" in missing.fix
 
 
 def test_the_doctor_says_how_to_get_a_package() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,19 +10,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from domain.errors import SetupError, WeightsMissing
+from domain.errors import WeightsMissing
 from domain.media import Clip, Percept, Sound
 from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
+from flows.ingest_video import _missing_models, models_used
 from memory.sounds import continue_sounds
 from memory.writers.clip_page import prompt_parts
 from memory.writers.labels import Salience, summarise
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, WindowLine
 from models import litert
+from models import profile as profiles
+from models.extras import Extra
 from models.litert import open_interpreter
 from models.ports import Samples
+from models.profile import load_profile
+from models.toolbox import Toolbox
 from models.yamnet import YamnetClassifier
 from people.clip_people import ClipPeople
 from people.memory_lines import format_line
@@ -174,12 +178,17 @@ def test_a_sound_in_the_midst_of_a_clip_does_not_go_on() -> None:
     assert continue_sounds(drafts, before, SETTINGS.sound_pause_ms) == list(drafts)
 
 
-def test_without_its_package_a_model_says_how_to_go_on(
+def test_without_its_package_a_profile_goes_on_without_sounds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
-    with pytest.raises(SetupError, match=r"ai-edge-litert.*sounds = \"none\""):
-        open_interpreter(tmp_path / "yamnet.tflite")
+    profile = load_profile("local")
+    assert list(_missing_models(profile)) == []
+    monkeypatch.setattr(profiles, "LITERT", Extra(("no_such_module",), ("ai-edge-litert",)))
+    assert Toolbox(profile, tmp_path).sounds is None
+    assert models_used(profile)["sounds"] == "none"
+    (remark,) = _missing_models(profile)
+    assert "sounds other than speech are not recognised" in remark
+    assert list(_missing_models(profile.model_copy(update={"sounds": "none"}))) == []
 
 
 def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
