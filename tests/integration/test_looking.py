@@ -238,7 +238,7 @@ def test_a_run_of_version_2_is_asked_and_replayed_as_it_was(
     monkeypatch.setattr(runner, "MACHINE_VERSION", 2)
     monkeypatch.setattr(recorder, "MACHINE_VERSION", 2)
     watch(slides, "1234" * 4, [[Said("The harbour is blue today", 4)]])
-    film(slides, "1234" * 4, [4.0])
+    recording(slides, "1234" * 4, [4.0])
     with slides.begin() as session:
         held = update(KeyframeRow).where(KeyframeRow.video_id == "1234" * 4)
         session.execute(held.values(blob=slides.blobs.put(jpeg(CARDS[14]))))
