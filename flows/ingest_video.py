@@ -75,7 +75,7 @@ class VideoIngestion:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return what a person should know about the source before it is watched."""
-        return (*self._subtitles.unread, *_missing_models(self.desk.profile))
+        return (*self._subtitles.unread, *_missing_models(self.workspace.profile))
 
     @property
     def at_once(self) -> int:
