@@ -15,6 +15,7 @@ from models.profile import Profile as ProfileModel
 from models.profile import load_profile
 from services.bug_report import write_bug_report
 from services.health import Check, check_setup
+from services.model_probe import probe_models
 from store.files import find_exposed, restrict_exposed
 from store.home import Home
 from views.words import plain_line
@@ -42,6 +43,10 @@ def doctor(
     It checks the database, the models of the profile, codecs, extras and file permissions. The
     exit code is 3 if something that the profile needs is missing.
 
+    With --profile, and if nothing is missing, each language model of the profile is asked a dozen
+    short questions, about a small picture and a clip of two seconds: whether it sees, watches
+    videos, calls tools and keeps to a JSON schema, and which settings follow.
+
     The bug report of --bundle has versions, settings, states, sizes, times and the log. It has no
     titles, texts, questions, answers, names, paths or keys, and is not sent anywhere.
 
@@ -56,6 +61,8 @@ def doctor(
     if fix:
         _restrict(home)
     checks = list(check_setup(home, chosen))
+    if profile is not None and all(check.ok for check in checks):
+        checks += probe_models(chosen)
     if json:
         say_json([asdict(check) for check in checks])
     else:

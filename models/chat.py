@@ -22,7 +22,7 @@ from models.endpoint import Endpoint
 from models.json_repair import is_complete_object, read_object
 from models.messages import Message, is_video, request_hash, to_langchain, to_record
 from models.prices import cost_usd
-from models.profile import IN_PROCESS, ChatSpec
+from models.profile import IN_PROCESS, OPENAI, ChatSpec
 from models.reply_schema import parse_plain_text, plain_text_protocol, title_of
 from models.slots import NoFreeSlot, Slots
 from models.structured import OnText, StructuredReply
@@ -32,8 +32,6 @@ from telemetry.ids import Value
 T = TypeVar("T", bound=BaseModel)
 
 SHOWN = 160
-OPENAI = "openai"
-"""The provider of OpenAI's models and of all servers that speak its protocol."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ ENVIRONMENT = "HOMER_PROFILE"
 IN_PROCESS = "llama"
 """The provider of language models that run in this process."""
 
+OPENAI = "openai"
+"""The provider of OpenAI's models and of all servers that speak its protocol."""
+
 NO_MODEL = "none"
 """What the record of a video says of a port for which it had no model."""
 

@@ -1,0 +1,204 @@
+"""Finds out what a language model can do, by asking it about a small picture and a short clip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import av
+import cv2
+import numpy as np
+from pydantic import BaseModel
+
+from domain.errors import ModelError
+from domain.media import Clip
+from domain.settings import Settings, WatchSettings
+from domain.time import TimeSpan
+from models.chat import read_value
+from models.chat_models import ChatFactory, make_chat_model, redact_key
+from models.messages import Message, to_langchain, user
+from models.profile import IN_PROCESS, OPENAI, ChatSpec, Structure
+from models.reply_schema import pinned
+from models.retries import CallFailed, call_with_timeout
+from models.structured import STRUCTURES, request
+from perception.clip_view import encode_clip
+from perception.decode import RawClip
+from perception.frames import Frame, FrameMetrics
+from services.health import Check
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from models.profile import Profile
+
+SIDE = 256
+"""Pixels of the picture's sides: some models take none that are much smaller."""
+CLIP_MS = 2_000
+COUNTS = (24, 16, 8, 4, 2)
+"""Images of one call that are tried, most first."""
+COLOURS = {"yellow": (255, 220, 0), "green": (0, 160, 60), "blue": (20, 60, 220)}
+ON_PICTURE = ("yellow", "green")
+"""From top to bottom."""
+IN_CLIP = ("blue", "yellow")
+"""One after the other."""
+
+
+class ColoursSeen(BaseModel):
+    """The colours that are seen."""
+
+    model_config = pinned("ColoursSeen", "The colours that are seen.")
+
+    colours: list[str]
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a model can do; ``images``: of one call at least; ``failure``: why it did not answer."""
+
+    structures: tuple[Structure, ...] = ()
+    sees: bool = False
+    images: int = 0
+    video: bool = False
+    failure: str = ""
+
+    @property
+    def structure(self) -> Structure:
+        """The strongest way in which it can be held to a schema."""
+        return next(iter(self.structures), "text")
+
+
+def probe_models(profile: Profile) -> Iterator[Check]:
+    """Ask each language model of a profile that is on a server what it can do."""
+    for role, spec in profile.chat.items():
+        if spec.provider != IN_PROCESS:
+            yield from probe_checks(role, spec, probe(spec), profile.settings)
+
+
+def probe(spec: ChatSpec, factory: ChatFactory = make_chat_model) -> Abilities:
+    """Find out what a model can do, by at most a dozen short calls.
+
+    Raises:
+        SetupError: a package or a key is missing.
+    """
+    model = factory(spec.model_copy(update={"retries": 0}), spec.temperature)
+    asking = _Asking(model, spec)
+    try:
+        asking.send("text", "Answer with one word: hello.", ())
+    except CallFailed as failure:
+        return Abilities(failure=redact_key(str(failure), spec))
+    words = 'Which colour has grass? Answer {"colours": ["..."]}.'
+    structures = tuple(
+        structure for structure in STRUCTURES if asking.names(structure, words, (), ("green",))
+    )
+    way: Structure = next(iter(structures), "text")
+    picture = make_picture()
+    layers = "Which colours has the picture, from top to bottom?"
+    if not asking.names(way, layers, [picture], ON_PICTURE):
+        return Abilities(structures)
+    images = next((n for n in COUNTS if asking.takes(way, layers, [picture] * n)), 1)
+    turns = "Which colours does the video show, one after the other?"
+    return Abilities(
+        structures, True, images, video=asking.names(way, turns, [make_clip()], IN_CLIP)
+    )
+
+
+class _Asking:
+    """Asks one model; what a server refuses it cannot do."""
+
+    def __init__(self, model: BaseChatModel, spec: ChatSpec) -> None:
+        self._model, self._spec = model, spec
+
+    def names(
+        self, structure: Structure, question: str, files: Sequence[bytes], colours: Sequence[str]
+    ) -> bool:
+        """Check whether the reply fits the schema and names these colours in their order."""
+        try:
+            told = read_value(self.send(structure, question, files), ColoursSeen).colours
+        except (CallFailed, ModelError):
+            return False
+        text = " ".join(told).casefold()
+        places = [text.find(colour) for colour in colours]
+        return -1 not in places and places == sorted(places)
+
+    def takes(self, structure: Structure, question: str, files: Sequence[bytes]) -> bool:
+        """Check whether the server takes so many files."""
+        try:
+            self.send(structure, question, files)
+        except CallFailed:
+            return False
+        return True
+
+    def send(self, structure: Structure, question: str, files: Sequence[bytes]) -> str:
+        """Return the text of a reply.
+
+        Raises:
+            CallFailed: the server does not answer, or refuses.
+        """
+        messages: list[Message] = [user(question)]
+        sent = to_langchain(messages, files, video_urls=self._spec.provider == OPENAI)
+        schema = ColoursSeen.model_json_schema()
+        call = partial(request, self._model, structure, sent, schema)
+        return call_with_timeout(self._spec.timeout_s, call).text
+
+
+def make_picture() -> bytes:
+    """Return a JPEG with one colour above another."""
+    top, bottom = (np.full((SIDE // 2, SIDE, 3), COLOURS[name], np.uint8) for name in ON_PICTURE)
+    bgr = cv2.cvtColor(np.vstack([top, bottom]), cv2.COLOR_RGB2BGR)
+    return cv2.imencode(".jpg", bgr)[1].tobytes()
+
+
+def make_clip() -> bytes:
+    """Return an MP4 of two seconds with a tone, in which one colour follows another."""
+    watch = WatchSettings()
+    frames = [
+        Frame(
+            time_ms,
+            FrameMetrics(0, 1, 1),
+            av.VideoFrame.from_ndarray(
+                np.full((SIDE, SIDE, 3), COLOURS[name], np.uint8), format="rgb24"
+            ),
+        )
+        for time_ms, name in zip((0, CLIP_MS // 2), IN_CLIP, strict=True)
+    ]
+    ticks = np.arange(CLIP_MS * watch.audio_hz // 1_000)
+    tone = np.asarray(np.sin(2 * np.pi * 440 * ticks / watch.audio_hz) / 4, dtype=np.float32)
+    raw = RawClip(Clip(index=0, span=TimeSpan.of(0, CLIP_MS)), frames, tone)
+    return encode_clip(raw, SIDE, 1_000_000, watch)
+
+
+def probe_checks(
+    role: str, spec: ChatSpec, found: Abilities, settings: Settings
+) -> Iterator[Check]:
+    """Say what a model can do, and which settings follow."""
+    if found.failure:
+        fix = "check that the server runs, and its address, model and key in the profile"
+        yield Check(f"{role} answers", False, found.failure, fix)
+        return
+    yield Check(f"{role} answers", True, "yes")
+    for name, structure in (("keeps to a JSON schema", "json_schema"), ("calls tools", "tools")):
+        yield Check(f"{role} {name}", True, "yes" if structure in found.structures else "no")
+    seen = f"yes, {found.images} images in a call" if found.sees else "no"
+    yield _compared(f"{role} sees pictures", seen, found.sees, spec.images, f"{role}.images")
+    watched = "yes" if found.video else "no"
+    yield _compared(f"{role} watches videos", watched, found.video, spec.video, f"{role}.video")
+    yield Check(f"{role} settings", True, _settings(found, settings))
+
+
+def _compared(what: str, text: str, can: bool, said: bool, setting: str) -> Check:
+    """Compare what a model can do with what its profile says."""
+    fix = "" if can == said else f"set chat.{setting} = {str(can).lower()} in the profile"
+    return Check(what, True, text, fix, warning=can != said)
+
+
+def _settings(found: Abilities, settings: Settings) -> str:
+    wanted = settings.watch.keyframes + settings.memory.clip_frames
+    view = "keyframes"
+    if found.sees and found.images >= wanted:
+        view = "frames"
+    if found.video:
+        view = "video"
+    flags = f"images = {str(found.sees).lower()}, video = {str(found.video).lower()}"
+    return f'{flags}, structure = "{found.structure}"; at most clip_view = "{view}"'

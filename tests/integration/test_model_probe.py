@@ -1,0 +1,135 @@
+"""The doctor finds out what a model on a server can do, by a picture and a short clip."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import av
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from cli import doctor
+from cli.main import app
+from domain.settings import Settings
+from models.profile import ChatSpec, Profile
+from services.health import Check
+from services.model_probe import COLOURS, COUNTS, Abilities, probe, probe_checks
+from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
+
+
+def named(pixels: NDArray[np.uint8]) -> str:
+    """The colour that is nearest to these pixels' mean."""
+    mean = pixels.reshape(-1, 3).mean(axis=0)
+    return min(COLOURS, key=lambda name: float(np.abs(mean - COLOURS[name]).sum()))
+
+
+def file_of(part: dict[str, Any]) -> bytes:
+    return base64.b64decode(part[part["type"]]["url"].partition(",")[2])
+
+
+class Eyes:
+    """A model that looks at what it is sent, as far as it is said to."""
+
+    def __init__(self, *, pictures: bool = True, videos: bool = True, most: int = 100) -> None:
+        self.pictures, self.videos, self.most = pictures, videos, most
+
+    def __call__(self, request: dict[str, Any]) -> Any:
+        content = request["messages"][0]["content"]
+        files = [] if isinstance(content, str) else [p for p in content if p["type"] != "text"]
+        if len(files) > self.most:
+            return Answer({"error": {"message": "too many images"}}, status=400)
+        if not files:
+            return {"colours": ["green"]}
+        if files[0]["type"] == "video_url":
+            return {"colours": self._clip(files[0]) if self.videos else ["red", "white"]}
+        return {"colours": self._picture(files[0]) if self.pictures else ["red", "white"]}
+
+    def _picture(self, part: dict[str, Any]) -> list[str]:
+        bgr: Any = cv2.imdecode(np.frombuffer(file_of(part), np.uint8), cv2.IMREAD_COLOR)
+        rgb = bgr[:, :, ::-1]
+        half = len(rgb) // 2
+        return [named(rgb[: half - 8]), named(rgb[half + 8 :])]
+
+    def _clip(self, part: dict[str, Any]) -> list[str]:
+        with av.open(io.BytesIO(file_of(part)), "r") as container:
+            assert container.streams.audio
+            pictures = (one.to_ndarray(format="rgb24") for one in container.decode(video=0))
+            shown = [named(np.asarray(pixels, dtype=np.uint8)) for pixels in pictures]
+        return list(dict.fromkeys(shown))
+
+
+def probed(eyes: Eyes, supports: Iterable[str] = EVERYTHING) -> tuple[Abilities, int]:
+    with OpenAIServer(eyes, supports) as server:
+        spec = ChatSpec(model="openai:m", base_url=server.base_url, timeout_s=20)
+        return probe(spec), len(server.requests)
+
+
+def test_a_model_that_can_do_everything_is_found_out_by_a_few_calls() -> None:
+    found, calls = probed(Eyes())
+    assert found == Abilities(("json_schema", "tools", "text"), True, COUNTS[0], True)
+    assert calls <= 12
+
+
+@pytest.mark.parametrize(
+    ("eyes", "lacking", "expected"),
+    [
+        (Eyes(pictures=False), set(), Abilities(("json_schema", "tools", "text"))),
+        (Eyes(videos=False), set(), Abilities(("json_schema", "tools", "text"), True, 24)),
+        (Eyes(most=5), set(), Abilities(("json_schema", "tools", "text"), True, 4, True)),
+        (Eyes(most=1), set(), Abilities(("json_schema", "tools", "text"), True, 1, True)),
+        (Eyes(), {"images"}, Abilities(("json_schema", "tools", "text"))),
+        (Eyes(), {"json_schema"}, Abilities(("tools", "text"), True, 24, True)),
+        (Eyes(), {"json_schema", "tools"}, Abilities(("text",), True, 24, True)),
+    ],
+)
+def test_what_a_model_cannot_do_is_found_out(
+    eyes: Eyes, lacking: set[str], expected: Abilities
+) -> None:
+    assert probed(eyes, EVERYTHING - lacking)[0] == expected
+
+
+def told(spec: ChatSpec, found: Abilities) -> dict[str, Check]:
+    return {check.what: check for check in probe_checks("writer", spec, found, Settings())}
+
+
+def test_the_settings_that_follow_are_said() -> None:
+    spec = ChatSpec(model="openai:m", images=False)
+    whole = told(spec, Abilities(("tools",), True, 24, True))
+    assert whole["writer settings"].found == (
+        'images = true, video = true, structure = "tools"; at most clip_view = "video"'
+    )
+    assert whole["writer sees pictures"].found == "yes, 24 images in a call"
+    assert whole["writer sees pictures"].warning
+    assert whole["writer sees pictures"].fix == "set chat.writer.images = true in the profile"
+    assert whole["writer calls tools"].found == "yes"
+    assert whole["writer keeps to a JSON schema"].found == "no"
+    frames = told(spec, Abilities(("json_schema",), True, 16))
+    assert frames["writer settings"].found.endswith('clip_view = "frames"')
+    few = told(spec, Abilities(("json_schema",), True, 8))
+    assert few["writer settings"].found.endswith('clip_view = "keyframes"')
+    assert not few["writer watches videos"].warning
+
+
+def test_the_command_asks_the_models_of_a_named_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "check_setup", lambda *_: iter([Check("home", True, "here")]))
+    with OpenAIServer(Eyes(videos=False)) as server:
+        spec = ChatSpec(model="openai:m", base_url=server.base_url)
+        profile = Profile(name="p", writer="llm", chat={"default": spec})
+        monkeypatch.setattr(doctor, "load_profile", lambda *_: profile)
+        plain = CliRunner().invoke(app, ["doctor", "--json"])
+        assert not server.requests, "nothing is sent anywhere without --profile"
+        asked = CliRunner().invoke(app, ["doctor", "--profile", "p", "--json"])
+    assert (plain.exit_code, asked.exit_code) == (0, 0)
+    found = {row["what"]: row["found"] for row in json.loads(asked.stdout)}
+    assert found["default watches videos"] == "no"
+    assert 'clip_view = "frames"' in found["default settings"]
+    gone = CliRunner().invoke(app, ["doctor", "--profile", "p"])
+    assert gone.exit_code == 3
+    assert "default answers" in gone.stdout
