@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from domain.errors import WeightsMissing
+from models.devices import CPU
 from models.onnx import open_session
 from models.ports import Image, Vector
 
@@ -45,14 +46,17 @@ class ImageTextEncoder:
             where to put it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, device: str = CPU) -> None:
         vision, text, tokenizer, config_file = _found(folder)
         self.name = name_of(folder)
         with _with_advice(folder):
             known = _json(folder / "config.json") if _has(folder, "config.json") else {}
             self._family = _family(known)
             self._preprocessing = read_preprocessing(_json(config_file))
-            self._vision, self._text = open_session(vision), open_session(text)
+            self._vision, self._text = (
+                open_session(vision, device=device),
+                open_session(text, device=device),
+            )
             self._tokenizer = _tokenizer(Tokenizer, tokenizer)
         self.close = CLOSE[self._family]
         self._padded = self._family == "siglip"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from domain.errors import SetupError, WeightsMissing
+from models.devices import CPU, CPU_PROVIDER, execution_providers
 from models.faces import align, is_large_enough, make_face
 from models.onnx import open_session
 from models.ports import Face, Image
@@ -34,7 +35,7 @@ class InsightFaceEngine:
     same_person = FACES["insightface"]
     min_quality = 14.0
 
-    def __init__(self, folder: Path, min_score: float = 0.5) -> None:
+    def __init__(self, folder: Path, min_score: float = 0.5, device: str = CPU) -> None:
         # InsightFace is slow to import; only these parts of it are needed here.
         from insightface.model_zoo.arcface_onnx import ArcFaceONNX
         from insightface.model_zoo.scrfd import SCRFD
@@ -42,9 +43,13 @@ class InsightFaceEngine:
         detector, encoder = folder / "scrfd_500m_bnkps.onnx", folder / "w600k_mbf.onnx"
         self.min_score = min_score
         self._detector = SCRFD(
-            str(detector), session=open_session(detector, arena=False), static_shape_sessions=False
+            str(detector),
+            session=open_session(detector, arena=False, device=device),
+            static_shape_sessions=False,
         )
-        self._encoder = ArcFaceONNX(str(encoder), session=open_session(encoder, arena=False))
+        self._encoder = ArcFaceONNX(
+            str(encoder), session=open_session(encoder, arena=False, device=device)
+        )
 
     def faces(self, image: Image) -> list[Face]:
         """Detect faces of an RGB image, best score first; boxes are clipped to the image."""
@@ -79,10 +84,12 @@ class NamedPackEngine:
     same_person = FACES["insightface"]
     min_quality = 22.0
 
-    def __init__(self, pack: str, weights: Path, min_score: float = 0.85) -> None:
+    def __init__(
+        self, pack: str, weights: Path, min_score: float = 0.85, device: str = CPU
+    ) -> None:
         self.name = f"insightface-{Path(pack).name}"
         self.min_score = min_score
-        self._app = _prepared(_pack_folder(pack, weights), self.min_score)
+        self._app = _prepared(_pack_folder(pack, weights), self.min_score, device)
 
     def faces(self, image: Image) -> list[Face]:
         """Detect faces of an RGB image, best score first; boxes are clipped to the image."""
@@ -128,21 +135,22 @@ def _fetch(pack: str, root: Path, folder: Path) -> None:
         file.replace(folder / file.name)
 
 
-def _prepared(folder: Path, min_score: float) -> Any:
+def _prepared(folder: Path, min_score: float, device: str) -> Any:
     # Its app imports all of InsightFace; only named packs need it.
     from insightface.app import FaceAnalysis
 
-    wanted = ["detection", "recognition"]
+    wanted, providers = ["detection", "recognition"], execution_providers(device)
     for file in sorted(folder.glob("*.onnx")):
         open_session(file)
     try:
-        app = FaceAnalysis(
-            name=str(folder), allowed_modules=wanted, providers=["CPUExecutionProvider"]
-        )
+        app = FaceAnalysis(name=str(folder), allowed_modules=wanted, providers=providers)
         ready = set(wanted) <= set(app.models)
     except (AssertionError, OSError, RuntimeError, ValueError) as error:
         raise SetupError(f"{folder} is no pack that InsightFace can load: {error}") from error
     if not ready:
         raise SetupError(f"{folder} has no detector, or no recogniser, of InsightFace")
-    app.prepare(ctx_id=-1, det_thresh=min_score, det_size=INPUT_SIZE)
+    # A negative number means the CPU; which device it is else, the providers say.
+    app.prepare(
+        ctx_id=-1 if providers == [CPU_PROVIDER] else 0, det_thresh=min_score, det_size=INPUT_SIZE
+    )
     return app

@@ -1,4 +1,4 @@
-"""The one place that makes ONNX Runtime sessions: on the CPU, quiet, with few threads."""
+"""The one place that makes ONNX Runtime sessions: quiet, with few threads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import WeightsMissing
+from models.devices import CPU, execution_providers
 from models.native_runtime import limit_arenas
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ def threads_allowed() -> int:
 
 
 def open_session(
-    path: Path | bytes, threads: int = THREADS, *, repair: bool = False, arena: bool = True
+    path: Path | bytes,
+    threads: int = THREADS,
+    *,
+    repair: bool = False,
+    arena: bool = True,
+    device: str = CPU,
 ) -> InferenceSession:
     """Open a session on a model; it may be used from several threads at once.
 
@@ -46,9 +52,11 @@ def open_session(
         repair: correct first what ONNX Runtime does not accept in the file.
         arena: keep the memory of a run for the next one; without it a model whose inputs are of
             ever new sizes holds less.
+        device: see ``models.devices``.
 
     Raises:
         WeightsMissing: the file cannot be read as a model.
+        SetupError: the device is not there.
     """
     limit_arenas()
     import onnxruntime as ort
@@ -62,7 +70,7 @@ def open_session(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         model = _read(path, repair)
-        return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(model, options, providers=execution_providers(device))
     except _refusals() as error:
         name = path if isinstance(path, Path) else "a model"
         raise WeightsMissing(f"{name} cannot be loaded as a model: {error}") from error

@@ -14,8 +14,9 @@ from domain.asking import Calibration
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
+from models.devices import AUTO, DEVICE_PATTERN
 from models.extras import LITERT
-from models.manifest import weights_named
+from models.manifest import load_manifest, weights_named
 
 BUNDLED = Path(__file__).with_name("profiles")
 DEFAULT = "local"
@@ -94,7 +95,16 @@ class Profile(Frozen):
 
     name: str
     about: str = ""
-    speech: Literal["whisper-base"] = "whisper-base"
+    device: str = Field(
+        default=AUTO,
+        pattern=DEVICE_PATTERN,
+        description="what models of images, voices and speech run on: auto, cpu, cuda, cuda:1, ...",
+    )
+    speech: str = Field(
+        default="whisper-base",
+        min_length=1,
+        description="whisper-base, a folder, or a model that faster-whisper knows (large-v3-turbo)",
+    )
     languages: tuple[str, ...] = Field(
         default=(), description="spoken languages to choose among (ISO 639-1); empty: any"
     )
@@ -139,11 +149,18 @@ class Profile(Frozen):
         return weights_named(self.text).languages
 
     @property
+    def speech_languages(self) -> tuple[str, ...]:
+        """The languages that the speech model knows; empty where that is not told."""
+        known = load_manifest()
+        return known[self.speech].languages if self.speech in known else ()
+
+    @property
     def weights(self) -> tuple[str, ...]:
         """The models of the manifest that this profile uses, each once."""
         faces = None if ":" in self.faces else self.faces
         perceived = [faces, self.speaker, self.objects, self.sounds]
-        local = [self.speech, self.text, self.reranker, *perceived]
+        speech = self.speech if self.speech in load_manifest() else None
+        local = [speech, self.text, self.reranker, *perceived]
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
         used = (name for name in [*local, *llama] if name and name != NO_MODEL)
         return tuple(dict.fromkeys(used))

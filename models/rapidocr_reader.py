@@ -11,6 +11,7 @@ from omegaconf import flag_override
 from rapidocr import RapidOCR
 
 from domain.errors import SetupError
+from models.devices import CPU
 from models.onnx import open_session
 from models.ports import Image, TextLine
 
@@ -25,13 +26,13 @@ class RapidOcrReader:
 
     name = "pp-ocr"
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = CPU) -> None:
         # What it returns depends on its arguments, which its types cannot say.
         self._engine: Any = RapidOCR(params=_SETTINGS)
         # Sessions of its own would have threads that spin, which slows all other steps down.
         with flag_override(self._engine.cfg, "allow_objects", True):
             for part, file in _bundled().items():
-                self._engine.cfg[part].session = open_session(file, arena=False)
+                self._engine.cfg[part].session = open_session(file, arena=False, device=device)
 
     def read(self, image: Image) -> list[TextLine]:
         """Read lines of an RGB image, in reading order; boxes are clipped to the image."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Self
 
 from models.chat import Replay, Sink, StructuredChat
 from models.chat_models import ChatFactory, make_chat_model
+from models.devices import speech_device
 from models.endpoint import Endpoint
 from models.llama_server import llama_url
-from models.manifest import weights_named
+from models.manifest import load_manifest
 from models.ports import (
     FaceEngine,
     ImageEncoder,
@@ -27,6 +28,7 @@ from models.profile import IN_PROCESS, NO_MODEL, ChatSpec, Profile
 from models.silero import SileroActivity
 from models.weights import verified_folder
 from models.whisper import WhisperRecognizer
+from models.whisper_models import model_name, whisper_folder
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -65,9 +67,13 @@ class Toolbox:
     @cached_property
     def speech(self) -> SpeechRecognizer:
         """Speech to text."""
-        name = self.profile.speech
-        folder, known = verified_folder(self.weights, name), weights_named(name).languages
-        return WhisperRecognizer(name, folder, self.profile.languages, known=known)
+        name, device = self.profile.speech, speech_device(self.profile.device)
+        languages, known = self.profile.languages, self.profile.speech_languages
+        if name in load_manifest():
+            folder = verified_folder(self.weights, name)
+        else:
+            name, folder = model_name(name), whisper_folder(name, self.weights)
+        return WhisperRecognizer(name, folder, languages, known=known, device=device)
 
     @cached_property
     def activity(self) -> VoiceActivity:
@@ -89,29 +95,30 @@ class Toolbox:
         if pack:
             from models.insightface_pack import NamedPackEngine
 
-            return NamedPackEngine(pack, self.weights)
+            return NamedPackEngine(pack, self.weights, device=self.profile.device)
         folder = verified_folder(self.weights, name)
         if self.profile.faces == "yunet_sface":
             from models.yunet_sface import YunetSfaceEngine
 
-            return YunetSfaceEngine(folder)
+            return YunetSfaceEngine(folder, device=self.profile.device)
         from models.insightface_pack import InsightFaceEngine
 
-        return InsightFaceEngine(folder)
+        return InsightFaceEngine(folder, device=self.profile.device)
 
     @cached_property
     def speaker(self) -> SpeakerEncoder:
         """Speaker embeddings."""
         from models.wespeaker import WeSpeakerEncoder
 
-        return WeSpeakerEncoder(verified_folder(self.weights, self.profile.speaker))
+        folder = verified_folder(self.weights, self.profile.speaker)
+        return WeSpeakerEncoder(folder, self.profile.device)
 
     @cached_property
     def screen(self) -> ScreenReader:
         """Text on images."""
         from models.rapidocr_reader import RapidOcrReader
 
-        return RapidOcrReader()
+        return RapidOcrReader(self.profile.device)
 
     @cached_property
     def objects(self) -> ObjectDetector | None:
@@ -119,7 +126,9 @@ class Toolbox:
         from models.yolox import YoloxDetector
 
         name = self.profile.objects
-        return None if name == NO_MODEL else YoloxDetector(verified_folder(self.weights, name))
+        if name == NO_MODEL:
+            return None
+        return YoloxDetector(verified_folder(self.weights, name), device=self.profile.device)
 
     @cached_property
     def text(self) -> TextEmbedder:
@@ -147,7 +156,7 @@ class Toolbox:
         from models.image_text import ImageTextEncoder
 
         folder = self.profile.images_folder
-        return ImageTextEncoder(folder) if folder else None
+        return ImageTextEncoder(folder, self.profile.device) if folder else None
 
     def chat(
         self,

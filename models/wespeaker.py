@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.errors import ModelError
+from models.devices import CPU
 from models.onnx import open_session
 from models.ports import Samples, Vector
 from models.silero import SAMPLE_HZ
@@ -29,9 +30,9 @@ class WeSpeakerEncoder:
     name = "wespeaker-resnet34"
     same_speaker = VOICES["wespeaker"]
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, device: str = CPU) -> None:
         # Samples are short and many: they run in parallel, each in one thread.
-        self._session = open_session(folder / "model.onnx", threads=1, arena=False)
+        self._session = open_session(folder / "model.onnx", threads=1, arena=False, device=device)
 
     def embed(self, samples: Samples) -> Vector:
         """Embed the voice of at least 0.4 s of 16 kHz speech; shape (256,), L2-normalised.

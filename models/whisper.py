@@ -1,4 +1,4 @@
-"""Speech recognition by Whisper on CTranslate2 (faster-whisper), int8 on the CPU.
+"""Speech recognition by Whisper on CTranslate2 (faster-whisper), int8 on the CPU by default.
 
 Deterministic: one temperature (0, so nothing is sampled), a fixed number of beams, and no text
 carried over from one window to the next.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from domain.errors import SetupError
+from models.devices import SpeechDevice
 from models.native_runtime import limit_arenas, make_idle_threads_sleep
 from models.onnx import threads_allowed
 from models.ports import Samples, Speech, Word
@@ -37,7 +38,8 @@ class WhisperRecognizer:
         name: how the model is called in the store.
         folder: the CTranslate2 model's folder.
         languages: languages to choose among (ISO 639-1); empty: all that the model knows.
-        known: all that the model knows.
+        known: all that the model knows; empty: not told.
+        device: where it runs.
 
     Raises:
         SetupError: a language is to be chosen that the model does not know.
@@ -49,6 +51,7 @@ class WhisperRecognizer:
         folder: Path,
         languages: tuple[str, ...] = (),
         known: tuple[str, ...] = (),
+        device: SpeechDevice = SpeechDevice(),  # noqa: B008 - immutable
     ) -> None:
         if unknown := [one for one in languages if known and one not in known]:
             raise SetupError(
@@ -58,7 +61,7 @@ class WhisperRecognizer:
         self.name = name
         self.languages = languages or known
         self._allowed = languages
-        self._folder = folder
+        self._folder, self._device = folder, device
         self._lock = Lock()
 
     def transcribe(self, samples: Samples) -> list[Speech]:
@@ -99,8 +102,9 @@ class WhisperRecognizer:
 
         model = WhisperModel(
             str(self._folder),
-            device="cpu",
-            compute_type="int8",
+            device=self._device.device,
+            device_index=self._device.number,
+            compute_type=self._device.compute_type,
             cpu_threads=threads_allowed(),
             num_workers=1,
             local_files_only=True,

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from models.devices import CPU
 from models.faces import is_large_enough, suppress_overlaps
 from models.onnx import open_session
 from models.ports import Image, Thing
@@ -33,10 +34,10 @@ class YoloxDetector:
 
     name = "yolox-nano"
 
-    def __init__(self, folder: Path, min_score: float = 0.5) -> None:
+    def __init__(self, folder: Path, min_score: float = 0.5, device: str = CPU) -> None:
         self.min_score = min_score
         self.labels = coco_labels()
-        self._session = open_session(folder / "yolox_nano.onnx", arena=False)
+        self._session = open_session(folder / "yolox_nano.onnx", arena=False, device=device)
         self._input = self._session.get_inputs()[0].name
         self._corners, self._strides = grid(SIDE, STRIDES)
 

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from models.devices import CPU
 from models.faces import align, is_large_enough, make_face, suppress_overlaps
 from models.onnx import open_session
 from models.ports import Face, Image
@@ -32,10 +33,12 @@ class YunetSfaceEngine:
     same_person = FACES["yunet_sface"]
     min_quality = 0.0
 
-    def __init__(self, folder: Path, min_score: float = 0.7) -> None:
+    def __init__(self, folder: Path, min_score: float = 0.7, device: str = CPU) -> None:
         self.min_score = min_score
-        self._detector = open_session(folder / "yunet.onnx", repair=True, arena=False)
-        self._encoder = open_session(folder / "sface.onnx", repair=True, arena=False)
+        self._detector = open_session(
+            folder / "yunet.onnx", repair=True, arena=False, device=device
+        )
+        self._encoder = open_session(folder / "sface.onnx", repair=True, arena=False, device=device)
         self._outputs = [output.name for output in self._detector.get_outputs()]
 
     def faces(self, image: Image) -> list[Face]:

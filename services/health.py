@@ -13,9 +13,9 @@ import av
 
 from domain.errors import SetupError
 from models.chat_models import key_variable
+from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of
 from models.image_text import missing_files
-from models.manifest import weights_named
 from models.profile import NO_MODEL
 from models.secrets import read_key
 from models.weights import FileState, status
@@ -69,6 +69,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
+    yield _device(profile)
     yield from _languages(profile)
     yield _images(profile)
     yield _sounds(profile)
@@ -134,11 +135,20 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
         yield Check(f"model {name}", not bad, found, f"homer models pull {name}" if bad else "")
 
 
+def _device(profile: ProfileModel) -> Check:
+    """Check what models run on."""
+    try:
+        return Check("device", True, describe_devices(profile.device))
+    except SetupError as error:
+        return Check("device", False, f"{profile.device!r} cannot be used", str(error))
+
+
 def _languages(profile: ProfileModel) -> Iterator[Check]:
     """Check the languages of speech and search."""
-    supported = weights_named(profile.speech).languages
-    names = ", ".join(profile.languages) or f"any of {len(supported)} languages"
-    unsupported = [language for language in profile.languages if language not in supported]
+    supported = profile.speech_languages
+    every = f"any of {len(supported)} languages" if supported else "any that the model knows"
+    names = ", ".join(profile.languages) or every
+    unsupported = [one for one in profile.languages if supported and one not in supported]
     fix = f"take {', '.join(unsupported)} out of the profile's languages" if unsupported else ""
     yield Check("speech in", not unsupported, names, fix)
     made_for = ", ".join(profile.text_languages)

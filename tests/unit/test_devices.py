@@ -1,0 +1,161 @@
+"""Models run on an accelerator that is there, else on the CPU, and never on a second choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from domain.errors import SetupError, WeightsMissing
+from models import devices, whisper_models
+from models.devices import (
+    CPU_PROVIDER,
+    SpeechDevice,
+    describe_devices,
+    execution_providers,
+    speech_device,
+)
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from models.whisper_models import FILES, model_name, whisper_folder
+
+CUDA = "CUDAExecutionProvider"
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """A machine with these execution providers and CUDA devices."""
+    providers, count = request.param
+    monkeypatch.setattr(devices, "available_providers", lambda: [*providers, CPU_PROVIDER])
+    monkeypatch.setattr(devices, "cuda_devices", lambda: count)
+
+
+PLAIN: tuple[list[str], int] = ([], 0)
+TWO_GPUS = ([CUDA, "CoreMLExecutionProvider"], 2)
+
+
+@pytest.mark.parametrize(
+    ("machine", "device", "providers"),
+    [
+        (PLAIN, "auto", [CPU_PROVIDER]),
+        (TWO_GPUS, "auto", [CUDA, CPU_PROVIDER]),
+        (TWO_GPUS, "cpu", [CPU_PROVIDER]),
+        (TWO_GPUS, "cuda", [CUDA, CPU_PROVIDER]),
+        (TWO_GPUS, "cuda:1", [(CUDA, {"device_id": "1"}), CPU_PROVIDER]),
+        (TWO_GPUS, "coreml", ["CoreMLExecutionProvider", CPU_PROVIDER]),
+    ],
+    indirect=["machine"],
+)
+@pytest.mark.usefixtures("machine")
+def test_onnx_runtime_takes_the_device_first(device: str, providers: list[object]) -> None:
+    assert execution_providers(device) == providers
+
+
+@pytest.mark.parametrize(
+    ("machine", "device", "expected"),
+    [
+        (PLAIN, "auto", SpeechDevice()),
+        (TWO_GPUS, "auto", SpeechDevice("cuda", 0, "float16")),
+        (TWO_GPUS, "cuda:1", SpeechDevice("cuda", 1, "float16")),
+        (TWO_GPUS, "cpu", SpeechDevice()),
+        (TWO_GPUS, "coreml", SpeechDevice()),
+    ],
+    indirect=["machine"],
+)
+@pytest.mark.usefixtures("machine")
+def test_speech_runs_on_cuda_or_the_cpu(device: str, expected: SpeechDevice) -> None:
+    assert speech_device(device) == expected
+
+
+@pytest.mark.parametrize("machine", [PLAIN], indirect=True)
+@pytest.mark.usefixtures("machine")
+def test_a_device_that_is_not_there_says_what_to_install() -> None:
+    with pytest.raises(SetupError, match="onnxruntime-gpu"):
+        execution_providers("cuda")
+    with pytest.raises(SetupError, match="onnxruntime-gpu"):
+        speech_device("cuda")
+    with pytest.raises(SetupError, match="OpenVINOExecutionProvider"):
+        execution_providers("openvino")
+
+
+@pytest.mark.parametrize("machine", [TWO_GPUS], indirect=True)
+@pytest.mark.usefixtures("machine")
+def test_a_third_device_of_two_is_not_there() -> None:
+    with pytest.raises(SetupError, match="cuda:2"):
+        speech_device("cuda:2")
+
+
+@pytest.mark.parametrize("machine", [TWO_GPUS], indirect=True)
+@pytest.mark.usefixtures("machine")
+def test_devices_are_described_with_those_left_unused() -> None:
+    found = describe_devices("cpu")
+    assert found == (
+        f"images and voices: {CPU_PROVIDER}; speech: cpu, int8; there is also: coreml, cuda"
+    )
+
+
+def profile_file(folder: Path, text: str) -> str:
+    path = folder / "own.toml"
+    path.write_text(f'base = "local"\n{text}\n')
+    return str(path)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "tpu"])
+def test_a_profile_names_a_device_that_is_known(tmp_path: Path, device: str) -> None:
+    with pytest.raises(SetupError, match="device"):
+        load_profile(profile_file(tmp_path, f'device = "{device}"'))
+
+
+def test_speech_by_a_folder_needs_no_model_of_the_manifest(tmp_path: Path) -> None:
+    folder = tmp_path / "whisper-tiny"
+    folder.mkdir()
+    for file in (*FILES, "vocabulary.txt"):
+        (folder / file).touch()
+    profile = load_profile(profile_file(tmp_path, f'speech = "{folder}"'))
+    assert "whisper-base" not in profile.weights
+    speech = Toolbox(profile, tmp_path).speech
+    assert (speech.name, speech.languages) == ("whisper-tiny", ())
+
+
+@pytest.mark.parametrize("file", [*FILES, "vocabulary.json"])
+def test_a_file_that_a_speech_model_lacks_is_named(tmp_path: Path, file: str) -> None:
+    for other in {*FILES, "vocabulary.json"} - {file}:
+        (tmp_path / other).touch()
+    with pytest.raises(WeightsMissing, match=f"lacks {file}: put it into {tmp_path}"):
+        whisper_folder(str(tmp_path), tmp_path)
+
+
+def test_a_named_speech_model_is_fetched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+
+    def download(name: str, output_dir: str) -> None:
+        fetched.append(name)
+        for file in (*FILES, "vocabulary.json"):
+            (Path(output_dir) / file).touch()
+
+    monkeypatch.setattr("faster_whisper.utils.download_model", download)
+    folders = {whisper_folder("large-v3-turbo", tmp_path) for _ in range(2)}
+    assert folders == {tmp_path / "whisper" / "large-v3-turbo"}
+    assert fetched == ["large-v3-turbo"]
+
+
+def test_without_a_network_the_message_says_where_files_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr("faster_whisper.utils.download_model", download)
+    with pytest.raises(WeightsMissing, match="large-v3-turbo") as failure:
+        whisper_folder("large-v3-turbo", tmp_path)
+    assert str(tmp_path / "whisper" / "large-v3-turbo") in str(failure.value)
+    assert "model.bin" in str(failure.value)
+
+
+def test_models_are_named_by_their_last_part() -> None:
+    assert model_name("Systran/faster-whisper-small") == "whisper-faster-whisper-small"
+    assert model_name("/models/whisper-tiny") == "whisper-tiny"
+    assert whisper_models.is_path("./tiny")
+    assert not whisper_models.is_path("large-v3-turbo")
