@@ -7,7 +7,7 @@ code    meaning
 1       a fault in Homer itself
 2       the input or the command line cannot be used
 3       something is missing on this machine (``homer doctor``)
-4       a model failed, or clips are left to try again
+4       a model failed, or some clips failed: run the same command to try them again
 5       time, tokens or rounds ran out
 6       a replay went another way than its record
 130     stopped with Ctrl-C; nothing is lost

@@ -247,7 +247,8 @@ def watch_present(
     """
     ids, failed = watch_all(workspace, questions, folder, Reporter(bar))
     for outcome in failed:
-        note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
+        reason = outcome.error or "some clips failed: run the same command to try them again"
+        note(f"homer: {outcome.path.name}: {reason}")
     return ids, bool(failed)
 
 

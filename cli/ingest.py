@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from views.usage import IngestUsage
 
 
-STOPPED = "stopped; nothing is lost: the same command goes on where it was"
+STOPPED = "stopped; nothing is lost: run the same command to continue"
 
 
 def ingest(

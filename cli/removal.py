@@ -66,7 +66,7 @@ def delete(
         deleted = delete_video(store, found.video.id)
     say(f"{plain_line(deleted.video.title)} is deleted")
     for path in deleted.uploads:
-        say(f"its upload is gone too: {plain_line(str(path))}")
+        say(f"its upload was deleted too: {plain_line(str(path))}")
     return None
 
 
@@ -110,7 +110,9 @@ def retain(
     """
     with open_workspace(profile) as workspace:
         if not workspace.settings.retain.tiers:
-            return note("nothing is set to go: see [[settings.retain.tiers]] in docs/privacy.md")
+            return note(
+                "no retention tier is set: see [[settings.retain.tiers]] in docs/privacy.md"
+            )
         now = datetime.now(UTC)
         found = apply_retention(workspace, now, dry_run=True)
         if found.videos and not dry_run:

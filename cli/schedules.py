@@ -182,7 +182,7 @@ def remove(name: Name) -> None:
     """
     with _open() as deployments:
         deployments.remove(name)
-    note(f"{name} is gone")
+    note(f"{name} was removed")
 
 
 def pool() -> None:

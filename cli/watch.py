@@ -20,7 +20,7 @@ from perception.live import live_source
 from views.words import plain_line
 
 _STOPPING = "stopping: what came is still watched; Ctrl-C again stops at once"
-_AT_ONCE = "stopped at once: what was not in memory yet is a gap; the same command goes on"
+_AT_ONCE = "stopped at once: what was not in memory yet is a gap; run the same command to continue"
 
 
 def watch(

@@ -111,10 +111,12 @@ def retain(workspace: Workspace, now: datetime) -> JobReport:
         DatabaseError: the database is gone.
     """
     if not workspace.settings.retain.tiers:
-        return JobReport("nothing is set to go: see [[settings.retain.tiers]] in docs/privacy.md")
+        return JobReport(
+            "no retention tier is set: see [[settings.retain.tiers]] in docs/privacy.md"
+        )
     retained = run_retention(workspace, now)
     return JobReport(
-        f"{len(retained.videos)} videos keep less: {retained.bytes / 1e6:.1f} MB are gone"
+        f"{len(retained.videos)} videos keep less: {retained.bytes / 1e6:.1f} MB were deleted"
     )
 
 

@@ -351,7 +351,7 @@ def test_delete_takes_an_upload_along_and_says_so(homer: Homer, home: Home, data
     assert "The uploaded file goes too." in refused.stderr
     assert path.exists()
     done = homer("delete", "talk", "--yes")
-    assert done.stdout == f"talk is deleted\nits upload is gone too: {path}\n"
+    assert done.stdout == f"talk is deleted\nits upload was deleted too: {path}\n"
     assert not path.exists()
 
 

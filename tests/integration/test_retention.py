@@ -230,7 +230,7 @@ def homer(
 
 def test_the_command_does_nothing_unless_tiers_are_set(app_library: Store, homer: Any) -> None:
     code, _, output = homer("--yes")
-    assert (code, "nothing is set to go" in output) == (0, True)
+    assert (code, "no retention tier is set" in output) == (0, True)
     assert len(frames(app_library)) == 6
 
 

@@ -160,7 +160,7 @@ def test_a_run_that_waits_has_no_time_yet(book: Book) -> None:
 
 @pytest.mark.parametrize(
     ("command", "reported"),
-    [("pause", "backup is paused"), ("resume", "backup is on"), ("remove", "backup is gone")],
+    [("pause", "backup is paused"), ("resume", "backup is on"), ("remove", "backup was removed")],
 )
 def test_a_schedule_is_paused_resumed_and_taken_away(
     book: Book, command: str, reported: str

@@ -76,7 +76,7 @@ def test_the_first_ctrl_c_ends_the_stream_and_the_second_everything(number: int)
     with _until_stopped(stop):
         signal.raise_signal(number)
         assert stop.is_set()
-        with pytest.raises(KeyboardInterrupt, match="the same command goes on"):
+        with pytest.raises(KeyboardInterrupt, match="run the same command to continue"):
             signal.raise_signal(number)
     assert signal.getsignal(number) is before
 
