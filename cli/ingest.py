@@ -17,6 +17,7 @@ from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
+    from domain.settings import ClipViewKind
     from flows.ingest_files import FileOutcome
     from store.database import Store
     from views.usage import IngestUsage
@@ -53,6 +54,10 @@ def ingest(
         Literal["threads", "processes", "dask", "ray"] | None,
         typer.Option(help="What the workers are. The resulting memory is the same."),
     ] = None,
+    clip_view: Annotated[
+        Literal["keyframes", "frames", "video"] | None,
+        typer.Option(help="What a language model is shown of each clip. Default: as set."),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what it will cost and how long it will take, and end."),
@@ -78,10 +83,10 @@ def ingest(
 
     files = find_media(sources)
     if dry_run:
-        raise typer.Exit(_estimate(files, profile, workers, as_json=json))
+        raise typer.Exit(_estimate(files, profile, workers, clip_view, as_json=json))
     try:
         with open_workspace(profile) as opened, meter() as bar:
-            workspace = opened.with_workers(workers, pool)
+            workspace = opened.with_workers(workers, pool).with_clip_view(clip_view)
             listener = Reporter(bar)
             outcomes = []
             for outcome in watch_files(
@@ -134,7 +139,14 @@ def _usages(store: Store, outcomes: list[FileOutcome]) -> dict[str, IngestUsage]
     return {one.video.id: ingest_usage(store, one.video.id) for one in watched if one.fresh}
 
 
-def _estimate(files: list[Path], profile: str | None, workers: int | None, *, as_json: bool) -> int:
+def _estimate(
+    files: list[Path],
+    profile: str | None,
+    workers: int | None,
+    clip_view: ClipViewKind | None,
+    *,
+    as_json: bool,
+) -> int:
     """Print what watching the files will take; return the exit code."""
     # They take more than a second to import, which help and usage errors do without.
     from flows.estimate import estimate_file, sum_of
@@ -142,7 +154,7 @@ def _estimate(files: list[Path], profile: str | None, workers: int | None, *, as
 
     code, estimates = 0, []
     with open_workspace(profile) as opened:
-        workspace = opened.with_workers(workers)
+        workspace = opened.with_workers(workers).with_clip_view(clip_view)
         for path in files:
             try:
                 estimates.append(estimate_file(workspace, path))

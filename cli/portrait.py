@@ -57,7 +57,7 @@ def _image_search(portrait: VideoDetails) -> str:
     """Describe what its images are found by."""
     model = portrait.models.get("images", "none")
     if model == "none":
-        return "images are found by the words of their time (no image-text model)"
+        return "images are found by descriptions and words of their time (no image-text model)"
     return f"images are found by their likeness ({plain_line(model)})"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from domain.errors import NotFound
-from domain.settings import Pool, Settings
+from domain.settings import ClipViewKind, Pool, Settings
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
@@ -71,6 +71,14 @@ class Workspace:
         """Return a copy with other perception workers than those of the settings."""
         work = self.settings.work.changed(workers, pool)
         settings = self.settings.model_copy(update={"work": work})
+        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
+
+    def with_clip_view(self, clip_view: ClipViewKind | None = None) -> Workspace:
+        """Return a copy in which a language model is shown this of each clip; None: as set."""
+        if clip_view is None:
+            return self
+        memory = self.settings.memory.model_copy(update={"clip_view": clip_view})
+        settings = self.settings.model_copy(update={"memory": memory})
         return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
 
 

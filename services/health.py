@@ -159,7 +159,8 @@ def _images(profile: ProfileModel) -> Check:
     """Check the image-text model, which the user provides."""
     folder = profile.images_folder
     if folder is None:
-        return Check("images", True, "no image-text model: images are found by words of their time")
+        found = "no image-text model: images are found by descriptions and words of their time"
+        return Check("images", True, found)
     lacking = ", ".join(missing_files(folder))
     fix = f"put {lacking} into {folder}" if lacking else ""
     return Check("images", not lacking, f"{folder} lacks files" if lacking else str(folder), fix)

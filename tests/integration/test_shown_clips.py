@@ -196,6 +196,9 @@ def test_the_command_says_what_it_will_cost_and_then_what_it_took(
         monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(desk))
         first = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run"])
         assert not server.requests
+        frames = CliRunner().invoke(
+            app, ["ingest", str(tmp_path), "--dry-run", "--clip-view", "frames"]
+        )
         as_json = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run", "--json"])
         then = CliRunner().invoke(app, ["ingest", str(tmp_path), "--direct"])
     assert (first.exit_code, then.exit_code) == (0, 0)
@@ -203,6 +206,8 @@ def test_the_command_says_what_it_will_cost_and_then_what_it_took(
     assert one.startswith("one: 2 clips; 1.0 images and ")
     assert " in all besides the model's replies" in one
     assert two.startswith("two: 3 clips; ")
+    assert "images and" in frames.stdout
+    assert "; 1.0 images and" not in frames.stdout
     assert both.startswith("together: 5 clips; ")
     assert [row["clips"] for row in json.loads(as_json.stdout)] == [2, 3]
     assert "one: watched (2 clips, id" in then.stdout

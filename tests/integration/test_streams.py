@@ -27,6 +27,7 @@ from flows.stream import steps as flow
 from flows.stream.steps import watch_stream
 from flows.stream.watching import StreamIngestion, open_stream
 from flows.workspace import Workspace
+from models.profile import ChatSpec
 from models.slots import Slots
 from models.toolbox import Toolbox
 from perception.live import live_source
@@ -38,6 +39,7 @@ from store.queries.clips import memory_view
 from store.tables.schema import StreamClipRow, StreamGapRow, StreamRow
 from tests.support.crew import limited
 from tests.support.light import light_toolbox
+from tests.support.openai_server import OpenAIServer
 from tests.support.streams import Camera, Fed, Hands, segment
 from views.library import VideoDetails, delete_video_rows, dump_lines, show_video
 
@@ -367,3 +369,24 @@ def test_the_command_watches_a_pipe_and_says_what_it_kept(
     assert found.exit_code == 0, found.stderr
     assert json.loads(found.stdout)["clips"] == 2
     assert "door: clip 0 is in memory" in found.stderr
+
+
+def test_a_model_is_shown_each_clip_of_a_stream_as_it_is_of_a_file(
+    workspace: Workspace, tmp_path: Path, three: bytes
+) -> None:
+    reply = {"lines": [{"kind": "episodic", "text": "It goes on."}], "segments": []}
+    with OpenAIServer(lambda _: reply) as server:
+        spec = ChatSpec(model="openai:m", base_url=server.base_url, video=True)
+        chat = {"writer": "llm", "chat": {"default": spec}}
+        profile = workspace.profile.model_copy(update=chat)
+        shown = replace(
+            workspace, profile=profile, toolbox=Toolbox(profile, workspace.toolbox.weights)
+        ).with_clip_view("video")
+        portrait = watched(shown, Fed(tmp_path / "door", [three]))
+    assert {clip.state for clip in portrait.clips} == {"done"}
+    kinds = [
+        {part["type"] for part in request["messages"][1]["content"] if isinstance(part, dict)}
+        for request in server.requests
+    ]
+    videos = [kind for kind in kinds if "video_url" in kind]
+    assert len(videos) == len(portrait.clips)

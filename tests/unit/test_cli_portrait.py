@@ -80,7 +80,7 @@ def test_a_portrait_reads_from_the_whole_to_the_clips(capsys: pytest.CaptureFixt
     assert shown(capsys) == [
         "talk [31m  0123456789abcdef  01:00  done",
         "  640x360, with sound, profile local",
-        "  images are found by the words of their time (no image-text model)",
+        "  images are found by descriptions and words of their time (no image-text model)",
         "people",
         "  Omar  <face_0> <voice_2>  Omar (read)",
         "segments",
