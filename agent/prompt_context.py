@@ -15,7 +15,7 @@ from agent.reasoners.port import (
     DecisionContext,
     Unreadable,
 )
-from agent.recorder import Recorder, observed
+from agent.recorder import Recorder, with_notes
 from agent.run_context import RunContext
 from agent.state import State, current_of, focus_of, ledger_of, progress_of, question_of, view_of
 from domain.asking import Ledger, Mode, Question, Subtask
@@ -26,9 +26,9 @@ from domain.trajectory import (
     Assessed,
     EvidenceRetrieved,
     Failed,
+    ImageNote,
     ImagesSeen,
     Neighbour,
-    Observation,
     Planned,
     Replanned,
     RoundOpened,
@@ -114,7 +114,7 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
     What was seen on its images is on the card.
     """
     rounds: list[CompletedRound] = []
-    observations = observations_by_round(recorder)
+    notes = image_notes_by_round(recorder)
     seen: set[str] = set()
     subtask, focused, action = "", set[str](), None
     for at, event in enumerate(recorder.events):
@@ -123,10 +123,10 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
         elif isinstance(event, Acted):
             action = event.action
         elif isinstance(event, EvidenceRetrieved) and action is not None:
-            on_images = observations.get(event.round, ())
+            on_images = notes.get(event.round, ())
             built = (at, len(on_images))
             if built not in recorder.cards:
-                found = with_observations(event, on_images)
+                found = with_image_notes(event, on_images)
                 recorder.cards[built] = card_lines(found, seen, repeats=event.focus in focused)
             lines = recorder.cards[built]
             rounds.append(
@@ -137,21 +137,19 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
     return tuple(rounds)
 
 
-def observations_by_round(recorder: Recorder) -> dict[int, tuple[Observation, ...]]:
+def image_notes_by_round(recorder: Recorder) -> dict[int, tuple[ImageNote, ...]]:
     """Return what was seen on images, by the round in which they were looked at."""
-    looks: dict[int, tuple[Observation, ...]] = {}
+    looks: dict[int, tuple[ImageNote, ...]] = {}
     for event in recorder.of(ImagesSeen):
         looks[event.round] = (*looks.get(event.round, ()), *event.seen)
     return looks
 
 
-def with_observations(
-    event: EvidenceRetrieved, observations: Sequence[Observation]
-) -> EvidenceRetrieved:
+def with_image_notes(event: EvidenceRetrieved, notes: Sequence[ImageNote]) -> EvidenceRetrieved:
     """Return a search's result with what was seen on its images."""
-    if not observations:
+    if not notes:
         return event
-    changed = observed({e.ref: e for e in event.evidence}, observations)
+    changed = with_notes({e.ref: e for e in event.evidence}, notes)
     evidence = tuple(changed.get(e.ref, e) for e in event.evidence)
     return event.model_copy(update={"evidence": evidence})
 

@@ -13,8 +13,8 @@ from domain.trajectory import (
     MACHINE_VERSION,
     Event,
     EvidenceRetrieved,
+    ImageNote,
     ImagesSeen,
-    Observation,
     PartialReply,
     QuestionAsked,
     RunListener,
@@ -135,7 +135,7 @@ class Recorder:
             if isinstance(event, EvidenceRetrieved):
                 self._count(event)
             elif isinstance(event, ImagesSeen):
-                self._evidence |= observed(self._evidence, event.seen)
+                self._evidence |= with_notes(self._evidence, event.seen)
         self._counted = self.seq
         return dict(self._evidence)
 
@@ -147,12 +147,10 @@ class Recorder:
                 self._evidence[evidence.ref] = evidence.model_copy(update={"seen": seen})
 
 
-def observed(
-    evidence: Mapping[str, Evidence], observations: Iterable[Observation]
-) -> dict[str, Evidence]:
+def with_notes(evidence: Mapping[str, Evidence], notes: Iterable[ImageNote]) -> dict[str, Evidence]:
     """Return the pieces of evidence on whose images something was seen, with it, by ref."""
     changed: dict[str, Evidence] = {}
-    for one in observations:
+    for one in notes:
         piece = changed.get(one.ref) or evidence.get(one.ref)
         if piece is not None and one.text not in piece.seen:
             seen = "; ".join(filter(None, [piece.seen, one.text]))

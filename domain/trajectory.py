@@ -226,7 +226,7 @@ class SupportScored(_Event):
     scores: tuple[Support, ...]
 
 
-class Observation(Frozen):
+class ImageNote(Frozen):
     """What a model saw on one image that it was shown."""
 
     ref: str = Field(pattern=r"^k\d+$")
@@ -238,7 +238,7 @@ class ImagesSeen(_Event):
 
     kind: Literal["look"] = "look"
     shown: tuple[str, ...]
-    seen: tuple[Observation, ...] = ()
+    seen: tuple[ImageNote, ...] = ()
     refused: tuple[str, ...] = ()
 
 

@@ -32,9 +32,9 @@ def assess(state: State, context: RunContext) -> State:
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
         context.recorder.add(Failed(round=state["round"], where=IMAGE_FAILURE, message=message))
-    observed_ledger = _with_observations(state, context, retrieval, claims)
+    noted_ledger = _with_image_notes(state, context, retrieval, claims)
     supported = _with_support(state, context, retrieval, claims)
-    ledger, accepted, refused = _settled(observed_ledger, supported)
+    ledger, accepted, refused = _settled(noted_ledger, supported)
     lows = progress_of(state).lows + 1 if low else 0
     context.recorder.add(
         Assessed(
@@ -63,7 +63,7 @@ def _looks(context: RunContext, retrieval: EvidenceRetrieved) -> bool:
     return sees and bool(retrieval.images) and context.recorder.version > 2
 
 
-def _with_observations(
+def _with_image_notes(
     state: State, context: RunContext, retrieval: EvidenceRetrieved, claims: Assessment
 ) -> Ledger:
     """Record what was seen on the images that were shown, and tie it to the subtask.

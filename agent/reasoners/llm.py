@@ -332,7 +332,7 @@ def _modes(decision: DecisionContext) -> tuple[str, ...]:
 
 
 def _most_telling(decision: DecisionContext) -> list[Evidence]:
-    """Return the images' evidence in the ledger: supporting first, then those with observations."""
+    """Return the images' evidence in the ledger: supporting first, then those with image notes."""
     support = _support(decision)
     return sorted(
         (e for e in decision.held if e.ref.startswith("k")),

@@ -17,8 +17,8 @@ from domain.memories import MemoryView
 from domain.skills import RoutedSkill
 from domain.trajectory import (
     EvidenceRetrieved,
+    ImageNote,
     Neighbour,
-    Observation,
     Resolution,
     SupportScored,
 )
@@ -102,7 +102,7 @@ class Assessment(Frozen):
     resolved: tuple[Resolution, ...] = ()
     reopened: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
-    seen: tuple[Observation, ...] = ()
+    seen: tuple[ImageNote, ...] = ()
     unseen: tuple[str, ...] = ()
 
 

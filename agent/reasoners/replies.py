@@ -14,7 +14,7 @@ from domain.asking import Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock_span
-from domain.trajectory import Observation, Resolution
+from domain.trajectory import ImageNote, Resolution
 from models.reply_schema import pinned
 
 FEW: dict[str, JsonValue] = {"maxItems": 5}
@@ -22,7 +22,7 @@ SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
 """Told to servers that can hold a model to it, since weak models do not stop; not checked here."""
 _REF = re.compile(r"\b([msk]\d+)\b")
 _IMAGE = re.compile(r"\bk\d+\b")
-OBSERVATION = 240
+IMAGE_NOTE = 240
 """Characters of what is seen on one image."""
 _SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
 
@@ -38,9 +38,9 @@ def subtasks_in(texts: list[str]) -> tuple[str, ...]:
     return tuple(f"t{number}" for text in texts for number in _SUBTASK.findall(text))
 
 
-def observation_text(text: str) -> str:
-    """Return what was seen on one line, at most ``OBSERVATION`` characters."""
-    return quote_untrusted(make_storable(text), OBSERVATION)
+def image_note_text(text: str) -> str:
+    """Return what was seen on one line, at most ``IMAGE_NOTE`` characters."""
+    return quote_untrusted(make_storable(text), IMAGE_NOTE)
 
 
 def _listed(value: Any) -> Any:
@@ -263,10 +263,10 @@ class SeenReply(BaseReply):  # Its name is a key of "$defs": it stays.
     image: Text = Field(description="its id: k12")
     text: Text = Field(description="what you see there, in a sentence")
 
-    def observations(self) -> tuple[Observation, ...]:
-        """Return the observation for the machine; none where no image or nothing is named."""
-        named, text = _IMAGE.findall(self.image), observation_text(self.text)
-        return tuple(Observation(ref=ref, text=text) for ref in named[:1] if text)
+    def notes(self) -> tuple[ImageNote, ...]:
+        """Return the image note for the machine; none where no image or nothing is named."""
+        named, text = _IMAGE.findall(self.image), image_note_text(self.text)
+        return tuple(ImageNote(ref=ref, text=text) for ref in named[:1] if text)
 
 
 class LookReply(AssessReply):
@@ -282,7 +282,7 @@ class LookReply(AssessReply):
 
     def assessment(self) -> Assessment:
         """Return the assessment for the machine."""
-        seen = tuple(one for reply in self.seen for one in reply.observations())
+        seen = tuple(one for reply in self.seen for one in reply.notes())
         return super().assessment().model_copy(update={"seen": seen})
 
 
