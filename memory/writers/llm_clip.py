@@ -184,12 +184,12 @@ class LlmClipWriter:
 
     def _first_request(
         self, percept: Percept, people: ClipPeople, context: ClipContext, budget: ClipBudget
-    ) -> _Request:
+    ) -> _ClipRequest:
         system_message = system(prompt("clip_system", lines=self._lines))
         all_parts = prompt_parts(percept, people, context, images=budget.accepts_images)
         blank = [system_message, user(clip_prompt(percept, people, context, {}))]
         parts = fit_parts(all_parts, budget.tokens_left_for(blank))
-        return _Request(
+        return _ClipRequest(
             [system_message, user(clip_prompt(percept, people, context, parts))],
             [item for items in parts.values() for item in items if item.image is not None],
             (*describe_omitted(all_parts, parts), *_too_large(context.view)),
@@ -220,7 +220,7 @@ class RequestSize:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _ClipRequest:
     """The first request for a clip: its messages, its images, and what it omits."""
 
     messages: list[Message]
