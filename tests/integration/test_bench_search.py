@@ -86,6 +86,7 @@ def test_recall_is_measured_through_the_index_where_there_is_one(
     assert clips.reached
 
 
+@pytest.mark.full
 def test_processes_ask_and_write_beside(bench: Bench, tmp_path: Path) -> None:
     asked, searching = parts(bench)[0], bench.searching()
     for one in asked.questions:

@@ -27,6 +27,7 @@ from store.database import Store
 from store.tables.schema import KeyframeRow
 from tests.support.asking import PARTY
 from tests.support.cards import Card, jpeg
+from tests.support.full import in_full
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import Answer, OpenAIServer
@@ -111,7 +112,11 @@ def test_a_model_that_sees_answers_from_pictures_that_no_word_is_near(
     assert citation.full_text.startswith("seen on it: a ")
 
 
-@pytest.mark.parametrize("sabotage", [shuffled, dropped, unnamed, partial(foreign, OTHERS)])
+@pytest.mark.parametrize(
+    "sabotage",
+    [shuffled, dropped, *map(in_full, [unnamed, partial(foreign, OTHERS)])],
+    ids=["shuffled", "dropped", "unnamed", "foreign"],
+)
 def test_with_other_images_or_labels_no_answer_is_right(
     slides: Store, eyes: Eyes, sabotage: Callable[[list[Image]], list[Image]]
 ) -> None:
