@@ -167,7 +167,7 @@ def _import_track(
         workspace.settings,
         title=title,
         profile=workspace.profile.name,
-        model_names={"text": workspace.profile.text, "writer": workspace.profile.writer},
+        model_names={"text": workspace.profile.text_name, "writer": workspace.profile.writer},
         progress=progress,
     )
     state = _state(workspace, video.id)

@@ -18,7 +18,7 @@ from evals.dataset import EvalQuestion
 from evals.judges.options import ANSWERS_WITHHELD
 from evals.scores import Span
 from memory.import_captions import Progress
-from models.ports import TextEmbedder
+from models.ports import TextEmbedder, embed_queries
 from store.database import Store
 from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
@@ -60,7 +60,7 @@ class Baseline:
         seen = sum(clip.end_ms <= as_of_s * 1000 for clip in self.clips)
         if not seen:
             return Plain(0, ())
-        cosines = self.text.embed([question, *options]) @ self.vectors[:seen].T
+        cosines = embed_queries(self.text, [question, *options]) @ self.vectors[:seen].T
         best = np.argsort(-cosines[0], kind="stable")[:RETRIEVED]
         spans = [(self.clips[n].start_ms / 1000, self.clips[n].end_ms / 1000) for n in best]
         return Plain(int(cosines[1:].max(axis=1).argmax()), tuple(spans))
@@ -90,7 +90,7 @@ class Closest:
     def option(self, question: EvalQuestion, video: str) -> str:
         """Return the letter of the closest option, as of the question's time; A without memory."""
         queries = [f"{question.question} {option}" for option in question.options]
-        vectors = self._text.embed(queries)
+        vectors = embed_queries(self._text, queries)
         with self._store.begin() as session:
             view = memory_view(session, [video], question.as_of_ms)
             found = near_clips(session, view.scopes, vectors, 1)

@@ -94,7 +94,7 @@ def import_week(workspace: Workspace, captions: Path, progress: Progress) -> Imp
         workspace.settings,
         title=TITLE,
         profile=workspace.profile.name,
-        model_names={"text": workspace.profile.text, "writer": workspace.profile.writer},
+        model_names={"text": workspace.profile.text_name, "writer": workspace.profile.writer},
         progress=fresh,
     )
     return Imported(video.id, time.monotonic() - started if fresh.whole else None)

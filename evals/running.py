@@ -190,7 +190,7 @@ class EvaluationSteps:
             workspace.settings,
             title=video.name,
             profile=profile.name,
-            model_names={"text": profile.text, "writer": profile.writer},
+            model_names={"text": profile.text_name, "writer": profile.writer},
             progress=lambda done, total: self._listener.importing(video.name, done, total),
         ).id
 

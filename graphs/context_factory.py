@@ -69,7 +69,7 @@ class ProfileContexts:
             moments=MOMENTS if self._toolbox.profile.reasoner == "local" else 0,
             people=setup.people if setup else self._people(view),
             skills=self._skills,
-            languages=setup.languages if setup else self._toolbox.profile.text_languages,
+            languages=setup.languages if setup else self._toolbox.profile.search_languages,
         )
 
     def _memory(self, stage: AblationStage) -> SearchableMemory:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from models.ports import TextEmbedder
+from models.ports import TextEmbedder, embed_queries
 
 if TYPE_CHECKING:
     from llama_index.core.embeddings import BaseEmbedding
 
 
 def as_llama_index(embedder: TextEmbedder) -> BaseEmbedding:
-    """Wrap ``embedder`` as a llama-index embedding; queries and texts are embedded alike."""
+    """Wrap ``embedder`` as a llama-index embedding; queries as the model wants them."""
     from llama_index.core.embeddings import BaseEmbedding
 
     class _Embedding(BaseEmbedding):
@@ -25,7 +25,7 @@ def as_llama_index(embedder: TextEmbedder) -> BaseEmbedding:
             return [_floats(row) for row in embedder.embed(texts)]
 
         def _get_query_embedding(self, query: str) -> list[float]:
-            return self._get_text_embedding(query)
+            return _floats(embed_queries(embedder, [query])[0])
 
         async def _aget_query_embedding(self, query: str) -> list[float]:
             return self._get_query_embedding(query)

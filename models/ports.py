@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,11 +157,27 @@ class TextEmbedder(Protocol):
     """
 
     name: str
-    dimensions: int
     languages: tuple[str, ...]
+
+    @property
+    def dimensions(self) -> int:
+        """The size of a vector."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: one L2-normalised row a text, shape (N, dimensions)."""
+
+
+@runtime_checkable
+class QueryEmbedder(Protocol):
+    """A text embedder that reads what is searched for in another way than what is stored."""
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts to search for: rows as of ``TextEmbedder.embed``."""
+
+
+def embed_queries(text: TextEmbedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Embed texts to search for, shape (N, dimensions), as the model wants queries."""
+    return text.embed_queries(texts) if isinstance(text, QueryEmbedder) else text.embed(texts)
 
 
 class Reranker(Protocol):

@@ -16,7 +16,7 @@ from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
 from models.devices import AUTO, DEVICE_PATTERN
 from models.extras import LITERT
-from models.manifest import load_manifest, weights_named
+from models.manifest import load_manifest
 
 BUNDLED = Path(__file__).with_name("profiles")
 DEFAULT = "local"
@@ -88,6 +88,28 @@ class ChatSpec(Frozen):
         return self.model.partition(":")[2]
 
 
+class EncoderSpec(Frozen):
+    """How a text encoder that does not come with Homer is called and read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    query_prefix: str | None = Field(
+        default=None, description='what precedes a query ("query: "); None: as the model states'
+    )
+    passage_prefix: str | None = Field(
+        default=None, description='what precedes a stored text ("passage: ")'
+    )
+    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    key: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_0-9]*$",
+        description="the environment variable with the API key, or its name in the keyring",
+    )
+    batch: PositiveInt = Field(default=64, description="texts in a request")
+    timeout_s: float = Field(default=60.0, gt=0, le=DAY_S)
+    retries: int = Field(default=4, ge=0, description="after the first try, on 429 and 5xx")
+
+
 class Profile(Frozen):
     """A named set of models. Names of models are those of the weights manifest where it has one."""
 
@@ -118,7 +140,15 @@ class Profile(Frozen):
     speaker: Literal["wespeaker"] = "wespeaker"
     screen: Literal["rapidocr"] = "rapidocr"
     objects: Literal["yolox-nano", "none"] = "yolox-nano"
-    text: Literal["minilm", "bge-small"] = "minilm"
+    text: str = Field(
+        default="minilm",
+        pattern=r"^(minilm|bge-small|openai:.+|[/.~].*)$",
+        description="minilm, bge-small, a folder (/..., ./..., ~/...), or openai:NAME",
+    )
+    text_languages: tuple[str, ...] = Field(
+        default=(), description="languages of a text model that is not of the manifest"
+    )
+    encoder: EncoderSpec = EncoderSpec()
     reranker: Literal["reranker"] | None = "reranker"
     images: str | None = Field(
         default=None,
@@ -144,9 +174,34 @@ class Profile(Frozen):
         return self.sounds if LITERT.installed else NO_MODEL
 
     @property
-    def text_languages(self) -> tuple[str, ...]:
-        """The languages that the text model was made for."""
-        return weights_named(self.text).languages
+    def search_languages(self) -> tuple[str, ...]:
+        """The languages that the text model was made for; empty where that is not stated."""
+        known = load_manifest()
+        made_for = known[self.text].languages if self.text in known else ()
+        return self.text_languages or made_for
+
+    @property
+    def text_folder(self) -> Path | None:
+        """The folder of the text model, if it is one of the user's own."""
+        return Path(self.text).expanduser() if self.text.startswith(("/", ".", "~")) else None
+
+    @property
+    def text_endpoint(self) -> ChatSpec:
+        """The endpoint of a text model ``openai:NAME``, as those of language models are called."""
+        spec = self.encoder
+        return ChatSpec(
+            model=self.text,
+            base_url=spec.base_url,
+            key=spec.key,
+            timeout_s=spec.timeout_s,
+            retries=spec.retries,
+        )
+
+    @property
+    def text_name(self) -> str:
+        """How the text model is called in the store."""
+        folder = self.text_folder
+        return f"onnx:{folder.resolve().name}" if folder else self.text
 
     @property
     def speech_languages(self) -> tuple[str, ...]:
@@ -160,7 +215,8 @@ class Profile(Frozen):
         faces = None if ":" in self.faces else self.faces
         perceived = [faces, self.speaker, self.objects, self.sounds]
         speech = self.speech if self.speech in load_manifest() else None
-        local = [speech, self.text, self.reranker, *perceived]
+        text = self.text if self.text in load_manifest() else None
+        local = [speech, text, self.reranker, *perceived]
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
         used = (name for name in [*local, *llama] if name and name != NO_MODEL)
         return tuple(dict.fromkeys(used))

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Literal
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from domain.errors import WeightsMissing
 from models.onnx import map_in_threads, open_session
+from models.text_folder import EncoderFiles
 
-MAX_TOKENS = 256
 TOKENS_A_RUN = 512
-
-Pooling = Literal["mean", "first"]
+_SENTENCE = "sentence_embedding"
+"""The output of some exports that has pooled already."""
+_STATES = ("last_hidden_state", "token_embeddings")
 
 
 class OnnxTextEmbedder:
@@ -30,8 +31,7 @@ class OnnxTextEmbedder:
 
     Args:
         name: how the model is called in the store.
-        folder: holds ``model.onnx`` and ``tokenizer.json``.
-        pooling: the mean over tokens, or the first token.
+        files: its files, and how it reads texts.
         batch: most texts of equal token length in one run; 1 where rows would touch each other.
         languages: those it was made for.
     """
@@ -39,31 +39,43 @@ class OnnxTextEmbedder:
     def __init__(
         self,
         name: str,
-        folder: Path,
+        files: EncoderFiles,
         *,
-        pooling: Pooling,
-        batch: int,
+        batch: int = 1,
         languages: tuple[str, ...] = (),
     ) -> None:
         self.name = name
-        self.dimensions = 384
         self.languages = languages
-        self._pooling = pooling
+        self._files = files
         self._batch = batch
-        self._session = open_session(folder / "model.onnx", threads=1, arena=False)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._session = open_session(files.model, threads=1, arena=False)
+        self._inputs = {one.name for one in self._session.get_inputs()}
+        self._output = _output([one.name for one in self._session.get_outputs()])
+        self._tokenizer = _tokenizer(files)
+
+    @cached_property
+    def dimensions(self) -> int:
+        """The size of a vector."""
+        return int(self._run(np.zeros((1, 1), np.int64)).shape[1])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: one L2-normalised row a text, shape (N, 384); cut after 256 tokens.
+        """Embed texts to be stored: one L2-normalised row a text, shape (N, dimensions).
 
-        A row depends on its own text only, bit for bit. Equal texts are computed once.
+        A row depends on its own text only, bit for bit. Equal texts are computed once. Texts are
+        cut where the model stops reading.
         """
+        return self._embedded(texts, self._files.passage_prefix)
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts to search for, as ``embed`` does."""
+        return self._embedded(texts, self._files.query_prefix)
+
+    def _embedded(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         distinct = list(dict.fromkeys(texts))
         rows = np.zeros((len(distinct), self.dimensions), np.float32)
-        encodings = self._tokenizer.encode_batch_fast(distinct)
-        ids = [encoding.ids for encoding in encodings]
+        encodings = self._tokenizer.encode_batch_fast([self._read(prefix + t) for t in distinct])
+        # A text without tokens is read as the first word of the vocabulary, mostly "unknown".
+        ids = [encoding.ids or [0] for encoding in encodings]
         groups = list(_equal_lengths(ids, self._batch))
         batches = [np.array([ids[index] for index in group], np.int64) for group in groups]
         for group, found in zip(groups, map_in_threads(self._run, batches), strict=True):
@@ -71,16 +83,43 @@ class OnnxTextEmbedder:
         place = {text: index for index, text in enumerate(distinct)}
         return rows[[place[text] for text in texts]]
 
+    def _read(self, text: str) -> str:
+        return text.lower() if self._files.lower_case else text
+
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
-        (states,) = self._session.run(None, inputs)
-        pooled = states.mean(axis=1) if self._pooling == "mean" else states[:, 0]
+        taken = {name: value for name, value in inputs.items() if name in self._inputs}
+        (states,) = self._session.run([self._output], taken)
+        pooled = states if states.ndim == 2 else self._pooled(states)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True)
-        return np.asarray(pooled / norms, np.float32)
+        return np.asarray(pooled / np.maximum(norms, 1e-9), np.float32)
+
+    def _pooled(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Pool the states of tokens, shape (N, tokens, D), to rows of shape (N, D)."""
+        if self._files.pooling == "mean":
+            return np.asarray(states.mean(axis=1))
+        if self._files.pooling == "max":
+            return np.asarray(states.max(axis=1))
+        return states[:, 0 if self._files.pooling == "first" else -1]
+
+
+def _output(names: Sequence[str]) -> str:
+    """Return the output to read: pooled vectors, else states of tokens, else the first."""
+    return next((one for one in (_SENTENCE, *_STATES) if one in names), names[0])
+
+
+def _tokenizer(files: EncoderFiles) -> Tokenizer:
+    try:
+        made = Tokenizer.from_file(str(files.tokenizer))
+    except Exception as error:  # The library raises nothing more exact.
+        raise WeightsMissing(f"{files.tokenizer} cannot be read as a tokenizer: {error}") from error
+    made.no_padding()
+    made.enable_truncation(files.max_tokens)
+    return made
 
 
 def _equal_lengths(ids: Sequence[Sequence[int]], most: int) -> Iterator[list[int]]:

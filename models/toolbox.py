@@ -24,8 +24,10 @@ from models.ports import (
     TextEmbedder,
     VoiceActivity,
 )
-from models.profile import IN_PROCESS, NO_MODEL, ChatSpec, Profile
+from models.profile import IN_PROCESS, NO_MODEL, OPENAI, ChatSpec, Profile
 from models.silero import SileroActivity
+from models.text_endpoint import EndpointTextEmbedder
+from models.text_folder import EncoderFiles, Pooling, read_encoder_folder
 from models.weights import verified_folder
 from models.whisper import WhisperRecognizer
 from models.whisper_models import model_name, whisper_folder
@@ -133,14 +135,30 @@ class Toolbox:
     @cached_property
     def text(self) -> TextEmbedder:
         """Sentence embeddings. ``models.llama_index.as_llama_index`` wraps it for llama-index."""
+        if self.profile.text.startswith(f"{OPENAI}:"):
+            return self._text_endpoint()
         from models.text_embedding import OnnxTextEmbedder
 
-        name = self.profile.text
-        folder, made_for = verified_folder(self.weights, name), self.profile.text_languages
-        if name == "bge-small":
-            # It quantises activations over the whole batch, so rows may not share one.
-            return OnnxTextEmbedder(name, folder, pooling="first", batch=1, languages=made_for)
-        return OnnxTextEmbedder(name, folder, pooling="mean", batch=32, languages=made_for)
+        name, made_for = self.profile.text_name, self.profile.search_languages
+        files = self._text_files()
+        # Others may quantise activations over the whole batch, as bge-small does.
+        return OnnxTextEmbedder(
+            name, files, batch=32 if name == "minilm" else 1, languages=made_for
+        )
+
+    def _text_files(self) -> EncoderFiles:
+        name, spec = self.profile.text, self.profile.encoder
+        if own := self.profile.text_folder:
+            return read_encoder_folder(own).with_prefixes(spec.query_prefix, spec.passage_prefix)
+        folder = verified_folder(self.weights, name)
+        pooling: Pooling = "first" if name == "bge-small" else "mean"
+        return EncoderFiles(folder / "model.onnx", folder / "tokenizer.json", pooling)
+
+    def _text_endpoint(self) -> TextEmbedder:
+        profile = self.profile
+        return EndpointTextEmbedder(
+            profile.text_endpoint, profile.encoder, profile.search_languages
+        )
 
     @cached_property
     def reranker(self) -> Reranker | None:

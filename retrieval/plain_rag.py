@@ -22,7 +22,7 @@ from domain.memories import MemoryView
 from domain.search import Aim, Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from models.ports import TextEmbedder
+from models.ports import TextEmbedder, embed_queries
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
 from retrieval.line_set import Floats, Matrix
 from retrieval.result import Retrieval
@@ -65,7 +65,7 @@ class PlainRag:
         """Return the nearest lines not shown yet; see ``Retrievers.search``."""
         query = make_storable(query)
         words = query if aim is None else make_storable(aim.text)
-        evidence = self._nearest(view, self._embedded([words])[0], seen)
+        evidence = self._nearest(view, self._queries([words])[0], seen)
         options = () if aim is None else aim.options
         close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))
         return Retrieval(
@@ -85,6 +85,10 @@ class PlainRag:
         vectors = self._embedded([claim, *passages])
         near = self._cosine_scale.nearness
         return tuple(round(near(float(vector @ vectors[0])), DIGITS) for vector in vectors[1:])
+
+    def _queries(self, texts: Sequence[str]) -> Matrix:
+        rows = [embed_queries(self._text, [make_storable(text)]) for text in texts]
+        return np.concatenate(rows)
 
     def _embedded(self, texts: Sequence[str]) -> Matrix:
         return np.concatenate([self._text.embed([make_storable(text)]) for text in texts])
@@ -128,7 +132,7 @@ class PlainRag:
         """Score every line by its cosines with the question joined with each option."""
         if not options or not evidence:
             return ()
-        claims = self._embedded([f"{question} {option}" for option in options])
+        claims = self._queries([f"{question} {option}" for option in options])
         cosines = self._embedded([piece.text for piece in evidence]) @ claims.T
         return tuple(
             Weighed(ref=piece.ref, scores=tuple(round(float(value), DIGITS) for value in row))

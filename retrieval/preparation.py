@@ -13,6 +13,7 @@ from domain.memories import MemoryView, Scope
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
+from models.ports import embed_queries
 from people.corrected import people_in_view
 from retrieval.candidates import Clip, SearchPlan, all_lines, find_candidates
 from retrieval.closeness import CosineScale, cosine_scale
@@ -112,7 +113,7 @@ class SearchPreparation:
         actions = option_actions(question.text, question.options) if may_be_captioned else ()
         options = (*question.statements()[:count], *question.options[:count], *actions)
         texts = [question.core, *options, question.about_someone]
-        rows = np.concatenate([self._tools.text.embed([text]) for text in texts])
+        rows = np.concatenate([embed_queries(self._tools.text, [text]) for text in texts])
         first, last = 1 + count, 1 + 2 * count
         action_vectors = rows[last:-1] if may_be_captioned else None
         return QuestionVectors(rows[0], rows[1:first], rows[first:last], rows[-1], action_vectors)

@@ -26,7 +26,7 @@ from llama_index.core.vector_stores.types import (
 
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
-from models.ports import TextEmbedder
+from models.ports import TextEmbedder, embed_queries
 from people.corrected import characters_at
 from retrieval.people_in_query import line_text
 from store.database import Store
@@ -184,7 +184,7 @@ class MemoryRetriever(BaseRetriever):
         self._filters, self._top_k = filters, top_k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        vector = query_bundle.embedding or self._text.embed([query_bundle.query_str])[0].tolist()
+        vector = query_bundle.embedding or self._vector(query_bundle.query_str)
         result = self._vectors.query(
             VectorStoreQuery(
                 query_embedding=vector, similarity_top_k=self._top_k, filters=self._filters
@@ -192,6 +192,10 @@ class MemoryRetriever(BaseRetriever):
         )
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         return [NodeWithScore(node=node, score=score) for node, score in pairs]
+
+    def _vector(self, query: str) -> list[float]:
+        vector: list[float] = embed_queries(self._text, [query])[0].tolist()
+        return vector
 
 
 class MemoryDocuments(LangChainRetriever):

@@ -17,7 +17,8 @@ from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of
 from models.image_text import missing_files
 from models.profile import NO_MODEL
-from models.secrets import read_key
+from models.secrets import read_key, redacted_url
+from models.text_folder import missing_text_files
 from models.weights import FileState, status
 from services.prefect import PrefectServer
 from store.database import open_store
@@ -69,6 +70,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
+    yield from check_text_model(profile)
     yield _device(profile)
     yield from _languages(profile)
     yield _images(profile)
@@ -135,6 +137,19 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
         yield Check(f"model {name}", not bad, found, f"homer models pull {name}" if bad else "")
 
 
+def check_text_model(profile: ProfileModel) -> Iterator[Check]:
+    """Check a text model that does not come with Homer: its folder, or the key of its endpoint."""
+    name, folder = f"model {profile.text_name}", profile.text_folder
+    if folder is not None:
+        lacking = ", ".join(missing_text_files(folder))
+        found = f"{folder} lacks files" if lacking else str(folder)
+        yield Check(name, not lacking, found, f"put {lacking} into {folder}" if lacking else "")
+    elif profile.text_name not in profile.weights:
+        url = profile.encoder.base_url
+        yield Check(name, True, f"at {redacted_url(url)}" if url else "at OpenAI")
+        yield from _key("encoder", key_variable(profile.text_endpoint))
+
+
 def _device(profile: ProfileModel) -> Check:
     """Check what models run on."""
     try:
@@ -151,8 +166,10 @@ def _languages(profile: ProfileModel) -> Iterator[Check]:
     unsupported = [one for one in profile.languages if supported and one not in supported]
     fix = f"take {', '.join(unsupported)} out of the profile's languages" if unsupported else ""
     yield Check("speech in", not unsupported, names, fix)
-    made_for = ", ".join(profile.text_languages)
-    yield Check("search in", True, f"{made_for}; in others only equal words are found reliably")
+    made_for = ", ".join(profile.search_languages)
+    others = f"{made_for}; in others only equal words are found reliably"
+    unknown = "languages not stated: add text_languages to the profile"
+    yield Check("search in", True, others if made_for else unknown)
 
 
 def _images(profile: ProfileModel) -> Check:

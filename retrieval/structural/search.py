@@ -8,7 +8,7 @@ import numpy as np
 
 from domain.asking import Mode
 from domain.search import NEEDS_DESCRIPTION, Asks, Finding, Structure
-from models.ports import TextEmbedder
+from models.ports import TextEmbedder, embed_queries
 from retrieval.heuristics.unrecorded import unrecorded_reason
 from retrieval.query_context import QueryContext
 from retrieval.result import Retrieval
@@ -93,7 +93,7 @@ def _search_structure(
 
 def _vector_search(context: QueryContext, text: TextEmbedder) -> Near:
     def near(words: str) -> Sequence[tuple[ViewLine, float]]:
-        lines = context.all_lines.cosines(text.embed([words]))
+        lines = context.all_lines.cosines(embed_queries(text, [words]))
         known = {row.number: row for row in context.rows}
         best = np.argsort(-lines[0], kind="stable")[:NEAREST].tolist()
         return [(known[n], float(lines[0, n])) for n in best if n in known]

@@ -15,12 +15,16 @@ from models.chat import StructuredChat
 from models.image_text import ImageTextEncoder
 from models.reranker import CrossEncoderReranker
 from models.text_embedding import OnnxTextEmbedder
+from models.text_endpoint import EndpointTextEmbedder
 from store.database import Store
 from tests.support.memory import WordVectors
 
 MODELS: tuple[tuple[type[Any], str], ...] = (
     (StructuredChat, "ask"),
     (OnnxTextEmbedder, "embed"),
+    (OnnxTextEmbedder, "embed_queries"),
+    (EndpointTextEmbedder, "embed"),
+    (EndpointTextEmbedder, "embed_queries"),
     (WordVectors, "embed"),
     (CrossEncoderReranker, "scores"),
     (ImageTextEncoder, "images"),

@@ -95,7 +95,7 @@ def test_the_manifest_knows_the_languages_of_speech_that_the_model_has_marks_for
 def test_every_text_model_says_what_it_was_made_for() -> None:
     for weights in load_manifest().values():
         assert bool(weights.languages) == (weights.need in ("speech", "text", "reranker"))
-    assert Profile(name="p").text_languages == ("en",)
+    assert Profile(name="p").search_languages == ("en",)
 
 
 def test_a_language_that_the_speech_model_does_not_know_is_refused_with_the_way_out() -> None:

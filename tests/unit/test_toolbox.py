@@ -13,6 +13,7 @@ from domain.errors import SetupError, WeightsMissing
 from models import llama_server, toolbox
 from models.llama_server import llama_url
 from models.profile import ChatSpec, Profile
+from models.text_folder import EncoderFiles
 from models.toolbox import Toolbox
 
 MODELS = {
@@ -69,7 +70,9 @@ def test_files_are_those_that_the_profile_names(checked: list[str]) -> None:
     made: Any = box(**profile, languages=("de", "en"))
     assert made.speech.args == ("whisper-base", Path("/weights/whisper-base"), ("de", "en"))
     assert made.faces.args == (Path("/weights/yunet_sface"),)
-    assert made.text.args == ("bge-small", Path("/weights/bge-small"))
+    folder = Path("/weights/bge-small")
+    files = EncoderFiles(folder / "model.onnx", folder / "tokenizer.json", "first")
+    assert made.text.args == ("bge-small", files)
     assert checked == ["whisper-base", "yunet_sface", "bge-small"]
 
 

@@ -1,0 +1,276 @@
+"""Text encoders of a user's own: a folder or an endpoint keeps the port's promises, or says why."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from domain.asking import Mode
+from domain.errors import ModelError, SetupError, WeightsMissing
+from domain.memories import MemoryView, Scope
+from domain.settings import Settings
+from models.ports import TextEmbedder, embed_queries
+from models.profile import EncoderSpec, Profile
+from models.text_folder import read_encoder_folder
+from models.toolbox import Toolbox
+from retrieval.retrievers import Retrievers
+from services.health import check_text_model
+from store.database import Store
+from store.tables.schema import ClipRow, MemoryRow
+from tests.support.encoders import SIZE, encoder, write
+from tests.support.remembered import Said, watch
+
+
+def embedder(folder: Path, **settings: Any) -> TextEmbedder:
+    return Toolbox(Profile(name="own", text=str(folder), **settings), folder / "no-weights").text
+
+
+def test_a_german_text_is_near_its_english_query(tmp_path: Path) -> None:
+    text = embedder(encoder(tmp_path / "tiny"), text_languages=("de", "en"))
+    rows = text.embed(["Hund", "Tor", "der Regen"])
+    (query,) = embed_queries(text, ["dog"])
+    assert (text.name, text.dimensions, text.languages) == ("onnx:tiny", SIZE, ("de", "en"))
+    assert np.allclose(rows @ query, [1, 0, 0])
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+
+
+def test_a_row_depends_on_its_own_text_only(tmp_path: Path) -> None:
+    text = embedder(encoder(tmp_path / "tiny"))
+    texts = ["dog", "gate rain dog", "", "unheard of", "dog", "rain " * 20]
+    alone = np.vstack([text.embed([one]) for one in texts])
+    assert np.array_equal(text.embed(texts), alone)
+    assert np.isfinite(alone).all()
+    assert text.embed([]).shape == (0, SIZE)
+
+
+@pytest.mark.parametrize("inside", ["", "onnx"])
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("inputs", [("input_ids",), ("input_ids", "token_type_ids")])
+def test_exports_of_several_shapes_are_read(
+    tmp_path: Path, inside: str, pooled: bool, inputs: tuple[str, ...]
+) -> None:
+    folder = encoder(tmp_path / "tiny", inside=inside, pooled=pooled, inputs=inputs)
+    first, second = embedder(folder).embed(["dog gate", "Hund Tor"])
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "same"),
+    [
+        ("mean_tokens", "gate dog"),
+        ("cls_token", "dog rain"),
+        ("lasttoken", "rain gate"),
+        ("max_tokens", "dog dog dog gate"),
+    ],
+)
+def test_tokens_are_pooled_as_the_folder_states(tmp_path: Path, pooling: str, same: str) -> None:
+    text = embedder(encoder(tmp_path / "tiny", pooling=pooling))
+    one, other, unlike = text.embed(["dog gate", same, "rain rain"])
+    assert one @ other == pytest.approx(1)
+    assert one @ unlike == pytest.approx(0)
+
+
+def test_queries_and_passages_have_the_prefixes_of_the_model(tmp_path: Path) -> None:
+    prompts = {"query": "query: ", "passage": "passage: "}
+    folder = encoder(tmp_path / "tiny", prompts=prompts)
+    text = embedder(folder)
+    assert np.array_equal(
+        text.embed(["dog"]), embedder(encoder(tmp_path / "bare")).embed(["passage: dog"])
+    )
+    assert embed_queries(text, ["query"])[0, 4] > text.embed(["query"])[0, 4]
+
+
+def test_a_profile_may_state_the_prefixes(tmp_path: Path) -> None:
+    folder = encoder(tmp_path / "tiny", prompts={"query": "rain "})
+    spec = EncoderSpec(query_prefix="query: ", passage_prefix="passage: ")
+    stated, plain = embedder(folder, encoder=spec), embedder(encoder(tmp_path / "plain"))
+    assert np.array_equal(stated.embed(["dog"]), plain.embed(["passage: dog"]))
+    assert np.array_equal(embed_queries(stated, ["dog"]), plain.embed(["query: dog"]))
+
+
+def test_a_text_is_cut_where_the_model_stops_reading(tmp_path: Path) -> None:
+    text = embedder(encoder(tmp_path / "tiny", max_tokens=2))
+    assert np.array_equal(text.embed(["dog dog rain"]), text.embed(["dog dog"]))
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_missing_file_is_named_with_where_to_put_it(tmp_path: Path, name: str) -> None:
+    folder = encoder(tmp_path / "tiny")
+    (folder / name).unlink()
+    with pytest.raises(WeightsMissing, match=f"{folder} lacks {name}"):
+        embedder(folder)
+    profile = Profile(name="own", text=str(folder))
+    (found,) = check_text_model(profile)
+    assert (found.ok, found.fix) == (False, f"put {name} into {folder}")
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "1_Pooling/config.json"])
+def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
+    folder = encoder(tmp_path / "tiny")
+    (folder / name).write_bytes(b"{not a model")
+    with pytest.raises(WeightsMissing, match=name):
+        embedder(folder)
+
+
+def test_a_model_with_a_layer_that_the_export_lacks_is_refused(tmp_path: Path) -> None:
+    folder = encoder(tmp_path / "tiny")
+    kinds = ["Transformer", "Pooling", "Dense"]
+    write(folder / "modules.json", [{"type": f"sentence_transformers.models.{k}"} for k in kinds])
+    with pytest.raises(SetupError, match="'Dense'"):
+        read_encoder_folder(folder)
+
+
+def test_a_way_of_pooling_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    folder = encoder(tmp_path / "tiny", pooling="weightedmean_tokens")
+    with pytest.raises(SetupError, match="weightedmean_tokens"):
+        read_encoder_folder(folder)
+
+
+def test_a_german_library_is_found_by_an_english_question(store: Store, tmp_path: Path) -> None:
+    prompts = {"query": "query ", "passage": "passage "}
+    text = embedder(encoder(tmp_path / "tiny", prompts=prompts), text_languages=("de", "en"))
+    words = ["Regen", "Hund", "Tor"]
+    watch(store, "talk", [[Said(word)] for word in words])
+    rows = dict(zip(words, text.embed(words).tolist(), strict=True))
+    with store.begin() as session:
+        for row in [*session.scalars(select(MemoryRow)), *session.scalars(select(ClipRow))]:
+            row.embedding = rows[row.text]
+    view = MemoryView(scopes=(Scope(video="talk", last_clip=2),))
+    retrievers = Retrievers(store, OwnTools(text), Settings())
+    for word, said in (("dog", "Hund"), ("gate", "Tor"), ("rain", "Regen")):
+        result = retrievers.search(view, Mode.VIDEO, word)
+        assert said in result.evidence[0].text
+
+
+@dataclass
+class OwnTools:
+    text: TextEmbedder
+    reranker: None = None
+    images: None = None
+
+
+Reply = Callable[[list[str]], tuple[int, Any]]
+MEANING = {"dog": 0, "Hund": 0, "gate": 1}
+
+
+def vectors(texts: list[str]) -> tuple[int, Any]:
+    """Reply with vectors of length 2, as OpenAI's client asks for them."""
+    rows = [2 * np.eye(3, dtype=np.float32)[MEANING.get(text.split()[-1], 2)] for text in texts]
+    data = [
+        {"object": "embedding", "index": n, "embedding": base64.b64encode(row.tobytes()).decode()}
+        for n, row in enumerate(rows)
+    ]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return 200, {"object": "list", "model": "tiny", "data": data, "usage": usage}
+
+
+@contextmanager
+def server(reply: Reply) -> Iterator[tuple[str, list[list[str]]]]:
+    """Serve embeddings by OpenAI's protocol; yields its address and the texts of each request."""
+    requests: list[list[str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            assert self.path == "/v1/embeddings"
+            requests.append(body["input"])
+            status, content = reply(body["input"])
+            data = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Retry-After", "0")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{running.server_port}/v1", requests
+    finally:
+        running.shutdown()
+        running.server_close()
+
+
+def remote(url: str, **settings: Any) -> TextEmbedder:
+    spec = EncoderSpec(base_url=url, **settings)
+    profile = Profile(name="own", text="openai:tiny", encoder=spec, text_languages=("de",))
+    return Toolbox(profile, Path("no-weights")).text
+
+
+def test_an_endpoint_embeds_in_batches_each_text_once() -> None:
+    with server(vectors) as (url, requests):
+        text = remote(url, batch=2, query_prefix="query: ")
+        rows = text.embed(["dog", "gate", "Hund", "dog"])
+        assert requests == [["dog", "gate"], ["Hund"]]
+        assert np.array_equal(rows, np.eye(3)[[0, 1, 0, 0]])
+        assert np.array_equal(embed_queries(text, ["dog"]), rows[:1])
+        assert requests[-1] == ["query: dog"]
+        assert (text.name, text.dimensions, text.languages) == ("openai:tiny", 3, ("de",))
+        assert text.embed([]).shape == (0, 3)
+        assert np.isfinite(text.embed([""])).all()
+
+
+def test_a_busy_endpoint_is_asked_again() -> None:
+    statuses = iter([429, 503])
+    busy = {"error": {"message": "busy"}}
+
+    def reply(texts: list[str]) -> tuple[int, Any]:
+        status = next(statuses, 200)
+        return (status, busy) if status != 200 else vectors(texts)
+
+    with server(reply) as (url, requests):
+        assert remote(url).embed(["dog"]).shape == (1, 3)
+        assert len(requests) == 3
+
+
+def test_an_endpoint_that_stays_busy_is_a_plain_error() -> None:
+    with (
+        server(lambda _: (503, {"error": {"message": "busy"}})) as (url, requests),
+        pytest.raises(ModelError, match=r"openai:tiny at http://127\.0\.0\.1"),
+    ):
+        remote(url, retries=1).embed(["dog"])
+    assert len(requests) == 2
+
+
+@pytest.mark.parametrize("change", ["one missing", "of two sizes", "zero"])
+def test_a_reply_that_is_no_vector_for_each_text_is_refused(change: str) -> None:
+    def reply(texts: list[str]) -> tuple[int, Any]:
+        status, content = vectors(texts)
+        if change == "one missing":
+            content["data"].pop()
+        else:
+            row = np.zeros(3 if change == "zero" else 2, np.float32)
+            content["data"][0]["embedding"] = base64.b64encode(row.tobytes()).decode()
+        return status, content
+
+    with server(reply) as (url, _), pytest.raises(ModelError, match="vector"):
+        remote(url).embed(["dog", "gate"])
+
+
+def test_a_key_is_named_where_it_is_missing_or_refused_and_never_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TINY_KEY", raising=False)
+    with server(lambda _: (401, {"error": {"message": "sk-secret is wrong"}})) as (url, _):
+        with pytest.raises(SetupError, match="TINY_KEY"):
+            remote(url, key="TINY_KEY").embed(["dog"])
+        monkeypatch.setenv("TINY_KEY", "sk-secret")
+        with pytest.raises(SetupError, match="check TINY_KEY") as refused:
+            remote(url, key="TINY_KEY").embed(["dog"])
+    assert "sk-secret" not in str(refused.value)
