@@ -20,6 +20,7 @@ from domain.asking import Mode
 from domain.errors import ModelError, SetupError, WeightsMissing
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
+from flows.ingest_video import models_used
 from models.ports import TextEmbedder, embed_queries
 from models.profile import EncoderSpec, Profile
 from models.text_folder import read_encoder_folder
@@ -151,6 +152,13 @@ def test_a_german_library_is_found_by_an_english_question(store: Store, tmp_path
     for word, said in (("dog", "Hund"), ("gate", "Tor"), ("rain", "Regen")):
         result = retrievers.search(view, Mode.VIDEO, word)
         assert said in result.evidence[0].text
+
+
+def test_a_video_records_the_encoder_that_its_vectors_are_of(tmp_path: Path) -> None:
+    folder = encoder(tmp_path / "tiny")
+    profile = Profile(name="own", text=str(folder))
+    assert models_used(profile)["text"] == embedder(folder).name == "onnx:tiny"
+    assert models_used(Profile(name="own"))["text"] == "minilm"
 
 
 @dataclass
