@@ -253,7 +253,8 @@ def _missing_models(profile: Profile) -> Iterator[str]:
 
 def models_used(profile: Profile) -> dict[str, str]:
     """Return the model of each port, for the record."""
-    ports = ("speech", "faces", "speaker", "screen", "objects", "writer")
+    ports = ("faces", "speaker", "screen", "objects", "writer")
     used = {port: str(getattr(profile, port)) for port in ports}
-    used |= {"sounds": profile.sound_model, "text": profile.text_name}
+    used |= {"speech": profile.speech_name, "text": profile.text_name}
+    used["sounds"] = profile.sound_model
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}

@@ -17,6 +17,7 @@ from domain.settings import MemorySettings, Settings
 from models.devices import AUTO, DEVICE_PATTERN
 from models.extras import LITERT
 from models.manifest import load_manifest
+from models.whisper_models import model_name
 
 BUNDLED = Path(__file__).with_name("profiles")
 DEFAULT = "local"
@@ -202,6 +203,11 @@ class Profile(Frozen):
         """How the text model is called in the store."""
         folder = self.text_folder
         return f"onnx:{folder.resolve().name}" if folder else self.text
+
+    @property
+    def speech_name(self) -> str:
+        """How the speech model is called in the store."""
+        return self.speech if self.speech in load_manifest() else model_name(self.speech)
 
     @property
     def speech_languages(self) -> tuple[str, ...]:

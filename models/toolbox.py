@@ -30,7 +30,7 @@ from models.text_endpoint import EndpointTextEmbedder
 from models.text_folder import EncoderFiles, Pooling, read_encoder_folder
 from models.weights import verified_folder
 from models.whisper import WhisperRecognizer
-from models.whisper_models import model_name, whisper_folder
+from models.whisper_models import whisper_folder
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -74,8 +74,10 @@ class Toolbox:
         if name in load_manifest():
             folder = verified_folder(self.weights, name)
         else:
-            name, folder = model_name(name), whisper_folder(name, self.weights)
-        return WhisperRecognizer(name, folder, languages, known=known, device=device)
+            folder = whisper_folder(name, self.weights)
+        return WhisperRecognizer(
+            self.profile.speech_name, folder, languages, known=known, device=device
+        )
 
     @cached_property
     def activity(self) -> VoiceActivity:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import SetupError, WeightsMissing
+from flows.ingest_video import models_used
 from models import devices, whisper_models
 from models.devices import (
     CPU_PROVIDER,
@@ -115,6 +116,8 @@ def test_speech_by_a_folder_needs_no_model_of_the_manifest(tmp_path: Path) -> No
     assert "whisper-base" not in profile.weights
     speech = Toolbox(profile, tmp_path).speech
     assert (speech.name, speech.languages) == ("whisper-tiny", ())
+    assert models_used(profile)["speech"] == speech.name
+    assert models_used(load_profile("local"))["speech"] == "whisper-base"
 
 
 @pytest.mark.parametrize("file", [*FILES, "vocabulary.json"])
