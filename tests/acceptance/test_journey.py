@@ -254,8 +254,8 @@ def test_every_kind_of_media_in_a_folder_is_watched(
     assert len(json.loads(output(home, "videos", "--json"))) == before + len(GOOD) - 1
 
 
-@pytest.mark.parametrize("scheduled", [False, in_full(True)])
-def test_up_serves_and_down_stops(tmp_path: Path, scheduled: bool) -> None:
+@pytest.mark.full
+def test_up_serves_and_down_stops(tmp_path: Path) -> None:
     import urllib.request
 
     home = Home(tmp_path / "home").make()
@@ -267,8 +267,7 @@ def test_up_serves_and_down_stops(tmp_path: Path, scheduled: bool) -> None:
                 assert reply.status == 200
         again = json.loads(must(home, "up", "--port", "0", "--json"))
         assert again == given
-        if scheduled:
-            _runs_a_schedule(home)
+        _runs_a_schedule(home)
     finally:
         stopped = json.loads(must(home, "down", "--json"))
     assert stopped == dict.fromkeys(("app", "schedules", "prefect", "database"), "stopped")

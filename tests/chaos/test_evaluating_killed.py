@@ -15,7 +15,7 @@ from store.queries.learning import all_judgements
 from store.queries.trajectories import list_trajectories
 from tests.support.dying_evals import POINTS, killed_evaluating
 from tests.support.evaluating import evaluate, houses
-from tests.support.full import sample
+from tests.support.full import in_full
 from tests.support.obedient import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
 
@@ -67,7 +67,7 @@ def home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Home:
 PLACES = [(point, 1) for point in POINTS]
 
 
-@pytest.mark.parametrize(("point", "at"), [*sample(PLACES[4:5], PLACES), LATER])
+@pytest.mark.parametrize(("point", "at"), [*map(in_full, PLACES), LATER])
 def test_a_killed_evaluation_ends_as_if_nothing_had_happened(
     store: Store, whole: Whole, tmp_path: Path, point: str, at: int
 ) -> None:

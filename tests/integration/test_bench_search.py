@@ -60,6 +60,7 @@ def bench(store: Store, made: World) -> Bench:
     return Bench(store, Tools(Known.by(WordVectors())), made, grow(store, made, 400), 1.0)
 
 
+@pytest.mark.full
 def test_every_part_of_a_library_is_searched(bench: Bench) -> None:
     asked = parts(bench)
     assert [len(part.exact) for part in asked] == [400, 200, 192, 200]

@@ -228,12 +228,14 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
 
     text = (ROOT / "docs" / "profiles.md").read_text()
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 6
     config = tmp_path / "homer.toml"
     config.write_text("\n".join(blocks))
     assert load_profile("mine", config).faces == "yunet_sface"
     assert load_profile("mine", config).settings.ask.rounds == 6
     assert load_profile("seeing", config).images_folder == Path("/models/clip-vit-base-patch32")
+    assert load_profile("multilingual", config).encoder.query_prefix == "query: "
+    assert load_profile("endpoint", config).encoder.base_url == "http://localhost:8080/v1"
     assert load_profile("house", config).chat_for("act").base_url == "http://127.0.0.1:8000/v1"
 
 
