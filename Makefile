@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # What Homer is made of, compiled once: where the environment forbids Python to write bytecode, as
 # many images do, each of the hundreds of processes of a test run would compile it anew.
-OURS := domain store telemetry auth models perception people memory retrieval skills agent nodes graphs views services \
+OURS := domain store telemetry auth models perception people memory retrieval skills agent strategies nodes graphs views services \
     flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 

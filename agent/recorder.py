@@ -10,7 +10,6 @@ from agent.harness.inform import CardLine
 from agent.replay_source import ReplaySource
 from domain.asking import Evidence
 from domain.trajectory import (
-    MACHINE_VERSION,
     Event,
     EvidenceRetrieved,
     ImageNote,
@@ -23,6 +22,7 @@ from domain.trajectory import (
 from store.queries.trajectories import Mark, delete_events, events_of
 
 if TYPE_CHECKING:
+    from agent.strategy import Strategy
     from store.database import Store
 
 E = TypeVar("E")
@@ -45,8 +45,10 @@ class Recorder:
         trajectory: str,
         append: Append,
         on_event: RunListener | None = None,
+        *,
+        strategy: Strategy,
     ) -> None:
-        self._store, self.trajectory = store, trajectory
+        self._store, self.trajectory, self.strategy = store, trajectory, strategy
         self._append, self._on_event = append, on_event
         self.events: list[Event] = []
         self.cards: dict[tuple[int, int], tuple[CardLine, ...]] = {}
@@ -71,12 +73,12 @@ class Recorder:
 
     @property
     def version(self) -> int:
-        """Return the version of the machine that began the run; this one's before its first event.
+        """Return the version of the strategy that began the run; this one's before its first event.
 
         A run that is resumed or replayed goes on as it began.
         """
         first = self.events[0] if self.events else None
-        return first.version if isinstance(first, QuestionAsked) else MACHINE_VERSION
+        return first.version if isinstance(first, QuestionAsked) else self.strategy.version
 
     @property
     def round(self) -> int:

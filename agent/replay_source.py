@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from agent.state import State
-from domain.asking import Action, Citation, Mode
+from domain.asking import Action, Citation, ToolName
 from domain.errors import ReplayMiss
 from domain.skills import RoutedSkill
 from domain.trajectory import (
@@ -88,13 +89,17 @@ class ReplaySource:
         self._miss(f"call for {purpose!r} with this request ({request[:12]})")
         return None
 
-    def found(self, mode: Mode, query: str) -> EvidenceRetrieved | None:
+    def found(
+        self, mode: ToolName, query: str, arguments: Mapping[str, Any] | None = None
+    ) -> EvidenceRetrieved | None:
         """Return the recorded result of the search if it is next, else None.
 
         Raises:
             ReplayMiss: it is not next, and only the record may be used.
         """
-        if self._found and (self._found[0].mode, self._found[0].query) == (mode, query):
+        following = self._found[0] if self._found else None
+        asked = (mode, query, arguments or {})
+        if following and (following.mode, following.query, following.arguments) == asked:
             return self._found.popleft()
         self._found.clear()
         self._miss(f"search {mode} {query!r}")

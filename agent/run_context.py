@@ -10,6 +10,7 @@ from typing import Protocol
 from agent.budget import RunBudget
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
+from agent.strategy import AgentPolicy, ToolLoop
 from domain.asking import Mode
 from domain.memories import MemoryView
 from domain.search import Aim
@@ -88,7 +89,8 @@ class RunContext:
     ``cite`` resolves refs to rows; ``people`` are names by tag. ``moments``: how many moments of
     the whole view a search adds to what its mode finds, for a reasoner that compares scores and
     reads no cards; 0: none. ``skills`` is None without a skill library. ``languages``: those the
-    text model was made for; empty: unknown. ``rounds`` are telemetry spans.
+    text model was made for; empty: unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None
+    for the HOMER machine.
     """
 
     reasoner: Reasoner
@@ -102,6 +104,23 @@ class RunContext:
     skills: Skills | None = None
     languages: tuple[str, ...] = ()
     rounds: Rounds = field(default_factory=Rounds, compare=False)
+    tool_loop: ToolLoop | None = None
+
+    @property
+    def actor(self) -> Reasoner | AgentPolicy:
+        """Return who decides what to do in a round, and who answers."""
+        return self.reasoner if self.tool_loop is None else self.tool_loop.policy
+
+    @property
+    def loop(self) -> ToolLoop:
+        """Return what the tool loop uses.
+
+        Raises:
+            ValueError: the run is not on the tool loop.
+        """
+        if self.tool_loop is None:
+            raise ValueError("the run has no tools: its strategy is not on the tool loop")
+        return self.tool_loop
 
 
 STEPS = frozenset({"act", "guard", "retrieve", "bind", "assess", "record", "answer"})

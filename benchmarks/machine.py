@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.reasoners.port import DecisionContext
 from benchmarks.lines import Line, Taken
-from domain.asking import Question
+from domain.asking import Mode, Question
 from domain.ledger import SubtaskDraft
 from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
@@ -71,7 +71,7 @@ def bare_ms() -> Taken:
         for number in range(1, ROUNDS + 1):
             turn = DecisionContext(question=QUESTION, view=view, round=number)
             action = reasoner.act(turn)
-            assert action.mode is not None
+            assert isinstance(action.mode, Mode)
             searched.search(view, action.mode, action.query)
             reasoner.assess(turn)
         reasoner.conclude(turn)

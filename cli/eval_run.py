@@ -11,7 +11,7 @@ from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, Profile
 from cli.progress import ImportProgress, ProgressMeter, meter
-from domain.evaluation_options import AblationStage, Protocol
+from domain.evaluation_options import STAGES, AblationStage, Protocol
 from views.words import plain_line
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evals.plan import Plan
     from store.queries.evaluations import Slot
 
-STAGES = {stage.name.lower(): stage for stage in AblationStage}
+BY_NAME = {stage.name.lower(): stage for stage in STAGES}
 ALL = "all"
 
 DatasetName = Annotated[
@@ -39,7 +39,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="STAGE",
-            help="Ask also with less memory: plain, entity, events, edges, or all. Repeatable.",
+            help="Ask also with less memory: entity, events, edges, or all. Repeatable.",
         ),
     ] = None,
     protocol: Annotated[
@@ -119,9 +119,9 @@ def _parse_stages(names: list[str]) -> list[AblationStage]:
         BadParameter: there is no such stage.
     """
     wanted = [part.strip().lower() for name in names for part in name.split(",")]
-    if unknown := [name for name in wanted if name not in (ALL, *STAGES)]:
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join([*STAGES, ALL])}")
-    return list(AblationStage) if ALL in wanted else [STAGES[name] for name in wanted]
+    if unknown := [name for name in wanted if name not in (ALL, *BY_NAME)]:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join([*BY_NAME, ALL])}")
+    return list(STAGES) if ALL in wanted else [BY_NAME[name] for name in wanted]
 
 
 def _announce(planned: Plan, name: str) -> None:

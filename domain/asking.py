@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
 from string import ascii_uppercase
+from typing import Annotated, Any
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import Field, NonNegativeInt, StringConstraints, model_validator
 
 from domain.base import Frozen
 from domain.errors import InputError
@@ -84,6 +85,13 @@ class Mode(StrEnum):
     KEYFRAME = "keyframe"
 
 
+ToolName = Annotated[
+    Mode | Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")],
+    Field(union_mode="left_to_right"),
+]
+"""The name of the tool that a search uses: one of HOMER's modes, or a strategy's own."""
+
+
 class Support(Frozen):
     """How well one piece of evidence supports a claim, in [0, 1]."""
 
@@ -94,14 +102,16 @@ class Support(Frozen):
 class Action(Frozen):
     """What the reasoner wants next: ``search`` with mode and query, or ``answer``.
 
+    ``mode`` is the tool; ``arguments`` are those of a strategy's own tool, which checks them.
     ``support``: how well the citations support the answer, where the reasoner said so.
     ``span``: the time of the video that a KEYFRAME search looks at, if it names one.
     """
 
     kind: str = Field(pattern=r"^(search|answer)$")
     reason: str = ""
-    mode: Mode | None = None
+    mode: ToolName | None = None
     query: str = ""
+    arguments: dict[str, Any] = Field(default_factory=dict)
     answer: str = ""
     citations: tuple[str, ...] = ()
     support: tuple[Support, ...] = ()

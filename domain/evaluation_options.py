@@ -10,7 +10,7 @@ from domain.asking import Mode
 class AblationStage(StrEnum):
     """How much of the memory is searched: the stages of the paper's ablation.
 
-    Below all of them is ``PLAIN``: retrieval-augmented generation over the nearest lines.
+    ``PLAIN`` is on record in earlier runs only: plain RAG is a strategy of its own now.
     """
 
     PLAIN = "plain rag"
@@ -26,6 +26,10 @@ class AblationStage(StrEnum):
         return tuple(
             mode for mode in Mode if mode in known[: max(1, tuple(AblationStage).index(self))]
         )
+
+
+STAGES = tuple(stage for stage in AblationStage if stage is not AblationStage.PLAIN)
+"""The stages that questions are asked with."""
 
 
 class Protocol(StrEnum):

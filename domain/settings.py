@@ -137,6 +137,9 @@ class MemorySettings(Frozen, allow_inf_nan=False):
 class AskSettings(Frozen):
     """Section 4: the loop, its budgets and its thresholds."""
 
+    strategy: str = Field(
+        default="homer", description="how memory is searched: see 'homer strategies'"
+    )
     subtasks: PositiveInt = 5
     attempts: PositiveInt = 3
     rounds: PositiveInt = 10

@@ -12,7 +12,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 
-from domain.asking import Action, Answer, Calibration, Evidence, Mode, Question, Subtask, Support
+from domain.asking import (
+    Action,
+    Answer,
+    Calibration,
+    Evidence,
+    Mode,
+    Question,
+    Subtask,
+    Support,
+    ToolName,
+)
 from domain.base import Frozen
 from domain.memories import MemoryView
 from domain.search import Extract, Finding, Ranking, Weighed
@@ -21,7 +31,7 @@ from domain.skills import RoutedSkill
 from domain.time import TimeSpan
 
 MACHINE_VERSION = 3
-"""The version of the machine, stored with each trajectory, since replays depend on it.
+"""The version of the HOMER machine, stored with each trajectory, since replays depend on it.
 
 1: without a language model, the answer came from a ranking of the whole view. 2: from the ledger.
 3: images are shown with their refs in more steps, and what is seen on them is evidence.
@@ -53,9 +63,10 @@ class Setup(Frozen):
 
 
 class QuestionAsked(_Event):
-    """The first event: what was asked, over which view, and of which machine.
+    """The first event: what was asked, over which view, and by which strategy.
 
-    ``version`` is the machine's; records made before it was introduced have none, which means 1.
+    ``machine`` is the strategy's name and ``version`` the strategy's; records made before it was
+    introduced have none, which means 1.
     """
 
     kind: Literal["question"] = "question"
@@ -161,11 +172,15 @@ class Neighbour(Frozen):
 
 
 class EvidenceRetrieved(_Event):
-    """The result of one search, best first. ``focus`` is the segment in focus after it."""
+    """The result of one search, best first. ``focus`` is the segment in focus after it.
+
+    ``mode`` is the tool; ``arguments`` are those of a strategy's own tool.
+    """
 
     kind: Literal["retrieve"] = "retrieve"
-    mode: Mode
+    mode: ToolName
     query: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
     evidence: tuple[Evidence, ...]
     focus: str | None = None
     focus_label: str = ""

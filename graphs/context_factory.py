@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,15 +13,26 @@ from agent.reasoners.local import MOMENTS, LocalReasoner
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
 from agent.run_context import RunContext, SearchableMemory
-from domain.evaluation_options import AblationStage
+from agent.strategy import (
+    PolicyParts,
+    RunNamedTool,
+    RunTool,
+    Strategy,
+    Tool,
+    ToolArguments,
+    ToolLoop,
+)
+from domain.errors import InputError
+from domain.evaluation_options import STAGES, AblationStage
 from domain.memories import MemoryView
 from domain.settings import AskSettings
 from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_as_of
 from retrieval.citations import cite
-from retrieval.result import ResolvedRefs
+from retrieval.result import ResolvedRefs, Retrieval
 from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
+from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -30,38 +42,39 @@ if TYPE_CHECKING:
 class ContextFactory(Protocol):
     """Makes the context of a run."""
 
-    def make_context(self, view: MemoryView, recorder: Recorder, budget: RunBudget) -> RunContext:
-        """Make the context of a run over ``view``."""
+    def make_context(
+        self, view: MemoryView, recorder: Recorder, budget: RunBudget, settings: AskSettings
+    ) -> RunContext:
+        """Make the context of a run over ``view`` with the settings on its record."""
 
 
 class ProfileContexts:
-    """Contexts with the profile's reasoner and its retrievers, which all runs share.
+    """Contexts with the profile's reasoner, its retrievers and open tools, which all runs share.
 
     Args:
         store: the memory.
         toolbox: the models of a profile.
-        ask: settings other than the profile's, for runs without recorded ones.
     """
 
-    def __init__(self, store: Store, toolbox: Toolbox, ask: AskSettings | None = None) -> None:
+    def __init__(self, store: Store, toolbox: Toolbox) -> None:
         self._store, self._toolbox = store, toolbox
-        self._ask = ask or toolbox.profile.settings.ask
         retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
         self._memories: dict[AblationStage, SearchableMemory] = {
-            stage: retrievers.restricted_to(stage)
-            for stage in AblationStage
-            if stage is not AblationStage.PLAIN
+            stage: retrievers.restricted_to(stage) for stage in STAGES
         }
+        self._tools = OpenTools(store, toolbox)
         self._skills = SkillLibrary(store, toolbox)
 
-    def make_context(self, view: MemoryView, recorder: Recorder, budget: RunBudget) -> RunContext:
-        """Make the context of a run over ``view``."""
-        setup = recorder.setup
-        settings = setup.settings if setup else self._ask
-        memory = self._memory(settings.memory)
+    def make_context(
+        self, view: MemoryView, recorder: Recorder, budget: RunBudget, settings: AskSettings
+    ) -> RunContext:
+        """Make the context of a run over ``view`` with the settings on its record."""
+        setup, strategy = recorder.setup, find_strategy(settings.strategy)
+        calls = self._calls(recorder, budget)
+        reasoner = self._reasoner(recorder, calls, settings)
         return RunContext(
-            reasoner=self._reasoner(recorder, budget, settings),
-            memory=memory,
+            reasoner=reasoner,
+            memory=self._memory(settings.memory),
             cite=lambda refs: self._cite(view, refs),
             settings=settings,
             recorder=recorder,
@@ -70,14 +83,12 @@ class ProfileContexts:
             people=setup.people if setup else self._people(view),
             skills=self._skills,
             languages=setup.languages if setup else self._toolbox.profile.search_languages,
+            tool_loop=tool_loop_of(strategy, PolicyParts(reasoner, calls, budget), self._tools),
         )
 
     def _memory(self, stage: AblationStage) -> SearchableMemory:
         if stage not in self._memories:
-            # Imports llama-index, which takes seconds.
-            from retrieval.plain_rag import PlainRag
-
-            self._memories[stage] = PlainRag(self._store, self._toolbox.text)
+            raise InputError(f"{stage} is not a stage any more: ask with the strategy of that name")
         return self._memories[stage]
 
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> ResolvedRefs:
@@ -92,13 +103,43 @@ class ProfileContexts:
             people = people_as_of(session, view.scopes[0])
         return tuple((tag, person.name) for person in people if person.name for tag in person.tags)
 
-    def _reasoner(self, recorder: Recorder, budget: RunBudget, settings: AskSettings) -> Reasoner:
+    def _calls(self, recorder: Recorder, budget: RunBudget) -> Calls | None:
+        """Return the calls of a run to the profile's language model; None without one."""
         if self._toolbox.profile.reasoner == "local":
-            return LocalReasoner()
-        toolbox, store = self._toolbox, self._store
+            return None
+        toolbox = self._toolbox
 
         def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
             return toolbox.chat("reasoner", sink, replay, live=True)
 
-        calls = Calls(store, recorder, budget, open_chat)
-        return LlmReasoner(calls, settings, store.blobs.get, recorder.version)
+        return Calls(self._store, recorder, budget, open_chat)
+
+    def _reasoner(self, recorder: Recorder, calls: Calls | None, settings: AskSettings) -> Reasoner:
+        if calls is None:
+            return LocalReasoner()
+        return LlmReasoner(calls, settings, self._store.blobs.get, recorder.version)
+
+
+class OpenTools:
+    """The tools of strategies on a store, each opened when first used. Thread-safe."""
+
+    def __init__(self, store: Store, toolbox: Toolbox) -> None:
+        self._store, self._toolbox = store, toolbox
+        self._open: dict[Tool, RunTool] = {}
+        self._lock = threading.Lock()
+
+    def __call__(
+        self, tool: Tool, view: MemoryView, arguments: ToolArguments, seen: frozenset[str]
+    ) -> Retrieval:
+        """Return what a tool finds; see ``agent.strategy.RunTool``."""
+        with self._lock:
+            if tool not in self._open:
+                self._open[tool] = tool.open(self._store, self._toolbox)
+        return self._open[tool](view, arguments, seen)
+
+
+def tool_loop_of(strategy: Strategy, parts: PolicyParts, run_tool: RunNamedTool) -> ToolLoop | None:
+    """Return what the tool loop uses; None for a strategy on another machine."""
+    if strategy.policy is None:
+        return None
+    return ToolLoop(strategy, strategy.policy(parts), run_tool)

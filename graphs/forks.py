@@ -10,7 +10,7 @@ from agent.pictures import by_evidence, pictures_of
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
-from domain.ledger import Edits, Rewrite, SubtaskDraft, begin_attempt, is_open, next_subtask
+from domain.ledger import Edits, Rewrite, SubtaskDraft, is_open
 from domain.ledger import apply_edits as edit_ledger
 from domain.search import Finding, StructurePart
 from domain.settings import AskSettings
@@ -27,7 +27,6 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from graphs.homer import ROUND
 
 if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
@@ -44,13 +43,13 @@ class Parent:
     state: State
 
 
-def round_state(history: Iterable[StateSnapshot], trajectory: str, number: int) -> State:
-    """Find the state at the first act of round ``number`` among a run's checkpoints.
+def round_state(history: Iterable[StateSnapshot], trajectory: str, number: int, step: str) -> State:
+    """Find the state at the first ``step`` of round ``number`` among a run's checkpoints.
 
     Raises:
         NotFound: no checkpoint of that round is stored.
     """
-    states = [cast(State, snapshot.values) for snapshot in history if snapshot.next == (ROUND,)]
+    states = [cast(State, snapshot.values) for snapshot in history if snapshot.next == (step,)]
     matching = [s for s in states if s.get("round") == number and not s.get("tries")]
     if not matching:
         rounds = sorted({s.get("round", 0) for s in states})
@@ -157,18 +156,6 @@ def _edited_finding(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) 
         return retrieved.finding.restricted_to({e.ref for e in evidence})
     parts = tuple(StructurePart(text=e.text, refs=(e.ref,)) for e in evidence)
     return Finding(asks=retrieved.finding.asks, parts=parts, put=True)
-
-
-def as_opened(start: State, settings: AskSettings) -> State:
-    """Return the state of a fork's first act: after scheduling if the plan was changed."""
-    if start["next"] != "schedule":
-        return start
-    ledger = ledger_of(start)
-    task = next_subtask(ledger, settings)
-    if task is None:
-        return start
-    opened = plain(begin_attempt(ledger, task.id))
-    return {**start, "ledger": opened, "current": task.id, "round": start["round"] + 1}
 
 
 def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings) -> Ledger:

@@ -22,14 +22,13 @@ from agent.recorder import Recorder
 from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
 from agent.run_context import RunContext
 from agent.state import State
+from agent.strategy import PolicyParts, Tool, ToolArguments
 from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
 from domain.memories import MemoryView
 from domain.search import Aim
 from domain.time import TimeSpan
 from domain.trajectory import (
-    MACHINE_VERSION,
-    OLDEST_REPLAYED,
     Ended,
     Event,
     EvidenceRetrieved,
@@ -40,7 +39,8 @@ from domain.trajectory import (
     TimeUp,
     canonical_event,
 )
-from graphs.homer import build, recursion_limit
+from graphs.context_factory import tool_loop_of
+from graphs.machines import machine_of
 from graphs.runner import INTERRUPTED_AT, start_of
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
@@ -48,6 +48,7 @@ from models.profile import ChatSpec
 from nodes.stop import stop
 from retrieval.result import Retrieval
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
+from strategies.registry import find_strategy, strategy_names
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -130,16 +131,24 @@ def _check_version(trajectory: str, events: Sequence[Event]) -> None:
         MachineChanged: a version made it that acted otherwise.
     """
     first = events[0]
-    if isinstance(first, QuestionAsked) and not is_replayed(first.version):
-        raise MachineChanged(
-            f"trajectory {trajectory} was made by version {first.version} of the machine, this is "
-            f"version {MACHINE_VERSION}: it can be looked at, not run again; ask the question anew"
-        )
+    if not isinstance(first, QuestionAsked) or is_replayed(first):
+        return
+    name, version = first.machine, first.version
+    now = (
+        f"this is version {find_strategy(name).version}"
+        if name in strategy_names()
+        else "there is no such strategy here"
+    )
+    raise MachineChanged(
+        f"trajectory {trajectory} was made by version {version} of the strategy {name}, {now}: it "
+        "can be looked at, not run again; ask the question anew"
+    )
 
 
-def is_replayed(version: int) -> bool:
-    """Check whether records of this version of the machine can be replayed."""
-    return OLDEST_REPLAYED <= version <= MACHINE_VERSION
+def is_replayed(first: QuestionAsked) -> bool:
+    """Check whether a record that begins so can be replayed."""
+    known = first.machine in strategy_names()
+    return known and find_strategy(first.machine).replays(first.version)
 
 
 def first_divergence(
@@ -172,7 +181,8 @@ def run_from_record(
     """Return the recorder of another run, and its unanswered request if that ended it."""
     own_events = events[inherited_count(events) :]
     action = own_events[0].edit.action if isinstance(own_events[0], Forked) else None
-    recorder = Recorder(store, row.id, lambda *_: None)
+    strategy = find_strategy(row.machine)
+    recorder = Recorder(store, row.id, lambda *_: None, strategy=strategy)
     recorder.begin_with(events[: len(events) - len(own_events) + 1])
     matched, later = split_recorded_calls(calls, own_events)
     interruptions = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
@@ -184,9 +194,10 @@ def run_from_record(
     context = _make_context(
         store, recorder, _recorded_budget(recorder, state, own_events), calls, reasoner
     )
-    limit = recursion_limit(context.settings.rounds, context.settings.retries)
+    machine = machine_of(strategy)
+    limit = machine.recursion_limit(context.settings.rounds, context.settings.retries)
     try:
-        build().invoke(state, RunnableConfig(recursion_limit=limit), context=context)
+        machine.build().invoke(state, RunnableConfig(recursion_limit=limit), context=context)
     except Halt as halt:
         stop(halt.state, context)
     except HomerError as error:
@@ -220,10 +231,11 @@ def _make_context(
     reasoner: MakeReasoner | None,
 ) -> RunContext:
     question_event = _first(recorder)
+    calls_made = _calls(store, recorder, budget, question_event, calls)
+    made = reasoner(recorder, budget) if reasoner else _reasoner(store, question_event, calls_made)
+    parts = PolicyParts(made, calls_made, budget)
     return RunContext(
-        reasoner=reasoner(recorder, budget)
-        if reasoner
-        else _reasoner(store, recorder, budget, question_event, calls),
+        reasoner=made,
         memory=_NoMemory(),
         cite=recorder.replay_source.cite,
         settings=question_event.setup.settings,
@@ -231,29 +243,45 @@ def _make_context(
         budget=budget,
         people=question_event.setup.people,
         languages=question_event.setup.languages,
+        tool_loop=tool_loop_of(recorder.strategy, parts, _no_tool),
     )
 
 
-def _reasoner(
+def _calls(
     store: Store,
     recorder: Recorder,
     budget: RunBudget,
     question_event: QuestionAsked,
     calls: Sequence[CallRecord],
-) -> Reasoner:
-    if question_event.reasoner == "local":
-        return LocalReasoner()
+) -> Calls | None:
+    """Return the recorded calls of a run; None if it was made without a language model."""
     if question_event.reasoner != "llm":
-        raise InputError(f"a reasoner of the kind {question_event.reasoner!r} cannot be replayed")
+        return None
     model = question_event.setup.model or (calls[0].model if calls else "none:none")
     endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
 
     def open_chat(sink: Sink, source: Replay) -> StructuredChat:
         return StructuredChat(endpoint, question_event.profile, sink, source)
 
-    calls_made = Calls(store, recorder, budget, open_chat)
+    return Calls(store, recorder, budget, open_chat)
+
+
+def _reasoner(store: Store, question_event: QuestionAsked, calls: Calls | None) -> Reasoner:
+    if question_event.reasoner == "local":
+        return LocalReasoner()
+    if calls is None:
+        raise InputError(f"a reasoner of the kind {question_event.reasoner!r} cannot be replayed")
     settings, version = question_event.setup.settings, question_event.version
-    return LlmReasoner(calls_made, settings, store.blobs.get, version)
+    return LlmReasoner(calls, settings, store.blobs.get, version)
+
+
+def _no_tool(tool: Tool, _view: object, arguments: ToolArguments, _seen: object) -> Retrieval:
+    """Refuse to use a tool.
+
+    Raises:
+        ReplayMiss: always.
+    """
+    raise ReplayMiss(f"the record has no {tool.name} {arguments.query!r} at this place")
 
 
 class _NoMemory:

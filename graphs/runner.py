@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from langchain_core.runnables import RunnableConfig
 
 from agent.budget import RunBudget
-from agent.harness.constrain import check
 from agent.model_calls import recorded_calls
 from agent.recorder import Recorder
 from agent.replay_source import resume_source
 from agent.run_context import RunContext
 from agent.state import State, check_state, plain, question_of
 from agent.state import view_of as scope_of
+from agent.strategy import Strategy
 from domain import faults
 from domain.asking import Question
 from domain.audit import Deed
@@ -25,7 +25,6 @@ from domain.errors import DatabaseError, InputError, NotFound
 from domain.memories import MemoryView
 from domain.settings import AskSettings
 from domain.trajectory import (
-    MACHINE_VERSION,
     Ended,
     Event,
     Failed,
@@ -38,9 +37,8 @@ from domain.trajectory import (
 from graphs.ask_result import AskResult, StoppedEarly
 from graphs.checkpoints import Checkpoints
 from graphs.context_factory import ProfileContexts
-from graphs.forks import Parent, as_opened, forked, round_state
-from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
-from nodes.guard import bounds_of
+from graphs.forks import Parent, forked, round_state
+from graphs.machines import BOUNDARIES, machine_of
 from nodes.stop import stop
 from store.driver import driver_of
 from store.queries.audit import record_deed
@@ -56,16 +54,17 @@ from store.queries.trajectories import (
     stop_abandoned,
     trajectory_exists,
 )
+from strategies.registry import find_strategy
 from telemetry import tracing
 
 if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
     from sqlalchemy.orm import Session
 
     from graphs.context_factory import ContextFactory
     from models.toolbox import Toolbox
     from store.database import Store
 
-MACHINE = "homer"
 INTERRUPTED_AT = "machine"
 """The ``where`` of the ``Failed`` event that ends an interrupted run."""
 
@@ -81,7 +80,7 @@ class Runner:
     Args:
         store: the memory.
         toolbox: the models of a profile.
-        desks: makes the context of each run; by default as the profile says.
+        contexts: makes the context of each run; by default as the profile says.
         settings: other than the profile's, for runs without recorded ones.
         attended: a person waits for the answers, so background work yields.
     """
@@ -90,7 +89,7 @@ class Runner:
         self,
         store: Store,
         toolbox: Toolbox,
-        desks: ContextFactory | None = None,
+        contexts: ContextFactory | None = None,
         settings: AskSettings | None = None,
         *,
         attended: bool = True,
@@ -99,10 +98,10 @@ class Runner:
         self._priority = store.turns.person if attended else nullcontext
         self._profile = toolbox.profile
         self._settings = settings or self._profile.settings.ask
-        self._contexts = desks or ProfileContexts(store, toolbox, self._settings)
+        self._contexts = contexts or ProfileContexts(store, toolbox)
         self._checkpoints = Checkpoints(store, BOUNDARIES)
         self._claims = self._checkpoints.claims
-        self._graph = build(self._checkpoints.saver)
+        self._graphs: dict[str, CompiledStateGraph[Any, Any]] = {}
         with store.begin() as session:
             stop_abandoned(session)
 
@@ -111,34 +110,39 @@ class Runner:
         question: Question,
         on_event: RunListener | None = None,
         linked: OnRecorded | None = None,
+        strategy: str | None = None,
     ) -> AskResult:
         """Answer one question; see ``graphs.ask.ask``.
 
-        ``linked`` is called in the transaction that stores the question.
+        ``linked`` is called in the transaction that stores the question. ``strategy``: another than
+        the settings name.
 
         Raises:
+            NotFound: there is no such strategy.
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
-        return self.run(*self.begin(question, on_event, linked))
+        return self.run(*self.begin(question, on_event, linked, strategy))
 
     def begin(
         self,
         question: Question,
         on_event: RunListener | None = None,
         linked: OnRecorded | None = None,
+        strategy: str | None = None,
     ) -> tuple[State, RunContext]:
         """Store a question, and return the state to start from and the run's context."""
+        chosen = find_strategy(strategy or self._settings.strategy)
         trajectory = secrets.token_hex(8)
         with self._locked(trajectory), self._store.begin() as session:
             view = memory_view(session, question.videos, question.as_of_ms)
             name = self._profile.name
-            add_trajectory(session, trajectory, question, view, MACHINE, name)
+            add_trajectory(session, trajectory, question, view, chosen.name, name)
             record_deed(session, Deed.ASKED, trajectory)
             if linked is not None:
                 linked(session, trajectory)
-        recorder = self._recorder(trajectory, on_event)
+        recorder = self._recorder(trajectory, on_event, chosen)
         faults.fault_point(faults.FaultPoint.QUESTION_ADDED)
-        state = _start(trajectory, question, view)
+        state = _start(trajectory, question, view, chosen)
         return state, self._ready(state, recorder, view)
 
     def resume(self, name: str, on_event: RunListener | None = None) -> AskResult:
@@ -164,9 +168,10 @@ class Runner:
         if row.answer is not None and row.state == DONE:
             self._claims.give_back(row.id)
             return AskResult(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
-        recorder = self._recorder(row.id, on_event)
+        strategy = find_strategy(row.machine)
+        recorder = self._recorder(row.id, on_event, strategy)
         with self._store.explaining_failures():
-            saved = self._graph.get_state(_config(row.id)).values
+            saved = self._graph_of(strategy).get_state(_config(row.id)).values
         state = check_state(saved or dict(start_of(row, events)), row.id)
         recorder.rewind(state["seq"])
         recorder.replay_source = resume_source(calls, recorder.events)
@@ -198,23 +203,27 @@ class Runner:
         forks = [e for e in events if isinstance(e, Forked)][-1:]
         if forks and number < forks[0].at:
             return self.begin_fork(forks[0].parent, number, edit, on_event)
-        state = round_state(self._graph.get_state_history(_config(row.id)), row.id, number)
+        strategy = find_strategy(row.machine)
+        history = self._graph_of(strategy).get_state_history(_config(row.id))
+        state = round_state(history, row.id, number, machine_of(strategy).round_step)
         trajectory = secrets.token_hex(8)
         parent = Parent(row.id, events, check_state(dict(state), row.id))
         fork = forked(parent, number, edit, trajectory)
-        events = [self._first_event(fork[0], edit), *fork[1:]]
-        self._check_edit(row, events)
+        events = [self._first_event(fork[0], edit, strategy), *fork[1:]]
+        self._check_edit(row, events, strategy)
         with self._locked(trajectory), self._store.begin() as session:
             profile = self._profile.name
-            add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
+            add_trajectory(session, trajectory, row.question, row.view, strategy.name, profile)
             record_deed(session, Deed.ASKED, trajectory)
-        recorder = self._recorder(trajectory, on_event)
+        recorder = self._recorder(trajectory, on_event, strategy)
         recorder.begin_with(events)
         recorder.replay_source = resume_source((), recorder.events)
         start = start_of(row, recorder.events)
         return start, self._ready(start, recorder, row.view)
 
-    def _check_edit(self, row: StoredTrajectory, events: Sequence[Event]) -> None:
+    def _check_edit(
+        self, row: StoredTrajectory, events: Sequence[Event], strategy: Strategy
+    ) -> None:
         """Check that the harness will accept a fork's action, which it would skip otherwise.
 
         Raises:
@@ -223,28 +232,28 @@ class Runner:
         fork = events[-1]
         if not isinstance(fork, Forked) or fork.edit.action is None:
             return
-        recorder = self._recorder(row.id, None)
+        recorder = self._recorder(row.id, None, strategy)
         recorder.begin_with(events)
         start = start_of(row, events)
         context = self._make_context(row.view, recorder, start)
-        bounds = bounds_of(as_opened(start, context.settings), context)
-        verdict = check(fork.edit.action, bounds, context.settings)
-        if not verdict.accepted:
-            raise InputError(f"round {fork.at} cannot do that: {verdict.complaint}")
+        complaint = machine_of(strategy).complaint(fork.edit.action, start, context)
+        if complaint:
+            raise InputError(f"round {fork.at} cannot do that: {complaint}")
 
-    def _first_event(self, first: Event, edit: ForkEdit) -> Event:
+    def _first_event(self, first: Event, edit: ForkEdit, strategy: Strategy) -> Event:
         """Return a parent's first event with the models of the fork."""
         if not isinstance(first, QuestionAsked):
             raise InputError("the trajectory's record does not begin with a question")
         setup = first.setup.model_copy(update=self._models())
         if edit.profile is not None:
-            setup = setup.model_copy(update={"settings": self._profile.settings.ask})
+            settings = _settings_for(strategy, self._profile.settings.ask)
+            setup = setup.model_copy(update={"settings": settings})
         kind = self._profile.reasoner if edit.profile is not None else first.reasoner
         changes = {
             "profile": self._profile.name,
             "reasoner": kind,
             "setup": setup,
-            "version": MACHINE_VERSION,
+            "version": strategy.version,
         }
         return first.model_copy(update=changes)
 
@@ -262,27 +271,38 @@ class Runner:
             self._claims.give_back(trajectory)
             raise
 
-    def _recorder(self, trajectory: str, on_event: RunListener | None) -> Recorder:
-        return Recorder(self._store, trajectory, self._checkpoints.append, on_event)
+    def _graph_of(self, strategy: Strategy) -> CompiledStateGraph[Any, Any]:
+        """Return the machine of a strategy, compiled when first used."""
+        if strategy.machine not in self._graphs:
+            machine = machine_of(strategy)
+            self._graphs[strategy.machine] = machine.build(self._checkpoints.saver)
+        return self._graphs[strategy.machine]
+
+    def _recorder(
+        self, trajectory: str, on_event: RunListener | None, strategy: Strategy
+    ) -> Recorder:
+        append = self._checkpoints.append
+        return Recorder(self._store, trajectory, append, on_event, strategy=strategy)
 
     def _make_context(self, view: MemoryView, recorder: Recorder, state: State) -> RunContext:
         """Make the run's context, with the budget spent as ``state`` says."""
-        settings = recorder.setup.settings if recorder.setup else self._settings
+        recorded = recorder.setup.settings if recorder.setup else self._settings
+        settings = _settings_for(recorder.strategy, recorded)
         budget = RunBudget(settings, state.get("tokens", 0), state.get("clock", 0.0))
         budget.follow(recorder, state.get("looks", 0))
-        return self._contexts.make_context(view, recorder, budget)
+        return self._contexts.make_context(view, recorder, budget, settings)
 
     def _first_question_event(
         self, question: Question, view: MemoryView, context: RunContext
     ) -> QuestionAsked:
         return QuestionAsked(
             question=question,
-            machine=MACHINE,
+            machine=context.recorder.strategy.name,
             profile=self._profile.name,
             reasoner=context.reasoner.name,
             view=view,
             setup=self._setup(context),
-            version=MACHINE_VERSION,
+            version=context.recorder.version,
         )
 
     def _setup(self, context: RunContext) -> Setup:
@@ -301,7 +321,9 @@ class Runner:
 
     def context_at(self, state: State) -> RunContext:
         """Make the context of a run that resumes from ``state``; later events are deleted."""
-        recorder = self._recorder(state["trajectory"], None)
+        with self._store.begin() as session:
+            strategy = find_strategy(find_trajectory(session, state["trajectory"]).machine)
+        recorder = self._recorder(state["trajectory"], None, strategy)
         # The lock may have been lost with a connection; read the events again once it is held.
         self._claims.give_back(recorder.trajectory)
         self._lock_trajectory(recorder.trajectory)
@@ -347,13 +369,15 @@ class Runner:
         return result
 
     def _run(self, state: State, context: RunContext, saved: bool) -> AskResult:
-        limit = recursion_limit(context.settings.rounds, context.settings.retries)
+        strategy, settings = context.recorder.strategy, context.settings
+        limit = machine_of(strategy).recursion_limit(settings.rounds, settings.retries)
         config = _config(context.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         context.recorder.hold = self._checkpoints.hold
         try:
             with self._priority(), self._store.explaining_failures():
                 start = None if saved else state
-                self._graph.invoke(start, config, context=context, durability="sync")
+                graph = self._graph_of(strategy)
+                graph.invoke(start, config, context=context, durability="sync")
         except KeyboardInterrupt as error:
             raise self._stopped(context, error) from error
         except BaseException as error:
@@ -372,7 +396,8 @@ class Runner:
         """End with the best answer so far; the run can still be resumed from its last step."""
         recorder, budget, spent = context.recorder, context.budget, context.budget.tokens
         self._checkpoints.saver.forget(recorder.trajectory)
-        state = cast(State, self._graph.get_state(_config(recorder.trajectory)).values)
+        graph = self._graph_of(recorder.strategy)
+        state = cast(State, graph.get_state(_config(recorder.trajectory)).values)
         if not state:
             self._break_off(context, error)
             return error
@@ -401,7 +426,7 @@ class Runner:
             self._claims.check(driver_of(session.connection()), name)
             end_trajectory(session, name, ended.state, answer, budget.tokens, seconds)
             if prune:
-                prune_checkpoints(session, name, [ROUND])
+                prune_checkpoints(session, name, [machine_of(recorder.strategy).round_step])
         faults.fault_point(faults.FaultPoint.ANSWER_WRITTEN)
         return AskResult(name, answer, ended.rounds, budget.tokens, seconds)
 
@@ -443,15 +468,21 @@ def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
     for event in reversed(events):
         if isinstance(event, Forked):
             return cast(State, event.start)
-    return _start(row.id, row.question, row.view)
+    return _start(row.id, row.question, row.view, find_strategy(row.machine))
 
 
-def _start(trajectory: str, question: Question, view: MemoryView) -> State:
+def _settings_for(strategy: Strategy, settings: AskSettings) -> AskSettings:
+    """Return the settings of a run by a strategy, which may allow fewer rounds."""
+    rounds = min(settings.rounds, strategy.rounds or settings.rounds)
+    return settings.model_copy(update={"strategy": strategy.name, "rounds": rounds})
+
+
+def _start(trajectory: str, question: Question, view: MemoryView, strategy: Strategy) -> State:
     return {
         "trajectory": trajectory,
         "seq": 1,
         "question": plain(question),
         "view": plain(view),
         "round": 0,
-        "next": "route",
+        "next": machine_of(strategy).start,
     }

@@ -19,7 +19,7 @@ from domain.asking import Question, check_options
 from domain.errors import InputError
 from domain.time import parse_clock
 from graphs.ask_result import answer_json
-from graphs.homer import add_steps
+from graphs.homer import HOMER
 from graphs.runner import DONE, Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -109,10 +109,10 @@ def homer() -> CompiledStateGraph[Any, Any]:
     """Build the machine with a first step that takes the question and a last one that ends it."""
     graph = StateGraph(StudioState, input_schema=Asking, output_schema=Answered)
     graph.add_node("question", lambda state: runs().begin(state), input_schema=Asking)
-    add_steps(graph, "end", lambda state: runs().context_of(state))
+    HOMER.add_steps(graph, "end", lambda state: runs().context_of(state))
     graph.add_node("end", lambda state: runs().end(state))
     graph.add_edge(START, "question")
-    graph.add_edge("question", "route")
+    graph.add_edge("question", HOMER.start)
     graph.add_edge("end", END)
     return graph.compile()
 

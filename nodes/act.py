@@ -13,7 +13,7 @@ def act(state: State, context: RunContext) -> State:
     """Record the reasoner's next action; an unreadable one goes to the guard as None."""
     complaint = ""
     try:
-        action = context.recorder.replay_source.action() or context.reasoner.act(
+        action = context.recorder.replay_source.action() or context.actor.act(
             decision_context_of(state, context)
         )
     except Unreadable as error:

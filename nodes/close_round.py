@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.harness.correct import RoundGain, after_round
 from agent.run_context import RunContext
 from agent.state import State, is_first_look, ledger_of, plain, progress_of
+from domain.asking import Mode
 from domain.trajectory import (
     AnswerProposed,
     Assessed,
@@ -24,7 +25,8 @@ def record(state: State, context: RunContext) -> State:
     number, ledger = state["round"], progress_of(state)
     warning = ""
     if not any(e.round == number for e in context.recorder.of(AnswerProposed)):
-        modes = [retrieval.mode for retrieval in context.recorder.of(EvidenceRetrieved)]
+        searches = context.recorder.of(EvidenceRetrieved)
+        modes = [search.mode for search in searches if isinstance(search.mode, Mode)]
         ledger, warning = after_round(
             ledger.model_copy(update={"hints": ()}),
             number,

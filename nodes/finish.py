@@ -108,7 +108,7 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     language = language_note(question_of(state).text, context.languages)
     missing = sum(event.where == IMAGE_FAILURE for event in context.recorder.of(Failed))
     unseen = f"Images that were found could not be looked at: files of {missing} are gone."
-    return context.reasoner.note, outcome.note, unseen if missing else "", language
+    return context.actor.note, outcome.note, unseen if missing else "", language
 
 
 def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

@@ -27,7 +27,7 @@ from retrieval.result import Retrieval, UnknownLabel
 def retrieve(state: State, context: RunContext) -> State:
     """Search in the action's mode, from the focus; the focus may move."""
     action = action_of(state)
-    if action is None or action.mode is None:
+    if action is None or not isinstance(action.mode, Mode):
         return {"next": "record"}
     retrieval = _recorded(state, context, action, action.mode) or _search(
         state, context, action, action.mode

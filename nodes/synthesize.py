@@ -39,7 +39,7 @@ def _checked(context: RunContext, decision: DecisionContext) -> Conclusion:
     Raises:
         Unreadable: it is not an option, or cites nothing that the ledger holds.
     """
-    conclusion = context.reasoner.conclude(decision)
+    conclusion = context.actor.conclude(decision)
     seen = refs(decision.ledger)
     unknown = [ref for ref in conclusion.refs if ref not in seen]
     if unknown:

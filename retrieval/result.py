@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from domain.asking import Citation, Evidence, Mode
+from domain.asking import Citation, Evidence, ToolName
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.memories import Edge, Segment
@@ -48,7 +48,7 @@ class Retrieval(Frozen):
     the answer of a structural search, if any.
     """
 
-    mode: Mode
+    mode: ToolName
     query: str
     focus: Segment | None = None
     evidence: tuple[Evidence, ...] = ()

@@ -40,7 +40,17 @@ PACKAGES = (
 )
 OUR_NAMES = {
     *("domain", "store", "telemetry", "auth", "models", "perception", "people", "memory"),
-    *("retrieval", "skills", "agent", "nodes", "graphs", "views", "services", "flows"),
+    *(
+        "retrieval",
+        "skills",
+        "agent",
+        "strategies",
+        "nodes",
+        "graphs",
+        "views",
+        "services",
+        "flows",
+    ),
     *("cli", "evals", "ui", "api"),
 }
 """Top-level packages of Homer: plain names, which another distribution may use as well."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from domain import faults
+from domain.asking import Mode
 from domain.base import Frozen
 from domain.errors import InputError, ModelError
 from domain.skills import JudgedTrajectory, Pattern, Skill
@@ -152,7 +153,7 @@ def _example(session: Session, trajectory: str) -> Example:
     course = course_of(events)
     assert course is not None  # noqa: S101 - it was observed, so it ended
     searches = (e for e in events if isinstance(e, EvidenceRetrieved) and e.round > 0)
-    modes = tuple(event.mode for event in searches)
+    modes = tuple(event.mode for event in searches if isinstance(event.mode, Mode))
     return Example(trajectory, question_event.question.text, course, modes)
 
 

@@ -128,15 +128,27 @@ class Conclusion(Frozen):
     )
 
 
-class Reasoner(Protocol):
-    """Makes the decisions of a run; the harness checks each of them.
+class Responder(Protocol):
+    """Answers from what was found. ``note`` is what the user must know about its answers."""
+
+    name: str
+    note: str
+
+    def conclude(self, decision: DecisionContext, /) -> Conclusion:
+        """Answer from everything that was found, comparing the options if there are any.
+
+        Raises:
+            Unreadable: a model's reply is not an answer.
+            ModelError: the model cannot be reached.
+        """
+
+
+class Reasoner(Responder, Protocol):
+    """Makes the decisions of a run of the HOMER machine; the harness checks each of them.
 
     A method raises ``Unreadable`` for a reply that is not a decision, and ``ModelError`` when the
     model cannot be reached.
     """
-
-    name: str
-    note: str
 
     def plan(self, decision: DecisionContext, /) -> tuple[SubtaskDraft, ...]:
         """Split the question into at most five atomic subtasks."""
@@ -149,6 +161,3 @@ class Reasoner(Protocol):
 
     def replan(self, decision: DecisionContext, /, reasons: tuple[str, ...]) -> Edits:
         """Repair the plan as little as possible; empty edits leave it unchanged."""
-
-    def conclude(self, decision: DecisionContext, /) -> Conclusion:
-        """Answer from everything that was found, comparing the options if there are any."""

@@ -212,7 +212,7 @@ def _round_body(inspected: InspectedTrajectory, round_: Round) -> RoundTold:
         number=round_.number,
         headline=round_headline(inspected.history, round_.number),
         subtask=round_.text,
-        mode=None if action is None or action.mode is None else action.mode.value,
+        mode=None if action is None or action.mode is None else str(action.mode),
         query=action.query if action else "",
         found=len(round_.found.evidence) if round_.found else 0,
     )

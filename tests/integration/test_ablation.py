@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.asking import Mode, Question
-from domain.evaluation_options import AblationStage
+from domain.evaluation_options import STAGES, AblationStage
 from domain.settings import AskSettings
 from domain.trajectory import Event, EvidenceRetrieved, Prompted, QuestionAsked, SkillsRouted
 from graphs.runner import Runner
@@ -40,19 +40,10 @@ def searches(store: Store, stage: AblationStage) -> list[EvidenceRetrieved]:
 
 
 def test_the_stages_add_one_mode_each() -> None:
-    stages = [stage for stage in AblationStage if stage is not AblationStage.PLAIN]
-    assert [len(stage.modes) for stage in stages] == [1, 2, 3, 4]
-    assert AblationStage.PLAIN.modes == (Mode.VIDEO,)
+    assert [len(stage.modes) for stage in STAGES] == [1, 2, 3, 4]
     assert AblationStage.ENTITY.modes == (Mode.VIDEO,)
     assert set(AblationStage.WHOLE.modes) == set(Mode)
     assert Mode.KEYFRAME not in AblationStage.EDGES.modes
-
-
-def test_plain_rag_is_recorded_like_any_search(party: Store) -> None:
-    found = searches(party, AblationStage.PLAIN)
-    assert {event.mode for event in found} == {Mode.VIDEO}
-    assert all(event.searched.startswith("the 10 lines nearest to") for event in found)
-    assert all(e.ref.startswith("m") for event in found for e in event.evidence)
 
 
 def test_the_entity_graph_alone_has_no_events(party: Store) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart
-from domain.evaluation_options import AblationStage, Protocol
+from domain.evaluation_options import STAGES, AblationStage, Protocol
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
@@ -193,9 +193,9 @@ def test_deleting_a_video_takes_its_results_and_they_are_asked_again(
 def test_an_ablation_asks_each_question_with_less_of_the_memory(
     store: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, houses(tmp_path, 1), stages=list(AblationStage))
+    evaluate(store, houses(tmp_path, 1), stages=list(STAGES))
     rows = found(store)
-    assert {row.slot.arm for row in rows} == {str(stage) for stage in AblationStage}
+    assert {row.slot.arm for row in rows} == {str(stage) for stage in STAGES}
     for row in rows:
         assert row.trajectory is not None
         with store.begin() as session:

@@ -18,7 +18,7 @@ from domain.settings import Settings
 from graphs import studio
 from graphs.ask import ask
 from graphs.ask_result import answer_json
-from graphs.homer import STEPS
+from graphs.homer import HOMER
 from graphs.replay import replay
 from retrieval.adapters import as_langchain_tools, as_llama_index
 from retrieval.result import Retrieval
@@ -139,7 +139,7 @@ def test_the_studio_shows_the_machines_own_steps_without_opening_anything() -> N
     _, make = factory()
     graph = make()
     nodes = set(graph.get_graph().nodes)
-    assert set(STEPS) | {"question", "end"} <= nodes
+    assert set(HOMER.steps) | {"question", "end"} <= nodes
     assert set(graph.get_input_jsonschema()["properties"]) == {"text", "videos", "options", "as_of"}
     assert set(graph.get_output_jsonschema()["properties"]) == {"answer"}
 

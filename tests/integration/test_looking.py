@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,17 @@ import typer
 from sqlalchemy import select, update
 from typer.testing import CliRunner
 
-from agent import recorder
 from cli.main import app
 from domain.asking import Question
 from domain.time import TimeSpan
 from domain.trajectory import Bound, Event, EvidenceRetrieved, ImagesSeen
-from graphs import runner
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from graphs.replay import replay
 from models.toolbox import Toolbox
 from store.database import Store
 from store.tables.schema import KeyframeRow
+from strategies.homer import strategy
 from tests.support.asking import PARTY
 from tests.support.cards import Card, jpeg
 from tests.support.full import in_full
@@ -240,8 +240,7 @@ def test_the_next_step_is_shown_as_many_of_the_images_as_the_budget_allows(
 def test_a_run_of_version_2_is_asked_and_replayed_as_it_was(
     slides: Store, eyes: Eyes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "MACHINE_VERSION", 2)
-    monkeypatch.setattr(recorder, "MACHINE_VERSION", 2)
+    monkeypatch.setattr(strategy, "STRATEGY", replace(strategy.STRATEGY, version=2))
     watch(slides, "1234" * 4, [[Said("The harbour is blue today", 4)]])
     recording(slides, "1234" * 4, [4.0])
     with slides.begin() as session:

@@ -80,7 +80,7 @@ def test_a_comparison_tells_what_was_done_from_what_concluded(party: Store, old:
 
 def test_running_it_again_says_at_once_that_the_machine_changed(party: Store, old: str) -> None:
     with pytest.raises(
-        MachineChanged, match=f"version 1 of the machine, this is version {MACHINE_VERSION}"
+        MachineChanged, match=f"version 1 of the strategy homer, this is version {MACHINE_VERSION}"
     ):
         replay(party, old)
 

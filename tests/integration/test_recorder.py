@@ -14,7 +14,7 @@ from domain.settings import AskSettings, Settings
 from domain.trajectory import ModelCalled, Prompted
 from graphs.ask import ask
 from graphs.ask_result import AskResult
-from graphs.homer import STEPS
+from graphs.homer import HOMER
 from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import events_of, marks_of
@@ -114,7 +114,7 @@ def test_an_event_has_its_own_time_and_the_step_it_came_from(
     assert len(set(times)) == len(times)
     assert timedelta(0) <= datetime.now(UTC) - times[-1] < timedelta(hours=1)
     assert marks[0].step == ""
-    assert {mark.step for mark in marks[1:]} <= set(STEPS)
+    assert {mark.step for mark in marks[1:]} <= set(HOMER.steps)
     steps: dict[str, str] = {
         event.kind: mark.step for event, mark in zip(output, marks, strict=True)
     }

@@ -11,13 +11,12 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 
-from domain.asking import Mode
 from domain.errors import InputError, NotFound
-from domain.search import Aim
-from retrieval.plain_rag import PlainRag
 from retrieval.vector_store import MemoryDocuments, MemoryRetriever, MemoryVectorStore
 from store.database import Store
 from store.queries.clips import memory_view
+from strategies.plain_rag.arguments import NearestArguments
+from strategies.plain_rag.nearest import NearestLines
 from tests.support.remembered import Said, WordEmbedder, name, watch
 
 FILM, TALK = "f" * 16, "a" * 16
@@ -119,15 +118,16 @@ def test_both_ecosystems_retrieve_the_same_lines_with_refs(library: Store) -> No
 
 
 def test_plain_rag_skips_shown_lines_and_scores_options(library: Store) -> None:
-    plain = PlainRag(library, EMBEDDER)
+    nearest = NearestLines(library, EMBEDDER)
     with library.begin() as session:
         view = memory_view(session, [FILM])
-    first = plain.search(view, Mode.EVENT, "who paints the red door")
+    query = "who paints the red door"
+    first = nearest(view, NearestArguments(query=query), frozenset())
     seen = frozenset(one.ref for one in first.evidence[:1])
-    again = plain.search(view, Mode.VIDEO, "who paints the red door", seen=seen)
+    again = nearest(view, NearestArguments(query=query), seen)
     assert not seen & {one.ref for one in again.evidence}
-    aim = Aim(text="who paints the red door", options=("Ada paints", "rain falls"), moments=3)
-    chosen = plain.search(view, Mode.VIDEO, "who", aim=aim)
+    options = ("Ada paints", "rain falls")
+    chosen = nearest(view, NearestArguments(query=query, options=options), frozenset())
     by_ref = {one.ref: one.scores for one in chosen.weighed}
     rain = next(e.ref for e in chosen.evidence if e.text.startswith("rain"))
     assert by_ref[rain][1] > by_ref[rain][0]

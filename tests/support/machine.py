@@ -271,15 +271,17 @@ class ScriptedContexts:
     settings: AskSettings = field(default_factory=AskSettings)
     meters: list[RunBudget] = field(default_factory=list)
 
-    def make_context(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
-        self.meters.append(meter)
+    def make_context(
+        self, view: MemoryView, recorder: Recorder, budget: RunBudget, settings: AskSettings
+    ) -> RunContext:
+        self.meters.append(budget)
         return RunContext(
             reasoner=self.reasoner,
             memory=self.memory,
             cite=self.memory.cite,
             settings=self.settings,
             recorder=recorder,
-            budget=meter,
+            budget=budget,
         )
 
 

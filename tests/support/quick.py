@@ -15,7 +15,8 @@ from domain.memories import MemoryView, Scope
 from domain.settings import AskSettings
 from domain.trajectory import EVENT, Ended, Event
 from graphs.ask_result import AskResult
-from graphs.homer import build, recursion_limit
+from graphs.homer import HOMER
+from strategies.homer.strategy import STRATEGY
 from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
 
 
@@ -23,22 +24,21 @@ class KeptRecorder(Recorder):
     """Keeps events in memory only."""
 
     def __init__(self) -> None:
-        super().__init__(None, "test", lambda *_: None)  # type: ignore[arg-type]
+        super().__init__(None, "test", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
 
 
 @cache
 def machine() -> Any:
     """The machine, compiled once."""
-    return build()
+    return HOMER.build()
 
 
 def through(workspace: RunContext, question: Question) -> tuple[State, list[Event]]:
     """The last state and the events of one question; every event survives its JSON."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     start: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
-    limit = {
-        "recursion_limit": recursion_limit(workspace.settings.rounds, workspace.settings.retries)
-    }
+    settings = workspace.settings
+    limit = {"recursion_limit": HOMER.recursion_limit(settings.rounds, settings.retries)}
     ended = machine().invoke(start, limit, context=workspace)
     events = workspace.recorder.events
     for event in events:

@@ -37,7 +37,7 @@ def replay_all(store: Store, known: set[str] | None = None, most: int = 1000) ->
 def _is_replayed(events: list[Event]) -> bool:
     """Records of older machines are not run again."""
     first = events[0] if events else None
-    if not isinstance(first, QuestionAsked) or not is_replayed(first.version):
+    if not isinstance(first, QuestionAsked) or not is_replayed(first):
         return False
     return first.reasoner in KINDS
 

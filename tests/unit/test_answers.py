@@ -21,6 +21,7 @@ from domain.trajectory import EvidenceRetrieved
 from graphs.ask_result import AskResult, answer_json
 from nodes.finish import NOBODY, SHOWN, answer_of, certainty, raw_confidence, retrieved, with_names
 from nodes.synthesize import fallback
+from strategies.homer.strategy import STRATEGY
 from tests.support.machine import (
     VIDEO,
     ScriptedMemory,
@@ -75,7 +76,7 @@ def test_confidence_is_never_above_95_percent(tasks: list[tuple[float, int]]) ->
 def workspace(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") -> RunContext:
     memory, reasoner = ScriptedMemory([found()]), ScriptedReasoner()
     reasoner.note = note
-    recorder = Recorder(None, "test", lambda *_: None)  # type: ignore[arg-type]
+    recorder = Recorder(None, "test", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
     for items in retrievals:
         recorder.add(EvidenceRetrieved(mode="video", query="the door", evidence=items))
     settings = AskSettings()

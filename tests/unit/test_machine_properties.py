@@ -26,9 +26,9 @@ from domain.trajectory import (
     Resolution,
     RoundOpened,
 )
-from graphs.homer import BOUNDARIES, STEPS
+from graphs.machines import MACHINES
 from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
-from tests.support.quick import desk_of, machine, through
+from tests.support.quick import desk_of, through
 
 ASK = AskSettings()
 REFS = st.lists(st.sampled_from(["m1", "m2", "m3", "s1", "m950", "zz", ""]), max_size=3).map(tuple)
@@ -202,10 +202,12 @@ def test_the_clock_ends_the_search_too() -> None:
     assert events[-1].rounds < ASK.rounds
 
 
-def test_every_step_goes_where_the_picture_of_the_machine_says() -> None:
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_step_goes_where_the_picture_of_the_machine_says(name: str) -> None:
     """LangGraph follows ``Command``s wherever they go; the declared ways are what is drawn."""
-    drawn = {(edge.source, edge.target) for edge in machine().get_graph().edges}
-    for name, (_, following) in STEPS.items():
+    machine = MACHINES[name]
+    drawn = {(edge.source, edge.target) for edge in machine.build().get_graph().edges}
+    for step, (_, following) in machine.steps.items():
         ways = {"__end__" if way == "end" else way for way in following}
-        assert {target for source, target in drawn if source == name} == ways
-    assert set(STEPS) >= BOUNDARIES
+        assert {target for source, target in drawn if source == step} == ways
+    assert set(machine.steps) >= machine.boundaries

@@ -31,10 +31,11 @@ from domain.trajectory import (
     Setup,
     TimeUp,
 )
-from graphs.homer import build, recursion_limit
+from graphs.homer import HOMER
 from graphs.replay import first_divergence, run_from_record
 from nodes.stop import stop
 from store.queries.trajectories import StoredTrajectory
+from strategies.homer.strategy import STRATEGY
 from tests.support.machine import (
     VIDEO,
     DecidedReasoner,
@@ -102,7 +103,7 @@ FINDS = st.lists(
 @cache
 def machine() -> Any:
     """The machine, compiled once."""
-    return build()
+    return HOMER.build()
 
 
 def run(
@@ -119,7 +120,7 @@ def run(
     clock = iter(range(10_000))
     question = Question(text="What does Ann open?", videos=(VIDEO,), options=tuple(options))
     short = ASK.model_copy(update={"seconds": seconds})
-    recorder = Recorder(None, "aa", lambda *_: None)  # type: ignore[arg-type]
+    recorder = Recorder(None, "aa", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
     meter = RunBudget(short, now=lambda: float(next(clock)))
     meter.on_time_up = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
     memory = ScriptedMemory(finds)
@@ -144,7 +145,7 @@ def run(
         "round": 0,
         "next": "plan",
     }
-    limit = {"recursion_limit": recursion_limit(short.rounds, short.retries)}
+    limit = {"recursion_limit": HOMER.recursion_limit(short.rounds, short.retries)}
     try:
         machine().invoke(state, limit, context=workspace)
     except Halt as halt:

@@ -17,6 +17,7 @@ from domain.settings import AskSettings
 from domain.trajectory import ModelCalled
 from models.chat import CallRecord, ChatReply
 from models.messages import Message, user
+from strategies.homer.strategy import STRATEGY
 
 ASK = AskSettings()
 
@@ -109,7 +110,7 @@ class Quiet(Calls):
 
 
 def calls(made: RunBudget, outcome: Any, reply: Any = None) -> tuple[Calls, Recorder, FakeChat]:
-    recorder = Recorder(QuietStore(), "test", lambda *_: None)  # type: ignore[arg-type]
+    recorder = Recorder(QuietStore(), "test", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
     chats: list[FakeChat] = []
 
     def open_chat(sink: Any, _replay: Any) -> Any:

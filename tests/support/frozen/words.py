@@ -132,9 +132,9 @@ def _decorated(path: Path) -> Iterator[str]:
 
 def steps() -> list[str]:
     """The names of the machine's steps, which checkpoints have."""
-    from graphs.homer import STEPS
+    from graphs.homer import HOMER
 
-    return sorted(STEPS)
+    return sorted(HOMER.steps)
 
 
 def schemas() -> dict[str, Any]:

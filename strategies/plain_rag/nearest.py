@@ -1,13 +1,13 @@
-"""Plain retrieval-augmented generation: the lines nearest to a query by vector.
+"""The lines nearest to a query by vector, from the vector store that other programs use too.
 
-A baseline without word, time and people signals and without the event graph. It searches the same
-vector store that other programs use, and is recorded like any search.
+Importing this module imports llama-index, which takes seconds: import it where it is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.vector_stores.types import (
@@ -17,9 +17,9 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 
-from domain.asking import Evidence, Mode
+from domain.asking import Evidence
 from domain.memories import MemoryView
-from domain.search import Aim, Weighed
+from domain.search import Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import TextEmbedder, embed_queries
@@ -27,18 +27,19 @@ from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
 from retrieval.line_set import Floats, Matrix
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
-from store.database import Store
+from strategies.plain_rag.arguments import NAME, NearestArguments
 
-LINES = 10
-"""Lines for a query."""
+if TYPE_CHECKING:
+    from store.database import Store
+
 TEMPERATURE = 0.05
 """Divisor from cosines to logits of the options."""
 DIGITS = 4
 """Decimals of recorded cosines."""
 
 
-class PlainRag:
-    """Finds the nearest lines in any mode.
+class NearestLines:
+    """Finds the lines nearest to a query.
 
     Args:
         store: The store.
@@ -52,39 +53,22 @@ class PlainRag:
     def _cosine_scale(self) -> CosineScale:
         return cosine_scale(self._text)
 
-    def search(
-        self,
-        view: MemoryView,
-        mode: Mode,
-        query: str,
-        focus: int | None = None,  # noqa: ARG002 - there are no segments
-        seen: frozenset[str] = frozenset(),
-        aim: Aim | None = None,
-        span: TimeSpan | None = None,  # noqa: ARG002 - there are no images
+    def __call__(
+        self, view: MemoryView, arguments: NearestArguments, seen: frozenset[str]
     ) -> Retrieval:
-        """Return the nearest lines not shown yet; see ``Retrievers.search``."""
-        query = make_storable(query)
-        words = query if aim is None else make_storable(aim.text)
-        evidence = self._nearest(view, self._queries([words])[0], seen)
-        options = () if aim is None else aim.options
+        """Return the nearest lines not shown yet, scored by option if there are any."""
+        query = make_storable(arguments.query)
+        evidence = self._nearest(view, self._queries([query])[0], arguments.lines, seen)
         close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))
         return Retrieval(
-            mode=mode,
+            mode=NAME,
             query=query,
             evidence=evidence,
             nothing_close=not close,
-            searched=f"the {LINES} lines nearest to {query!r}",
-            weighed=self._weigh(words, options, evidence),
+            searched=f"the {arguments.lines} lines nearest to {query!r}",
+            weighed=self._weigh(query, arguments.options, evidence),
             temperature=TEMPERATURE,
         )
-
-    def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
-        """Return the scaled cosine of each passage with a claim, in [0, 1]."""
-        if not passages:
-            return ()
-        vectors = self._embedded([claim, *passages])
-        near = self._cosine_scale.nearness
-        return tuple(round(near(float(vector @ vectors[0])), DIGITS) for vector in vectors[1:])
 
     def _queries(self, texts: Sequence[str]) -> Matrix:
         rows = [embed_queries(self._text, [make_storable(text)]) for text in texts]
@@ -94,7 +78,7 @@ class PlainRag:
         return np.concatenate([self._text.embed([make_storable(text)]) for text in texts])
 
     def _nearest(
-        self, view: MemoryView, vector: Floats, seen: frozenset[str]
+        self, view: MemoryView, vector: Floats, lines: int, seen: frozenset[str]
     ) -> tuple[Evidence, ...]:
         filters: list[MetadataFilter | MetadataFilters] = [
             MetadataFilter(key=VIDEO, value=[*view.videos], operator=FilterOperator.IN)
@@ -104,7 +88,7 @@ class PlainRag:
         result = self._vectors.query(
             VectorStoreQuery(
                 query_embedding=vector.tolist(),
-                similarity_top_k=LINES + len(seen),
+                similarity_top_k=lines + len(seen),
                 filters=MetadataFilters(filters=filters),
             )
         )
@@ -123,7 +107,7 @@ class PlainRag:
                 score=near(score),
                 clip=node.metadata["clip"],
             )
-            for node, score in fresh[:LINES]
+            for node, score in fresh[:lines]
         )
 
     def _weigh(

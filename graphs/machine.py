@@ -1,0 +1,130 @@
+"""A machine: which step follows which. LangGraph runs it; the steps are in ``nodes/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, plain
+from domain.asking import Action
+from domain.errors import BudgetExceeded
+from domain.trajectory import Failed
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph import StateGraph
+    from langgraph.graph.state import CompiledStateGraph
+
+Node = Callable[[State, RunContext], State]
+ContextOf = Callable[[State], RunContext]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The steps of a kind of run.
+
+    Args:
+        steps: each step with those that may follow it; a step that calls a model may exhaust a
+            budget, after which ``synthesize`` follows.
+        start: the first step of a question.
+        entries: where a run may begin: at the start, or, as a fork, at a round.
+        round_step: the central step of a round, where a fork may start.
+        boundaries: steps that call a model or a tool; before each, everything so far is on disk.
+        steps_a_round: the most steps of a round without retries.
+        complaint: says why a fork that begins from a state cannot take an action; "" if it can.
+    """
+
+    steps: Mapping[str, tuple[Node, tuple[str, ...]]]
+    start: str
+    entries: tuple[str, ...]
+    round_step: str
+    boundaries: frozenset[str]
+    steps_a_round: int
+    complaint: Callable[[Action, State, RunContext], str]
+
+    def recursion_limit(self, rounds: int, retries: int) -> int:
+        """Return the most steps of a run: those of its rounds, two more a retry, and the ends."""
+        return rounds * (self.steps_a_round + 2 * (retries + 1)) + 10
+
+    def build(
+        self, checkpointer: BaseCheckpointSaver[str] | None = None
+    ) -> CompiledStateGraph[Any, Any]:
+        """Compile the machine; its context is a ``RunContext``, its thread id the trajectory's."""
+        # LangGraph is slow to import; views of a trajectory need only the names of the steps.
+        from langgraph.graph import END, START, StateGraph
+
+        graph = StateGraph(State, context_schema=RunContext)
+        self.add_steps(graph, END)
+        graph.add_conditional_edges(START, first, {name: name for name in self.entries})
+        return graph.compile(checkpointer=checkpointer)
+
+    def add_steps(
+        self, graph: StateGraph[Any, Any, Any, Any], end: str, context_of: ContextOf | None = None
+    ) -> None:
+        """Add the machine's steps to a graph; ``end`` follows the last.
+
+        ``context_of`` finds the run's context by its state, if that is not the graph's context.
+        """
+        for name, (_, following) in self.steps.items():
+            destinations = tuple(
+                end if destination == "end" else destination for destination in following
+            )
+            graph.add_node(name, self._step(name, end, context_of), destinations=destinations)
+
+    def _step(self, name: str, end: str, context_of: ContextOf | None) -> Any:
+        """Wrap a node for LangGraph: its events are on disk before its checkpoint is.
+
+        If a step fails, the runner flushes the recorder.
+        """
+        # Slow to import, as in ``build``.
+        from langgraph.runtime import Runtime
+        from langgraph.types import Command
+
+        def run(state: State, runtime: Runtime[RunContext]) -> Command[str]:
+            update = self.take(name, state, context_of(state) if context_of else runtime.context)
+            following = update["next"]
+            return Command(update=update, goto=end if following == "end" else following)
+
+        run.__annotations__ = {
+            "state": State,
+            "runtime": Runtime[RunContext],
+            "return": Command[str],
+        }
+        return run
+
+    def take(self, name: str, state: State, context: RunContext) -> State:
+        """Take one step: update the state, and write its events before a boundary."""
+        context.recorder.step = name
+        with context.rounds.during(name, state.get("round", 0)):
+            return self._take(name, state, context)
+
+    def _take(self, name: str, state: State, context: RunContext) -> State:
+        node, _ = self.steps[name]
+        if name in self.boundaries:
+            context.recorder.replay_source.halt(context.recorder.seq, state)
+        try:
+            update = node(state, context)
+        except BudgetExceeded as error:
+            update = _out_of_budget(name, state, context, error)
+        if update["next"] in self.boundaries or update["next"] == "end":
+            context.recorder.flush(step=True)
+        counters: State = {
+            "seq": context.recorder.seq,
+            "tokens": context.budget.tokens,
+            "clock": context.budget.clock,
+            "looks": context.budget.looks,
+        }
+        return update | counters
+
+
+def first(state: State) -> str:
+    """Return the first step of a run."""
+    return state["next"]
+
+
+def _out_of_budget(name: str, state: State, context: RunContext, error: BudgetExceeded) -> State:
+    message = str(error)
+    context.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
+    return {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}

@@ -1,0 +1,46 @@
+"""Retrieve: uses the tool and records what it finds."""
+
+from __future__ import annotations
+
+from agent.run_context import RunContext
+from agent.state import State, action_of, view_of
+from domain import faults
+from domain.asking import Action
+from domain.errors import InputError, NotFound
+from domain.trajectory import EvidenceRetrieved
+from nodes.bind import bind
+from nodes.retrieve import event_of
+
+
+def use_tool(state: State, context: RunContext) -> State:
+    """Use the action's tool, and put what it finds into the ledger."""
+    action = action_of(state)
+    if action is None or action.mode is None:
+        return {"next": "record"}
+    recorded = context.recorder.replay_source.found(action.mode, action.query, action.arguments)
+    found = recorded or _found(state, context, action)
+    context.recorder.add(found.model_copy(update={"round": state["round"]}))
+    if found.refused:
+        return {"next": "record"}
+    return {**bind(state, context), "next": "record"}
+
+
+def _found(state: State, context: RunContext, action: Action) -> EvidenceRetrieved:
+    name = str(action.mode)
+    tool = context.loop.strategy.tool(name)
+    called = {"mode": name, "query": action.query, "arguments": action.arguments}
+    try:
+        arguments = tool.parse(action)
+        retrieval = context.loop.run_tool(tool, view_of(state), arguments, _seen(context))
+    except (InputError, NotFound) as error:
+        refusal = {"evidence": (), "nothing_close": True, "refused": str(error)}
+        return EvidenceRetrieved.model_validate({**called, **refusal})
+    faults.fault_point(faults.FaultPoint.SEARCHED)
+    return event_of(retrieval, state["round"]).model_copy(update=called)
+
+
+def _seen(context: RunContext) -> frozenset[str]:
+    """Return all refs that were shown before."""
+    return frozenset(
+        e.ref for found in context.recorder.of(EvidenceRetrieved) for e in found.evidence
+    )

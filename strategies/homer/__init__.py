@@ -1,0 +1,1 @@
+"""The HOMER strategy: a planner, a task ledger and four retrieval modes."""

@@ -1,0 +1,36 @@
+"""The strategies: each folder beside this module has a ``strategy.py`` with its ``STRATEGY``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import strategies
+from agent.strategy import Strategy
+from domain.errors import NotFound
+
+
+def strategy_names() -> tuple[str, ...]:
+    """Return the names of all strategies, sorted."""
+    folders = (module.name for module in iter_modules(strategies.__path__) if module.ispkg)
+    return tuple(sorted(folder.replace("_", "-") for folder in folders))
+
+
+def find_strategy(name: str) -> Strategy:
+    """Return the strategy of that name.
+
+    Raises:
+        NotFound: there is none; the message lists those that there are.
+    """
+    names = strategy_names()
+    if name not in names:
+        raise NotFound(f"there is no strategy {name!r}: use one of {', '.join(names)}")
+    found = import_module(f"strategies.{name.replace('-', '_')}.strategy").STRATEGY
+    if not isinstance(found, Strategy) or found.name != name:
+        raise TypeError(f"strategies/{name}/strategy.py has no STRATEGY of that name")
+    return found
+
+
+def all_strategies() -> tuple[Strategy, ...]:
+    """Return all strategies, sorted by name."""
+    return tuple(map(find_strategy, strategy_names()))

@@ -1,0 +1,143 @@
+"""Every strategy passes the same suite, and so does one in a folder that Homer does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import strategies
+from agent.strategy import Strategy
+from domain.asking import Action, Question
+from domain.errors import InputError, NotFound
+from domain.trajectory import (
+    Acted,
+    Ended,
+    Event,
+    EvidenceRetrieved,
+    ForkEdit,
+    ModelCalled,
+    QuestionAsked,
+)
+from graphs.ask import fork, resume
+from graphs.replay import replay
+from graphs.runner import Runner
+from store.database import Store
+from store.queries.trajectories import events_of
+from strategies.registry import find_strategy, strategy_names
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.heard import into
+from tests.support.obedient import LlmToolbox, obedient
+from tests.support.openai_server import OpenAIServer
+
+EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
+NAMES = ("first-lines", *strategy_names())
+OPEN = Question(text="What does Bob play on the piano?", videos=(PARTY,))
+CHOICE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
+EARLY = OPEN.model_copy(update={"as_of_ms": 60_000})
+
+
+@pytest.fixture(autouse=True)
+def extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add the folder of another strategy, and nothing else."""
+    monkeypatch.setattr(strategies, "__path__", [*strategies.__path__, str(EXTRA)])
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+@pytest.fixture(params=NAMES)
+def strategy(request: pytest.FixtureRequest) -> Strategy:
+    return find_strategy(request.param)
+
+
+def asked(store: Store, strategy: Strategy, question: Question) -> tuple[str, list[Event]]:
+    with Runner(store, WordToolbox()) as runner:
+        trajectory = runner.ask(question, strategy=strategy.name).trajectory_id
+    with store.begin() as session:
+        return trajectory, events_of(session, trajectory)
+
+
+def searches(events: list[Event]) -> Iterator[EvidenceRetrieved]:
+    return (event for event in events if isinstance(event, EvidenceRetrieved))
+
+
+@pytest.mark.parametrize("question", [OPEN, CHOICE], ids=["open", "options"])
+def test_it_answers_from_its_own_tools_and_is_on_record(
+    party: Store, strategy: Strategy, question: Question
+) -> None:
+    _, events = asked(party, strategy, question)
+    first, last = events[0], events[-1]
+    assert isinstance(first, QuestionAsked)
+    assert isinstance(last, Ended)
+    assert (first.machine, first.version) == (strategy.name, strategy.version)
+    assert {search.mode for search in searches(events)} <= {tool.name for tool in strategy.tools}
+    found = {piece.ref for search in searches(events) for piece in search.evidence}
+    assert last.answer is not None
+    assert {citation.ref for citation in last.answer.citations} <= found
+    assert last.answer.option in (*("ABC" if question.options else ()), None)
+    assert (last.answer.option is not None) == bool(question.options)
+
+
+def test_it_is_replayed_without_searching(party: Store, strategy: Strategy) -> None:
+    for question in (OPEN, CHOICE):
+        trajectory, events = asked(party, strategy, question)
+        made = replay(party, trajectory)
+        assert made.divergence is None
+        assert made.events == len(events)
+
+
+def test_nothing_later_than_the_moment_is_found(party: Store, strategy: Strategy) -> None:
+    _, events = asked(party, strategy, EARLY)
+    spans = [piece.span for search in searches(events) for piece in search.evidence]
+    assert all(span.end_ms <= 60_000 for span in spans)
+
+
+def test_a_fork_starts_from_a_round_and_is_replayed(party: Store, strategy: Strategy) -> None:
+    trajectory, events = asked(party, strategy, OPEN)
+    first = next(event.action for event in events if isinstance(event, Acted) and event.action)
+    edit = ForkEdit(action=first.model_copy(update={"query": "the old piano"}))
+    made = fork(party, WordToolbox(), trajectory, 1, edit)
+    with party.begin() as session:
+        events = events_of(session, made.trajectory_id)
+    assert isinstance(events[0], QuestionAsked)
+    assert events[0].machine == strategy.name
+    assert "the old piano" in {search.query for search in searches(events)}
+    assert replay(party, made.trajectory_id).divergence is None
+
+
+def test_an_answered_question_is_not_asked_again(party: Store, strategy: Strategy) -> None:
+    trajectory, events = asked(party, strategy, OPEN)
+    resume(party, WordToolbox(), trajectory)
+    with party.begin() as session:
+        assert events_of(session, trajectory) == events
+
+
+def test_with_a_language_model_its_calls_are_on_record(party: Store, strategy: Strategy) -> None:
+    heard: list[Event] = []
+    with OpenAIServer(obedient) as server, Runner(party, LlmToolbox(server)) as runner:
+        made = runner.ask(CHOICE, into(heard), strategy=strategy.name)
+    calls = sum(isinstance(event, ModelCalled) for event in heard)
+    assert calls > 0
+    replayed = replay(party, made.trajectory_id)
+    assert replayed.divergence is None
+    assert replayed.calls == calls
+
+
+def test_a_fork_cannot_use_a_tool_that_the_strategy_has_not(party: Store) -> None:
+    trajectory, _ = asked(party, find_strategy("first-lines"), OPEN)
+    edit = ForkEdit(action=Action(kind="search", mode="telescope", query="stars"))
+    with pytest.raises(InputError, match="has no tool 'telescope': use one of lines"):
+        fork(party, WordToolbox(), trajectory, 1, edit)
+    edit = ForkEdit(action=Action(kind="search", mode="lines", arguments={"last": 3}))
+    with pytest.raises(InputError, match="lines: first: Field required"):
+        fork(party, WordToolbox(), trajectory, 1, edit)
+
+
+def test_a_strategy_that_is_not_there_is_named(party: Store) -> None:
+    with pytest.raises(NotFound, match=r"no strategy 'oracle': use one of .*first-lines, homer"):
+        asked(party, find_strategy("oracle"), OPEN)

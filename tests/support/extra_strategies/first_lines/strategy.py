@@ -1,0 +1,71 @@
+"""Looks at the first lines of each video, then at the next ones, and answers from them."""
+
+from __future__ import annotations
+
+from agent.reasoners.port import Conclusion, DecisionContext
+from agent.strategy import PolicyParts, RunTool, Strategy, Tool, ToolArguments
+from domain.asking import Action, Evidence
+from domain.memories import MemoryView
+from models.toolbox import Toolbox
+from retrieval.result import Retrieval
+from store.database import Store
+from store.queries.memories import memories_of_clips
+
+
+class Lines(ToolArguments):
+    """How many lines to read from which one on."""
+
+    first: int
+    count: int = 3
+
+
+def open_lines(store: Store, toolbox: Toolbox) -> RunTool:
+    """Open the reading of lines; no model is needed."""
+
+    def run(view: MemoryView, arguments: Lines, seen: frozenset[str]) -> Retrieval:
+        with store.begin() as session:
+            scope = view.scopes[0]
+            clips = range(scope.last_clip + 1)
+            rows = memories_of_clips(session, scope.video, clips, scope.last_clip)
+        chosen = [row.memory for row in rows][arguments.first : arguments.first + arguments.count]
+        evidence = tuple(
+            Evidence(ref=f"m{row.id}", video=scope.video, span=row.span, text=row.text, score=0.9)
+            for row in chosen
+        )
+        return Retrieval(mode="lines", query=arguments.query, evidence=evidence)
+
+    return run
+
+
+class TwoLooks:
+    """Reads three lines twice, then answers."""
+
+    def __init__(self, parts: PolicyParts) -> None:
+        self._responder = parts.responder
+        self.name, self.note = parts.responder.name, parts.responder.note
+
+    def act(self, decision: DecisionContext) -> Action:
+        made = len(decision.searches)
+        if made == 2:
+            return Action(kind="answer")
+        return Action(kind="search", mode="lines", arguments={"first": 3 * made})
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        return Action(kind="answer")
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        return self._responder.conclude(decision)
+
+
+STRATEGY = Strategy(
+    name="first-lines",
+    title="reads the first lines",
+    paper="none",
+    builds="nothing",
+    needs="nothing",
+    version=1,
+    machine="tool_loop",
+    tools=(Tool("lines", "Reads lines in order.", Lines, open_lines),),
+    policy=TwoLooks,
+    rounds=3,
+)
