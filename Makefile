@@ -20,7 +20,7 @@ OURS := domain store telemetry auth models perception people memory retrieval sk
     flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
-.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-seen eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -91,6 +91,9 @@ eval-local: setup ## questions about real clips, asked with the local profile, a
 
 eval-first: setup ## what people ask first about real clips, asked with the local profile
 	@$(BIN)/homer eval first $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
+
+eval-seen: setup ## what is seen on real clips, asked with the local profile
+	@$(BIN)/homer eval first $(dir $(MEDIA)) --set seen --profile local $(if $(OUT),--out $(OUT))
 
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))

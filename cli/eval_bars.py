@@ -21,7 +21,7 @@ from evals.bars import Bar, all_met
 from evals.egolife import BaselineComparison, EgoReport, import_week, questions_in
 from evals.egolife_questions import CAPTIONS, TITLE
 from evals.first import FirstAnswer, FirstReport, FirstRow
-from evals.first_questions import SET, read_first_questions
+from evals.first_questions import QuestionSet, read_first_questions
 from evals.local import JudgedAnswer, LocalReport, LocalRow, OfVideo, split_by_presence, watch_all
 from evals.media_questions import read_media_questions
 from evals.scores import PercentInterval, Summary
@@ -183,6 +183,9 @@ def _figures(summary: Summary) -> list[PercentInterval]:
 
 def first(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with the clips.")],
+    of: Annotated[
+        QuestionSet, typer.Option("--set", help="What people ask first, or about what is seen.")
+    ] = QuestionSet.FIRST,
     questions: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Questions of your own, in the form of Homer's."),
@@ -200,10 +203,11 @@ def first(
     missed.
 
     \b
-    Example:
+    Examples:
       homer eval first media --out answers.jsonl
+      homer eval first media --set seen
     """
-    present, absent = split_by_presence(read_first_questions(questions or SET), folder)
+    present, absent = split_by_presence(read_first_questions(questions or of.path), folder)
     with open_workspace(profile) as workspace, meter() as bar:
         ids, failed = watch_present(workspace, present, folder, bar)
         bar.start("questions", sum(question.video in ids for question in present))

@@ -15,7 +15,8 @@ from domain.time import TimeSpan
 class Asks(StrEnum):
     """What a structural question asks for.
 
-    ``LOOKS``, ``NUMBER`` and ``ACTION`` can only be answered if somebody described or said it.
+    ``LOOKS``, ``NUMBER`` and ``ACTION`` can only be answered if somebody described or said it,
+    ``THINGS`` also if a detector found some.
     """
 
     PEOPLE = "people"
@@ -31,10 +32,12 @@ class Asks(StrEnum):
     LOOKS = "looks"
     NUMBER = "number"
     ACTION = "action"
+    THINGS = "things"
 
 
-NEEDS_DESCRIPTION = frozenset({Asks.LOOKS, Asks.NUMBER, Asks.ACTION})
-"""What can only be answered from a description, a count, or somebody who says it."""
+NEEDS_DESCRIPTION = frozenset({Asks.LOOKS, Asks.NUMBER, Asks.ACTION, Asks.THINGS})
+"""What can only be answered from a description, a count, a thing detected, or somebody who says it.
+"""
 
 
 class Structure(Frozen):

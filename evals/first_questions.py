@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,19 @@ from evals.asking import spans_of
 from evals.scores import Span
 from graphs.batch import BatchQuestion
 
-SET = Path(__file__).parent / "sets" / "first_questions.json"
-"""The forty questions over the shared clips."""
+_SETS = Path(__file__).parent / "sets"
+
+
+class QuestionSet(StrEnum):
+    """The sets of questions over the shared clips: what people ask first, and what is seen."""
+
+    FIRST = "first"
+    SEEN = "seen"
+
+    @property
+    def path(self) -> Path:
+        """The set's JSON file."""
+        return _SETS / f"{self}_questions.json"
 
 
 class RightAnswer(Frozen):
@@ -25,7 +37,8 @@ class RightAnswer(Frozen):
     ``words``: regular expressions that the text must all match; ``number``: the least and the most
     for the first number in it. ``spans_s``: some citation overlaps one of them; ``top_s``: the
     first citation does; ``every_s``: each is overlapped by a citation. ``declined``: memory cannot
-    hold the answer without a vision model, so that only declining is right.
+    hold the answer without a vision model, so that declining is right: alone, if it is the only
+    condition, else beside an answer that meets the others.
     """
 
     words: tuple[str, ...] = ()
@@ -39,7 +52,7 @@ class RightAnswer(Frozen):
     def met_by(self, line: dict[str, Any]) -> bool:
         """Check whether an answer line is right."""
         declines = bool(line.get("declined") or line.get("not_in_memory"))
-        if self.declined or declines:
+        if declines or self == _ONLY_DECLINED:
             return self.declined and declines
         return self._says(line) and self._cites(spans_of(line, "citations"))
 
@@ -58,6 +71,9 @@ class RightAnswer(Frozen):
             and (not self.top_s or touches(cited[:1], self.top_s))
             and all(touches(cited, [span]) for span in self.every_s)
         )
+
+
+_ONLY_DECLINED = RightAnswer(declined=True)
 
 
 def touches(
@@ -94,7 +110,7 @@ class _FirstFile(Frozen):
     questions: tuple[FirstQuestion, ...] = Field(min_length=1)
 
 
-def read_first_questions(path: Path = SET) -> tuple[FirstQuestion, ...]:
+def read_first_questions(path: Path = QuestionSet.FIRST.path) -> tuple[FirstQuestion, ...]:
     """Read the questions of a JSON file.
 
     Raises:

@@ -208,6 +208,11 @@ def _adjacent(finding: Finding, parts: Sequence[StructurePart], held: Held) -> P
     return PartAnswer(text, _refs([event, *anchor]), FAIR if finding.exact else UNSURE)
 
 
+def _things(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:
+    sure = FAIR if finding.exact else UNSURE
+    return PartAnswer(f"Recognised on the images: {_quoted(parts, held)}", _refs(parts), sure)
+
+
 def _quoted(parts: Sequence[StructurePart], held: Held) -> str:
     return " ".join(f"[{held[part.refs[0]].span}] {part.text}" for part in parts)
 
@@ -223,6 +228,7 @@ _WORDED = {
     Asks.LAST: _mention,
     Asks.AFTER: _adjacent,
     Asks.BEFORE: _adjacent,
+    Asks.THINGS: _things,
 }
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from agent.reasoners.question_parts import question_parts_of
 from domain.search import Asks, Structure
+from domain.things import KIND_WORDS
 
 LONGEST = 300
 """Characters of a question at most: longer ones say more than these patterns capture."""
@@ -46,6 +48,10 @@ TIME = "the (?:very )?(?P<order>first|last) time(?: that)?"
 SIDE = "(?:right |just |immediately |directly |shortly |straight )?(?P<side>after|before|following)"
 X = "(?P<subject>.+?)"
 TO_COME = r"(?P<subject>.+)"
+IN_PLACE = (
+    "(?P<subject>(?:sit|sitting|seated|stand|standing|gathered|wait|waiting|lined up) "
+    "(?:in|on|at|around|by|near|behind|beside|before|against|next to) .{1,80})"
+)
 WHEN = "(?:when|at what times?|at which point)"
 HOW_MANY = "how many (?:different )?"
 
@@ -65,6 +71,7 @@ _RULES: tuple[tuple[Asks, str, str], ...] = (
     (Asks.COUNT, "said", f"{HOW_MANY}(?:speakers|voices) (?:can|do) (?:you|we) hear{AT}"),
     (Asks.COUNT, "", f"{HOW_MANY}{PEOPLE} {IS}(?: there)?(?: {SHOWN})?{AT}"),
     (Asks.COUNT, "", f"{HOW_MANY}{PEOPLE} (?:{APPEAR}|{SEE}){AT}"),
+    (Asks.COUNT, "", f"{HOW_MANY}{PEOPLE} (?:{IS} )?{IN_PLACE}"),
     (Asks.ABOUT, "", f"what {IS} {IT} (?:all |mainly |mostly |really |basically )?about"),
     (Asks.ABOUT, "", f"what {IS} the (?:main |overall )?(?:topic|subject|theme|gist)(?: of {IT})?"),
     (Asks.ABOUT, "", f"what {DO} (?:he|she|they|the \\w+) (?:talk|speak) about{AT}"),
@@ -162,6 +169,24 @@ _UNSEEN: tuple[tuple[Asks, str], ...] = (
     (Asks.ACTION, rf"{DO} {_SOME} {_ACTS}[a-z]?\b.*"),
     (Asks.NUMBER, r"how many (?!times)(?P<subject>.+)"),
 )
+_SIDE = (
+    "(?:behind|beside|next to|in front of|above|below|under|underneath|beneath|left of|right of"
+    "|to the (?:left|right) of|on the (?:left|right) of)"
+)
+_STANDS = "(?:stands?|hangs?|lies?|sits?|(?:can|could) be seen|(?:can|do) (?:you|we|one) see)"
+_HANDLE = (
+    "(?:hold|carry|lift|typ|drink|eat|rid|driv|wav|throw|push|pull|cook|pour|wash|sit|sitt|stand"
+    "|lean|ly|play)"
+)
+_UNSEEN_OF_ONE: tuple[tuple[Asks, str], ...] = (
+    (Asks.THINGS, rf"(?:what|which) (?:(?:kind|sort|type)s? of )?(?:{KIND_WORDS})\b.*"),
+    (Asks.THINGS, rf"what (?:{IS}|{_STANDS})(?: \w+)? {_SIDE} .+"),
+    (Asks.THINGS, rf"what {IS} {_SOME} {_HANDLE}ing\b.*"),
+    (Asks.LOOKS, rf"what {DO} {_SOME} have (?:on|around|over) (?:his|her|their) .+"),
+    (Asks.ACTION, rf"what {DO} {_SOME} do with (?:a|an|the|his|her|their|its) .+"),
+    (Asks.ACTION, rf"what {IS} {_SOME} doing (?:with|to|at|in|on|near|by|beside|behind) .+"),
+)
+"""Rules for questions that ask one thing."""
 _OF_SPEECH = re.compile(
     r"\b(?:says?|said|mention(?:s|ed)?|talks?|talked|tells?|told|speaks? of|names?|named|called"
     r"|according|recommend(?:s|ed)?|claims?|claimed|explains?|explained|reads?|written)\b",
@@ -169,6 +194,9 @@ _OF_SPEECH = re.compile(
 )
 """Words of questions about speech or writing, which are not about looks, counts or actions."""
 _COMPILED_UNSEEN = tuple((asks, re.compile(rule, re.IGNORECASE)) for asks, rule in _UNSEEN)
+_COMPILED_UNSEEN_OF_ONE = tuple(
+    (asks, re.compile(rule, re.IGNORECASE)) for asks, rule in _UNSEEN_OF_ONE
+)
 
 _SPACE = re.compile(r"\s+")
 _IS_SHORT = re.compile(r"^(what|who|when|how)['’]s\b", re.IGNORECASE)
@@ -240,7 +268,10 @@ def _anchor(subject: str) -> str:
 def _undescribed(text: str) -> Structure | None:
     if _OF_SPEECH.search(text):
         return None
-    for asks, rule in _COMPILED_UNSEEN:
+    rules = _COMPILED_UNSEEN
+    if not question_parts_of(text):
+        rules += _COMPILED_UNSEEN_OF_ONE
+    for asks, rule in rules:
         if (match := rule.fullmatch(text)) is not None:
             return Structure(asks=asks, subject=match.groupdict().get("subject") or text)
     return None

@@ -23,7 +23,7 @@ _COLOURS = _word_set(
 )
 _CLOTHES = _word_set(
     "wear wore worn dress clothes clothing shirt hat cap jacket suit tie shoes trousers coat skirt "
-    "glasses sweater uniform scarf hair beard bald tall"
+    "glasses sweater uniform scarf hair beard bald tall backpack rucksack handbag"
 )
 _QUESTION_WORDS = _word_set(
     "colour color wear wearing dress dressed look like kind sort type gesture expression"
@@ -35,20 +35,25 @@ _NOUN_ENDS = re.compile(
     r"|for|from|per|that|who|which|there|wear|wears|be|by|to)\b",
     re.IGNORECASE,
 )
+_WITH = re.compile(r"\bwith (?:an? |the |his |her |their )?[\w-]+(?: [\w-]+)?", re.IGNORECASE)
+"""By what a question tells a person from others: it does not ask for that."""
 WHY = {
     Asks.LOOKS: "what things and people look like was not described",
     Asks.NUMBER: "this was not counted, and nobody says the number",
     Asks.ACTION: "what people do was not described",
+    Asks.THINGS: "nothing like it was recognised on the images, and nobody names it",
 }
 
 
 def unrecorded_reason(context: QueryContext, structure: Structure) -> str:
     """Return why memory cannot hold the answer; "" if it may, and is searched as usual."""
+    return "" if may_be_said(context, structure) else WHY[structure.asks]
+
+
+def may_be_said(context: QueryContext, structure: Structure) -> bool:
+    """Check whether the video is described, or a line may state what is asked for."""
     rows = context.rows
-    if any(row.described for row in rows):
-        return ""
-    answerable = any(_may_answer(row, structure) for row in rows)
-    return "" if answerable else WHY[structure.asks]
+    return any(row.described for row in rows) or any(_may_answer(row, structure) for row in rows)
 
 
 def _may_answer(row: ViewLine, structure: Structure) -> bool:
@@ -56,8 +61,10 @@ def _may_answer(row: ViewLine, structure: Structure) -> bool:
     line_terms = set(terms(row.line.text))
     if structure.asks is Asks.NUMBER:
         return _states_number(row, line_terms, structure.subject)
-    about = _stems(w for w in content_words(structure.subject) if w not in _QUESTION_WORDS)
-    if structure.asks is Asks.LOOKS:
+    looks = structure.asks is Asks.LOOKS
+    asked = _WITH.sub("", structure.subject) if looks else structure.subject
+    about = _stems(w for w in content_words(asked) if w not in _QUESTION_WORDS)
+    if looks:
         return _states_appearance(
             row, line_terms, about, colour=bool(_COLOUR.search(structure.subject))
         )

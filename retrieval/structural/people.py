@@ -21,6 +21,8 @@ BRIEF_SHARE = 0.25
 """The time limit is at most this share of the longest time that anybody is seen."""
 SHOWN = 3
 """Maximum number of lines cited for one person."""
+PLACES = "where people are was not recorded"
+"""Why people at a place cannot be counted."""
 _COUNTED = re.compile(r"\b(\d+) people\b")
 
 
@@ -78,22 +80,32 @@ def _order(in_view: PersonInView) -> tuple[bool, int, int]:
 def people(
     context: QueryContext, structure: Structure
 ) -> tuple[Finding, tuple[ViewLine, ...]] | None:
-    """Return who is in view and how many; None without identified people."""
+    """Return who is in view and how many; None without identified people.
+
+    Those at a place that the question names can be told only where everybody is in view at once.
+    """
     people_seen = all_people(context)
     if structure.manner == "said":
         people_seen = tuple(person for person in people_seen if person.heard)
     if not people_seen:
         return None
     parts = _with_brief([_part(person) for person in people_seen])
+    together = _max_together(context.rows)
+    why = "" if not structure.subject or _all_at_once(parts, together) else PLACES
     return (
         Finding(
             asks=structure.asks,
             manner=structure.manner,
             parts=tuple(parts),
-            together=_max_together(context.rows),
+            together=together,
+            unrecorded=why,
         ),
         tuple(row for person in people_seen for row in person.rows),
     )
+
+
+def _all_at_once(parts: Sequence[StructurePart], together: int) -> bool:
+    return sum(bool(part.seen) for part in parts) == together
 
 
 def _part(in_view: PersonInView) -> StructurePart:

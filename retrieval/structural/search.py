@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from domain.asking import Mode
+from domain.asking import Evidence, Mode
 from domain.search import NEEDS_DESCRIPTION, Asks, Finding, Structure
+from domain.things import labels_of_kind
 from models.ports import TextEmbedder, embed_queries
-from retrieval.heuristics.unrecorded import unrecorded_reason
+from retrieval.heuristics.unrecorded import may_be_said, unrecorded_reason
 from retrieval.query_context import QueryContext
 from retrieval.result import Retrieval
 from retrieval.structural.beginning_end import beginning_or_end
@@ -17,6 +18,7 @@ from retrieval.structural.central import central_sentences
 from retrieval.structural.mentions import Near, before_or_after, first_or_last_mention
 from retrieval.structural.people import people, speakers
 from retrieval.structural.rows import evidence_of
+from retrieval.structural.things import may_show_thing, things_of_kind
 from retrieval.view_lines import ViewLine
 
 EXACT, LOOSE, FAR = 0.9, 0.5, 0.1
@@ -36,6 +38,7 @@ _SEARCHED = {
     Asks.LAST: "the last mention",
     Asks.AFTER: "what comes after the moment",
     Asks.BEFORE: "what comes before the moment",
+    Asks.THINGS: "the things recognised on images",
 }
 
 Ordinary = Callable[[], Retrieval]
@@ -54,9 +57,9 @@ def structural(
         text: Embeds the subject.
         ordinary: Runs the ordinary search.
     """
-    if structure.asks in NEEDS_DESCRIPTION:
-        return _decline(context, structure, ordinary())
     result = _search_structure(context, structure, _vector_search(context, text))
+    if result is None and structure.asks in NEEDS_DESCRIPTION:
+        return _decline(context, structure, ordinary())
     if result is None:
         return (
             _not_mentioned(context, structure, mode) if structure.asks in _MENTIONED else ordinary()
@@ -78,6 +81,9 @@ _MENTIONED = frozenset({Asks.FIRST, Asks.LAST})
 def _search_structure(
     context: QueryContext, structure: Structure, near: Near
 ) -> tuple[Finding, tuple[ViewLine, ...]] | None:
+    if structure.asks in NEEDS_DESCRIPTION:
+        recorded = structure.asks is not Asks.THINGS or may_be_said(context, structure)
+        return None if recorded else things_of_kind(context, structure)
     if structure.asks in (Asks.PEOPLE, Asks.COUNT):
         return people(context, structure)
     if structure.asks is Asks.SPEAKERS:
@@ -106,11 +112,19 @@ def _not_mentioned(context: QueryContext, structure: Structure, mode: Mode) -> R
     return Retrieval(mode=mode, query=context.query, nothing_close=True, searched=where)
 
 
+def _shows_thing(context: QueryContext, structure: Structure, nearest: Sequence[Evidence]) -> bool:
+    """Check whether the nearest line names a thing that the question asks for."""
+    by_ref = {row.ref: row for row in context.rows}
+    row = by_ref.get(nearest[0].ref) if nearest else None
+    kind = labels_of_kind(structure.subject)
+    return row is not None and not kind and may_show_thing(row, structure.subject)
+
+
 def _decline(context: QueryContext, structure: Structure, result: Retrieval) -> Retrieval:
     """Return the ordinary search; if memory cannot hold the answer, its nearest lines and why."""
     why = unrecorded_reason(context, structure)
     nearest = [e for e in result.evidence if not e.ref.startswith("s")][:SHOWN]
-    if not why:
+    if not why or (structure.asks is Asks.THINGS and _shows_thing(context, structure, nearest)):
         return result
     low = tuple(e.model_copy(update={"score": min(e.score, FAR)}) for e in nearest)
     finding = Finding(asks=structure.asks, subject=structure.subject, exact=False, unrecorded=why)

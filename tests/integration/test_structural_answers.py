@@ -62,6 +62,27 @@ PARTY = (
 )
 
 
+STREET = (
+    (
+        there("<face_1>", 0),
+        Said("Seen: a person, 4 cars, a chair.", 2, source="objects"),
+        Said("Today I talk about the town", 4, speaker="<voice_1>"),
+    ),
+    (
+        there("<face_1>", 0),
+        Said("Seen: 2 people, a cow.", 6, source="objects"),
+        Said("It was quiet here", 9, speaker="<voice_1>"),
+    ),
+)
+
+
+@pytest.fixture
+def street(store: Store) -> Store:
+    watch(store, V, STREET)
+    name(store, V, 1, "Omar", "<face_1>", "<voice_1>")
+    return store
+
+
 @pytest.fixture
 def party(store: Store) -> Store:
     watch(store, V, PARTY)
@@ -312,3 +333,63 @@ def test_a_sound_is_no_voice_and_needs_no_description(
 )
 def test_people_in_a_line_about_a_sound_answer_nothing_else(party: Store, question: str) -> None:
     assert answered(party, question).answer.declined
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which animals can be seen?", "[00:36-00:38] a cow"),
+        ("What animals are on the pictures behind Omar?", "[00:36-00:38] a cow"),
+        ("What kind of vehicles stand behind the host?", "[00:02-00:04] 4 cars"),
+    ],
+)
+def test_things_of_a_kind_are_those_recognised(street: Store, question: str, text: str) -> None:
+    answer = answered(street, question).answer
+    assert answer.text == f"Recognised on the images: {text}"
+    assert len(answer.citations) == 1
+
+
+def test_a_kind_of_things_with_more_said_of_it_is_less_certain(street: Store) -> None:
+    every = answered(street, "Which animals can be seen?").answer
+    certain = answered(street, "What animals are on the pictures behind Omar?").answer
+    assert certain.confidence < every.confidence
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What fruit is on the table?",
+        "What can be seen behind the woman?",
+        "What does Omar do with the pan?",
+        "What does the man with the red tie have on his ears?",
+        "What is Omar typing on?",
+    ],
+)
+def test_what_no_detector_names_is_declined(store: Store, question: str) -> None:
+    watch(store, V, ((there("<face_1>", 0), Said("Seen: a person.", 3, source="objects")),))
+    name(store, V, 1, "Omar", "<face_1>")
+    assert answered(store, question).answer.declined
+
+
+def test_a_thing_that_is_held_may_be_one_recognised(store: Store) -> None:
+    watch(store, V, ((Said("Seen: a person, a cup, a laptop.", 3, source="objects"),),))
+    answer = answered(store, "What is the person with the laptop drinking from?").answer
+    assert not answer.declined
+    assert "a cup" in answer.text
+
+
+def test_what_somebody_says_of_a_thing_answers(street: Store) -> None:
+    said = (Said("Whales are the largest animals in the sea", 3, speaker="<voice_1>"),)
+    watch(street, V, (said,), first=2)
+    answer = answered(street, "Which animals are the largest in the sea?").answer
+    assert "Whales" in answer.text
+
+
+def test_people_at_a_place_are_counted_where_all_are_in_view_at_once(
+    interview: Store,
+) -> None:
+    question = "How many people are sitting by the wall?"
+    assert answered(interview, question).answer.text.startswith("2 people are seen")
+    watch(interview, V, ((there("<face_3>", 0), there("<face_3>", 5)),), first=3)
+    name(interview, V, 3, "Eve", "<face_3>")
+    assert answered(interview, question).answer.declined

@@ -11,7 +11,12 @@ import pytest
 from domain.errors import InputError
 from evals.asking import Batch
 from evals.first import judge, row
-from evals.first_questions import FirstQuestion, RightAnswer, read_first_questions
+from evals.first_questions import (
+    FirstQuestion,
+    QuestionSet,
+    RightAnswer,
+    read_first_questions,
+)
 
 
 def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:
@@ -36,6 +41,9 @@ def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:
         (RightAnswer(declined=True), line("", not_in_memory=True), True),
         (RightAnswer(declined=True), line("red", (0, 1)), False),
         (RightAnswer(words=("red",)), line("red?", declined=True), False),
+        (RightAnswer(words=("red",), declined=True), line("can't tell", declined=True), True),
+        (RightAnswer(words=("red",), declined=True), line("a red one", (0, 1)), True),
+        (RightAnswer(words=("red",), declined=True), line("a blue one", (0, 1)), False),
     ],
 )
 def test_an_answer_is_right_where_all_that_is_marked_holds(
@@ -62,9 +70,10 @@ def test_figures_tell_right_declined_wrong_and_wrong_with_high_confidence() -> N
     assert row("who", [judge(asked[0], Batch({}, {}, 1.0))]).wrong == 1
 
 
-def test_the_set_holds_forty_questions_that_can_be_judged() -> None:
-    asked = read_first_questions()
-    assert len({one.id for one in asked}) == len(asked) == 40
+@pytest.mark.parametrize(("name", "count"), [(QuestionSet.FIRST, 40), (QuestionSet.SEEN, 20)])
+def test_the_sets_hold_questions_that_can_be_judged(name: QuestionSet, count: int) -> None:
+    asked = read_first_questions(name.path)
+    assert len({one.id for one in asked}) == len(asked) == count
     for one in asked:
         assert one.right != RightAnswer(), one.id
         assert all(re.compile(word) for word in one.right.words)

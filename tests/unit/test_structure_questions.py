@@ -67,6 +67,10 @@ def test_what_people_ask_first_is_recognised(question: str, asks: Asks, manner: 
             Structure(asks=Asks.BEFORE, subject="harbour", manner="said"),
         ),
         ("What precedes the song?", Structure(asks=Asks.BEFORE, subject="song")),
+        (
+            "How many people are sitting at the table?",
+            Structure(asks=Asks.COUNT, subject="sitting at the table"),
+        ),
     ],
 )
 def test_the_thing_that_is_meant_is_taken_out(question: str, found: Structure) -> None:
@@ -86,6 +90,14 @@ def test_the_thing_that_is_meant_is_taken_out(question: str, found: Structure) -
         ("What kind of hat does the man wear?", Asks.LOOKS),
         ("Which shirt is he wearing?", Asks.LOOKS),
         ("What does he do with his hands?", Asks.ACTION),
+        ("What does the man do with the pan near the end?", Asks.ACTION),
+        ("What is the woman doing at the window?", Asks.ACTION),
+        ("What does the boy have on his head?", Asks.LOOKS),
+        ("Which animals are on the wall?", Asks.THINGS),
+        ("What kinds of vehicles can be seen?", Asks.THINGS),
+        ("What can be seen behind the woman?", Asks.THINGS),
+        ("What is parked next to the house?", Asks.THINGS),
+        ("What is Carlo typing on at his desk?", Asks.THINGS),
     ],
 )
 def test_what_takes_a_description_is_recognised(question: str, asks: Asks) -> None:
@@ -109,6 +121,9 @@ def test_what_takes_a_description_is_recognised(question: str, asks: Asks) -> No
         "What comes out of the box?",
         "Where did the members meet?",
         "Does memory cost much?",
+        "What is on the wall behind Ann, and what does she say?",
+        "Which animals does the speaker mention?",
+        "What is it that stands between them?",
         "What colour does she mention?",
         "How many eggs does the cook say you need?",
         "What do I do after I find glasses that no one is wearing?",
