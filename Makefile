@@ -11,14 +11,15 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
 export PYTHONNOUSERSITE := 1
-# Tests start Python some hundred times: what was compiled once is kept.
+# Tests start hundreds of Python processes, which are to share compiled bytecode even where the
+# environment forbids writing it, as many images do.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What Homer is made of, compiled once: where the environment forbids Python to write bytecode, as
-# many images do, each of the hundreds of processes of a test run would compile it anew.
-OURS := domain store telemetry auth models perception people memory retrieval skills agent strategies nodes graphs views services \
-    flows evals cli ui api benchmarks tests
-COMPILE := $(BIN)/python -m compileall -q $(OURS)
+# Homer's own packages, compiled ahead: a user who may not write bytecode into the checkout would
+# otherwise compile them in every process.
+PACKAGES := domain store telemetry auth models perception people memory retrieval skills agent strategies nodes graphs views \
+    services flows evals cli ui api benchmarks tests
+COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
 .PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-seen eval-egolife eval-perception lock clean
 
@@ -34,13 +35,13 @@ dev: .venv/.dev ## setup for working on Homer: the test and check tools as well
 demo: setup ## watch the demo clips and ask two questions
 	@demo/run.sh
 
-# A file's tests share servers and watched clips, so a file goes to one worker, long ones first.
-# Tests wait for servers and pages a third of their time, so there are more of them at a time than
-# processors; the types are checked beside them.
+# A file's tests share servers and ingested clips, so a whole file goes to one worker. Tests wait for
+# servers and pages a third of their time, so there are more workers than processors. mypy runs beside
+# them, and its report is printed last.
 test: style models ## every check and the tests, in ten minutes
-	@told=$$(mktemp); $(BIN)/mypy >$$told 2>&1 & types=$$!; code=0; \
+	@report=$$(mktemp); $(BIN)/mypy >$$report 2>&1 & mypy=$$!; code=0; \
 	nice $(BIN)/python -m pytest $(FULL) -n 3 --dist loadfile --no-loadscope-reorder || code=$$?; \
-	wait $$types || code=$$?; cat $$told; rm $$told; exit $$code
+	wait $$mypy || code=$$?; cat $$report; rm $$report; exit $$code
 
 test-all: FULL := --full
 test-all: N := 500
@@ -50,8 +51,8 @@ chaos: .venv/.dev ## every fault at every fault point, with a table
 	@nice $(BIN)/python -m pytest --full -q -n 2 tests/chaos/test_fault_points.py \
 	    tests/chaos/test_evaluating_killed.py
 
-storm: .venv/.dev ## anything in any order by four workers, all killed now and then: SEEDS=20 RAGE=120
-	@STORM_SEEDS=$(or $(SEEDS),20) STORM_SECONDS=$(or $(RAGE),120) \
+storm: .venv/.dev ## random operations by four workers that are killed at random: SEEDS=20 SECONDS=120
+	@STORM_SEEDS=$(or $(SEEDS),20) STORM_SECONDS=$(or $(SECONDS),120) \
 	    $(BIN)/python -m pytest --full -q -s -n 0 tests/chaos/test_storm.py
 
 models: .venv/.dev
@@ -66,17 +67,17 @@ style: .venv/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 
-mutants: .venv/.dev ## break the code in N=200 random places and count what unit tests notice: SEED=1
+mutants: .venv/.dev ## mutate the code in N=200 random places and count the mutants that tests kill: SEED=1
 	@nice $(BIN)/python -m tests.mutants --number $(or $(N),200) --seed $(or $(SEED),1)
 
-fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of what became of them
+fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of the outcomes
 	@nice $(BIN)/python -m tests.fuzz --cases $(or $(N),10000) --seed $(or $(SEED),1)
 
 bench: dev models ## speed, each thing beside a plain way of doing it
 	@$(COMPILE)
 	@$(BIN)/python -m benchmarks $(if $(OUT),--json $(OUT))
 
-# What they watch stays in HOMER_HOME, so a second run only asks. OUT=FILE keeps the answers.
+# Ingested videos stay in HOMER_HOME, so a second run only asks. OUT=FILE saves the answers.
 MEDIA ?= ../shared/media/questions.json
 EGOLIFE ?= ../shared/data/egolife
 NEXTQA ?= ../shared/data/nextqa
@@ -107,7 +108,7 @@ lock: ## resolve the lock files again (needs uv; keeps the present versions wher
 	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
 	    --universal --python-version 3.11 --extra build -c requirements-dev.lock -o requirements.lock
 
-clean: ## remove what make built here; what Homer keeps in HOMER_HOME stays
+clean: ## remove what make built here; HOMER_HOME stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -17,7 +17,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from tests.support.asking import PARTY, remember_party
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import Answer, OpenAIServer
 
 AT_ONCE = 32

@@ -225,7 +225,7 @@ def _fresh(folder: Path, toolbox: Toolbox, video: Path) -> tuple[Took, Counter[s
 
     And what it leaves: bytes by part, and the number of keyframes.
     """
-    with _desk(folder, toolbox) as workspace:
+    with _workspace(folder, toolbox) as workspace:
         return ingest(workspace, video), _kept(workspace)
 
 
@@ -251,7 +251,7 @@ def main() -> None:
     """Print a table a video and height."""
     arguments = _arguments()
     toolbox = Toolbox(load_profile(arguments.profile), Home.default().weights)
-    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder), toolbox) as workspace:
+    with tempfile.TemporaryDirectory() as folder, _workspace(Path(folder), toolbox) as workspace:
         first = with_sound(arguments.videos[0], Path(folder) / "first.mkv", 360, 5.0)
         print(
             f"models loaded and used for the first time: {ingest(workspace, first).wall:.1f} s",
@@ -280,7 +280,7 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _desk(folder: Path, toolbox: Toolbox) -> Iterator[Workspace]:
+def _workspace(folder: Path, toolbox: Toolbox) -> Iterator[Workspace]:
     """Yield the user's models with a store of its own."""
     home = Home(folder / "home").make()
     server = EmbeddedPostgres(home)

@@ -48,8 +48,8 @@ def lines() -> Iterator[Line]:
 def recorded(store: Store) -> list[Any]:
     """Return the payloads of all events of one question."""
     contexts = ScriptedContexts(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
-    with Runner(store, WordToolbox(), contexts) as asker:
-        asked = asker.ask(QUESTION)
+    with Runner(store, WordToolbox(), contexts) as runner:
+        asked = runner.ask(QUESTION)
     row = TrajectoryEventRow
     query = select(row.payload).where(row.trajectory_id == asked.trajectory_id).order_by(row.seq)
     with store.begin() as session:

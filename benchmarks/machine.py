@@ -52,9 +52,9 @@ def machine_ms(store: Store) -> Taken:
     taken = []
     for _ in range(QUESTIONS):
         contexts = ScriptedContexts(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
-        with Runner(store, WordToolbox(), contexts) as asker:
+        with Runner(store, WordToolbox(), contexts) as runner:
             started = time.perf_counter()
-            asked = asker.ask(QUESTION)
+            asked = runner.ask(QUESTION)
             taken.append((time.perf_counter() - started) * 1000 / asked.rounds)
         assert asked.rounds == ROUNDS
     return Taken(tuple(taken))

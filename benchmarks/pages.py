@@ -28,6 +28,7 @@ from perception.jpeg import Blobs
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from tests.support.app_pages import forget_app_state, open_page
 from tests.support.asking import WordToolbox
 from tests.support.big_library import fill_library, recordings
 from tests.support.machine import (
@@ -39,7 +40,6 @@ from tests.support.machine import (
 )
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
-from tests.support.pages import forget_desk, open_page
 from tests.support.signals import slide
 from views.video_view import load_graph_page
 
@@ -67,7 +67,7 @@ def library(clips: int) -> Iterator[Store]:
                 fill(store, clips)
                 yield store
         finally:
-            forget_desk()
+            forget_app_state()
             server.stop()
 
 
@@ -87,8 +87,8 @@ def fill(store: Store, clips: int) -> None:
 def long_run(store: Store) -> str:
     """Return a trajectory of ten rounds."""
     contexts = ScriptedContexts(ScriptedReasoner(), ScriptedMemory(fresh(20)), AskSettings())
-    with Runner(store, WordToolbox(), contexts) as asker:
-        return asker.ask(Question(text="Who opens the last door?", videos=(VIDEO,))).trajectory_id
+    with Runner(store, WordToolbox(), contexts) as runner:
+        return runner.ask(Question(text="Who opens the last door?", videos=(VIDEO,))).trajectory_id
 
 
 def addresses(store: Store, clips: int) -> Iterator[Address]:

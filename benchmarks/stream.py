@@ -146,7 +146,7 @@ def followed(video: Path, hours: float, level: int) -> tuple[list[Look], list[fl
     """Looks after each clip, and the lag of each in seconds."""
     clips = hours * HOUR_S / 30
     watcher = Watcher(every=max(1, round(clips / ROWS)))
-    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder) / "home") as workspace:
+    with tempfile.TemporaryDirectory() as folder, _workspace(Path(folder) / "home") as workspace:
         pipe = Path(folder) / "stream"
         os.mkfifo(pipe)
         with _feeding(video, pipe, hours), _opened(workspace, pipe, level) as work:
@@ -165,7 +165,7 @@ def _counted(clips: Any) -> str:
 
 
 @contextmanager
-def _desk(folder: Path) -> Iterator[Workspace]:
+def _workspace(folder: Path) -> Iterator[Workspace]:
     home, profile = Home(folder).make(), load_profile("local", None)
     try:
         with open_store(home) as store:

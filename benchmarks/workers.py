@@ -38,19 +38,19 @@ class Worked:
     """Watches the video again and again with the same workers, each time from the beginning."""
 
     def __init__(self, workspace: Workspace, settings: WorkSettings) -> None:
-        self._desk, self.crew = workspace, WorkerPool(settings)
+        self._workspace, self.crew = workspace, WorkerPool(settings)
 
     def __call__(self) -> None:
         """Watches it once."""
-        with open_video(self._desk, CLIP) as work, open_direct_steps(self.crew) as steps:
+        with open_video(self._workspace, CLIP) as work, open_direct_steps(self.crew) as steps:
             watched = watch(work, steps, Silent())
         assert watched.fresh == CLIPS
-        delete_video_rows(self._desk.store, watched.video.id)
+        delete_video_rows(self._workspace.store, watched.video.id)
 
 
 def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:
     """Two lines: two workers beside one, with their models loaded and to be loaded."""
-    with _desk() as workspace:
+    with _workspace() as workspace:
         one = Worked(workspace, WorkSettings())
         two = Worked(workspace, WorkSettings(workers=2, pool=pool))
         with one.crew, two.crew:
@@ -61,7 +61,7 @@ def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:
 
 
 @contextmanager
-def _desk() -> Iterator[Workspace]:
+def _workspace() -> Iterator[Workspace]:
     """Yield the user's models with a store of its own, and clips so short that there are eight."""
     chosen = load_profile("local")
     watching = chosen.settings.watch.model_copy(update={"clip_ms": CLIP_MS})

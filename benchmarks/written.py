@@ -23,7 +23,7 @@ from perception.perceive_clip import Perceived
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.integration.test_concurrent_writing import Model, desk_of, scene
+from tests.integration.test_concurrent_writing import Model, scene, workspace_of
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS
 
@@ -75,7 +75,7 @@ def _watched(store: Store, recording: Path, at_once: int) -> None:
         patch.object(worker, "perceive", _seen),
     ):
         (output,) = watch_files(
-            desk_of(store, store.home, at_once), [recording], SilentListener(), direct=True
+            workspace_of(store, store.home, at_once), [recording], SilentListener(), direct=True
         )
     if output.error is not None:
         raise RuntimeError(str(output.error))

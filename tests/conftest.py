@@ -29,9 +29,9 @@ from store.migrations import migrate
 from store.postmaster import PORT
 from store.usage import UsageLock
 from telemetry import tracing
-from tests.support import compiled
-from tests.support.filled import FilledLibraries
-from tests.support.full import FULL, SHORT, examples
+from tests.support import statement_cache
+from tests.support.full_suite import FULL, SHORT, examples
+from tests.support.library_templates import FilledLibraries
 from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 def share_across_tests() -> Iterator[None]:
     """Share compiled statements, the command line and TLS contexts between the tests of a run."""
     with pytest.MonkeyPatch.context() as patch:
-        compiled.share(patch, "store.database", "store.migrations")
+        statement_cache.share(patch, "store.database", "store.migrations")
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         # Whose files the doctor would list each time; test_package_names has the real ones.
@@ -136,7 +136,7 @@ def share_across_tests() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def refuse_models_in_transactions() -> Iterator[None]:
     """Fail tests that call a model in a transaction, which would hold its lock for minutes."""
-    from tests.support.outside import refuse_calls_in_transactions
+    from tests.support.transaction_guard import refuse_calls_in_transactions
 
     with pytest.MonkeyPatch.context() as patch:
         refuse_calls_in_transactions(patch)

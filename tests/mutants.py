@@ -1,6 +1,8 @@
-"""``python -m tests.mutants``: break the code in random places, and count what unit tests notice.
+"""``python -m tests.mutants``: mutate the code in random places and count the mutants tests kill.
 
-A copy of the checkout is mutated by mutmut in a temporary folder; nothing is written here.
+mutmut mutates a copy of the checkout in a temporary folder; the checkout stays as it is. Mutants
+that survive the unit tests are tried again with the integration tests of the mutated packages,
+which need the embedded Postgres and take longer.
 """
 
 from __future__ import annotations
@@ -17,18 +19,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.support.rooms import ROOT
+from tests.support.packages import ROOT
 
-ROOMS = ("domain", "agent", "people", "retrieval")
-LEFT_OUT = ("test_house_rules.py", "test_frozen_words.py")
-"""Tests of how the code is written, which mutmut's own code breaks."""
-NONE = "no_mutant_has_this_name"
-"""Run without a mutant, mutmut makes them all and notes which tests call which function."""
+PACKAGES = ("domain", "agent", "people", "retrieval")
+EXCLUDED_TESTS = ("test_house_rules.py", "test_frozen_words.py")
+"""Tests of the source text, which fail on the code that mutmut adds."""
+NO_MUTANT = "no_mutant_has_this_name"
+"""With a name that no mutant has, mutmut generates all mutants and collects statistics, no more."""
 STATS = "mutants/mutmut-stats.json"
-"""Which tests call which function; mutmut writes it once it has seen all tests pass."""
+"""Which tests call which function; mutmut writes it once all tests have passed."""
 KILLED: dict[int | None, str] = dict.fromkeys((1, 3, 24, -24, 36, 152, 255, -11, -9), "killed")
-ENDS: dict[int | None, str] = {**KILLED, 0: "survived", 5: "untested", 33: "untested"}
-"""What exit codes of tests say, as mutmut has them: too long or a crash is noticed as well."""
+OUTCOMES: dict[int | None, str] = {**KILLED, 0: "survived", 5: "untested", 33: "untested"}
+"""Outcomes by exit code, as mutmut has them; a timeout or a crash kills a mutant as well."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,87 +38,124 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=200, help="mutants to try")
     parser.add_argument("--seed", type=int, default=1, help="another seed, another sample")
-    parser.add_argument("--rooms", nargs="+", default=ROOMS, help=f"of {' '.join(ROOMS)}")
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--packages", nargs="+", default=PACKAGES, help=f"of {' '.join(PACKAGES)}")
+    parser.add_argument("--unit", action="store_true", help="do without integration tests")
+    parser.add_argument("--processes", type=int, default=2, help="tests that run at once")
+    options = parser.parse_args(arguments)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        copy_checkout(folder, asked.rooms)
-        mutmut(folder, NONE)
-        found = mutants(folder)
-        chosen = random.Random(asked.seed).sample(sorted(found), min(asked.number, len(found)))
-        mutmut(folder, *chosen)
-        ends = mutants(folder)
-        report({one: ENDS.get(ends[one], "unclear") for one in chosen}, len(found), folder)
+        copy_checkout(folder)
+        select_tests(folder, options.packages, tests_of(options.packages, "unit"))
+        run_mutmut(folder, options.processes, NO_MUTANT)
+        generated = sorted(exit_codes(folder))
+        size = min(options.number, len(generated))
+        sample = random.Random(options.seed).sample(generated, size)
+        outcomes = try_mutants(folder, options.processes, sample)
+        left = [name for name in sample if outcomes[name] != "killed"]
+        print(f"unit tests kill {size - len(left)} of {size}", flush=True)
+        slower = [] if options.unit else tests_of(options.packages, "integration")
+        if left and slower:
+            select_tests(folder, options.packages, slower)
+            for name, outcome in try_mutants(folder, options.processes, left).items():
+                if outcome != "untested":
+                    outcomes[name] = outcome
+        report(outcomes, len(generated), folder)
     return 0
 
 
-def copy_checkout(folder: Path, rooms: Sequence[str]) -> None:
-    """Copy what git tracks to ``folder``, and configure mutmut there."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    names = [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
-    for name in names:
+def copy_checkout(folder: Path) -> None:
+    """Copy the files that git tracks to ``folder``."""
+    for name in tracked_files():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     (folder / "mutants").mkdir()
     (folder / "mutants" / ".venv").symlink_to(ROOT / ".venv")
-    others = sorted({name.split("/")[0] for name in names} - {*rooms, "tests", "pyproject.toml"})
+
+
+def tracked_files() -> list[str]:
+    """List the paths of tracked files, relative to the root of the checkout."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
+
+
+def select_tests(folder: Path, packages: Sequence[str], tests: Sequence[str]) -> None:
+    """Configure mutmut in the copy: the packages to mutate and the test files to run."""
+    top = {name.split("/")[0] for name in tracked_files()}
     settings = {
-        "source_paths": [*rooms],
-        "also_copy": others,
+        "source_paths": [*packages],
+        "also_copy": sorted(top - {*packages, "tests", "pyproject.toml"}),
         "pytest_add_cli_args": ["-n", "0", "-p", "no:cacheprovider"],
-        "pytest_add_cli_args_test_selection": tests_of(rooms),
+        "pytest_add_cli_args_test_selection": [*tests],
     }
-    with (folder / "pyproject.toml").open("a") as config:
-        config.write("\n[tool.mutmut]\n")
-        config.writelines(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
+    original = (ROOT / "pyproject.toml").read_text()
+    (folder / "pyproject.toml").write_text(f"{original}\n[tool.mutmut]\n{''.join(lines)}")
 
 
-def tests_of(rooms: Sequence[str]) -> list[str]:
-    """List the files of unit tests that import from any of the rooms."""
-    imports = re.compile(rf"^from ({'|'.join(rooms)})[. ]", re.MULTILINE)
-    files = [one for one in (ROOT / "tests" / "unit").glob("test_*.py") if one.name not in LEFT_OUT]
-    return sorted(str(one.relative_to(ROOT)) for one in files if imports.search(one.read_text()))
+def tests_of(packages: Sequence[str], kind: str) -> list[str]:
+    """List the test files of one kind that import from any of the packages.
+
+    Nearly every test imports ``domain``, so for it alone no integration test is listed.
+    """
+    wanted = [name for name in packages if kind == "unit" or name != "domain"]
+    if not wanted:
+        return []
+    imports = re.compile(rf"^from ({'|'.join(wanted)})[. ]", re.MULTILINE)
+    files = [p for p in (ROOT / "tests" / kind).glob("test_*.py") if p.name not in EXCLUDED_TESTS]
+    return sorted(str(p.relative_to(ROOT)) for p in files if imports.search(p.read_text()))
 
 
-def mutmut(folder: Path, *names: str) -> None:
-    """Run mutmut on the mutants of these names; it complains where there are none.
+def try_mutants(folder: Path, processes: int, names: Sequence[str]) -> dict[str, str]:
+    """Run the selected tests on these mutants and return the outcome of each."""
+    run_mutmut(folder, processes, *names)
+    codes = exit_codes(folder)
+    return {name: OUTCOMES.get(codes[name], "unclear") for name in names}
+
+
+def run_mutmut(folder: Path, processes: int, *names: str) -> None:
+    """Run mutmut on the mutants of these names; it exits with an error where there are none.
 
     Raises:
         SystemExit: The tests fail without any mutant.
     """
-    command = [sys.executable, "-m", "mutmut", "run", *names]
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(processes), *names]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
-    if done.returncode and (names != (NONE,) or not (folder / STATS).exists()):
+    if done.returncode and (names != (NO_MUTANT,) or not (folder / STATS).exists()):
         raise SystemExit(f"mutmut failed:\n{done.stdout[-4000:]}")
 
 
-def mutants(folder: Path) -> dict[str, int | None]:
-    """Read every mutant's name, with the exit code of its tests where they were run."""
+def exit_codes(folder: Path) -> dict[str, int | None]:
+    """Read the exit code of every mutant's tests by its name; None where they were not run."""
     found: dict[str, int | None] = {}
     for path in sorted((folder / "mutants").rglob("*.py.meta")):
         found |= json.loads(path.read_text())["exit_code_by_key"]
     return found
 
 
-def report(ends: dict[str, str], of: int, folder: Path) -> None:
-    """Print what each mutant that was not killed changes, and the share that was killed."""
-    for name, end in sorted(ends.items()):
-        if end != "killed":
-            print(f"{end}: {name}")
+def report(outcomes: dict[str, str], total: int, folder: Path) -> None:
+    """Print the change of each mutant that was not killed, and the share that was.
+
+    Args:
+        outcomes: by the names of the sampled mutants.
+        total: how many mutants there are.
+        folder: the copy of the checkout.
+    """
+    for name, outcome in sorted(outcomes.items()):
+        if outcome != "killed":
+            print(f"{outcome}: {name}")
             command = [sys.executable, "-m", "mutmut", "show", name]
             shown = subprocess.run(command, cwd=folder, capture_output=True, text=True)
             print(changed_lines(shown.stdout))
-    counts = Counter(ends.values())
-    output = ", ".join(f"{count} {end}" for end, count in counts.most_common())
-    reached = len(ends) - counts["untested"]
-    share = f"{counts['killed'] / reached:.0%}" if reached else "none"
-    print(f"{len(ends)} of {of} mutants: {output}; of those that unit tests reach, {share} killed")
+    counts = Counter(outcomes.values())
+    listed = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    share = f"{counts['killed'] / len(outcomes):.0%}" if outcomes else "none"
+    print(f"{len(outcomes)} of {total} mutants: {listed}; {share} killed")
 
 
 def changed_lines(diff: str) -> str:
-    """Keep the lines of a diff that differ."""
+    """Return the added and removed lines of a diff, indented."""
     lines = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in "+++---"]
     return "\n".join(f"    {line}" for line in lines)
 

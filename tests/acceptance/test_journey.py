@@ -20,7 +20,7 @@ from cli.main import app
 from models.toolbox import Toolbox
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.support.full import in_full
+from tests.support.full_suite import in_full
 from tests.support.media import BAD, GOOD, beginning
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
-from tests.support.full import in_full
+from tests.support.full_suite import in_full
 
 HEAVY = ("jackson", "pbs")
 LIGHT = [

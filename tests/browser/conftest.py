@@ -21,8 +21,8 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.tables.schema import VideoRow
 from tests.browser.pages import settled
+from tests.support.app_pages import EVIL
 from tests.support.media import make_video
-from tests.support.pages import EVIL
 from ui.server import AppServer
 
 if TYPE_CHECKING:

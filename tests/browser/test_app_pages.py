@@ -12,7 +12,7 @@ import pytest
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from tests.browser.pages import Keep, ask, done, opened, seen, settled, video_ids
-from tests.support.pages import EVIL
+from tests.support.app_pages import EVIL
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

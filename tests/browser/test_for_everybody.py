@@ -18,7 +18,7 @@ from store.home import Home
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
 from tests.browser.pages import no_violations, opened, seen, settled
-from tests.support.full import sample
+from tests.support.full_suite import sample
 from views.library import all_titles
 from views.video_view import load_graph_page
 

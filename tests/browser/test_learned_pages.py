@@ -11,10 +11,10 @@ from store.database import open_store
 from store.home import Home
 from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
 from tests.browser.test_planted_words import EVIDENCE, UNFOLD
+from tests.support.app_pages import LONG, RTL
 from tests.support.many_answers import fill_answers
 from tests.support.many_runs import fill_run
-from tests.support.pages import LONG, RTL
-from tests.support.planted import BAIT
+from tests.support.markup_video import BAIT
 from tests.support.skills import a_skill
 
 if TYPE_CHECKING:

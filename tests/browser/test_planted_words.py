@@ -13,8 +13,8 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from tests.browser.pages import opened
 from tests.support.asking import PARTY
+from tests.support.markup_video import plant
 from tests.support.media import make_video
-from tests.support.planted import plant
 from ui.server import AppServer
 from views.video_view import load_graph_page
 

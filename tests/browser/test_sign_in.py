@@ -14,7 +14,7 @@ from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
 from tests.browser.pages import opened, settled
-from tests.support.full import in_full
+from tests.support.full_suite import in_full
 from ui.server import AppServer
 from views.library import all_titles
 

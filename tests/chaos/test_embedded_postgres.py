@@ -26,7 +26,7 @@ from store.home import Home
 from store.migrations import HEAD
 from store.postmaster import socket_folder
 from store.privileges import NOBODY, ROOT_RUNNERS, UnprivilegedUser
-from tests.support.full import in_full, sample
+from tests.support.full_suite import in_full, sample
 
 REPOSITORY = Path(__file__).parents[2]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs it as somebody else")

@@ -13,10 +13,10 @@ from store.database import Store, open_store
 from store.home import Home
 from store.queries.learning import all_judgements
 from store.queries.trajectories import list_trajectories
-from tests.support.dying_evals import POINTS, killed_evaluating
-from tests.support.evaluating import evaluate, houses
-from tests.support.full import in_full
-from tests.support.obedient import LlmToolbox, obedient, texts_of
+from tests.support.caption_evaluations import evaluate, houses
+from tests.support.full_suite import in_full
+from tests.support.killed_evaluations import POINTS, killed_evaluating
+from tests.support.obedient_model import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
 
 OF_THE_CLOCK = {"trajectory", "seconds"}

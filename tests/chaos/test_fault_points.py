@@ -35,7 +35,7 @@ from tests.support.chaos import (
     broken_off,
     writing,
 )
-from tests.support.full import sample
+from tests.support.full_suite import sample
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.scratch import scratch
 

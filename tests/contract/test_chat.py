@@ -19,9 +19,9 @@ from models.profile import ChatSpec, Price, Profile
 from models.slots import Slots
 from models.toolbox import Toolbox
 from telemetry import tracing
-from tests.support.exported import Exported
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.scripted_chat import scripted
+from tests.support.telemetry_exporters import Exported
 
 JPEG = b"\xff\xd8\xff\xe0 picture"
 TURNS = [system("You know cities."), user("Where does it happen?")]

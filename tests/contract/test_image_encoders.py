@@ -36,7 +36,7 @@ from tests.support.memory import (
 )
 from tests.support.memory import Tools as Remembering
 from tests.support.remembered import Tools
-from tests.support.towers import COLOURS, towers
+from tests.support.tiny_image_encoder import COLOURS, towers
 
 
 def painted(colour: str, height: int = 60, width: int = 100) -> Image:

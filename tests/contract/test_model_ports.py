@@ -29,7 +29,7 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.home import Home
 from tests.support.cached_models import CachedModels
-from tests.support.full import examples
+from tests.support.full_suite import examples
 from tests.support.signals import frame_at, noise, samples_of, silence, slide
 
 Shared = Callable[[str], Path]

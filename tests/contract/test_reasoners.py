@@ -28,9 +28,9 @@ from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.full import ends
-from tests.support.heard import into
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.full_suite import ends
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from views.trajectory import load_history
 
@@ -66,7 +66,7 @@ def asking(store: Store, toolbox: Toolbox) -> Run:
                 remember_party(store, clips)
         events: list[Event] = []
         question = Question(text=text, videos=(PARTY,), options=options, as_of_ms=as_of_ms)
-        return ask(store, toolbox, question, into(events)), events
+        return ask(store, toolbox, question, collect_events(events)), events
 
     return run
 

@@ -27,8 +27,8 @@ from store.database import Store
 from store.queries.trajectories import events_of
 from strategies.registry import find_strategy, strategy_names
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.heard import into
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
@@ -120,7 +120,7 @@ def test_an_answered_question_is_not_asked_again(party: Store, strategy: Strateg
 def test_with_a_language_model_its_calls_are_on_record(party: Store, strategy: Strategy) -> None:
     heard: list[Event] = []
     with OpenAIServer(obedient) as server, Runner(party, LlmToolbox(server)) as runner:
-        made = runner.ask(CHOICE, into(heard), strategy=strategy.name)
+        made = runner.ask(CHOICE, collect_events(heard), strategy=strategy.name)
     calls = sum(isinstance(event, ModelCalled) for event in heard)
     assert calls > 0
     replayed = replay(party, made.trajectory_id)

@@ -29,8 +29,8 @@ from retrieval.retrievers import Retrievers
 from services.health import check_text_model
 from store.database import Store
 from store.tables.schema import ClipRow, MemoryRow
-from tests.support.encoders import SIZE, encoder, write
 from tests.support.remembered import Said, watch
+from tests.support.tiny_text_encoder import SIZE, encoder, write
 
 
 def embedder(folder: Path, **settings: Any) -> TextEmbedder:

@@ -60,7 +60,7 @@ def next_step() -> None:
 def media(folder: Path) -> Seeds:
     """A second of picture and sound in every container that is common, and words inside some."""
     from tests.support.media import make_video
-    from tests.support.tracks import with_words, words_file
+    from tests.support.subtitle_tracks import with_words, words_file
 
     small: dict[str, Any] = {"seconds": 1.0, "fps": 10, "gop": 5, "size": (64, 48)}
     kinds: dict[str, dict[str, Any]] = {

@@ -12,9 +12,9 @@ from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.obedient import LlmToolbox, texts_of
+from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.searching import searching
+from tests.support.searching_model import searching
 
 WHY = Question(text="Why did they move inside, and what does Bob play?", videos=(PARTY,))
 
@@ -26,8 +26,8 @@ def party(store: Store) -> Store:
 
 
 def events(store: Store, settings: AskSettings, question: Question = WHY) -> list[Event]:
-    with Runner(store, WordToolbox(), settings=settings) as asker:
-        asked = asker.ask(question)
+    with Runner(store, WordToolbox(), settings=settings) as runner:
+        asked = runner.ask(question)
     with store.begin() as session:
         return events_of(session, asked.trajectory_id)
 
@@ -80,8 +80,8 @@ def test_a_question_asked_without_skills_looks_for_none(party: Store) -> None:
 def test_a_model_is_reported_which_modes_there_are_and_held_to_them(party: Store) -> None:
     settings = AskSettings(memory=AblationStage.ENTITY)
     with OpenAIServer(searching) as server:
-        with Runner(party, LlmToolbox(server), settings=settings) as asker:
-            asked = asker.ask(WHY)
+        with Runner(party, LlmToolbox(server), settings=settings) as runner:
+            asked = runner.ask(WHY)
         output = "\n".join(text for request in server.requests for text in texts_of(request))
     with party.begin() as session:
         left = events_of(session, asked.trajectory_id)

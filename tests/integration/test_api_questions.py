@@ -33,7 +33,7 @@ from tests.support.machine import (
     varied,
 )
 from tests.support.machine import watched as watch_garden
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import recording
 

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def desk_of(store: Store, *folders: Path) -> WordState:
+def state_of(store: Store, *folders: Path) -> WordState:
     return WordState(store, "local", folders=folders)
 
 
@@ -66,7 +66,7 @@ def test_a_file_is_given_to_the_command_that_watches(
 ) -> None:
     pretend(monkeypatch, NOTES)
     monkeypatch.setenv("PREFECT_API_URL", server)
-    with client_of(desk_of(store, folder)) as client:
+    with client_of(state_of(store, folder)) as client:
         body = {"path": "talk.mp4", "profile": "small", "again": True}
         answer = client.post("/videos", json=body)
         assert answer.status_code == 202
@@ -89,7 +89,7 @@ def test_it_is_a_flow_where_homers_own_prefect_runs_and_none_is_begun(
     pretend(monkeypatch, NOTES)
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr(PrefectServer, "address", lambda _: "http://127.0.0.1:1")
-    with client_of(desk_of(store, folder)) as client:
+    with client_of(state_of(store, folder)) as client:
         where = client.post("/videos", json={"path": "talk.mp4"}).headers["location"]
         assert "--direct" not in str(ended(client, where)["said"])
 
@@ -100,7 +100,7 @@ def test_a_file_is_watched_once_and_not_too_many_at_a_time(
     pretend(monkeypatch, WAITS)
     monkeypatch.setattr(ingestion, "MAX_JOBS", 1)
     make_video(folder / "other.mp4", seconds=0.5)
-    with client_of(desk_of(store, folder)) as client:
+    with client_of(state_of(store, folder)) as client:
         job = client.post("/videos", json={"path": "talk.mp4"}).json()
         assert job["state"] == "watching"
         output = problem(client.post("/videos", json={"path": "talk.mp4"}), 409, "busy")
@@ -113,7 +113,7 @@ def test_a_file_is_watched_once_and_not_too_many_at_a_time(
 
 
 def test_what_may_not_be_added_is_refused_with_the_reason(store: Store, folder: Path) -> None:
-    with client_of(desk_of(store, folder)) as client:
+    with client_of(state_of(store, folder)) as client:
 
         def refused(status: int, code: str, **body: object) -> str:
             return str(problem(client.post("/videos", json=body), status, code)["detail"])
@@ -127,7 +127,7 @@ def test_what_may_not_be_added_is_refused_with_the_reason(store: Store, folder: 
         refused(404, "not-found", path="nothing.mp4")
         refused(404, "not-found", path="talk.mp4", profile="mine.toml")
         assert client.get("/jobs").json() == []
-    with client_of(desk_of(store)) as client:
+    with client_of(state_of(store)) as client:
         output = problem(client.post("/videos", json={"path": "talk.mp4"}), 403, "outside")
         assert "homer serve --videos" in output["help"]
 
@@ -136,7 +136,7 @@ def test_two_that_add_the_same_file_at_once_begin_one_job(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, WAITS)
-    with client_of(desk_of(store, folder)) as client, ThreadPoolExecutor(4) as pool:
+    with client_of(state_of(store, folder)) as client, ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(client.post, "/videos", json={"path": "talk.mp4"}) for _ in range(4)]
         assert sorted(one.result().status_code for one in asked) == [202, 409, 409, 409]
         (job,) = Jobs(store.home).every()
@@ -149,7 +149,7 @@ def test_who_added_a_video_is_on_record_by_the_id_of_the_job(
 ) -> None:
     pretend(monkeypatch, NOTES)
     ways = AccessRules(parse_keys(f"ann:{KEY}"))
-    with client_of(desk_of(store, folder), ways) as client:
+    with client_of(state_of(store, folder), ways) as client:
         client.headers["Authorization"] = f"Bearer {KEY}"
         where = client.post("/videos", json={"path": "talk.mp4"}).headers["location"]
         ended(client, where)
@@ -168,6 +168,6 @@ def test_nothing_is_begun_that_cannot_be_put_on_record(
 
     pretend(monkeypatch, WAITS)
     monkeypatch.setattr(ingestion, "record_deed", away)
-    with client_of(desk_of(store, folder)) as client:
+    with client_of(state_of(store, folder)) as client:
         problem(client.post("/videos", json={"path": "talk.mp4"}), 503, "database")
         assert client.get("/jobs").json() == []

@@ -26,7 +26,7 @@ from domain.media import Video
 from store.database import open_store
 from store.home import Home
 from store.queries.videos import add_video
-from tests.support.provider import Provider
+from tests.support.openid_provider import Provider
 from ui.server import AppServer
 
 ROOT = Path(__file__).parents[2]

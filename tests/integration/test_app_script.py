@@ -15,11 +15,11 @@ from cli.main import app as command
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
+from tests.support.app_pages import app_over, forget_app_state, open_page, output, press, words
 from tests.support.asking import remember_party
-from tests.support.obedient import LlmToolbox, purpose_of
+from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.pages import app_over, forget_desk, open_page, output, press, words
-from tests.support.searching import searching
+from tests.support.searching_model import searching
 from ui.app_state import page_state
 
 CAPTIONS = '{"start": 2, "end": 8, "text": "The harbour was rebuilt after the earthquake."}\n'
@@ -76,9 +76,9 @@ def test_a_database_that_cannot_be_reached_is_one_message(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:s3cret@127.0.0.1:1/homer")
-    forget_desk()
+    forget_app_state()
     page = open_page("ask")
-    forget_desk()
+    forget_app_state()
     assert "cannot be reached" in page.error[0].value
     assert "This page continues" in words(page)
     assert "s3cret" not in page.error[0].value

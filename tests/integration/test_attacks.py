@@ -28,10 +28,10 @@ from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox
-from tests.support.full import sample
-from tests.support.heard import into
+from tests.support.full_suite import sample
+from tests.support.listeners import collect_events
 from tests.support.memory import percept, said, text_at
-from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, name, recording, watch
@@ -79,9 +79,9 @@ def talk(
     """One question, of the local reasoner where there is no script; and all that was sent."""
     events: list[Event] = []
     if script is None:
-        return ask(store, WordToolbox(), question, into(events)), events, []
+        return ask(store, WordToolbox(), question, collect_events(events)), events, []
     with OpenAIServer(script) as server:
-        asked = ask(store, LlmToolbox(server, images=False), question, into(events))
+        asked = ask(store, LlmToolbox(server, images=False), question, collect_events(events))
         sent = ["\n".join(texts_of(r)[1:]) for r in server.requests]
     return asked, events, sent
 

@@ -25,9 +25,9 @@ from store.home import Home
 from store.migrations import HEAD, migrate_to
 from store.queries.audit import acting_name, audit_entries, record_deed
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.cuttable import cut, watch_talk
 from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
+from tests.support.span_deletion import cut, watch_talk
 from ui.sign_in import provider_user_name
 from views.library import delete_video_rows, export_to_file
 

@@ -34,7 +34,7 @@ from store.queries.blobs import own_library_id
 from store.tables.schema import BlobRow
 from tests.support import full_video
 from tests.support.asking import WordToolbox
-from tests.support.full import ends
+from tests.support.full_suite import ends
 from tests.support.library import (
     FULL,
     OTHER,
@@ -108,8 +108,8 @@ def test_an_answer_replays_and_forks_in_the_restored_library(
 ) -> None:
     restored(empty, backup, monkeypatch)
     assert replay(empty, library[1]).whole
-    with Runner(empty, WordToolbox()) as asker:
-        forked = asker.fork(library[1], 1, ForkEdit())
+    with Runner(empty, WordToolbox()) as runner:
+        forked = runner.fork(library[1], 1, ForkEdit())
     assert forked.answer is not None
     assert forked.answer.citations != ()
 

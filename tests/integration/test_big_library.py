@@ -21,11 +21,11 @@ from people.face_voice_evidence import merge_close_spans
 from store.database import Store
 from store.queries.identities import add_identities, appearance_spans, seen_together
 from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow
+from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.big_library import CLIP_MS, fill_library, span_of
 from tests.support.machine import VIDEO
 from tests.support.memory import known_video
-from tests.support.pages import app_over, open_page, words
 from views.people_view import likely_same_people, load_people_view
 from views.video_view import clip_spans, count_events, load_graph_page, load_segment_view
 

@@ -23,7 +23,7 @@ from perception.perceive_clip import perceive
 from store.database import Store
 from store.home import Home
 from store.queries.identities import SightingAt, sightings_of
-from tests.support.full import ends
+from tests.support.full_suite import ends
 from tests.support.memory import SETTINGS, VIDEO, clip, known_video, local_writers
 from tests.support.signals import frame_at, silence
 

@@ -7,7 +7,7 @@ from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.memories import add_memories, memories_of_clips, tags_of
-from tests.support.full import examples
+from tests.support.full_suite import examples
 from tests.support.memory import known_video, span
 from views.library import show_video
 

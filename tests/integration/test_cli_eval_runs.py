@@ -19,7 +19,7 @@ from services.prefect import PrefectServer
 from store.database import Store, open_store
 from store.home import Home
 from tests.support.asking import WordToolbox
-from tests.support.evaluating import houses
+from tests.support.caption_evaluations import houses
 
 Homer = Callable[..., Result]
 

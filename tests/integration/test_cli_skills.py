@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from skills.library import find_skill
 from store.database import Store
-from tests.support.judged import answered
+from tests.support.judged_answers import answered
 from tests.support.machine import watched
 
 FILE = """

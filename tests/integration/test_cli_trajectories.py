@@ -15,7 +15,7 @@ from cli.main import app
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from tests.support.asking import WordToolbox, remember_party
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 
 Homer = Callable[..., Result]

@@ -31,6 +31,7 @@ from graphs.ask import ask
 from graphs.ask_result import AskResult
 from store.database import Store
 from tests.support.asking import PARTY, remember_party
+from tests.support.in_memory_machine import play
 from tests.support.machine import (
     Ran,
     ScriptedMemory,
@@ -44,9 +45,8 @@ from tests.support.machine import (
     segment,
     varied,
 )
-from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
-from tests.support.quick import play
 from tests.support.remembered import Event, Said, add_event_graph, recording, watch
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")

@@ -48,7 +48,7 @@ from tests.support.memory import (
     said,
     voice,
 )
-from tests.support.outside import outside
+from tests.support.transaction_guard import outside
 from views.library import dump_lines, show_video
 
 CLIPS = 6
@@ -128,7 +128,7 @@ def memories(percept: Percept, people: ClipPeople, fact: str) -> ClipMemories:
     )
 
 
-def desk_of(store: Store, home: Home, at_once: int) -> Workspace:
+def workspace_of(store: Store, home: Home, at_once: int) -> Workspace:
     tools = WordToolbox()
     watch = SETTINGS.watch.model_copy(update={"clip_ms": 2000, "sample_fps": 1.0})
     memory = SETTINGS.memory.model_copy(update={"clips_at_once": at_once, "patch_every": 3})
@@ -163,7 +163,7 @@ def watched(
         monkeypatch.setattr("flows.executors.BACK_OFF_S", ())
         with open_store(home, make_database()) as store:
             for _ in range(runs):
-                workspace = desk_of(store, home, at_once)
+                workspace = workspace_of(store, home, at_once)
                 (output,) = watch_files(workspace, [recording], SilentListener(), direct=True)
                 assert output.error is None or model.broken, output
                 model.broken.clear()
@@ -195,7 +195,7 @@ def test_a_clip_that_fails_beside_another_is_left_and_written_by_the_next_run(
 def test_the_model_may_be_asked_for_no_more_than_its_profile_allows(
     store: Store, home: Home, recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace = desk_of(store, home, 2)
+    workspace = workspace_of(store, home, 2)
     monkeypatch.setattr(
         clip_memory, "make_writers", lambda *_: Writers(Model(), LocalEventWriter(SETTINGS.memory))
     )

@@ -16,7 +16,7 @@ from people.corrected import characters_at
 from people.corrections import history, keep_apart, list_people, merge, rename, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
-from tests.support.filled import FilledLibraries
+from tests.support.library_templates import FilledLibraries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

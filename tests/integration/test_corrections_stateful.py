@@ -30,7 +30,7 @@ from store.database import Store
 from store.queries import characters as learned
 from store.queries.characters import CharacterAt
 from store.queries.corrections import origins_of
-from tests.support.full import examples
+from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,

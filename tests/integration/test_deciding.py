@@ -33,7 +33,7 @@ from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.skills import a_skill
-from tests.support.storm_house import OTHER_DAY, STORM, house
+from tests.support.wrong_day_house import OTHER_DAY, STORM, house
 from views.comparison import compare_trajectories
 from views.trajectory import load_history
 

@@ -17,7 +17,7 @@ from perception.containers import StreamClock
 from perception.decode import RawClip, merge_spans, read_clips
 from perception.picture_stream import marks_unreferenced
 from perception.source import probe
-from tests.support.full import in_full
+from tests.support.full_suite import in_full
 from tests.support.media import COLOURS, GOOD, damage, looped, make_video
 
 SETTINGS = WatchSettings()

@@ -45,7 +45,10 @@ from store.tables.schema import (
     VideoRow,
 )
 from tests.integration.test_forget import everything
-from tests.support.cuttable import (
+from tests.support.full_video import ask, fill
+from tests.support.library_templates import FilledLibraries
+from tests.support.memory import VIDEO, Perceived, Tools, WordVectors, direction, local_writers
+from tests.support.span_deletion import (
     KEPT,
     SECRETS,
     SETTINGS,
@@ -56,9 +59,6 @@ from tests.support.cuttable import (
     update_graph,
     watch_talk,
 )
-from tests.support.filled import FilledLibraries
-from tests.support.full_video import ask, fill
-from tests.support.memory import VIDEO, Perceived, Tools, WordVectors, direction, local_writers
 from views.library import check_video, dump_lines, list_library, show_video
 
 # Their trajectories are made up.
@@ -375,7 +375,7 @@ def test_a_span_that_is_none_deletes_nothing(talk: Store) -> None:
     assert list(dump_lines(talk, VIDEO)) == before
 
 
-def desk_of(store: Store) -> Workspace:
+def workspace_of(store: Store) -> Workspace:
     toolbox: Any = SimpleNamespace(text=WordVectors())
     return Workspace(store.home, store, load_profile("local"), toolbox)
 
@@ -386,7 +386,7 @@ def test_a_file_of_ones_own_stays(talk: Store) -> None:
         session.execute(update(VideoRow).values(path="/videos/talk.mp4"))
     found = preview_span_deletion(talk, VIDEO, SPAN)
     assert "can still be played" in found.file
-    delete_video_span(desk_of(talk), found.cut.video, SPAN)
+    delete_video_span(workspace_of(talk), found.cut.video, SPAN)
     assert show_video(talk, VIDEO).video.path == "/videos/talk.mp4"
 
 
@@ -396,7 +396,7 @@ def test_a_file_of_homers_own_that_shows_it_is_removed(store: Store) -> None:
     fill(store, path.parent.name)
     found = preview_span_deletion(store, path.parent.name, TimeSpan.of(0, 1000))
     assert found.file == "The uploaded file shows it, so that goes too, whole."
-    delete_video_span(desk_of(store), found.cut.video, TimeSpan.of(0, 1000))
+    delete_video_span(workspace_of(store), found.cut.video, TimeSpan.of(0, 1000))
     assert not path.exists()
     assert [one.path for one in list_library(store)] == [None]
 

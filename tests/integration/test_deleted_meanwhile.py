@@ -26,7 +26,7 @@ from store.queries import trajectories
 from store.queries.trajectories import list_trajectories
 from store.queries.videos import delete_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from views.library import delete_video_rows
 
@@ -52,10 +52,10 @@ def asked(store: Store) -> int:
 
 def test_a_question_that_begins_while_its_video_is_deleted_is_refused(store: Store) -> None:
     remember_party(store)
-    with Runner(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+    with Runner(store, WordToolbox()) as runner, ThreadPoolExecutor(1) as other:
         with store.begin() as session:
             delete_video(session, PARTY)
-            question = other.submit(asker.ask, GATE)
+            question = other.submit(runner.ask, GATE)
             wait_for_a_lock(store)
         with pytest.raises(NotFound, match="no video goes by"):
             question.result(30)
@@ -64,9 +64,9 @@ def test_a_question_that_begins_while_its_video_is_deleted_is_refused(store: Sto
 
 def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store: Store) -> None:
     remember_party(store)
-    with Runner(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+    with Runner(store, WordToolbox()) as runner, ThreadPoolExecutor(1) as other:
         word = JudgedTrajectory(
-            trajectory=asker.ask(GATE).trajectory_id, question_type="who", right=True
+            trajectory=runner.ask(GATE).trajectory_id, question_type="who", right=True
         )
         with store.begin() as session:
             delete_video(session, PARTY)
@@ -78,8 +78,8 @@ def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store:
 
 def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
     remember_party(store)
-    with OpenAIServer(obedient) as model, Runner(store, LlmToolbox(model)) as asker:
-        state, workspace = asker.begin(GATE)
+    with OpenAIServer(obedient) as model, Runner(store, LlmToolbox(model)) as runner:
+        state, workspace = runner.begin(GATE)
         with store.begin() as session:
             delete_video(session, PARTY)
         with pytest.raises(NotFound, match="was deleted"):
@@ -89,7 +89,7 @@ def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
 
 def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> None:
     remember_party(store)
-    with Runner(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+    with Runner(store, WordToolbox()) as runner, ThreadPoolExecutor(1) as other:
         deleting = []
 
         def linked(session: object, trajectory: str) -> None:
@@ -97,7 +97,7 @@ def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> N
             wait_for_a_lock(store)
 
         with suppress(NotFound):  # it is deleted at once, or a moment later
-            asker.begin(GATE, linked=linked)
+            runner.begin(GATE, linked=linked)
         deleting[0].result(30)
     assert asked(store) == 0
 
@@ -110,10 +110,10 @@ def test_a_question_whose_video_is_deleted_meanwhile_says_so(store: Store) -> No
             delete_video_rows(store, PARTY)
 
     with (
-        Runner(store, WordToolbox()) as asker,
+        Runner(store, WordToolbox()) as runner,
         pytest.raises(NotFound, match="was deleted while it was asked"),
     ):
-        asker.ask(GATE, on_event=delete_it)
+        runner.ask(GATE, on_event=delete_it)
     assert asked(store) == 0
 
 
@@ -121,8 +121,8 @@ def test_a_question_that_goes_while_questions_are_listed_is_left_out(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember_party(store)
-    with Runner(store, WordToolbox()) as asker:
-        asker.ask(GATE)
+    with Runner(store, WordToolbox()) as runner:
+        runner.ask(GATE)
     read = trajectories._trajectory
 
     def read_late(*rows: Any) -> Any:
@@ -143,5 +143,5 @@ def test_one_alone_makes_the_tables_of_checkpoints(store: Store) -> None:
             assert not second.done()
         second.result(30)
     remember_party(store)
-    with Runner(store, WordToolbox()) as asker:
-        assert asker.ask(GATE).answer.citations
+    with Runner(store, WordToolbox()) as runner:
+        assert runner.ask(GATE).answer.citations

@@ -18,7 +18,7 @@ from people.forget import forget
 from store.backup import back_up
 from store.database import Store
 from tests.support.library import Quiet
-from tests.support.marked import MARK, NUMBER, VIDEO, contents, plant, sorted_out, traces
+from tests.support.marked_library import MARK, NUMBER, VIDEO, contents, plant, sorted_out, traces
 from tests.support.memory import WordVectors
 from views.library import export_to_file
 

@@ -22,8 +22,8 @@ from store.migrations import HEAD
 from telemetry.ids import bind_ids
 from telemetry.logs import log_error, log_path, set_up_logging
 from tests.support.asking import PARTY
+from tests.support.markup_video import plant
 from tests.support.media import make_video
-from tests.support.planted import plant
 
 MARK = "evil"
 """Stands in everything that ``plant`` puts into a library."""

@@ -19,11 +19,11 @@ from store.database import Store
 from store.queries.calls import NewCall, add_call
 from store.queries.evaluations import begin_run, learned_batches, run_cost, run_results, slot_cost
 from store.queries.videos import add_video
-from tests.support.evaluated import evaluated, run_settings
-from tests.support.evaluating import evaluate, houses
+from tests.support.caption_evaluations import evaluate, houses
+from tests.support.evaluation_rows import evaluated, run_settings
 from tests.support.full_video import ask, fill
 from tests.support.memory import clip
-from tests.support.simulated import HELPFUL, SimulatedAsker, world
+from tests.support.simulated_learner import HELPFUL, SimulatedAsker, world
 
 A, B = "a" * 16, "b" * 16
 
@@ -103,7 +103,7 @@ def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
         counted.append(run_cost(session, run, videos))
         return counted[-1]
 
-    def judged(_desk: Any, _question: Any, _video: str, trajectory: str) -> Verdict:
+    def judged(_workspace: Any, _question: Any, _video: str, trajectory: str) -> Verdict:
         called(store, next(costs), trajectory_id=trajectory, purpose="judge")
         return Verdict(right=True, judge="test")
 

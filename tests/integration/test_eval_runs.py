@@ -22,8 +22,8 @@ from store.queries.learning import all_judgements
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
 from tests.support.asking import WordToolbox
-from tests.support.evaluating import Heard, desk_of, evaluate, found, houses, planned
-from tests.support.obedient import LlmToolbox, obedient, texts_of
+from tests.support.caption_evaluations import Heard, evaluate, found, houses, planned, workspace_of
+from tests.support.obedient_model import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
 
 NONE = Protocol.NONE
@@ -133,7 +133,7 @@ def test_answers_about_a_video_that_is_gone_by_now_hide_none_that_are_left(
     evaluate(store, houses(tmp_path), protocol=NONE)
     with store.begin() as session:
         delete_video(session, find_video(session, "house 0").id)
-    workspace = desk_of(store)
+    workspace = workspace_of(store)
     with EvaluationSteps(
         workspace, "run", planned(houses(tmp_path), workspace, protocol=NONE), Heard()
     ) as work:

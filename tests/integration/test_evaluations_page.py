@@ -15,12 +15,12 @@ from evals.running import exclusive_run
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
 from store.tables.schema import EvalRunRow
-from tests.support.evaluated import evaluated, run_settings, slot
-from tests.support.filled import FilledLibraries
+from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
+from tests.support.evaluation_rows import evaluated, run_settings, slot
+from tests.support.library_templates import FilledLibraries
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from ui.formatting import escape_markdown
 
 

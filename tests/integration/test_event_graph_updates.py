@@ -24,7 +24,7 @@ from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import edges_at, patches_of, segments_at
-from tests.support.full import examples
+from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -34,7 +34,7 @@ from tests.support.memory import (
     percept,
     said,
 )
-from tests.support.patches import SEEDS, Seed
+from tests.support.patch_strategies import SEEDS, Seed
 from views.library import check_video, delete_video_rows, dump_lines, show_video
 
 SENTENCES = (

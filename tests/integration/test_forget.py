@@ -31,9 +31,9 @@ from store.queries.clips import memory_view
 from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
-from tests.support.evaluated import evaluated, slot
-from tests.support.filled import FilledLibraries
+from tests.support.evaluation_rows import evaluated, slot
 from tests.support.full_video import ask
+from tests.support.library_templates import FilledLibraries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

@@ -28,10 +28,10 @@ from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import WordToolbox, remember_party
-from tests.support.filled import FilledLibraries
-from tests.support.obedient import LlmToolbox
+from tests.support.library_templates import FilledLibraries
+from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
-from tests.support.searching import PLAY, searching
+from tests.support.searching_model import PLAY, searching
 from views.comparison import compare_trajectories
 from views.trajectory import load_history
 from views.usage import usage_in

@@ -18,7 +18,7 @@ from perception import parallel_decode
 from perception.decode import RawClip, read_clips
 from perception.gop_segments import GopSegments
 from perception.source import clips_of, probe
-from tests.support.full import examples
+from tests.support.full_suite import examples
 from tests.support.media import make_video
 
 SECONDS = WatchSettings(clip_ms=1_000)

@@ -17,8 +17,8 @@ from store.database import Store
 from store.queries.clips import mark_clip, memory_view
 from store.queries.schedules import record_processed
 from store.queries.trajectories import add_trajectory, end_trajectory
+from tests.support.app_pages import EVIL, app_over, open_page, press, words
 from tests.support.memory import VIDEO, known_video
-from tests.support.pages import EVIL, app_over, open_page, press, words
 from ui.health import cached_checks
 
 

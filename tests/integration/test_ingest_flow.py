@@ -39,18 +39,18 @@ from store.queries.clips import clips_of
 from store.queries.evaluations import Slot
 from store.queries.records import dump_video
 from store.queries.videos import list_videos, video_state
-from tests.support.crew import (
+from tests.support.evaluation_rows import slot
+from tests.support.light_models import light_toolbox, read_by
+from tests.support.media import make_video
+from tests.support.streams import Fed, segment
+from tests.support.worker_pools import (
     CLIPS,
-    delivering,
     dump_of,
     eight_clips,
     limited,
-    watched_by,
+    record_deliveries,
+    watch_with_workers,
 )
-from tests.support.evaluated import slot
-from tests.support.light import light_toolbox, read_by
-from tests.support.media import make_video
-from tests.support.streams import Fed, segment
 
 
 class Heard:
@@ -170,9 +170,9 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
     from store.database import open_store
 
     with open_store(workspace.home, make_database()) as other:
-        plain_desk = Workspace(workspace.home, other, workspace.profile, workspace.toolbox)
-        (plain,), _notes = run(plain_desk, video, direct=True)
-        assert dumped(plain_desk, plain) == dumped(workspace, flowed)
+        plain_workspace = Workspace(workspace.home, other, workspace.profile, workspace.toolbox)
+        (plain,), _notes = run(plain_workspace, video, direct=True)
+        assert dumped(plain_workspace, plain) == dumped(workspace, flowed)
 
 
 @pytest.mark.full
@@ -190,8 +190,8 @@ def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
         pytest.skip(f"Ray is not installed; {RAY.hint}")
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     box, recording = light_toolbox(tmp_path / "notes", meeting=2), eight_clips(tmp_path)
-    delivered = delivering(monkeypatch)
-    flowed, failures = watched_by(
+    delivered = record_deliveries(monkeypatch)
+    flowed, failures = watch_with_workers(
         Workspace(home, store, box.profile, box), 2, pool, recording, direct=False
     )
     assert failures == []
@@ -203,7 +203,9 @@ def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
 
     alone = light_toolbox(tmp_path / "alone")
     with open_store(home, make_database()) as other:
-        plain, _ = watched_by(Workspace(home, other, alone.profile, alone), 1, "threads", recording)
+        plain, _ = watch_with_workers(
+            Workspace(home, other, alone.profile, alone), 1, "threads", recording
+        )
         assert dump_of(other, plain) == dump_of(store, flowed)
 
 

@@ -29,7 +29,7 @@ from tests.support.machine import (
     ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
-    asker_for,
+    runner_for,
     varied,
     watched,
 )
@@ -57,28 +57,28 @@ def state(store: Store, name: str) -> str:
 
 def test_what_a_killed_process_left_is_stopped_when_the_next_one_begins(party: Store) -> None:
     left_running(party)
-    with Runner(party, WordToolbox()) as asker:
+    with Runner(party, WordToolbox()) as runner:
         assert state(party, GONE) == "stopped"
-        assert asker.resume(GONE).answer is not None
+        assert runner.resume(GONE).answer is not None
     assert state(party, GONE) == "done"
 
 
 def test_what_is_being_searched_goes_on(party: Store) -> None:
-    with Runner(party, WordToolbox()) as asker:
-        begun, workspace = asker.begin(GATE)
+    with Runner(party, WordToolbox()) as runner:
+        begun, workspace = runner.begin(GATE)
         with Runner(party, WordToolbox()), party.begin() as session:
             (one,) = list_trajectories(session)
             assert (one.state, is_claimed(session, one.id)) == ("running", True)
-        assert asker.run(begun, workspace).answer is not None
+        assert runner.run(begun, workspace).answer is not None
     with party.begin() as session:
         assert stop_abandoned(session) == 0
 
 
 def test_a_question_that_cannot_begin_leaves_no_claim(party: Store) -> None:
-    with Runner(party, WordToolbox()) as asker:
+    with Runner(party, WordToolbox()) as runner:
         with pytest.raises(NotFound):
-            asker.ask(Question(text="Who?", videos=("f" * 16,)))
-        assert asker._claims._held_by == {}
+            runner.ask(Question(text="Who?", videos=("f" * 16,)))
+        assert runner._claims._held_by == {}
 
 
 def crash(store: Store) -> None:
@@ -108,12 +108,12 @@ def test_a_step_that_the_database_lost_is_done_again(store: Store) -> None:
     script = ScriptedReasoner(
         plan=[(SubtaskDraft(text="one"), SubtaskDraft(text="two"))], act=[crashes_once]
     )
-    with asker_for(store, ScriptedContexts(script, ScriptedMemory(list(FINDS)))) as asker:
+    with runner_for(store, ScriptedContexts(script, ScriptedMemory(list(FINDS)))) as runner:
         with pytest.raises(DatabaseError, match=r"ask --resume"):
-            asker.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
+            runner.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
         with store.begin() as session:
             (one,) = list_trajectories(session)
-        assert asker.resume(one.id).answer is not None
+        assert runner.resume(one.id).answer is not None
     with store.begin() as session:
         numbers = session.scalars(text("SELECT seq FROM trajectory_events ORDER BY seq")).all()
     assert numbers == list(range(len(numbers)))

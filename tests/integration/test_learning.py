@@ -17,7 +17,7 @@ from skills.library import find_skill, list_skills
 from skills.writer import LocalSkillWriter
 from store.database import Store
 from store.queries.learning import source_trajectories
-from tests.support.judged import answered
+from tests.support.judged_answers import answered
 from tests.support.machine import watched
 from tests.support.openai_server import OpenAIServer
 
@@ -138,7 +138,7 @@ def test_a_verdict_is_about_an_answer(store: Store) -> None:
         judge(store, JudgedTrajectory(trajectory="nothing", question_type="who", right=True))
 
 
-def llm_desk(library: Store, server: OpenAIServer) -> Workspace:
+def llm_workspace(library: Store, server: OpenAIServer) -> Workspace:
     spec = ChatSpec(model="openai:test", base_url=server.base_url)
     profile = Profile(name="test", reasoner="llm", chat={"default": spec})
     return Workspace(library.home, library, profile, Toolbox(profile, library.home.weights))
@@ -155,7 +155,7 @@ def test_a_model_words_the_advice_and_its_call_is_recorded(library: Store) -> No
     for n in range(8):
         answered(library, f"w{n}", "who", right=True, rounds=1, text="Who <b>opens</b> it?")
     with OpenAIServer([GOOD]) as server:
-        (batch,) = list(learn_in_batches(llm_desk(library, server)))
+        (batch,) = list(learn_in_batches(llm_workspace(library, server)))
         (sent,) = server.texts()
     (skill,) = batch.written
     assert skill.instructions == tuple(GOOD["instructions"])
@@ -168,7 +168,7 @@ def test_what_a_model_writes_is_reviewed_and_asked_for_again_next_time(library: 
         answered(library, f"w{n}", "who", right=True, rounds=1)
     bad = GOOD | {"instructions": ["Answer: a box of old letters."]}
     with OpenAIServer([bad, GOOD]) as server:
-        workspace = llm_desk(library, server)
+        workspace = llm_workspace(library, server)
         (refused,) = learn(library, skill_writer(workspace), content_words).refused
         assert "is the answer of a question" in refused
         assert list_skills(library) == []
@@ -179,6 +179,6 @@ def test_a_model_that_cannot_be_reached_loses_nothing(library: Store) -> None:
     for n in range(8):
         answered(library, f"w{n}", "who", right=True, rounds=1)
     with OpenAIServer([{"instructions": []}]) as server:
-        (batch,) = list(learn_in_batches(llm_desk(library, server)))
+        (batch,) = list(learn_in_batches(llm_workspace(library, server)))
     assert "does not fit" in batch.refused[0]
     assert [one.name for one in learned(library).written] == ["search-win-who"]

@@ -22,9 +22,9 @@ from services.job_status import JobState
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
+from tests.support.app_pages import EVIL, app_over, open_page, press, sign_in, words
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
-from tests.support.pages import EVIL, app_over, open_page, press, sign_in, words
 from views.library import list_library
 
 BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"

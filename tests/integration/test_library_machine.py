@@ -31,7 +31,7 @@ from store.home import Home
 from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view, next_clips
 from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
-from tests.support.full import examples
+from tests.support.full_suite import examples
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
 from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video
 

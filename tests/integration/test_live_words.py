@@ -21,8 +21,8 @@ from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
 from tests.support.asking import PARTY, remember_party
-from tests.support.heard import into
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
@@ -51,7 +51,7 @@ def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Stor
     said: list[PartialReply] = []
     with OpenAIServer(obedient) as server:
         toolbox = LlmToolbox(server)
-        seen = ask(party, toolbox, GATE, into(events, said))
+        seen = ask(party, toolbox, GATE, collect_events(events, said))
         alone = ask(party, toolbox, GATE)
     assert said
     assert seen.answer == alone.answer
@@ -65,7 +65,7 @@ def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Stor
 def test_a_server_without_pieces_tells_nothing_and_answers_all_the_same(party: Store) -> None:
     said: list[PartialReply] = []
     with OpenAIServer(obedient, EVERYTHING - {"stream"}) as server:
-        hearing = ask(party, LlmToolbox(server), GATE, into([], said))
+        hearing = ask(party, LlmToolbox(server), GATE, collect_events([], said))
         alone = ask(party, LlmToolbox(server), GATE)
     assert hearing.answer == alone.answer
     assert not said
@@ -75,9 +75,9 @@ def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Stor
     def slowly(request: dict[str, Any]) -> Answer:
         return Answer(obedient(request), pause_s=0.05)
 
-    async def leave(asker: Runner) -> list[Any]:
+    async def leave(runner: Runner) -> list[Any]:
         seen: list[Any] = []
-        async with aclosing(stream(asker, GATE)) as output:
+        async with aclosing(stream(runner, GATE)) as output:
             async for one in output:
                 seen.append(one)
                 if isinstance(one, PartialReply):
@@ -89,8 +89,8 @@ def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Stor
             await asyncio.sleep(0.1)
         return seen
 
-    with OpenAIServer(slowly) as server, Runner(party, LlmToolbox(server)) as asker:
-        seen = asyncio.run(leave(asker))
+    with OpenAIServer(slowly) as server, Runner(party, LlmToolbox(server)) as runner:
+        seen = asyncio.run(leave(runner))
         sent = len(server.requests)
     assert not any(isinstance(one, AskResult | ModelCalled) for one in seen)
     with party.begin() as session:

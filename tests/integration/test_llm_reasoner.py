@@ -19,8 +19,8 @@ from store.database import Store
 from store.queries.calls import calls_of, messages_of, usage_of
 from store.tables.schema import KeyframeRow, MessageRow
 from tests.support.asking import PARTY, remember_party
-from tests.support.heard import into
-from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.remembered import Said, recording, watch
 from views.trajectory import load_history
@@ -48,7 +48,7 @@ def run(
     events: list[Event] = []
     supports = spec.pop("supports", EVERYTHING)
     with OpenAIServer(script, supports) as server:
-        asked = ask(store, LlmToolbox(server, **spec), question, into(events))
+        asked = ask(store, LlmToolbox(server, **spec), question, collect_events(events))
     return asked, events, server
 
 

@@ -26,14 +26,14 @@ from store.database import Store
 from store.tables.schema import KeyframeRow
 from strategies.homer import strategy
 from tests.support.asking import PARTY
-from tests.support.cards import Card, jpeg
-from tests.support.full import in_full
-from tests.support.heard import into
-from tests.support.obedient import LlmToolbox, purpose_of, texts_of
+from tests.support.full_suite import in_full
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.picture_cards import Card, jpeg
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, recording, watch
-from tests.support.seeing import (
+from tests.support.seeing_model import (
     Eyes,
     Image,
     Request,
@@ -88,7 +88,7 @@ def asked(
     events: list[Event] = []
     question = Question(text=text, videos=(PARTY,))
     with OpenAIServer(script) as server:
-        made = ask(store, LlmToolbox(server, **spec), question, into(events))
+        made = ask(store, LlmToolbox(server, **spec), question, collect_events(events))
     return made, events, server
 
 
@@ -249,7 +249,7 @@ def test_a_run_of_version_2_is_asked_and_replayed_as_it_was(
     events: list[Event] = []
     question = Question(text="Which harbour is blue today?", videos=("1234" * 4,))
     with OpenAIServer(SeeingModel(eyes)) as server:
-        made = ask(slides, LlmToolbox(server), question, into(events))
+        made = ask(slides, LlmToolbox(server), question, collect_events(events))
     monkeypatch.undo()
     sent = [image for request in server.requests for image in images_of(request)]
     assert sent

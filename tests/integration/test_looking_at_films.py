@@ -22,9 +22,9 @@ from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
 from tests.conftest import WEIGHTS
-from tests.support.cards import Card, jpeg, make_slides
 from tests.support.openai_server import OpenAIServer
-from tests.support.seeing import (
+from tests.support.picture_cards import Card, jpeg, make_slides
+from tests.support.seeing_model import (
     Eyes,
     Image,
     SeeingModel,

@@ -21,9 +21,9 @@ from store.database import Store
 from store.queries.audit import record_deed
 from store.queries.records import dump_video
 from store.tables.schema import KeyframeRow, VideoRow
-from tests.support.cards import COLOURS, SIZE, Card, make_slides
+from tests.support.picture_cards import COLOURS, SIZE, Card, make_slides
 from tests.support.remembered import Said, Tools, recording, watch
-from tests.support.seeing import decoded, main_colour
+from tests.support.seeing_model import decoded, main_colour
 
 COLOURS_SHOWN = list(COLOURS)[:6]
 SLIDE_S = 10

@@ -44,11 +44,11 @@ from tests.support.machine import (
     ScriptedMemory,
     ScriptedReasoner,
     answer,
-    asker_for,
     edge,
     evidence,
     found,
     run,
+    runner_for,
     search,
     segment,
     varied,
@@ -472,14 +472,14 @@ def test_a_question_that_was_broken_off_goes_on_from_its_last_finished_step(
     )
     memory = ScriptedMemory(NEW)
     contexts = ScriptedContexts(reasoner, memory)
-    with asker_for(watched_store, contexts) as asker:
+    with runner_for(watched_store, contexts) as runner:
         with pytest.raises(RuntimeError, match="power"):
-            asker.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
+            runner.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
         left = _latest(watched_store)
     reasoner.turns.clear()
-    with asker_for(watched_store, contexts) as asker:
-        result = asker.resume(left[:8])
-        assert asker.resume(left).answer == result.answer
+    with runner_for(watched_store, contexts) as runner:
+        result = runner.resume(left[:8])
+        assert runner.resume(left).answer == result.answer
     assert result.answer == whole.asked.answer
     assert [name for name, _ in reasoner.turns][:2] == ["act", "assess"]
     with watched_store.begin() as session:
@@ -501,8 +501,8 @@ def test_a_question_that_was_killed_before_its_first_step_begins_there(
     asked_before = Question(text="Who?", videos=(VIDEO,))
     with watched_store.begin() as session:
         add_trajectory(session, "cc33", asked_before, view, "homer", "local")
-    with asker_for(watched_store, contexts) as asker:
-        result = asker.resume("cc33")
+    with runner_for(watched_store, contexts) as runner:
+        result = runner.resume("cc33")
     assert result.answer == whole.asked.answer
     with watched_store.begin() as session:
         assert events_of(session, "cc33") == whole.events

@@ -16,7 +16,7 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD, migrate, migrate_to
 from store.tables.schema import Base
-from tests.support.full import ends
+from tests.support.full_suite import ends
 from tests.support.library import revisions
 from views.library import delete_video_rows, dump_lines, list_library
 

@@ -18,7 +18,7 @@ from store.database import Store, open_store
 from store.driver import parse_url
 from store.home import Home
 from store.migrations import HEAD, migrate
-from tests.support.full import ends
+from tests.support.full_suite import ends
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

@@ -13,6 +13,7 @@ from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, add_video, set_video_state
+from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, words
 from tests.support.asking import WordToolbox
 from tests.support.memory import (
     SETTINGS,
@@ -27,7 +28,6 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, words
 from ui.app_state import page_state
 
 TOOLS: Any = Tools()
@@ -112,7 +112,7 @@ def test_many_videos_are_shown_a_page_at_a_time_and_searched(library: Store) -> 
     assert "No title matches" in words(open_page("library", q="zebra"))
 
 
-def test_the_pages_share_one_desk_and_load_no_model(library: Store) -> None:
+def test_the_pages_share_one_state_and_load_no_model(library: Store) -> None:
     first = page_state()
     assert page_state() is first
     assert first.profile == "local"

@@ -13,7 +13,19 @@ from memory.write_clip import remember
 from people.corrections import history, list_people
 from store.database import Store
 from store.queries.audit import audit_entries
-from tests.support.filled import FilledLibraries
+from tests.support.app_pages import (
+    EVIL,
+    LONG,
+    RTL,
+    app_over,
+    forget_app_state,
+    open_page,
+    output,
+    press,
+    sign_in,
+    words,
+)
+from tests.support.library_templates import FilledLibraries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -27,18 +39,6 @@ from tests.support.memory import (
     said,
     text_at,
     voice,
-)
-from tests.support.pages import (
-    EVIL,
-    LONG,
-    RTL,
-    app_over,
-    forget_desk,
-    open_page,
-    output,
-    press,
-    sign_in,
-    words,
 )
 from ui.corrections import FORGOTTEN_FILE
 from views.people_view import likely_same_people, load_people_view
@@ -209,7 +209,7 @@ def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
     monkeypatch.setattr(similar, "MIN_COSINE_SHARE", -10.0)
     pairs = likely_same_people(recording, VIDEO)
     press(open_page("people", video=VIDEO), "No")
-    forget_desk()
+    forget_app_state()
     page = open_page("people", video=VIDEO)
     assert len([b for b in page.button if b.label == "No"]) == len(pairs) - 1
     press(page, "Undo")

@@ -18,7 +18,7 @@ from perception.faces import box_iou
 from perception.perceive_clip import Perceived, perceive
 from perception.source import probe
 from tests.support.cached_models import CachedModels
-from tests.support.full import sample
+from tests.support.full_suite import sample
 
 SETTINGS = WatchSettings()
 DEMO = Path(__file__).parents[2] / "demo"

@@ -9,9 +9,9 @@ import pytest
 
 from people.corrections import rename
 from store.database import Store
+from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY
-from tests.support.pages import app_over, open_page, words
-from tests.support.planted import BAIT, MARKS, markup_of, plant
+from tests.support.markup_video import BAIT, MARKS, markup_of, plant
 from views.video_view import load_graph_page
 
 

@@ -154,8 +154,8 @@ def test_a_question_is_somebody_waiting_unless_an_evaluation_asks_it(
     remember_party(store)
     seen = set[bool]()
     question = Question(text="who?", videos=(PARTY,))
-    with Runner(store, WordToolbox(), attended=attended) as asker:
-        asker.ask(question, lambda *_event: seen.add(other.turns.people()))
+    with Runner(store, WordToolbox(), attended=attended) as runner:
+        runner.ask(question, lambda *_event: seen.add(other.turns.people()))
     assert (True in seen) is attended
     assert not other.turns.people()
 

@@ -11,8 +11,8 @@ from domain.trajectory import Ended, Event, RoundOpened
 from graphs.ask import ask
 from store.database import Store
 from tests.support.asking import PARTY
-from tests.support.heard import into
-from tests.support.obedient import LlmToolbox, purpose_of, texts_of
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, name, watch
@@ -84,7 +84,7 @@ def asked(store: Store, **settings: Any) -> tuple[list[Event], OpenAIServer]:
     options = tuple(f"the box of the {place}" for place in PLACES)
     question = Question(text="Which box is opened last?", videos=(PARTY,), options=options)
     with OpenAIServer(counted) as server:
-        ask(store, LlmToolbox(server, images=False, ask=settings), question, into(events))
+        ask(store, LlmToolbox(server, images=False, ask=settings), question, collect_events(events))
     return events, server
 
 

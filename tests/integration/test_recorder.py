@@ -19,7 +19,7 @@ from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import events_of, marks_of
 from tests.support.asking import PARTY
-from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event, Said, add_event_graph, watch
 from views.usage import usage_in

@@ -25,7 +25,7 @@ from store.queries.trajectories import events_of, find_trajectory, list_trajecto
 from tests.support.asking import WordToolbox
 from tests.support.frozen import make
 from tests.support.frozen.make import ABOUT, EXPORT, FOLDER, LIBRARY, RUN, TALK, WEEK, WHOLE_WEEK
-from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import OpenAIServer
 from views.library import list_library
 

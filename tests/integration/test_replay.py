@@ -19,8 +19,8 @@ from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import add_trajectory, events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.full import sample
-from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.full_suite import sample
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import name as rename
 

@@ -76,10 +76,10 @@ def app_library(store: Store) -> Store:
 
 def aged(store: Store, days: float, tiers: tuple[Tier, ...] = TIERS, **more: Any) -> Any:
     """A run of retention on a video of that age."""
-    return retain(desk_of(store, days, tiers), NOW, **more)
+    return retain(workspace_of(store, days, tiers), NOW, **more)
 
 
-def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Workspace:
+def workspace_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Workspace:
     """A workspace whose settings have these tiers, at a library whose video is that old."""
     with store.begin() as session:
         since = NOW - timedelta(days=days)
@@ -91,14 +91,14 @@ def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Workspace:
 
 
 def test_a_schedule_does_it_and_tells_how_much_went(app_library: Store) -> None:
-    output = work.retain(desk_of(app_library, 100, TIERS), NOW)
+    output = work.retain(workspace_of(app_library, 100, TIERS), NOW)
     assert output.ok
     assert output.text.startswith("1 videos keep less: ")
     assert frames(app_library) == []
 
 
 def test_a_schedule_without_tiers_says_where_to_set_them(app_library: Store) -> None:
-    output = work.retain(desk_of(app_library, 100, ()), NOW)
+    output = work.retain(workspace_of(app_library, 100, ()), NOW)
     assert "docs/privacy.md" in output.text
     assert len(frames(app_library)) == 6
 

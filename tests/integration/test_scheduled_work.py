@@ -32,7 +32,7 @@ from store.database import Store
 from store.queries.videos import video_titles
 from store.tables.schema import EdgeRow, SegmentRow, TakenRow, VideoRow
 from tests.support.asking import WordToolbox, remember_party
-from tests.support.evaluating import houses
+from tests.support.caption_evaluations import houses
 from tests.support.library import Quiet
 from tests.support.media import make_video
 from views.library import list_library
@@ -113,7 +113,7 @@ def test_nightly_work_stands_back_between_its_steps(
     )
     stood: list[float] = []
 
-    def give_way(_desk: Workspace, _wait: object = None, most_s: float = math.inf) -> float:
+    def give_way(_workspace: Workspace, _wait: object = None, most_s: float = math.inf) -> float:
         stood.append(most_s)
         return 0.0
 
@@ -148,8 +148,8 @@ def test_learning_waits_for_enough_judged_answers(workspace: Workspace) -> None:
     remember_party(workspace.store)
     options = LearnOptions(answers=1)
     assert work.learn(workspace, options).text == "0 of 1 judged answers are there"
-    with Runner(workspace.store, workspace.toolbox) as asker:
-        asked = asker.ask(Question(text="Who opens the gate?", videos=(PARTY,)))
+    with Runner(workspace.store, workspace.toolbox) as runner:
+        asked = runner.ask(Question(text="Who opens the gate?", videos=(PARTY,)))
     judge(
         workspace.store,
         JudgedTrajectory(trajectory=asked.trajectory_id, question_type="who", right=True),

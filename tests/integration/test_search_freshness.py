@@ -50,18 +50,18 @@ def found(search: Retrievers, store: Store, query: str) -> list[str]:
 
 
 @pytest.fixture
-def asker(store: Store) -> Iterator[Store]:
+def runner(store: Store) -> Iterator[Store]:
     """The same library by other connections, as another process has it."""
     with open_store(store.home, store.psycopg_url) as other:
         yield other
 
 
 def test_another_process_sees_a_clip_with_the_first_search_after_its_commit(
-    store: Store, asker: Store
+    store: Store, runner: Store
 ) -> None:
     remember_party(store)
-    search = retrievers(asker)
-    before = found(search, asker, "a lighthouse in the fog")
+    search = retrievers(runner)
+    before = found(search, runner, "a lighthouse in the fog")
     with store.begin() as session:
         row = {"video_id": PARTY, "clip": 6, "start_ms": 6 * CLIP_MS, "end_ms": 7 * CLIP_MS}
         session.execute(
@@ -70,20 +70,20 @@ def test_another_process_sees_a_clip_with_the_first_search_after_its_commit(
         for number, words in enumerate(("a lighthouse", "a lighthouse in the fog")):
             session.execute(insert(MemoryRow), [line(PARTY, 6, words, number)])
             session.flush()
-            assert found(search, asker, "a lighthouse in the fog") == before
-    assert found(search, asker, "a lighthouse in the fog")[0] == "a lighthouse in the fog"
-    assert found(search, asker, "a lighthouse in the fog") == found(
+            assert found(search, runner, "a lighthouse in the fog") == before
+    assert found(search, runner, "a lighthouse in the fog")[0] == "a lighthouse in the fog"
+    assert found(search, runner, "a lighthouse in the fog") == found(
         retrievers(store), store, "a lighthouse in the fog"
     )
 
 
 def test_a_correction_and_a_deletion_are_seen_by_the_next_search(
-    store: Store, asker: Store
+    store: Store, runner: Store
 ) -> None:
     remember_party(store)
-    search = retrievers(asker)
+    search = retrievers(runner)
     question = Question(text="Why did we move the party inside?", videos=(PARTY,))
-    view = view_of(asker, PARTY)
+    view = view_of(runner, PARTY)
     assert search.rank(view, question).evidence[0].text.startswith("Bob: We moved the party")
     rename(store, PARTY, "2", "Grace")
     assert search.rank(view, question).evidence[0].text.startswith("Grace: We moved the party")
@@ -167,9 +167,9 @@ class Searching(RuleBasedStateMachine):
         assert all(one.clip is None or one.clip <= lasts[one.video] for one in ranked.evidence)
 
 
-def test_a_search_as_of_a_clip_equals_one_made_at_that_clip(store: Store, asker: Store) -> None:
+def test_a_search_as_of_a_clip_equals_one_made_at_that_clip(store: Store, runner: Store) -> None:
     run_state_machine_as_test(
-        cast("Any", lambda: Searching(store, asker)),
+        cast("Any", lambda: Searching(store, runner)),
         settings=settings(
             max_examples=8,
             stateful_step_count=14,

@@ -26,7 +26,7 @@ from store.database import Store
 from tests.integration.test_forget import everything
 from tests.support.asking import PARTY, remember_party
 from tests.support.library import Quiet
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import Answer, OpenAIServer
 from views.library import export_to_file
 

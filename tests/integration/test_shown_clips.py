@@ -22,7 +22,7 @@ from models.profile import ChatSpec, Price, Profile
 from store.database import Store
 from store.home import Home
 from store.tables.schema import BlobRow, ClipRow, MessageRow
-from tests.support.light import LightToolbox
+from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
 from tests.support.openai_server import Answer, OpenAIServer
 from views.library import show_video
@@ -51,9 +51,9 @@ def workspace(home: Home, store: Store, server: OpenAIServer, **memory: Any) -> 
     return Workspace(home, store, profile, LightToolbox(profile, notes))
 
 
-def ingested(desk: Workspace, path: Path, server: OpenAIServer) -> list[dict[str, Any]]:
+def ingested(opened: Workspace, path: Path, server: OpenAIServer) -> list[dict[str, Any]]:
     """The requests for clips that a model was sent."""
-    (outcome,) = watch_files(desk, [path], SilentListener(), direct=True)
+    (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
     assert outcome.exit_code == 0
     return [one for one in server.requests if "Write the lines of this clip" in json.dumps(one)]
 
@@ -64,8 +64,8 @@ def test_the_model_is_shown_each_clip_as_the_profile_says(
 ) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=4.0, scene_s=0.5, silent=True)
     with OpenAIServer(lambda _: REPLY) as server:
-        desk = workspace(home, store, server, clip_view=view, clip_frames=4)
-        requests = ingested(desk, path, server)
+        opened = workspace(home, store, server, clip_view=view, clip_frames=4)
+        requests = ingested(opened, path, server)
     assert len(requests) == 2
     for request in requests:
         kinds = [part["type"] for part in parts_of(request)[1:]]
@@ -135,12 +135,12 @@ def test_an_ingestion_takes_what_was_estimated_before(
 ) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
     with OpenAIServer(counting) as server:
-        desk = workspace(home, store, server, clip_view=view)
-        estimate = estimate_file(desk, path)
+        opened = workspace(home, store, server, clip_view=view)
+        estimate = estimate_file(opened, path)
         assert not server.requests
         with store.begin() as session:
             assert not session.scalars(select(ClipRow)).all()
-        (outcome,) = watch_files(desk, [path], SilentListener(), direct=True)
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
         assert outcome.exit_code == 0
         assert outcome.watched is not None
         used = ingest_usage(store, outcome.watched.video.id)
@@ -154,9 +154,9 @@ def test_an_ingestion_takes_what_was_estimated_before(
         assert estimate.cost_usd > 0
         assert estimate.seconds > 0
         assert not estimate.model_timed
-        again = estimate_file(desk, path)
+        again = estimate_file(opened, path)
         other = make_video(tmp_path / "other.mp4", seconds=20.0, scene_s=0.4, silent=True)
-        known = estimate_file(desk, other)
+        known = estimate_file(opened, other)
     assert known.model_timed
     assert known.tokens_out == pytest.approx(used.tokens_out / used.clips, rel=0.01)
     assert again.clips == 0
@@ -170,9 +170,9 @@ def test_without_a_language_model_nothing_is_paid_and_time_is_told(
 ) -> None:
     path = make_video(tmp_path / "colours.mp4", seconds=4.0, silent=True)
     with OpenAIServer() as server:
-        desk = workspace(home, store, server)
-        profile = desk.profile.model_copy(update={"writer": "local"})
-        estimate = estimate_file(replace(desk, profile=profile), path)
+        opened = workspace(home, store, server)
+        profile = opened.profile.model_copy(update={"writer": "local"})
+        estimate = estimate_file(replace(opened, profile=profile), path)
     assert (estimate.clips, estimate.images, estimate.cost_usd) == (2, 0, 0)
     assert str(estimate).startswith("colours: 2 clips; about 00:")
     both = sum_of([estimate, estimate])
@@ -192,8 +192,8 @@ def test_the_command_says_what_it_will_cost_and_then_what_it_took(
     make_video(tmp_path / "one.mp4", seconds=4.0, silent=True)
     make_video(tmp_path / "two.mp4", seconds=6.0, silent=True)
     with OpenAIServer(counting) as server:
-        desk = workspace(home, store, server)
-        monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(desk))
+        opened = workspace(home, store, server)
+        monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(opened))
         first = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run"])
         assert not server.requests
         frames = CliRunner().invoke(
@@ -219,8 +219,8 @@ def test_a_file_that_is_no_video_costs_nothing_and_is_said(
 ) -> None:
     (tmp_path / "odd.mp4").write_bytes(b"no video")
     with OpenAIServer() as server:
-        desk = workspace(home, store, server)
-        monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(desk))
+        opened = workspace(home, store, server)
+        monkeypatch.setattr("flows.workspace.open_workspace", lambda *_: nullcontext(opened))
         told = CliRunner().invoke(app, ["ingest", str(tmp_path / "odd.mp4"), "--dry-run"])
     assert (told.exit_code, told.stdout) == (2, "")
     assert "odd.mp4" in told.stderr

@@ -18,8 +18,8 @@ from skills.library import list_skills
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.evaluations import learned_batches
-from tests.support.evaluating import evaluate
-from tests.support.simulated import HARMFUL, HELPFUL, SimulatedAsker, comes_right, world
+from tests.support.caption_evaluations import evaluate
+from tests.support.simulated_learner import HARMFUL, HELPFUL, SimulatedAsker, comes_right, world
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_where_skills_change_nothing_learning_changes_nothing(
         return comes_right(kind, text, set())
 
     monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
-    monkeypatch.setattr("tests.support.simulated.comes_right", unmoved)
+    monkeypatch.setattr("tests.support.simulated_learner.comes_right", unmoved)
     evaluate(store, world(tmp_path, videos=4))
     found = run_report(store, "run").effect
     assert found is not None

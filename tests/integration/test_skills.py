@@ -19,8 +19,8 @@ from skills.library import find_skill, list_skills, set_banned, store_skills, tr
 from store.database import Store
 from store.queries.skills import skill_versions
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.heard import into
-from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.listeners import collect_events
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.skills import a_skill
 
@@ -40,7 +40,7 @@ def of(events: list[Event], kind: type[Any]) -> list[Any]:
 
 def asked(store: Store, toolbox: Any, question: Question = GATE) -> tuple[str, list[Event]]:
     events: list[Event] = []
-    return ask(store, toolbox, question, into(events)).trajectory_id, events
+    return ask(store, toolbox, question, collect_events(events)).trajectory_id, events
 
 
 def test_a_changed_skill_is_a_new_version_and_the_old_one_stays(store: Store) -> None:

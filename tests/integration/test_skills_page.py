@@ -13,9 +13,9 @@ from skills.learn import count_waiting, judge, recorded_judgement
 from skills.library import find_skill, list_skills_page, store_skills
 from store.database import Store
 from store.queries import skills as stored
+from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, press, words
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, words
 from tests.support.skills import a_skill
 from views.skill_use import page_of_sources, page_of_uses, skill_use_record
 

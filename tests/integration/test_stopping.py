@@ -23,7 +23,8 @@ from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import PARTY, remember_party
-from tests.support.full import in_full
+from tests.support.cli_process import homer
+from tests.support.full_suite import in_full
 from tests.support.machine import (
     FINDS,
     VIDEO,
@@ -31,13 +32,12 @@ from tests.support.machine import (
     ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
-    asker_for,
+    runner_for,
     varied,
     watched,
 )
-from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import OpenAIServer
-from tests.support.terminal import homer
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 OPEN = Question(text="What does Ann open?", videos=(VIDEO,))
@@ -57,8 +57,8 @@ def stopped_asking(store: Store, question: Question, **scripts: Any) -> tuple[An
     """The answer of a question that is interrupted, and what decided it."""
     reasoner = ScriptedReasoner(plan=[PLAN], **scripts)
     contexts = ScriptedContexts(reasoner, ScriptedMemory(list(FINDS)))
-    with asker_for(store, contexts) as asker, pytest.raises(StoppedEarly) as stopped:
-        asker.ask(question)
+    with runner_for(store, contexts) as runner, pytest.raises(StoppedEarly) as stopped:
+        runner.ask(question)
     return stopped.value.asked, reasoner
 
 
@@ -109,14 +109,14 @@ def test_resolved_subtasks_are_the_best_answer(store: Store) -> None:
 def test_a_stopped_question_can_be_searched_to_the_end(store: Store) -> None:
     watched(store)
     plain = ScriptedContexts(ScriptedReasoner(plan=[PLAN]), ScriptedMemory(list(FINDS)))
-    with asker_for(store, plain) as asker:
-        whole = asker.ask(OPEN)
+    with runner_for(store, plain) as runner:
+        whole = runner.ask(OPEN)
     script = ScriptedReasoner(plan=[PLAN], act=[varied, varied, interrupted, varied])
     contexts = ScriptedContexts(script, ScriptedMemory(list(FINDS)))
-    with asker_for(store, contexts) as asker:
+    with runner_for(store, contexts) as runner:
         with pytest.raises(StoppedEarly) as stopped:
-            asker.ask(OPEN)
-        again = asker.resume(stopped.value.asked.trajectory_id)
+            runner.ask(OPEN)
+        again = runner.resume(stopped.value.asked.trajectory_id)
     assert again.answer == whole.answer
     with store.begin() as session:
         one, other = (
@@ -203,7 +203,7 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
         if turn.round == 2:
             with store.begin() as session:
                 name = list_trajectories(session)[0].id
-            for meddler in (asker, other):
+            for meddler in (runner, other):
                 with pytest.raises(InputError, match="at this moment"):
                     meddler.resume(name)
                 tried.append(name)
@@ -213,11 +213,11 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
     contexts = ScriptedContexts(script, ScriptedMemory(list(FINDS)))
     with (
         pytest.MonkeyPatch.context() as patch,
-        asker_for(store, contexts) as asker,
-        asker_for(store, contexts) as other,
+        runner_for(store, contexts) as runner,
+        runner_for(store, contexts) as other,
     ):
         patch.setattr("store.advisory_locks.TrajectoryLocks.take.__defaults__", (0.1,))
-        asked = asker.ask(OPEN)
+        asked = runner.ask(OPEN)
         assert other.resume(asked.trajectory_id).answer == asked.answer
     assert len(tried) == 2
     assert kinds(store, asked.trajectory_id)[-1] == "end"

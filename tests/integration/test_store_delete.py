@@ -27,7 +27,7 @@ from store.queries.learning import add_observations, put_judgement
 from store.queries.records import dump_video
 from store.queries.videos import delete_video
 from store.tables.schema import Base, BlobRow
-from tests.support.evaluated import evaluated
+from tests.support.evaluation_rows import evaluated
 from tests.support.full_video import SHARED, ask, fill
 
 # Their trajectories are made up.

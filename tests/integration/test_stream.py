@@ -32,7 +32,7 @@ from tests.support.machine import (
     ScriptedContexts,
     ScriptedMemory,
     ScriptedReasoner,
-    asker_for,
+    runner_for,
     varied,
     watched,
 )
@@ -46,8 +46,8 @@ def contexts(**scripts: Any) -> ScriptedContexts:
     return ScriptedContexts(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
 
 
-async def everything(asker: Runner, question: Question = QUESTION) -> list[RunEvent | AskResult]:
-    return [output async for output in stream(asker, question)]
+async def everything(runner: Runner, question: Question = QUESTION) -> list[RunEvent | AskResult]:
+    return [output async for output in stream(runner, question)]
 
 
 def latest(store: Store) -> StoredTrajectory:
@@ -57,8 +57,8 @@ def latest(store: Store) -> StoredTrajectory:
 
 def test_events_come_in_order_and_the_answer_last(store: Store) -> None:
     watched(store)
-    with asker_for(store, contexts()) as asker:
-        *events, asked = asyncio.run(everything(asker))
+    with runner_for(store, contexts()) as runner:
+        *events, asked = asyncio.run(everything(runner))
     assert isinstance(asked, AskResult)
     with store.begin() as session:
         assert events == events_of(session, asked.trajectory_id)
@@ -75,17 +75,17 @@ def test_a_round_is_reported_while_the_next_is_still_to_come(store: Store) -> No
             assert go_on.wait(WAIT_S), "nobody was told of the second round"
         return varied(turn)
 
-    async def follow(asker: Runner) -> int:
+    async def follow(runner: Runner) -> int:
         rounds = 0
-        async for output in stream(asker, QUESTION):
+        async for output in stream(runner, QUESTION):
             if isinstance(output, RoundOpened):
                 rounds = output.round
                 if rounds == 2:
                     go_on.set()
         return rounds
 
-    with asker_for(store, contexts(act=[waits])) as asker:
-        assert asyncio.run(follow(asker)) > 2
+    with runner_for(store, contexts(act=[waits])) as runner:
+        assert asyncio.run(follow(runner)) > 2
 
 
 def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
@@ -97,12 +97,12 @@ def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
             both.wait()
         return varied(turn)
 
-    async def two(asker: Runner, other: Runner) -> list[list[RunEvent | AskResult]]:
-        return list(await asyncio.gather(everything(asker), everything(other)))
+    async def two(runner: Runner, other: Runner) -> list[list[RunEvent | AskResult]]:
+        return list(await asyncio.gather(everything(runner), everything(other)))
 
     with (
-        asker_for(store, contexts(act=[meets])) as one,
-        asker_for(store, contexts(act=[meets])) as other,
+        runner_for(store, contexts(act=[meets])) as one,
+        runner_for(store, contexts(act=[meets])) as other,
     ):
         first, second = asyncio.run(two(one, other))
     assert first[:-1] == second[:-1]
@@ -117,8 +117,8 @@ def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_stored(store:
             assert left.wait(WAIT_S)
         return varied(turn)
 
-    async def leave(asker: Runner) -> None:
-        async with aclosing(stream(asker, QUESTION)) as events:
+    async def leave(runner: Runner) -> None:
+        async with aclosing(stream(runner, QUESTION)) as events:
             async for output in events:
                 if isinstance(output, RoundOpened) and output.round == 2:
                     break
@@ -128,14 +128,14 @@ def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_stored(store:
                 return
             await asyncio.sleep(0.1)
 
-    with asker_for(store, contexts(act=[waits])) as asker:
-        asyncio.run(leave(asker))
+    with runner_for(store, contexts(act=[waits])) as runner:
+        asyncio.run(leave(runner))
         row = latest(store)
         assert row.state == "stopped"
         assert row.answer is not None
         assert SO_FAR in row.answer.note
         assert [c.ref for c in row.answer.citations] == ["m1"]
-        again = asker.resume(row.id)
+        again = runner.resume(row.id)
     assert SO_FAR not in again.answer.note
 
 
@@ -146,8 +146,8 @@ def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
     begun: list[str] = []
     ended = threading.Event()
 
-    async def leave(asker: Runner) -> None:
-        events = stream(asker, QUESTION, begun.append, ended.set)
+    async def leave(runner: Runner) -> None:
+        events = stream(runner, QUESTION, begun.append, ended.set)
         coming = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
         coming.cancel()
@@ -155,8 +155,8 @@ def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
             await coming
         assert await asyncio.to_thread(ended.wait, WAIT_S)
 
-    with asker_for(store, contexts()) as asker:
-        asyncio.run(leave(asker))
+    with runner_for(store, contexts()) as runner:
+        asyncio.run(leave(runner))
         row = latest(store)
         assert (begun, row.state) == ([row.id], "stopped")
         with store.begin() as session:
@@ -166,12 +166,12 @@ def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
 def test_what_goes_wrong_is_raised_where_the_answer_is_waited_for(store: Store) -> None:
     watched(store)
     broken = ModelError("the connection was refused")
-    with asker_for(store, contexts(act=[varied, broken])) as asker:
+    with runner_for(store, contexts(act=[varied, broken])) as runner:
         with pytest.raises(ModelError, match="refused"):
-            asyncio.run(everything(asker))
+            asyncio.run(everything(runner))
         unknown = Question(text="Who?", videos=("ffffffffffffffff",))
         with pytest.raises(NotFound):
-            asyncio.run(everything(asker, unknown))
+            asyncio.run(everything(runner, unknown))
     assert latest(store).state == "failed"
 
 
@@ -184,15 +184,15 @@ def test_waiting_for_an_answer_does_not_hold_up_the_loop(store: Store) -> None:
             ticks.append(time.monotonic())
             await asyncio.sleep(0.01)
 
-    async def both(asker: Runner) -> None:
+    async def both(runner: Runner) -> None:
         ticking = asyncio.ensure_future(tick())
-        await everything(asker)
+        await everything(runner)
         ticking.cancel()
 
     def slow(turn: DecisionContext) -> Any:
         time.sleep(0.1)
         return varied(turn)
 
-    with asker_for(store, contexts(act=[slow])) as asker:
-        asyncio.run(both(asker))
+    with runner_for(store, contexts(act=[slow])) as runner:
+        asyncio.run(both(runner))
     assert len(ticks) > 5

@@ -37,10 +37,10 @@ from store.home import Home
 from store.queries.audit import audit_entries
 from store.queries.clips import memory_view
 from store.tables.schema import StreamClipRow, StreamGapRow, StreamRow
-from tests.support.crew import limited
-from tests.support.light import light_toolbox
+from tests.support.light_models import light_toolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.streams import Camera, Fed, Hands, segment
+from tests.support.worker_pools import limited
 from views.library import VideoDetails, delete_video_rows, dump_lines, show_video
 
 

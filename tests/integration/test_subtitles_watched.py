@@ -26,7 +26,7 @@ from store.home import Home
 from store.queries.clips import memory_view
 from store.tables.schema import UtteranceRow
 from tests.support.media import make_video
-from tests.support.tracks import with_packets, with_words, words_file
+from tests.support.subtitle_tracks import with_packets, with_words, words_file
 from views.library import delete_video_rows, dump_lines, show_video
 
 SRT = """1

@@ -22,9 +22,9 @@ from store.database import Store
 from store.home import Home
 from telemetry import otel, tracing
 from telemetry.tracing import Work
-from tests.support.collector import Collector, Seen
+from tests.support.markup_video import plant
 from tests.support.media import make_video
-from tests.support.planted import plant
+from tests.support.otlp_collector import Collector, Seen
 
 MARK = "evil"
 

@@ -20,12 +20,12 @@ from store.queries.trajectories import (
     find_trajectory,
     list_trajectories,
 )
+from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, remember_party
-from tests.support.filled import FilledLibraries
-from tests.support.obedient import LlmToolbox
+from tests.support.library_templates import FilledLibraries
+from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
-from tests.support.searching import PLAY, searching
+from tests.support.searching_model import PLAY, searching
 from ui.app_state import page_state
 from ui.trajectory_export import render_page
 from views.rounds import HarnessPart, calls_in_round, inspect_trajectory
@@ -257,8 +257,8 @@ def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
     from graphs.runner import Runner
 
     runs = BackgroundRuns()
-    with Runner(party, LlmToolbox(server)) as asker:
-        name = runs.ask(asker, PLAY)
+    with Runner(party, LlmToolbox(server)) as runner:
+        name = runs.ask(runner, PLAY)
         while not inspect_trajectory(party, name).history.rounds:
             time.sleep(0.02)
         runs.stop(name)

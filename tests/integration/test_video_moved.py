@@ -110,12 +110,12 @@ def test_an_answer_comes_along_with_its_checkpoints(
     assert output == ImportedVideo(PARTY, output.title, 6, 1, 0)
     assert trajectories(empty) == [library[1]]
     assert replay(empty, library[1]).whole
-    with Runner(empty, WordToolbox()) as asker:
-        forked = asker.fork(library[1], 1, ForkEdit())
+    with Runner(empty, WordToolbox()) as runner:
+        forked = runner.fork(library[1], 1, ForkEdit())
     assert forked.answer is not None
     cited = {one.ref for one in forked.answer.citations}
-    with Runner(library[0], WordToolbox()) as asker:
-        same = asker.fork(library[1], 1, ForkEdit()).answer
+    with Runner(library[0], WordToolbox()) as runner:
+        same = runner.fork(library[1], 1, ForkEdit()).answer
     assert same is not None
     assert cited == {one.ref for one in same.citations} != set()
 

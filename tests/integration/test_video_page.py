@@ -21,6 +21,7 @@ from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.streams import add_clip, add_stream
 from store.tables.schema import SegmentRevisionRow
+from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.memory import (
     SETTINGS,
@@ -32,7 +33,6 @@ from tests.support.memory import (
     local_writers,
     percept,
 )
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from ui.span_deletion import deleted_lane
 from ui.timeline import TimelineBar, pack_rows
 from views.library import resolve_video

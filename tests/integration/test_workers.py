@@ -22,14 +22,14 @@ from flows.workspace import Workspace
 from store.advisory_locks import claim_video
 from store.database import open_store
 from store.home import Home
-from tests.support.crew import (
+from tests.support.light_models import light_toolbox, read_by
+from tests.support.worker_pools import (
     CLIPS,
-    delivering,
     dump_of,
     eight_clips,
-    watched_by,
+    record_deliveries,
+    watch_with_workers,
 )
-from tests.support.light import light_toolbox, read_by
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,9 @@ def alone(home: Home, make_database: Callable[[], str], tmp_path: Path, video: P
     """The memory that one worker makes."""
     box = light_toolbox(tmp_path / "alone")
     with open_store(home, make_database()) as store:
-        outcome, _ = watched_by(Workspace(home, store, box.profile, box), 1, "threads", video)
+        outcome, _ = watch_with_workers(
+            Workspace(home, store, box.profile, box), 1, "threads", video
+        )
         assert len(read_by(box.weights)) == CLIPS
         return dump_of(store, outcome)
 
@@ -63,8 +65,8 @@ def test_two_workers_share_eight_clips_and_make_the_same_memory(
     processes: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    delivered = delivering(monkeypatch)
-    outcome, failures = watched_by(workspace, 2, pool, video)
+    delivered = record_deliveries(monkeypatch)
+    outcome, failures = watch_with_workers(workspace, 2, pool, video)
     assert failures == []
     assert dump_of(workspace.store, outcome) == alone
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
@@ -79,8 +81,8 @@ def test_a_worker_that_is_killed_takes_nothing_along(
     """Its process ends while it perceives; others begin, and every clip is brought once."""
     monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0, 0.0))
     (workspace.toolbox.weights / "fatal").touch()
-    delivered = delivering(monkeypatch)
-    outcome, failures = watched_by(workspace, 2, "processes", video)
+    delivered = record_deliveries(monkeypatch)
+    outcome, failures = watch_with_workers(workspace, 2, "processes", video)
     assert failures == []
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
     assert dump_of(workspace.store, outcome) == alone
@@ -92,7 +94,7 @@ def test_a_model_that_fails_in_a_worker_is_asked_again(
 ) -> None:
     monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0,))
     (workspace.toolbox.weights / "odd").touch()
-    outcome, failures = watched_by(workspace, 2, "threads", video)
+    outcome, failures = watch_with_workers(workspace, 2, "threads", video)
     assert failures == []
     assert dump_of(workspace.store, outcome) == alone
     assert not (workspace.toolbox.weights / "odd").exists()
@@ -106,7 +108,7 @@ def test_one_machine_at_a_time_watches_a_video(
     elsewhere = Home(tmp_path / "elsewhere").make()
     with open_store(elsewhere, workspace.store.url) as other, open_video(workspace, video) as work:
         there = replace(workspace, home=elsewhere, store=other)
-        outcome, _failures = watched_by(there, 2, "processes", video)
+        outcome, _failures = watch_with_workers(there, 2, "processes", video)
         assert outcome.exit_code == 2
         assert "being watched by another homer" in str(outcome.error)
         assert is_watched(other, work.video.id)

@@ -16,9 +16,9 @@ from starlette.routing import Route
 from websockets.sync.client import connect
 
 from auth.connections import LimitedConnection, admit
-from tests.support.full import in_full
-from tests.support.raw import answer_of, head_of, held, is_closed, served
+from tests.support.full_suite import in_full
 from tests.support.servers import homer_app, homer_serve, small_library
+from tests.support.slow_clients import answer_of, head_of, held, is_closed, served
 
 KEY = "0123456789abcdef0123"
 WORD = "correct horse"

@@ -22,8 +22,8 @@ from evals.report import report
 from evals.tables import AnsweredQuestion, RunLine
 from store.database import Store
 from store.queries.evaluations import StoredRun
-from tests.support import planted
-from tests.support.evaluated import run_settings
+from tests.support import markup_video
+from tests.support.evaluation_rows import run_settings
 from ui.trajectory_export import render_page
 from views.rounds import inspect_trajectory
 
@@ -71,8 +71,8 @@ def browser_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pag
 def answered(store: Store, monkeypatch: pytest.MonkeyPatch) -> str:
     """The page of a trajectory in which everything that somebody said or made is bait."""
     store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
-    monkeypatch.setattr(planted, "BAIT", BAIT)
-    asked = planted.plant(store, f"/films/{BAIT[:40]}")
+    monkeypatch.setattr(markup_video, "BAIT", BAIT)
+    asked = markup_video.plant(store, f"/films/{BAIT[:40]}")
     return render_page(store, inspect_trajectory(store, asked))
 
 

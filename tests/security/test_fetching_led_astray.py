@@ -16,8 +16,8 @@ from flows.schedules import fetching
 from flows.schedules.fetching import FetchResult, video_fetcher
 from perception import allowed_hosts
 from perception.allowed_hosts import AllowedHosts, HostForbidden, connections_limited_to
-from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, site
 from tests.support.media import make_video
+from tests.support.misleading_servers import ELSEWHERE, HERE, Answer, Endless, Moved, Site, site
 
 pytest.importorskip("yt_dlp")
 

@@ -22,9 +22,7 @@ from store.archive import IMAGES_MEMBER
 from store.backup import back_up, check_archive
 from store.database import Store, open_store
 from store.home import Home
-from tests.support.asking import WordToolbox
-from tests.support.full import ends
-from tests.support.hostile import (
+from tests.support.altered_exports import (
     Members,
     backup_with,
     members_of,
@@ -33,6 +31,8 @@ from tests.support.hostile import (
     table_of,
     written,
 )
+from tests.support.asking import WordToolbox
+from tests.support.full_suite import ends
 from tests.support.library import Quiet, all_images, all_rows, fill_library
 from ui import media
 from views.library import list_library
@@ -120,8 +120,8 @@ def test_a_checkpoint_as_plain_data_is_restored_but_is_no_state(
 ) -> None:
     change = set_values("json", b'{"lc":2,"type":"constructor","id":["os","getcwd"],"args":[]}')
     restored(empty, backup_with(backup, tmp_path / "odd", change), monkeypatch)
-    with Runner(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
-        asker.fork(library[1], 1, ForkEdit())
+    with Runner(empty, WordToolbox()) as runner, pytest.raises(InputError, match="import"):
+        runner.fork(library[1], 1, ForkEdit())
 
 
 def test_a_path_that_a_backup_brings_serves_no_other_file(
@@ -325,5 +325,5 @@ def test_the_same_backup_written_anew_is_restored(
     restored(empty, backup_with(backup, tmp_path / "same", lambda m, parts: None), monkeypatch)
     assert all_rows(empty) == all_rows(library[0])
     assert all_images(empty) == all_images(library[0]) != {}
-    with Runner(empty, WordToolbox()) as asker:
-        assert asker.fork(library[1], 1, ForkEdit()).answer is not None
+    with Runner(empty, WordToolbox()) as runner:
+        assert runner.fork(library[1], 1, ForkEdit()).answer is not None

@@ -26,9 +26,9 @@ from store.export import ROWS
 from store.home import Home
 from store.tables.schema import VideoRow
 from store.zips import ANY_RATIO_BELOW
+from tests.support.altered_exports import export_with, members_of, runs, written
 from tests.support.asking import PARTY, WordToolbox
-from tests.support.full import examples, in_full
-from tests.support.hostile import export_with, members_of, runs, written
+from tests.support.full_suite import examples, in_full
 from tests.support.library import FULL, Quiet, all_images, all_rows, fill_library
 from views.library import check_video, delete_video_rows, export_to_file, list_library
 
@@ -170,12 +170,12 @@ def test_a_fork_runs_nothing_that_lies_in_the_library_already(
                 ),
                 place,
             )
-    with Runner(empty, WordToolbox()) as asker:
+    with Runner(empty, WordToolbox()) as runner:
         if table == "checkpoint_blobs":
             with pytest.raises(InputError, match="came with an import"):
-                asker.fork(library[1], 1, ForkEdit())
+                runner.fork(library[1], 1, ForkEdit())
         else:
-            assert asker.fork(library[1], 1, ForkEdit()).answer is not None
+            assert runner.fork(library[1], 1, ForkEdit()).answer is not None
     assert not (tmp_path / "mark").exists()
 
 
@@ -189,8 +189,8 @@ def test_a_state_that_fits_no_machine_is_reported_in_a_line(
     with empty.begin() as session:
         change = "UPDATE checkpoints.checkpoint_blobs SET type = 'json', blob = :value "
         session.execute(text(change + "WHERE channel = 'question'"), {"value": value})
-    with Runner(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
-        asker.fork(library[1], 1, ForkEdit())
+    with Runner(empty, WordToolbox()) as runner, pytest.raises(InputError, match="import"):
+        runner.fork(library[1], 1, ForkEdit())
 
 
 def test_a_checkpoint_of_an_earlier_homer_is_read(
@@ -207,8 +207,8 @@ def test_a_checkpoint_of_an_earlier_homer_is_read(
 
     old = export_with(exported / f"{PARTY}.zip", tmp_path / "old", change)
     import_exported_video(empty, old, Quiet())
-    with Runner(empty, WordToolbox()) as asker:
-        assert asker.fork(library[1], 1, ForkEdit()).answer is not None
+    with Runner(empty, WordToolbox()) as runner:
+        assert runner.fork(library[1], 1, ForkEdit()).answer is not None
 
 
 def test_an_import_never_says_where_a_file_lies(

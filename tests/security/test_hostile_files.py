@@ -16,7 +16,7 @@ from memory.captions import read_captions, read_cues
 from skills.files import MOST_BYTES, read_skills
 from store.checkpoint_values import check_row, pack_value, unpack_value
 from store.forgotten_file import read_forgotten_file
-from tests.support.hostile import runs, written
+from tests.support.altered_exports import runs, written
 
 HEAD = {"keepsake": 2, "video": "a" * 16, "library": "b" * 32, "at": "2026-01-01T00:00:00+00:00"}
 SMALL = ImportLimits(captions_mb=1, line_mb=1, blob_mb=1)

@@ -18,8 +18,8 @@ from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_file
 from memory.subtitles import read_source_texts
 from perception.source import find_media, probe, probe_source
 from store.home import Home
-from tests.support.astray import ELSEWHERE, site
 from tests.support.media import make_video
+from tests.support.misleading_servers import ELSEWHERE, site
 from tests.support.streams import segment
 
 NAMES = [

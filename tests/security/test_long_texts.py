@@ -11,10 +11,10 @@ from domain.errors import HomerError
 from domain.wording import LONGEST_SENTENCE, split_sentences, split_utterance
 from memory.captions import read_captions
 from memory.writers.causes import find_stated_causes
-from tests.support.effort import cpu, is_linear
-from tests.support.full import is_full
+from tests.support.full_suite import is_full
 from tests.support.long_texts import READERS, REFUSALS, Reader, events, texts
 from tests.support.memory import said
+from tests.support.relative_cpu_time import cpu, is_linear
 
 SHORT, LONG = 1_000, 64_000
 LONGEST = 1_000_000 if is_full() else 250_000

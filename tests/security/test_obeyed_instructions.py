@@ -34,11 +34,11 @@ from skills.llm_writer import LlmSkillWriter
 from skills.review import review
 from store.database import Store
 from tests.support.asking import PARTY, remember_party
-from tests.support.heard import into
-from tests.support.judged import answered
+from tests.support.judged_answers import answered
+from tests.support.listeners import collect_events
 from tests.support.machine import watched
 from tests.support.memory import VIDEO, keyframe, percept, said, span, text_at
-from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
+from tests.support.obedient_model import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
 from tests.support.remembered import Said, add_event_graph, recording, watch
@@ -96,7 +96,7 @@ def test_a_search_reaches_no_other_video_and_no_later_time(store: Store) -> None
     events: list[Event] = []
     question = Question(text="What opens the safe in the cellar?", videos=(PARTY,), as_of_ms=60_000)
     with OpenAIServer(reaching) as server:
-        asked = ask(store, LlmToolbox(server), question, into(events))
+        asked = ask(store, LlmToolbox(server), question, collect_events(events))
         sent = "\n".join(server.texts())
     found = [
         piece for one in events if isinstance(one, EvidenceRetrieved) for piece in one.evidence

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from agent.reasoners.structure_questions import LONGEST, structure_of
-from tests.support.effort import cpu, is_linear
-from tests.support.full import is_full
-from tests.support.patterns import PACKAGES, Attack, Use, attacks, calls, sources, uses
+from tests.support.full_suite import is_full
+from tests.support.regular_expressions import PACKAGES, Attack, Use, attacks, calls, sources, uses
+from tests.support.relative_cpu_time import cpu, is_linear
 
 FIRST = 24
 """Characters at which the time of an exponential pattern shows already."""

@@ -16,8 +16,8 @@ from websockets.sync.client import connect
 from api.auth import AccessRules, parse_keys
 from store.database import Store
 from tests.support.api import WordState, client_of
-from tests.support.raw import answer_of, held
 from tests.support.servers import homer_app, small_library
+from tests.support.slow_clients import answer_of, held
 
 WORD = "correct horse"
 KEY = "0123456789abcdef0123"

@@ -20,8 +20,17 @@ from perception.allowed_hosts import AllowedHosts, HostForbidden, is_public
 from perception.http_source import resolve_playlist
 from perception.live import SourceUnreachable, live_source
 from perception.live_reader import OpenSource, open_source
-from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, Talker, site
 from tests.support.media import make_video
+from tests.support.misleading_servers import (
+    ELSEWHERE,
+    HERE,
+    Answer,
+    Endless,
+    Moved,
+    Site,
+    Talker,
+    site,
+)
 from tests.support.streams import SMALL, collected, playlist, segment, spans
 
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from cli.console import confirm, note, say, say_json, say_table
 from cli.edge import ErrorBoundary
 from domain.errors import HomerError
-from tests.support.patterns import sources
+from tests.support.regular_expressions import sources
 from views.answer_lines import reply_tail
 
 BIDI = "\u061c\u200e\u200f" + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))

@@ -45,14 +45,14 @@ from store.database import Store, open_store
 from store.home import Home
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
-from tests.support import cuttable, full_video, machine
+from tests.support import full_video, machine, span_deletion
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.forks import forked
-from tests.support.judged import answered
+from tests.support.forked_processes import forked
+from tests.support.judged_answers import answered
 from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
 from tests.support.media import make_video
 from tests.support.memory import VIDEO
-from tests.support.obedient import obedient, texts_of
+from tests.support.obedient_model import obedient, texts_of
 from views.library import delete_video_rows, export_to_file, list_library
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
@@ -191,8 +191,8 @@ class Ask(Scenario):
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         with store.begin() as session:
             begun = list_trajectories(session)
-        with Runner(store, ChaosToolbox(base_url, timeout_s)) as asker:
-            asker.resume(begun[0].id) if begun else asker.ask(GATE)
+        with Runner(store, ChaosToolbox(base_url, timeout_s)) as runner:
+            runner.resume(begun[0].id) if begun else runner.ask(GATE)
 
     def outcome(self, store: Store) -> Any:
         with store.begin() as session:
@@ -313,11 +313,11 @@ class DeleteSpan(Scenario):
     points = (P.CUT_ROWS, P.CUT, P.BLOB_REMOVED)
 
     def prepare(self, store: Store) -> None:
-        cuttable.watch_talk(store)
+        span_deletion.watch_talk(store)
         full_video.ask(store, "0" * 16, "Where is the marmalade?", VIDEO)
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
-        cuttable.cut(store)
+        span_deletion.cut(store)
 
     def outcome(self, store: Store) -> Any:
         with store.begin() as session:

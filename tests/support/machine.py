@@ -31,7 +31,7 @@ from store.home import Home
 from store.queries.clips import mark_clip
 from store.queries.trajectories import list_trajectories
 from store.queries.videos import add_video
-from tests.support.heard import into
+from tests.support.listeners import collect_events
 
 VIDEO = "0123456789abcdef"
 WORDS = (
@@ -310,11 +310,11 @@ class Ran:
 
 
 @contextmanager
-def asker_for(store: Store, contexts: ScriptedContexts) -> Iterator[Runner]:
-    """An asker on the scripted contexts and the real store."""
+def runner_for(store: Store, contexts: ScriptedContexts) -> Iterator[Runner]:
+    """An runner on the scripted contexts and the real store."""
     toolbox = Toolbox(load_profile("local", None), Home.default().weights)
-    with Runner(store, toolbox, contexts) as asker:
-        yield asker
+    with Runner(store, toolbox, contexts) as runner:
+        yield runner
 
 
 def run(
@@ -330,9 +330,9 @@ def run(
     events: list[Event] = []
     contexts = ScriptedContexts(reasoner, memory, settings or AskSettings())
     asked = Question(text=question, videos=(VIDEO,), options=tuple(options))
-    with asker_for(store, contexts) as asker:
+    with runner_for(store, contexts) as runner:
         try:
-            result = asker.ask(asked, into(events))
+            result = runner.ask(asked, collect_events(events))
         finally:
             if events:
                 replays(store, reasoner)

@@ -18,7 +18,7 @@ from store.queries.evaluations import (
     set_trajectory,
     set_verdict,
 )
-from tests.support.evaluated import run_settings
+from tests.support.evaluation_rows import run_settings
 from tests.support.machine import VIDEO
 from tests.support.many_answers import a_run
 

@@ -46,7 +46,7 @@ from store.home import Home
 from store.queries.blobs import blobs_in_use
 from store.queries.trajectories import list_trajectories
 from tests.support.chaos import ChaosToolbox, kill_postgres
-from tests.support.forks import forked
+from tests.support.forked_processes import forked
 from tests.support.library import Quiet
 from tests.support.media import COLOURS, make_video
 from tests.support.replaying import replay_all
@@ -124,12 +124,12 @@ class Worker:
     def ask(self) -> None:
         videos = tuple({self.video() for _ in range(2)})
         question = Question(text="Who walks over the squares?", videos=videos, options=("A", "B"))
-        with Runner(self.store, self.box) as asker:
-            asker.ask(question)
+        with Runner(self.store, self.box) as runner:
+            runner.ask(question)
 
     def resume(self) -> None:
-        with Runner(self.store, self.box) as asker:
-            asker.resume(self.trajectory())
+        with Runner(self.store, self.box) as runner:
+            runner.resume(self.trajectory())
 
     def trajectory(self) -> str:
         with self.store.begin() as session:
@@ -336,8 +336,8 @@ def wrong(store: Store, worker: Worker) -> list[str]:
     with store.begin() as session:
         open_ = [row.id for row in list_trajectories(session) if row.state == "running"]
     for name in open_:
-        with Runner(store, worker.box) as asker, suppress(InputError):
-            asker.resume(name)
+        with Runner(store, worker.box) as runner, suppress(InputError):
+            runner.resume(name)
     with store.begin() as session:
         still = [row.id for row in list_trajectories(session) if row.state == "running"]
     found += [f"question {name} is still running" for name in still]

@@ -21,7 +21,7 @@ WORDS = PartialReply(round=1, purpose="act", text="a gate")
 
 
 class Scripted:
-    """An asker whose run does what it is told, step by step, when it is let on."""
+    """An runner whose run does what it is told, step by step, when it is let on."""
 
     def __init__(self, *steps: Callable[[RunListener], None]) -> None:
         self.steps = steps
@@ -80,9 +80,9 @@ def runs() -> Iterator[BackgroundRuns]:
 
 
 def ask(runs: BackgroundRuns, *steps: Callable[[RunListener], None]) -> Scripted:
-    asker = Scripted(*steps)
-    assert runs.ask(cast(Runner, asker), QUESTION) == "aa11"
-    return asker
+    runner = Scripted(*steps)
+    assert runs.ask(cast(Runner, runner), QUESTION) == "aa11"
+    return runner
 
 
 def ended(runs: BackgroundRuns) -> str:
@@ -94,32 +94,32 @@ def ended(runs: BackgroundRuns) -> str:
 
 
 def test_it_runs_until_it_ends_whether_or_not_anybody_looks(runs: BackgroundRuns) -> None:
-    asker = ask(runs, do)
+    runner = ask(runs, do)
     assert runs.running("aa11")
-    asker.let_on()
+    runner.let_on()
     assert ended(runs) == ""
-    assert asker.asked == [QUESTION]
+    assert runner.asked == [QUESTION]
 
 
 def test_words_are_shown_while_they_come_and_not_after(runs: BackgroundRuns) -> None:
-    asker = ask(runs, say, do, do)
-    asker.let_on()
-    asker.here.acquire(timeout=10)
+    runner = ask(runs, say, do, do)
+    runner.let_on()
+    runner.here.acquire(timeout=10)
     assert runs.said("aa11") == WORDS
-    asker.on.release()
-    asker.here.acquire(timeout=10)
+    runner.on.release()
+    runner.here.acquire(timeout=10)
     assert runs.said("aa11") is None
-    asker.on.release()
+    runner.on.release()
     assert ended(runs) == ""
 
 
 def test_one_that_is_stopped_ends_at_its_next_word_and_is_no_failure(runs: BackgroundRuns) -> None:
     steps: list[str] = []
-    asker = ask(runs, say, say, lambda _: steps.append("too far"))
-    asker.let_on()
-    asker.here.acquire(timeout=10)
+    runner = ask(runs, say, say, lambda _: steps.append("too far"))
+    runner.let_on()
+    runner.here.acquire(timeout=10)
     runs.stop("aa11")
-    asker.on.release()
+    runner.on.release()
     assert ended(runs) == ""
     assert steps == []
 
@@ -156,11 +156,11 @@ def test_a_question_that_cannot_be_begun_is_told_at_once(runs: BackgroundRuns) -
 
 
 def test_a_fork_goes_by_its_own_name(runs: BackgroundRuns) -> None:
-    asker, edit = Scripted(do), ForkEdit(profile="small")
-    assert runs.fork(cast(Runner, asker), "aa11", 2, edit) == "bb22"
+    runner, edit = Scripted(do), ForkEdit(profile="small")
+    assert runs.fork(cast(Runner, runner), "aa11", 2, edit) == "bb22"
     assert (runs.running("bb22"), runs.running("aa11")) == (True, False)
-    asker.let_on()
-    assert asker.asked == [("aa11", 2, edit)]
+    runner.let_on()
+    assert runner.asked == [("aa11", 2, edit)]
 
 
 def test_one_that_was_broken_off_goes_on_under_its_name_and_its_failure_is_past(

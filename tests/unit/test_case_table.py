@@ -25,6 +25,7 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
+from tests.support.in_memory_machine import play
 from tests.support.machine import (
     Ran,
     ScriptedMemory,
@@ -38,7 +39,6 @@ from tests.support.machine import (
     segment,
     varied,
 )
-from tests.support.quick import play
 
 OPTIONS = ("a red door", "a gate", "a window")
 FACTS = tuple(SubtaskDraft(text=f"fact {i}") for i in range(4))

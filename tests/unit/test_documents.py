@@ -19,7 +19,7 @@ from cli.edge import STOPPED
 from domain import errors
 from domain.settings import Settings
 from tests.support.commands import homer
-from tests.support.rooms import rooms
+from tests.support.packages import homer_packages
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -133,7 +133,7 @@ def headings(page: Path) -> set[str]:
 
 def test_every_variable_in_the_documents_is_read_and_every_one_is_documented() -> None:
     variable = re.compile(r"\bHOMER_[A-Z_]+\b")
-    code = [path for room in rooms() for path in (ROOT / room).rglob("*.py")]
+    code = [path for name in homer_packages() for path in (ROOT / name).rglob("*.py")]
     read = {name for path in code for name in variable.findall(path.read_text())}
     read -= {"HOMER_ACTING", "HOMER_JOB_END"}  # Homer sets these for its own jobs.
     page = set(variable.findall((ROOT / "docs" / "commands.md").read_text()))
@@ -257,7 +257,7 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_the_documents_name_is_there(page: Path) -> None:
-    """Each ``room/file.py`` exists, and has the function or ``Class.method`` after the colon."""
+    """Each ``package/file.py`` exists, and has the function or ``Class.method`` after the colon."""
     text = page.read_text()
     named = re.findall(r"\b((?:[a-z_]+/)+[a-z_]+\.py)(?::([A-Za-z_]+(?:\.[a-z_]+)?))?", text)
     assert len(named) > 40 or page.name != "architecture.md"

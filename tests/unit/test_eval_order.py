@@ -12,7 +12,7 @@ from domain.errors import DatabaseError
 from domain.evaluation import QuestionPart
 from flows.evaluation_steps import run_directly
 from store.queries.evaluations import Slot
-from tests.support.evaluated import slot
+from tests.support.evaluation_rows import slot
 
 
 class Work:

@@ -27,7 +27,7 @@ from evals.paired import changes, effect, mcnemar
 from evals.report import report
 from evals.tables import AnsweredQuestion, RunLine, RunReport, figure
 from store.queries.evaluations import StoredRun
-from tests.support.evaluated import run_settings
+from tests.support.evaluation_rows import run_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 WHOLE = str(AblationStage.WHOLE)

@@ -14,7 +14,7 @@ from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.event_graph import OpenGraph, OpenSegment, apply_change, change_from_patch
 from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
-from tests.support.patches import SEEDS, Seed
+from tests.support.patch_strategies import SEEDS, Seed
 
 SETTINGS = MemorySettings()
 

@@ -25,7 +25,7 @@ from domain.trajectory import (
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO
-from tests.support.rounds import ROW
+from tests.support.stored_rounds import ROW
 from ui import trajectory_export
 from views.answer_lines import citation_line
 from views.moment import ShownFrame

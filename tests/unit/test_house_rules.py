@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import measure
-from tests.support.rooms import rooms
+from tests.code_size import measure
+from tests.support.packages import homer_packages
 
 ROOT = Path(__file__).parents[2]
-ROOMS = rooms()
-CODE = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+PACKAGES = homer_packages()
+CODE = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
 MOST_LATE_IMPORTS = 120
 """Imports within functions: of heavy packages that a start of Homer does without."""
 BINARY = {".mp4", ".png", ".jpg", ".onnx"}
@@ -39,9 +39,9 @@ def functions(path: Path) -> list[tuple[str, int]]:
     ]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_files_and_functions_stay_small(room: str) -> None:
-    for path in (ROOT / room).rglob("*.py"):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_files_and_functions_stay_small(package: str) -> None:
+    for path in (ROOT / package).rglob("*.py"):
         assert len(path.read_text().splitlines()) < 500, path
         assert [name for name, lines in functions(path) if lines > 100] == [], path
 
@@ -75,8 +75,8 @@ def test_sql_stays_in_the_store() -> None:
     assert outside == []
 
 
-def test_importing_a_room_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
-    """Every module of the doors can be imported in an empty home that cannot be written."""
+def test_importing_a_package_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
+    """Commands, pages and flows are imported in an empty home, which stays empty."""
     modules = ["flows.ingest_files", "graphs.ask", "views.library", "store.database", "ui.server"]
     modules += [f"cli.{path.stem}" for path in CODE if path.parent.name == "cli"]
     code = "import " + ", ".join(modules)
@@ -107,7 +107,7 @@ def test_the_repository_stays_light() -> None:
     assert heavy == []
 
 
-@pytest.mark.parametrize("room", [room for room in ROOMS if room not in ("cli", "evals")])
-def test_every_room_says_what_lives_in_it(room: str) -> None:
-    doc = ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text()))
+@pytest.mark.parametrize("package", [name for name in PACKAGES if name not in ("cli", "evals")])
+def test_every_package_has_a_docstring(package: str) -> None:
+    doc = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
     assert doc

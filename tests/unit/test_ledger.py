@@ -29,7 +29,7 @@ from domain.ledger import (
 )
 from domain.settings import AskSettings
 from domain.trajectory import Resolution
-from tests.support.ledgers import check_kept, check_legal
+from tests.support.event_graph_invariants import check_kept, check_legal
 
 ASK = AskSettings()
 

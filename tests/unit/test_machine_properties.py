@@ -27,8 +27,8 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.machines import MACHINES
+from tests.support.in_memory_machine import context_of, run_machine
 from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
-from tests.support.quick import desk_of, through
 
 ASK = AskSettings()
 REFS = st.lists(st.sampled_from(["m1", "m2", "m3", "s1", "m950", "zz", ""]), max_size=3).map(tuple)
@@ -96,7 +96,7 @@ def run(
     reasoner: ScriptedReasoner, memory: ScriptedMemory, options: Sequence[str], meter: RunBudget
 ) -> tuple[State, list[Event]]:
     question = Question(text="What does Ann open?", videos=(VIDEO,), options=tuple(options))
-    return through(desk_of(reasoner, memory, ASK, meter), question)
+    return run_machine(context_of(reasoner, memory, ASK, meter), question)
 
 
 @pytest.mark.parametrize("options", [(), ("a car", "the gate", "B", "nothing")])

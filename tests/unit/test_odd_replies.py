@@ -31,10 +31,10 @@ from domain.trajectory import (
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
-from tests.support.full import examples
-from tests.support.ledgers import check_kept, check_legal
+from tests.support.event_graph_invariants import check_kept, check_legal
+from tests.support.full_suite import examples
+from tests.support.in_memory_machine import InMemoryRecorder, context_of, run_machine
 from tests.support.machine import VIDEO, ScriptedMemory, evidence, found, fresh
-from tests.support.quick import KeptRecorder, desk_of, through
 from tests.support.scripted_chat import scripted
 
 OPTIONS = ("a car", "the gate", "B", "nothing")
@@ -117,10 +117,12 @@ def talk(
     def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
         return toolbox.chat("reasoner", sink, replay, live=True)
 
-    meter, recorder = RunBudget(ask), KeptRecorder()
+    meter, recorder = RunBudget(ask), InMemoryRecorder()
     calls = QuietCalls(None, recorder, meter, open_chat)  # type: ignore[arg-type]
-    workspace = desk_of(LlmReasoner(calls, ask), ScriptedMemory(finds), ask, meter, recorder)
-    _, events = through(workspace, Question(text="What opens?", videos=(VIDEO,), options=options))
+    workspace = context_of(LlmReasoner(calls, ask), ScriptedMemory(finds), ask, meter, recorder)
+    _, events = run_machine(
+        workspace, Question(text="What opens?", videos=(VIDEO,), options=options)
+    )
     return events, meter
 
 

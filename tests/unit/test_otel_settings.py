@@ -12,7 +12,7 @@ from telemetry import tracing
 from telemetry.ids import bind_ids
 from telemetry.otel import CONTENT, content_wanted, wanted
 from telemetry.tracing import Metric, Work, attributes
-from tests.support.exported import Exported
+from tests.support.telemetry_exporters import Exported
 
 VIDEO = "0123456789abcdef"
 KINDS = ("TRACES", "METRICS")

@@ -36,7 +36,7 @@ from perception.perceive_clip import Perceived
 from perception.source import SourceInfo
 from perception.worker import Delivery, Order, carry_out
 from store.home import Home
-from tests.support.light import nap, pid
+from tests.support.light_models import nap, pid
 
 CLIP = Clip(index=3, span=TimeSpan.of(0, 1000))
 DELIVERED = Delivery(Perceived(Percept(clip=CLIP), {}), 0.5, "somebody")
@@ -286,7 +286,7 @@ def test_workers_end_with_the_process_they_work_for() -> None:
     """However it ends: nothing is left that holds memory and works for nobody."""
     code = (
         "from flows.worker_processes import ProcessPool; import os, signal\n"
-        "from tests.support.light import nap, pid\n"
+        "from tests.support.light_models import nap, pid\n"
         "if __name__ == '__main__':\n"
         "    begun = ProcessPool(1)\n"
         "    print(begun.submit(pid, None).result(), flush=True)\n"

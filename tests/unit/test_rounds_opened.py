@@ -30,7 +30,7 @@ from domain.trajectory import (
     TimeUp,
 )
 from tests.support.machine import VIDEO, evidence
-from tests.support.rounds import ROW, TASK
+from tests.support.stored_rounds import ROW, TASK
 from views.rounds import (
     HarnessPart,
     InspectedTrajectory,

@@ -28,7 +28,7 @@ from auth.sessions import SESSION_S, Sessions, Throttle
 from auth.signin_page import safe_redirect
 from domain.errors import InputError, SetupError
 from store.home import Home
-from tests.support.full import examples
+from tests.support.full_suite import examples
 
 WORD = "correct horse"
 AUTH = """

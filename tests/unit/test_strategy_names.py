@@ -7,7 +7,7 @@ import re
 import pytest
 
 from strategies.registry import strategy_names
-from tests.support.rooms import ROOT
+from tests.support.packages import ROOT
 
 PRODUCT = "homer"
 """Also the name of the program, and of the default strategy."""

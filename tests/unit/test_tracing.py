@@ -17,7 +17,7 @@ from telemetry import tracing
 from telemetry.ids import current_ids, mask_id
 from telemetry.ingest_spans import ClipSpans, traced_step
 from telemetry.tracing import Work
-from tests.support.exported import Exported
+from tests.support.telemetry_exporters import Exported
 
 VIDEO = Video(id="0123456789abcdef", title="t", path="p", duration_ms=5_000)
 

@@ -37,7 +37,7 @@ from domain.trajectory import (
     TimeUp,
 )
 from tests.support.machine import evidence
-from tests.support.rounds import MADE, QUESTION, ROW, TASK, VIEW
+from tests.support.stored_rounds import MADE, QUESTION, ROW, TASK, VIEW
 from views.trajectory import history_of, rounds_of
 
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="Ann opens")

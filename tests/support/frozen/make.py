@@ -32,10 +32,10 @@ from store.migrations import migrate
 from store.queries.schedules import record_processed
 from store.queries.trajectories import list_trajectories
 from tests.support.asking import WordToolbox
-from tests.support.evaluating import evaluate, houses
+from tests.support.caption_evaluations import evaluate, houses
 from tests.support.library import Quiet, fill_library
 from tests.support.memory import SETTINGS, Tools, local_writers
-from tests.support.obedient import LlmToolbox, obedient
+from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import WordEmbedder
 from views.library import dump_lines, export_to_file, list_library
@@ -170,8 +170,8 @@ def ask_model(store: Store) -> AskResult:
 
 def fork(store: Store, trajectory: str) -> str:
     """Go on anew from the first round."""
-    with Runner(store, WordToolbox()) as asker:
-        return asker.fork(trajectory, 1, ForkEdit()).trajectory_id
+    with Runner(store, WordToolbox()) as runner:
+        return runner.fork(trajectory, 1, ForkEdit()).trajectory_id
 
 
 def stopped(store: Store) -> str:

@@ -35,7 +35,7 @@ from tests.support.datasets import (
     mme,
     robot,
 )
-from tests.support.full import sample
+from tests.support.full_suite import sample
 
 DOCS = Path(__file__).parents[3] / "docs" / "datasets.md"
 README = Path(__file__).parents[3] / "README.md"

@@ -1,4 +1,4 @@
-"""``python -m tests.house``: how large the core is, and which names and imports break its rules."""
+"""``python -m tests.code_size``: the size of the core, class names used twice, late imports."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.rooms import ROOT, rooms
+from tests.support.packages import ROOT, homer_packages
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
-class House:
+class CodeSize:
     """The core's size; ``shared`` has the modules of each class name that is used twice or more."""
 
     lines: int
@@ -25,11 +25,11 @@ class House:
     late_imports: list[str]
 
 
-def measure() -> House:
-    """Measure every Python file of the rooms."""
+def measure() -> CodeSize:
+    """Measure every Python file of the core."""
     sources = {path: path.read_text(encoding="utf-8") for path in core()}
     trees = {path: ast.parse(text) for path, text in sources.items()}
-    return House(
+    return CodeSize(
         lines=sum(text.count("\n") for text in sources.values()),
         files=len(sources),
         functions=sum(isinstance(node, FUNCTIONS) for t in trees.values() for node in ast.walk(t)),
@@ -39,8 +39,8 @@ def measure() -> House:
 
 
 def core() -> list[Path]:
-    """List the Python files of all rooms: no tests, benchmarks or migrations."""
-    return sorted(path for room in rooms() for path in (ROOT / room).rglob("*.py"))
+    """List the Python files of Homer's packages, without tests, benchmarks and migrations."""
+    return sorted(path for name in homer_packages() for path in (ROOT / name).rglob("*.py"))
 
 
 def shared_class_names(trees: dict[Path, ast.Module]) -> dict[str, list[str]]:
@@ -67,17 +67,17 @@ def late_imports(path: Path, tree: ast.Module) -> Iterator[str]:
 
 def main() -> None:
     """Print the figures, then the names that are used for more than one class."""
-    house = measure()
+    size = measure()
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
     print(f"commit                    {commit or 'unknown'}")
-    print(f"lines                     {house.lines}")
-    print(f"files                     {house.files}")
-    print(f"functions                 {house.functions}")
-    print(f"function-level imports    {len(house.late_imports)}")
-    print(f"class names used twice    {len(house.shared)}")
-    for name, paths in house.shared.items():
+    print(f"lines                     {size.lines}")
+    print(f"files                     {size.files}")
+    print(f"functions                 {size.functions}")
+    print(f"function-level imports    {len(size.late_imports)}")
+    print(f"class names used twice    {len(size.shared)}")
+    for name, paths in size.shared.items():
         print(f"  {name}: {', '.join(paths)}")
 
 

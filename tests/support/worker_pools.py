@@ -35,7 +35,7 @@ def eight_clips(folder: Path) -> Path:
     return make_video(folder / "eight.mp4", seconds=2.0 * CLIPS, audio=None)
 
 
-def watched_by(
+def watch_with_workers(
     workspace: Workspace, workers: int, pool: Pool, video: Path, *, direct: bool = True
 ) -> tuple[FileOutcome, list[str]]:
     """Watches with these workers; what became of it, and what went wrong."""
@@ -58,7 +58,7 @@ def dump_of(store: Store, outcome: FileOutcome) -> list[str]:
         return list(dump_video(session, outcome.watched.video.id))
 
 
-def delivering(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+def record_deliveries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
     """Which clips come from which workers from now on."""
     found: list[tuple[int, str]] = []
     take = VideoIngestion.take

@@ -16,10 +16,10 @@ from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
 from store.tables.schema import EdgeRow, VideoRow
 from tests.support.asking import PARTY
-from tests.support.obedient import LlmToolbox, purpose_of
+from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event, Said, add_event_graph, name, watch
-from tests.support.searching import searching
+from tests.support.searching_model import searching
 
 BAIT = (
     "https://evil.example/a www.evil.example me@evil.example <img src=//evil.example/x onerror="

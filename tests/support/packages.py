@@ -1,4 +1,4 @@
-"""The packages of Homer, as import-linter has them, and where the checkout lies."""
+"""The packages of Homer as import-linter lists them, and the root of the checkout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def rooms() -> tuple[str, ...]:
-    """Name every package of Homer's own code."""
+def homer_packages() -> tuple[str, ...]:
+    """List the names of Homer's own top-level packages."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     return tuple(linter["root_packages"])

@@ -73,7 +73,7 @@ def houses(folder: Path, count: int = 2) -> Dataset:
     return Dataset("houses", videos, tuple(q for n in numbers for q in questions(n)))
 
 
-def desk_of(store: Store, toolbox: Toolbox | None = None) -> Workspace:
+def workspace_of(store: Store, toolbox: Toolbox | None = None) -> Workspace:
     """A workspace without weights."""
     tools = toolbox or WordToolbox()
     return Workspace(store.home, store, tools.profile, tools)
@@ -125,7 +125,7 @@ def evaluate(
     **more: Any,
 ) -> EvalOutcome:
     """Run the data set, as plain calls."""
-    workspace = desk_of(store, toolbox)
+    workspace = workspace_of(store, toolbox)
     made = planned(dataset, workspace, **more)
     heard = heard or Heard()
     return run(workspace, name, made, heard, direct=True, workers=workers, max_cost=max_cost)

@@ -11,8 +11,8 @@ LAUNCH = """
 import sys
 import flows.workspace
 from cli.main import main
-from tests.support.obedient import LlmToolbox
-from tests.support.terminal import Served
+from tests.support.obedient_model import LlmToolbox
+from tests.support.cli_process import Served
 address = sys.argv.pop(1)
 flows.workspace.Toolbox = lambda _profile, _weights: LlmToolbox(Served(address))
 main()

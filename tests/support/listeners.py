@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.trajectory import Event, PartialReply, RunEvent, RunListener
 
 
-def into(events: list[Event], said: list[PartialReply] | None = None) -> RunListener:
+def collect_events(events: list[Event], said: list[PartialReply] | None = None) -> RunListener:
     """Tells what happens into ``events``, and a reply that grows into ``said``."""
 
     def tell(output: RunEvent) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 LOADED = (
     "tests.support.chaos",
-    "tests.support.dying_evals",
+    "tests.support.killed_evaluations",
     "tests.support.storm",
     # What is imported where it is first needed: else each process would do so anew.
     "graphs.context_factory",

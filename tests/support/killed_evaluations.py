@@ -16,10 +16,10 @@ from memory import import_captions
 from store.database import open_store
 from store.home import Home
 from store.queries import evaluations
-from tests.support.evaluating import evaluate, houses
-from tests.support.forks import forked
-from tests.support.obedient import LlmToolbox
-from tests.support.terminal import Served
+from tests.support.caption_evaluations import evaluate, houses
+from tests.support.cli_process import Served
+from tests.support.forked_processes import forked
+from tests.support.obedient_model import LlmToolbox
 
 POINTS: dict[str, tuple[Any, str, bool]] = {
     "while captions are imported": (import_captions, "remember_many", True),

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from domain.time import TimeSpan, parse_clock
 from graphs.ask_result import AskResult
 from models.ports import FaceEngine, ObjectDetector, ScreenReader
-from tests.support.cards import COLOURS, SHAPES
-from tests.support.obedient import purpose_of, texts_of
+from tests.support.obedient_model import purpose_of, texts_of
+from tests.support.picture_cards import COLOURS, SHAPES
 
 Request = dict[str, Any]
 _LABEL = re.compile(r"\[(k\d+)\] (\d+(?::\d\d)+)")

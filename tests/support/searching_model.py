@@ -6,7 +6,7 @@ from typing import Any
 
 from domain.asking import Question
 from tests.support.asking import PARTY
-from tests.support.obedient import obedient, purpose_of, texts_of
+from tests.support.obedient_model import obedient, purpose_of, texts_of
 
 PLAY = Question(text="What does Bob play, and who sings?", videos=(PARTY,))
 PLAN = {"subtasks": [{"text": "what Bob plays"}, {"text": "who sings", "depends": ["t1"]}]}

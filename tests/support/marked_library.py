@@ -22,7 +22,7 @@ from store.database import Store
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import Base, BlobRow
 from tests.support import full_video
-from tests.support.evaluated import evaluated
+from tests.support.evaluation_rows import evaluated
 
 MARK = "Zqwaldo"
 NUMBER = 1234

@@ -12,10 +12,10 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from tests.support.rooms import rooms
+from tests.support.packages import homer_packages
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = rooms()
+PACKAGES = homer_packages()
 METHODS = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 UNKNOWN = ("search", "fullmatch")
 """How a pattern is tried whose uses cannot be read from the code, such as one in a tuple.

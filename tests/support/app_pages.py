@@ -35,7 +35,7 @@ def sign_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
     monkeypatch.setattr("ui.sign_in.user_from_cookies", lambda _cookies: user)
 
 
-def forget_desk() -> None:
+def forget_app_state() -> None:
     """The next page opens the library anew."""
     shared_store.cache_clear()
     page_state.clear()
@@ -48,10 +48,10 @@ def app_over(
     """The app opens ``store``; ``toolbox`` makes the models of a profile."""
     patch.setenv("HOMER_DATABASE_URL", store.url)
     patch.setattr(agent_pool, "Toolbox", lambda _profile, _weights: toolbox())
-    forget_desk()
+    forget_app_state()
     yield store
     shared_store().close()
-    forget_desk()
+    forget_app_state()
 
 
 component_manifests = cache(manifest_scanner.scan_component_manifests)

@@ -20,7 +20,7 @@ from strategies.homer.strategy import STRATEGY
 from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
 
 
-class KeptRecorder(Recorder):
+class InMemoryRecorder(Recorder):
     """Keeps events in memory only."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ def machine() -> Any:
     return HOMER.build()
 
 
-def through(workspace: RunContext, question: Question) -> tuple[State, list[Event]]:
+def run_machine(workspace: RunContext, question: Question) -> tuple[State, list[Event]]:
     """The last state and the events of one question; every event survives its JSON."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     start: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
@@ -46,7 +46,7 @@ def through(workspace: RunContext, question: Question) -> tuple[State, list[Even
     return ended, events
 
 
-def desk_of(
+def context_of(
     reasoner: Reasoner,
     memory: ScriptedMemory,
     settings: AskSettings,
@@ -54,7 +54,7 @@ def desk_of(
     recorder: Recorder | None = None,
 ) -> RunContext:
     """A workspace whose record is kept in memory."""
-    kept = recorder or KeptRecorder()
+    kept = recorder or InMemoryRecorder()
     return RunContext(reasoner, memory, memory.cite, settings, kept, meter or RunBudget(settings))
 
 
@@ -65,7 +65,7 @@ def play(memory: ScriptedMemory, **scripts: Any) -> Ran:
     settings = scripts.pop("settings", AskSettings())
     reasoner = ScriptedReasoner(**scripts)
     question = Question(text=text, videos=(VIDEO,), options=options)
-    _, events = through(desk_of(reasoner, memory, settings), question)
+    _, events = run_machine(context_of(reasoner, memory, settings), question)
     ended = events[-1]
     assert isinstance(ended, Ended)
     assert ended.answer is not None
