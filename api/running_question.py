@@ -44,12 +44,17 @@ class RunningQuestion:
     """
 
     def __init__(
-        self, state: ApiState, request: Request, runner: Runner, question: Question
+        self,
+        state: ApiState,
+        request: Request,
+        runner: Runner,
+        question: Question,
+        strategy: str | None = None,
     ) -> None:
         self.id = ""
         self._store, slots = state.store, state.questions
         slots.acquire()
-        events = stream(runner, question, self._begun, slots.release)
+        events = stream(runner, question, self._begun, slots.release, strategy)
         self._events = until_disconnect(events, request, slots.closing)
 
     def _begun(self, trajectory: str) -> None:

@@ -50,16 +50,19 @@ def ask_one(
     profile: str | None,
     as_json: bool,
     opens: bool = False,
+    strategy: str | None = None,
 ) -> None:
     """Ask a question and print its answer; ``opens``: open the images that it cites."""
     as_of_ms = parse_as_of(as_of)
     with open_workspace(profile) as workspace:
-        question = _question(workspace, text, videos, options, as_of_ms)
-        with preloading(workspace.toolbox, _models_needed(workspace.toolbox)):
+        question = build_question(workspace, text, videos, options, as_of_ms)
+        with preloading(workspace.toolbox, models_needed(workspace.toolbox)):
             run_and_show(
                 workspace,
                 question,
-                lambda listener: ask(workspace.store, workspace.toolbox, question, listener),
+                lambda listener: ask(
+                    workspace.store, workspace.toolbox, question, listener, strategy
+                ),
                 as_json=as_json,
                 opens=opens,
             )
@@ -69,7 +72,7 @@ def resume_one(name: str, profile: str | None, as_json: bool, opens: bool = Fals
     """Resume a question and print its answer; an answered one prints its answer again."""
     with (
         open_trajectory_workspace(name, profile) as (workspace, row),
-        preloading(workspace.toolbox, _models_needed(workspace.toolbox)),
+        preloading(workspace.toolbox, models_needed(workspace.toolbox)),
     ):
         if row.answer is not None and row.state == "done":
             note("this question is answered already")
@@ -82,7 +85,13 @@ def resume_one(name: str, profile: str | None, as_json: bool, opens: bool = Fals
         )
 
 
-def ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | None) -> int:
+def ask_batch(
+    batch: Path,
+    out: Path | None,
+    concurrency: int,
+    profile: str | None,
+    strategy: str | None = None,
+) -> int:
     """Ask what ``out`` does not answer yet; return the exit code."""
     questions = read_questions(batch)
     done = (answered_ids(out) if out else set()) & {question.id for question in questions}
@@ -90,11 +99,13 @@ def ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | No
         note(f"{out}: {len(done)} of {len(questions)} are answered already")
     with (
         open_workspace(profile) as workspace,
-        preloading(workspace.toolbox, _models_needed(workspace.toolbox)),
+        preloading(workspace.toolbox, models_needed(workspace.toolbox)),
         meter() as bar,
     ):
         bar.start(batch.stem, len(questions), len(done))
-        results = run_batch(workspace.store, workspace.toolbox, questions, done, concurrency)
+        results = run_batch(
+            workspace.store, workspace.toolbox, questions, done, concurrency, strategy=strategy
+        )
         return _follow_batch(write_batch(out, results) if out else _print_answers(results), bar)
 
 
@@ -149,13 +160,19 @@ def _titles(workspace: Workspace) -> dict[str, str]:
         return {video.id: video.title for video in list_videos(session)}
 
 
-def _question(
+def build_question(
     workspace: Workspace,
     text: str,
     videos: tuple[str, ...],
     options: tuple[str, ...],
     as_of_ms: int | None,
 ) -> Question:
+    """Build a question from what the command line says.
+
+    Raises:
+        InputError: options cannot be told apart, or it is not clear which video is meant.
+        NotFound: a video is not in the library.
+    """
     choices = check_options(options)
     with workspace.store.begin() as session:
         ids = _video_ids(session, videos)
@@ -176,7 +193,7 @@ def _video_ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
     raise InputError(f"which video? say --video with one of: {titles}")
 
 
-def _models_needed(toolbox: Toolbox) -> tuple[Name, ...]:
+def models_needed(toolbox: Toolbox) -> tuple[Name, ...]:
     """Name the models that a question needs, in order: without a language model a reranker too.
 
     They are loaded in the background, while the question is recorded and planned.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import SEVERAL_WORDS, AsOf, Json, Profile, Videos, WordsCommand
+from cli.options import SEVERAL_WORDS, AsOf, Json, Profile, Strategy, Videos, WordsCommand
 from domain.errors import InputError
 
 
@@ -40,6 +40,7 @@ def ask(
     opens: Annotated[
         bool, typer.Option("--open", help="Open the images that the answer cites.")
     ] = False,
+    strategy: Strategy = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
@@ -55,13 +56,15 @@ def ask(
     Examples:
       homer ask "Who opens the talk?" --video talk
       homer ask "Where was it?" -v talk -o Paris -o Berlin --as-of 12:30
+      homer ask "Who opens the talk?" -v talk --strategy NAME
       homer ask --batch questions.jsonl --out answers.jsonl
       homer ask --resume 3f2a
     """
     if sum(given is not None for given in (question, batch, resume)) != 1:
         raise typer.BadParameter("give a question, or --batch FILE with many, or --resume ID")
     if resume is not None:
-        _reject("only --profile, --json and --open go with --resume", video, option, as_of, out)
+        given = (video, option, as_of, out, strategy)
+        _reject("only --profile, --json and --open go with --resume", *given)
     elif batch is not None:
         _reject("--open is for one question", opens)
         _reject("--video, --option and --as-of belong into a batch's lines", video, option, as_of)
@@ -73,9 +76,16 @@ def ask(
     if resume is not None:
         return answers.resume_one(resume, profile, json, opens)
     if batch is not None:
-        raise typer.Exit(answers.ask_batch(batch, out, concurrency, profile))
+        raise typer.Exit(answers.ask_batch(batch, out, concurrency, profile, strategy))
     return answers.ask_one(
-        question or "", tuple(video or ()), tuple(option or ()), as_of, profile, json, opens
+        question or "",
+        tuple(video or ()),
+        tuple(option or ()),
+        as_of,
+        profile,
+        json,
+        opens,
+        strategy,
     )
 
 

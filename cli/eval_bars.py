@@ -12,13 +12,13 @@ from pydantic_core import to_jsonable_python
 
 from cli.console import note, say, say_json, say_table
 from cli.ingest import Reporter
-from cli.options import Json, Profile
+from cli.options import Json, Profile, split_names
 from cli.progress import ProgressMeter, answer_progress, import_progress, meter
 from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
 from evals.bars import Bar, all_met
-from evals.egolife import BaselineComparison, EgoReport, import_week, questions_in
+from evals.egolife import BaselineComparison, EgoReport, StrategySummary, import_week, questions_in
 from evals.egolife_questions import CAPTIONS, TITLE
 from evals.first import FirstAnswer, FirstReport, FirstRow
 from evals.first_questions import QuestionSet, read_first_questions
@@ -26,6 +26,7 @@ from evals.local import JudgedAnswer, LocalReport, LocalRow, OfVideo, split_by_p
 from evals.media_questions import read_media_questions
 from evals.scores import PercentInterval, Summary
 from flows.workspace import Workspace, open_workspace
+from strategies.registry import find_strategy
 from views.words import plain_line, shortened
 
 MISSED = 1
@@ -72,6 +73,15 @@ def egolife(
         Path,
         typer.Argument(metavar="FOLDER", help="Folder with captions.jsonl.gz and questions.json."),
     ],
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            metavar="NAME,...",
+            help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
+        ),
+    ] = None,
     out: Out = None,
     profile: Profile = None,
     json: Json = False,
@@ -85,10 +95,11 @@ def egolife(
     Example:
       homer eval egolife data/egolife --out answers.jsonl
     """
+    others = [find_strategy(name).name for name in split_names(strategy or [])]
     questions = questions_in(folder)
     with open_workspace(profile) as workspace, meter() as bar:
         imported = import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
-        bar.start("questions", len(questions))
+        bar.start("questions", (1 + len(others)) * len(questions))
         report = egolife_evaluation.evaluate(
             workspace,
             imported,
@@ -96,6 +107,7 @@ def egolife(
             out,
             answer_progress(bar),
             import_progress(bar, "baseline"),
+            others,
         )
     say_json(report_json(report, report.bars)) if json else _show_egolife(report)
     raise typer.Exit(code_of(report.bars))
@@ -144,6 +156,11 @@ def _show_egolife(report: EgoReport) -> None:
     heads = ("", "questions", "right %", "top 1 %", "top 3 %", "top 10 %", "IoU %")
     say_table(heads, _ego_rows("all", report.every, report.baseline))
     say()
+    if report.strategies:
+        say_table(
+            ("strategy", *heads[1:], "seconds"), map(_strategy_row, report.strategies.items())
+        )
+        say()
     kinds = [row for kind, both in report.types.items() for row in _short_rows(kind, both)]
     say_table(("by type", *heads[1:]), kinds)
     say()
@@ -151,6 +168,12 @@ def _show_egolife(report: EgoReport) -> None:
     said = "was in memory already" if took is None else f"took {took:.0f} s"
     say(f"the import {said}; {report.questions} questions were asked in {report.ask_s:.0f} s")
     show_bars(report.bars)
+
+
+def _strategy_row(entry: tuple[str, StrategySummary]) -> tuple[object, ...]:
+    name, made = entry
+    figures = map(_with_interval, _figures(made.summary))
+    return (name, made.summary.questions, *figures, f"{made.seconds:.0f}")
 
 
 def _ego_rows(name: str, both: BaselineComparison, baseline: str) -> list[tuple[object, ...]]:

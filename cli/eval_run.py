@@ -9,7 +9,7 @@ import typer
 
 from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
-from cli.options import Json, Profile
+from cli.options import Json, Profile, split_names
 from cli.progress import ImportProgress, ProgressMeter, meter
 from domain.evaluation_options import STAGES, AblationStage, Protocol
 from views.words import plain_line
@@ -42,9 +42,18 @@ def run(
             help="Ask also with less memory: entity, events, edges, or all. Repeatable.",
         ),
     ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            metavar="NAME,...",
+            help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
+        ),
+    ] = None,
     protocol: Annotated[
         Protocol | None,
-        typer.Option(help="How to learn skills. Default: split, with --ablate none."),
+        typer.Option(help="How to learn skills. Default: split; with --ablate or --strategy none."),
     ] = None,
     baseline: Annotated[
         bool,
@@ -74,6 +83,7 @@ def run(
       homer eval run own my-questions
       homer eval run video-mme-long ~/vm --limit 50
       homer eval run lvbench ~/lvbench --protocol none --ablate all --max-cost 5
+      homer eval run egoschema ~/egoschema --strategy NAME
     """
     stages = _parse_stages(ablate or [])
     # These take seconds to import, which help and usage errors do without.
@@ -87,7 +97,15 @@ def run(
     questions = read(dataset, folder)
     try:
         with open_workspace(profile) as workspace:
-            planned = plan(questions, workspace.profile, protocol, stages, limit, baseline=baseline)
+            planned = plan(
+                questions,
+                workspace.profile,
+                protocol,
+                stages,
+                limit,
+                baseline=baseline,
+                strategies=split_names(strategy or []),
+            )
             called = checked_name(name) if name else run_name(planned)
             _announce(planned, called)
             with meter() as bar:
@@ -118,7 +136,7 @@ def _parse_stages(names: list[str]) -> list[AblationStage]:
     Raises:
         BadParameter: there is no such stage.
     """
-    wanted = [part.strip().lower() for name in names for part in name.split(",")]
+    wanted = [name.lower() for name in split_names(names)]
     if unknown := [name for name in wanted if name not in (ALL, *BY_NAME)]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join([*BY_NAME, ALL])}")
     return list(STAGES) if ALL in wanted else [BY_NAME[name] for name in wanted]

@@ -34,6 +34,8 @@ COMMANDS = {
     "watch": ("watch", "Watch a live source: a camera, an RTSP or HLS stream, or a pipe."),
     "retry": ("retry", "Retry the failed clips of a video, however often they have failed."),
     "ask": ("ask", "Answer a question, with the times in the video that support the answer."),
+    "compare": ("compare", "Answer a question by several strategies, and compare them."),
+    "strategies": ("compare", "List the strategies: ways of remembering and of asking."),
     "videos": ("library", "List the videos in the library."),
     "show": ("library", "Show what is in memory of a video: clips, people, segments and edges."),
     "dump": ("library", "Print everything learned from a video as canonical JSON lines."),

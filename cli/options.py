@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +45,22 @@ AsOf = Annotated[
         "the second day.",
     ),
 ]
+
+
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        "-s",
+        metavar="NAME",
+        help="How memory is searched: see 'homer strategies'. Default: by the settings, homer.",
+    ),
+]
+
+
+def split_names(given: Sequence[str]) -> list[str]:
+    """Return the names of a repeatable option whose values may also be separated by commas."""
+    return [part.strip() for value in given for part in value.split(",") if part.strip()]
 
 
 def parse_as_of(text: str | None) -> int | None:

@@ -43,13 +43,14 @@ class RunSettings(Frozen):
     ``digest`` is of the questions; ``judge`` is the model that judges open answers, "" for none;
     ``reasoner`` is ``local`` without a language model. ``models`` lists which model does what,
     since the profile of that name may have changed since. ``baseline``: multiple choice is also
-    answered by the baseline.
+    answered by the baseline. ``strategies`` are asked besides that of ``ask``, an arm each.
     """
 
     dataset: str
     profile: str
     protocol: Protocol
     stages: tuple[AblationStage, ...] = (AblationStage.WHOLE,)
+    strategies: tuple[str, ...] = ()
     limit: PositiveInt | None = None
     questions: NonNegativeInt
     digest: str

@@ -32,9 +32,15 @@ class Batch:
 
 
 def ask_all(
-    workspace: Workspace, questions: Sequence[BatchQuestion], out: Path | None, on_result: OnResult
+    workspace: Workspace,
+    questions: Sequence[BatchQuestion],
+    out: Path | None,
+    on_result: OnResult,
+    strategy: str | None = None,
 ) -> Batch:
     """Ask all questions again; ``out`` is overwritten with their answer lines.
+
+    ``strategy``: another than the settings name.
 
     A language model in this process answers one question at a time: two would share its time.
 
@@ -44,7 +50,12 @@ def ask_all(
     """
     workers = 1 if workspace.profile.in_process else None
     results = run_batch(
-        workspace.store, workspace.toolbox, questions, workers=workers, make=_unlearned
+        workspace.store,
+        workspace.toolbox,
+        questions,
+        workers=workers,
+        make=_unlearned,
+        strategy=strategy,
     )
     if out is not None:
         _clear(out)

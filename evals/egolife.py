@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from evals.baseline import Baseline
 from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_questions
 from evals.scores import Summary, WeekScore, by_type, judge, summary
 from flows.workspace import Workspace
+from graphs.batch import BatchQuestion
 from memory.captions import read_captions
 from memory.import_captions import BATCH_CLIPS, Progress, import_track
 from memory.writers import make_writers
@@ -40,8 +41,17 @@ class BaselineComparison:
 
 
 @dataclass(frozen=True)
+class StrategySummary:
+    """The figures of another strategy, and the seconds that its answers took."""
+
+    summary: Summary
+    seconds: float
+    errors: int
+
+
+@dataclass(frozen=True)
 class EgoReport:
-    """The results of the evaluation."""
+    """The results of the evaluation; ``strategies`` are those asked besides the profile's."""
 
     imported: Imported
     questions: int
@@ -50,6 +60,7 @@ class EgoReport:
     baseline: str
     every: BaselineComparison
     types: dict[str, BaselineComparison]
+    strategies: dict[str, StrategySummary] = field(default_factory=dict)
 
     @property
     def bars(self) -> list[Bar]:
@@ -120,10 +131,12 @@ def evaluate(
     out: Path | None,
     on_result: OnResult,
     progress: Progress | None = None,
+    strategies: Sequence[str] = (),
 ) -> EgoReport:
     """Ask all questions as of their times, and judge the answers and the baseline's.
 
-    ``progress`` reports how much of the memory the baseline has embedded.
+    ``progress`` reports how much of the memory the baseline has embedded. ``strategies`` are asked
+    as well, one after the other.
     """
     batch_questions = [question.to_batch_question(imported.video) for question in questions]
     batch = ask_all(workspace, batch_questions, out, on_result)
@@ -138,7 +151,24 @@ def evaluate(
         baseline=f"{workspace.toolbox.text.name}, one vector a clip",
         every=BaselineComparison(*(summary([pair[n] for _, pair in pairs]) for n in (0, 1))),
         types={kind: BaselineComparison(homer[kind], plain[kind]) for kind in homer},
+        strategies={
+            name: _by_strategy(workspace, questions, batch_questions, on_result, name)
+            for name in strategies
+        },
     )
+
+
+def _by_strategy(
+    workspace: Workspace,
+    questions: Sequence[EgoQuestion],
+    batch_questions: Sequence[BatchQuestion],
+    on_result: OnResult,
+    name: str,
+) -> StrategySummary:
+    batch = ask_all(workspace, batch_questions, None, on_result, name)
+    answered = [question for question in questions if question.id in batch.lines]
+    scores = [_ours(question, batch.lines[question.id]) for question in answered]
+    return StrategySummary(summary(scores), batch.seconds, len(batch.errors))
 
 
 def _judged(

@@ -29,6 +29,7 @@ def tables(report: RunReport) -> list[ReportTable]:
         _scores(report),
         _comparison_table(report),
         _reliability(report),
+        _strategies(report),
         _ablation(report),
         *_learning(report),
         _usage(report),
@@ -107,6 +108,26 @@ def _comparison_table(report: RunReport) -> ReportTable:
         for comparison in report.beside
     )
     return ReportTable("Beside the option closest to any remembered line", heads, tuple(rows))
+
+
+def _strategies(report: RunReport) -> ReportTable:
+    heads = ("strategy", "questions", "right %", "points", "p", "cited %", "tIoU %")
+    costs = ("rounds", "tokens", "seconds")
+    rows = (
+        (
+            row.strategy,
+            str(row.score.questions),
+            percent(row.score.right),
+            points(row.effect.difference) if row.effect else "",
+            f"{row.effect.p:.3f}" if row.effect else "",
+            *map(percent, (row.score.cited, row.score.iou)),
+            f"{row.usage.rounds:.1f}",
+            f"{row.usage.tokens:.0f}",
+            f"{row.usage.seconds:.1f}",
+        )
+        for row in report.strategies
+    )
+    return ReportTable("Strategies side by side", (*heads, *costs), tuple(rows))
 
 
 def _ablation(report: RunReport) -> ReportTable:

@@ -16,6 +16,7 @@ from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
 from models.profile import Profile
 from skills.learn import BATCH
+from strategies.registry import find_strategy
 
 PORTS = (
     *("speech", "activity", "faces", "speaker", "screen", "objects"),
@@ -61,7 +62,7 @@ class Plan:
     def arms(self, part: QuestionPart) -> tuple[str, ...]:
         """Return the arms in which questions of a part are asked."""
         if self.settings.protocol is Protocol.NONE:
-            return tuple(map(str, self.settings.stages))
+            return (*map(str, self.settings.stages), *self.settings.strategies)
         learning = self.settings.protocol is Protocol.SPLIT and part is QuestionPart.LEARN
         return (WITH_SKILLS,) if learning else (WITH_SKILLS, WITHOUT_SKILLS)
 
@@ -75,7 +76,9 @@ def settings_of(arm: str, ask: AskSettings) -> AskSettings:
     """Return the settings with which questions of an arm are asked."""
     if arm in (WITH_SKILLS, WITHOUT_SKILLS):
         return ask.model_copy(update={"skills": arm == WITH_SKILLS})
-    return ask.model_copy(update={"memory": AblationStage(arm)})
+    if arm in {*AblationStage}:
+        return ask.model_copy(update={"memory": AblationStage(arm)})
+    return ask.model_copy(update={"strategy": arm})
 
 
 def plan(
@@ -86,6 +89,7 @@ def plan(
     limit: int | None = None,
     *,
     baseline: bool = False,
+    strategies: Sequence[str] = (),
 ) -> Plan:
     """Plan the run of a data set with a profile.
 
@@ -96,9 +100,11 @@ def plan(
         stages: how much of the memory is searched, besides the whole of it.
         limit: only so many questions, from the first on.
         baseline: answer multiple choice the plain way as well; some data sets require it.
+        strategies: asked as well as the profile's.
 
     Raises:
         InputError: no question can be asked, or the protocol does not fit.
+        NotFound: there is no such strategy.
     """
     available = {video.name: video for video in dataset.videos if video.file or video.captions}
     questions = [storable_question(item) for item in dataset.questions if item.video in available][
@@ -109,14 +115,20 @@ def plan(
     )
     if not questions:
         raise InputError(f"{dataset.name}: there is no question about a video that is there")
-    chosen = protocol or (Protocol.NONE if stages else Protocol.SPLIT)
-    if stages and chosen is not Protocol.NONE:
-        raise InputError("an ablation compares answers without learning: use --protocol none")
+    own = profile.settings.ask.strategy
+    others = tuple(dict.fromkeys(find_strategy(n).name for n in strategies if n != own))
+    beside = bool(stages or others)
+    chosen = protocol or (Protocol.NONE if beside else Protocol.SPLIT)
+    if beside and chosen is not Protocol.NONE:
+        raise InputError(
+            "stages and strategies are compared on answers without learning: use --protocol none"
+        )
     settings = RunSettings(
         dataset=dataset.name,
         profile=profile.name,
         protocol=chosen,
         stages=_with_whole(stages),
+        strategies=others,
         limit=limit,
         questions=len(questions),
         digest=digest(questions),
@@ -214,6 +226,8 @@ def run_name(plan: Plan) -> str:
     parts = [settings.dataset, settings.profile, str(settings.protocol)]
     if len(settings.stages) > 1:
         parts.append("+".join(stage.name.lower() for stage in settings.stages[:-1]))
+    if settings.strategies:
+        parts.append("+".join(settings.strategies))
     if settings.limit is not None:
         parts.append(str(settings.limit))
     return checked_name(re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts)).strip("-"))

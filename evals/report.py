@@ -27,6 +27,7 @@ from evals.tables import (
     RunLine,
     RunReport,
     SkillUse,
+    StrategyScore,
     by_type,
     figure,
     main_arm,
@@ -80,7 +81,7 @@ def report(
     """Return the report of a run; questions without a verdict are not counted."""
     settings, main = run.settings, main_arm(run.settings)
     judged = [row for row in rows if row.judge]
-    arms = _arms(settings.protocol, settings.stages)
+    arms = _arms(settings)
     arms_shown = (*arms, BASELINE_ARM) if settings.baseline else arms
     tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in arms_shown}
     online = settings.protocol is Protocol.ONLINE
@@ -112,6 +113,7 @@ def report(
         beside=tuple(_compared(tested[BASELINE_ARM], tested[main], main))
         if settings.baseline
         else (),
+        strategies=tuple(_strategies(tested, settings, main)),
         cost_usd=cost_usd,
     )
 
@@ -128,8 +130,10 @@ def _compared(
             yield BaselineRow(type=kind, effect=difference)
 
 
-def _arms(protocol: Protocol, stages: Iterable[AblationStage]) -> tuple[str, ...]:
-    return tuple(map(str, stages)) if protocol is Protocol.NONE else (WITHOUT_SKILLS, WITH_SKILLS)
+def _arms(settings: RunSettings) -> tuple[str, ...]:
+    if settings.protocol is Protocol.NONE:
+        return (*map(str, settings.stages), *settings.strategies)
+    return WITHOUT_SKILLS, WITH_SKILLS
 
 
 def _main_first(arms: Iterable[str], main: str) -> list[str]:
@@ -145,6 +149,23 @@ def _ablation(
 ) -> Iterator[Any]:
     if len(stages) > 1:
         yield from (score(str(stage), stage.value, tested[str(stage)]) for stage in stages)
+
+
+def _strategies(
+    tested: Mapping[str, Sequence[AnsweredQuestion]], settings: RunSettings, main: str
+) -> Iterator[StrategyScore]:
+    """Yield the strategy of the settings, then each other one beside it."""
+    if not settings.strategies:
+        return
+    own, rows = settings.ask.strategy, tested[main]
+    yield StrategyScore(strategy=own, score=score(main, ALL, rows), usage=usage(main, rows))
+    for name in settings.strategies:
+        yield StrategyScore(
+            strategy=name,
+            score=score(name, ALL, tested[name]),
+            usage=usage(name, tested[name]),
+            effect=effect(own, name, rows, tested[name]),
+        )
 
 
 def _faults(rows: Iterable[AnsweredQuestion]) -> dict[ErrorType, int]:

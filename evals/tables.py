@@ -192,6 +192,15 @@ class BaselineRow(Frozen):
     effect: Effect
 
 
+class StrategyScore(Frozen):
+    """The score and cost of one strategy, and how it differs from that of the settings."""
+
+    strategy: str
+    score: TypeScore
+    usage: ArmUsage
+    effect: Effect | None = None
+
+
 class RunLine(Frozen):
     """A run in a list. ``state``: running, done, stopped, or broken off (no process runs it)."""
 
@@ -242,6 +251,7 @@ class RunReport(Frozen):
     effect: Effect | None
     beside: tuple[BaselineRow, ...] = ()
     reliability: tuple[ConfidenceThird, ...] = ()
+    strategies: tuple[StrategyScore, ...] = ()
     cost_usd: float
 
     @property

@@ -20,19 +20,20 @@ def ask(
     toolbox: Toolbox,
     question: Question,
     on_event: RunListener | None = None,
+    strategy: str | None = None,
 ) -> AskResult:
-    """Run the machine on ``question``.
+    """Answer ``question`` by a strategy; by default by that of the profile's settings.
 
     ``on_event`` gets every event as it happens, and the model's replies as they are written.
 
     Raises:
-        NotFound: a video of the question is not in the library.
+        NotFound: a video of the question is not in the library, or there is no such strategy.
         InputError: nothing of a video has been watched yet, as of that time.
         ModelError: the profile's language model cannot be reached.
         StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
     """
     with Runner(store, toolbox) as runner:
-        return runner.ask(question, on_event)
+        return runner.ask(question, on_event, strategy=strategy)
 
 
 def resume(

@@ -48,14 +48,14 @@ class BackgroundRuns:
         self._runs: dict[str, tuple[BackgroundRun, threading.Thread]] = {}
         self._lock = threading.Lock()
 
-    def ask(self, runner: Runner, question: Question) -> str:
+    def ask(self, runner: Runner, question: Question, strategy: str | None = None) -> str:
         """Start answering a question in the background; return the trajectory.
 
         Raises:
             HomerError: as ``Runner.begin``.
         """
         run = BackgroundRun()
-        state, context = runner.begin(question, run.tell)
+        state, context = runner.begin(question, run.tell, strategy=strategy)
         return self._start(state["trajectory"], run, lambda: runner.run(state, context))
 
     def fork(self, runner: Runner, name: str, number: int, edit: ForkEdit) -> str:

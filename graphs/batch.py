@@ -19,6 +19,7 @@ from graphs.ask_result import AskResult, answer_json
 from graphs.runner import Runner
 from store.files import make_private, open_private
 from store.queries.videos import find_video
+from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -136,19 +137,25 @@ def run_batch(
     done: Collection[str | int] = frozenset(),
     workers: int | None = None,
     make: Callable[[Store, Toolbox], Runner] = Runner,
+    strategy: str | None = None,
 ) -> Iterator[BatchResult]:
     """Ask all questions that are not ``done``; yield results as they finish.
 
     A question that fails does not stop the others. Closing the iterator drops what has not begun.
     ``workers`` is how many are asked at a time; by default one per processor, at most 4.
+    ``strategy``: another than the settings name.
+
+    Raises:
+        NotFound: there is no such strategy or video.
     """
+    find_strategy(strategy or toolbox.profile.settings.ask.strategy)
     remaining = [q for q in questions if q.id not in done]
     resolved = resolve_questions(store, remaining)
     pool = ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1))
     with make(store, toolbox) as runner:
         try:
             futures = {
-                pool.submit(runner.ask, question): item.id
+                pool.submit(runner.ask, question, strategy=strategy): item.id
                 for item, question in zip(remaining, resolved, strict=True)
             }
             start = len(questions) - len(remaining)

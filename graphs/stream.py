@@ -38,6 +38,7 @@ async def stream(
     question: Question,
     begun: Callable[[str], None] = lambda _: None,
     ended: Callable[[], None] = lambda: None,
+    strategy: str | None = None,
 ) -> AsyncGenerator[RunEvent | AskResult, None]:
     """Ask in a thread of its own: yield every event and word, and the answer last.
 
@@ -49,6 +50,7 @@ async def stream(
         question: the question.
         begun: called in that thread with the trajectory, before its first event.
         ended: called in that thread when it ends, which may be after the iterator is closed.
+        strategy: another than the settings name.
 
     Raises:
         HomerError: as ``graphs.ask.ask``.
@@ -62,7 +64,7 @@ async def stream(
         loop.call_soon_threadsafe(events.put_nowait, event)
 
     asking = asyncio.ensure_future(
-        asyncio.to_thread(_answer_or_error, runner, question, tell, begun, ended)
+        asyncio.to_thread(_answer_or_error, runner, question, tell, begun, ended, strategy)
     )
     asking.add_done_callback(lambda _: events.put_nowait(None))
     try:
@@ -82,10 +84,13 @@ def _answer_or_error(
     listener: RunListener,
     begun: Callable[[str], None],
     ended: Callable[[], None],
+    strategy: str | None,
 ) -> AskResult | BaseException:
     """Return the answer or the error: an event loop lets no Ctrl-C out of its threads."""
     try:
-        return runner.ask(question, listener, lambda _, trajectory: begun(trajectory))
+        return runner.ask(
+            question, listener, lambda _, trajectory: begun(trajectory), strategy=strategy
+        )
     except BaseException as error:  # noqa: BLE001 - raised again by who waits for the answer
         return error
     finally:

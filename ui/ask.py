@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import streamlit as st
 
-from domain.asking import Answer, Question, check_options, level_of_confidence
+from domain.asking import Answer, Question, level_of_confidence
 from domain.errors import HomerError, InputError
 from domain.media import Video
-from domain.time import parse_clock
-from models.profile import profile_names
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.evidence import show_moment, video_title
@@ -19,9 +17,11 @@ from ui.harness_remarks import show_remarks
 from ui.judgement import show_judgement
 from ui.navigation import page_link, set_params, text_param, text_params
 from ui.player import played_video, show_player
+from ui.question_form import QuestionFields, further_fields, index_of, main_fields, warn
 from views.answer_lines import answer_line, one_line, reply_tail
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
+from views.strategies import list_strategies
 
 MAX_REPLY_CHARS = 120
 """Characters shown of the reply that a model is writing."""
@@ -65,29 +65,30 @@ def _question_form(
 ) -> None:
     """Draw the form; when a valid question is sent, start its run in the background."""
     with st.form("question", border=False):
-        default = _default_videos(known, run)
-        chosen = st.multiselect(
-            "Videos",
-            list(known),
-            default=default,
-            format_func=lambda name: known[name],
-            key=f"videos_{'_'.join(default)[:80]}",
-        )
-        text = st.text_input("Question", placeholder="Who opens the talk?")
+        videos, text = main_fields(known, _default_videos(known, run))
         with st.expander("Options, time and models"):
-            options = st.text_area("Options, one per line", height=110)
-            as_of = st.text_input("As of", placeholder="H:MM:SS; empty: the whole video")
-            names = profile_names(state.store.home.config)
-            profile = st.selectbox("Models", names, index=_index_of(names, state.profile))
+            fields = QuestionFields(videos, text, *further_fields(state))
+            strategy = _select_strategy(state)
         sent = st.form_submit_button("Ask", type="primary")
     # A container of its own keeps what follows in place.
-    message_box = st.container()
-    if sent:
-        try:
-            _start_run(state, _build_question(chosen, text, options, as_of), profile)
-        except (HomerError, ValueError) as error:
-            message = str(error)
-            message_box.warning(escape_markdown(message[:1].upper() + message[1:]))
+    with st.container():
+        if sent:
+            try:
+                _start_run(state, fields, strategy)
+            except (HomerError, ValueError) as error:
+                warn(error)
+
+
+def _select_strategy(state: PageState) -> str:
+    """Draw the choice of a strategy, at first that of the settings."""
+    titles = {strategy.name: strategy.title for strategy in list_strategies()}
+    names, default = list(titles), state.toolbox().profile.settings.ask.strategy
+    return st.selectbox(
+        "Strategy",
+        names,
+        index=index_of(names, default),
+        format_func=lambda name: f"{name}: {titles[name]}",
+    )
 
 
 def _default_videos(known: Mapping[str, str], run: InspectedTrajectory | None) -> list[str]:
@@ -97,24 +98,10 @@ def _default_videos(known: Mapping[str, str], run: InspectedTrajectory | None) -
     return found or list(known)[:1]
 
 
-def _index_of(names: Sequence[str], name: str) -> int:
-    return list(names).index(name) if name in names else 0
-
-
-def _build_question(videos: Sequence[str], text: str, options: str, as_of: str) -> Question:
-    if not text.strip():
-        raise InputError("Write a question first.")
-    if not videos:
-        raise InputError("Choose at least one video.")
-    lines = [line.strip() for line in options.splitlines() if line.strip()]
-    as_of_ms = parse_clock(as_of) if as_of.strip() else None
-    choices = check_options(lines)
-    return Question(text=text.strip(), videos=tuple(videos), options=choices, as_of_ms=as_of_ms)
-
-
-def _start_run(state: PageState, question: Question, profile: str) -> None:
+def _start_run(state: PageState, fields: QuestionFields, strategy: str) -> None:
+    question = fields.question()
     with st.spinner("Starting the search ..."):
-        name = state.runs.ask(state.runner(profile), question)
+        name = state.runs.ask(state.runner(fields.profile), question, strategy)
     set_params(trajectory=name, video=None)
     st.rerun()
 

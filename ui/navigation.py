@@ -14,7 +14,17 @@ from store.database import Store
 from ui.errors import show_error
 from views.library import all_titles, videos_named
 
-PAGE_NAMES = ("ask", "trajectory", "library", "video", "people", "skills", "evaluations", "health")
+PAGE_NAMES = (
+    "ask",
+    "compare",
+    "trajectory",
+    "library",
+    "video",
+    "people",
+    "skills",
+    "evaluations",
+    "health",
+)
 """The pages in order; each is a function ``NAME_page`` in ``ui/NAME.py``."""
 
 MODULE_NAMES = {"people": "people_page", "skills": "skills_page"}

@@ -13,6 +13,7 @@ from graphs.edits import plan_text, read_plan
 from graphs.forks import editable
 from graphs.replay import Replayed, replay
 from models.profile import profile_names
+from strategies.registry import find_strategy
 from ui.app_state import PageState
 from ui.errors import show_error
 from ui.formatting import escape_markdown, format_span
@@ -84,7 +85,8 @@ def _show_fork(state: PageState, inspected: InspectedTrajectory) -> None:
     index = numbers.index(requested) if requested in numbers else 0
     number = st.selectbox("From round", numbers, index=index, key=f"fork_at_{requested}")
     original = editable(inspected.history.events, number)
-    edit = _edit_form(original, number, profile_names(state.store.home.config))
+    tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
+    edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
     if edit is None:
         return
     try:
@@ -100,7 +102,9 @@ def _show_fork(state: PageState, inspected: InspectedTrajectory) -> None:
     page_link("trajectory", "Compare it with this one", trajectory=inspected.row.id, with_=name)
 
 
-def _edit_form(original: ForkEdit, number: int, profiles: Sequence[str]) -> ForkEdit | None:
+def _edit_form(
+    original: ForkEdit, number: int, profiles: Sequence[str], tools: Sequence[str]
+) -> ForkEdit | None:
     """Draw the form of a fork; return the edit once it is sent."""
     action = original.action
     with st.form(f"fork_{number}"):
@@ -110,8 +114,7 @@ def _edit_form(original: ForkEdit, number: int, profiles: Sequence[str]) -> Fork
             help="One subtask per line; one without an id is new.",
         )
         query = st.text_input("Query", action.query if action else "")
-        modes = [UNCHANGED, *(mode.value for mode in Mode)]
-        mode = st.selectbox("Mode", modes, help="The mode of this round's search.")
+        mode = st.selectbox("Mode", [UNCHANGED, *tools], help="The mode of this round's search.")
         evidence = _select_evidence(original.evidence or ())
         profile = st.selectbox("Models", [UNCHANGED, *profiles])
         sent = st.form_submit_button("Fork", type="primary")
@@ -124,7 +127,7 @@ def _edit_form(original: ForkEdit, number: int, profiles: Sequence[str]) -> Fork
         return None
     return ForkEdit(
         plan=plan if plan != original.plan else None,
-        action=_edited_action(action, query, mode),
+        action=_edited_action(action, query, mode, tools),
         evidence=evidence
         if original.evidence is not None and evidence != original.evidence
         else None,
@@ -144,17 +147,26 @@ def _select_evidence(found: Sequence[Evidence]) -> tuple[Evidence, ...]:
     return tuple(piece for name, piece in labelled.items() if name in chosen)
 
 
-def _edited_action(original: Action | None, query: str, mode: str) -> Action | None:
-    """Return the action if it was edited; another query or mode makes it a search."""
+def _edited_action(
+    original: Action | None, query: str, mode: str, tools: Sequence[str]
+) -> Action | None:
+    """Return the action if it was edited; another query or mode makes it a search.
+
+    The other arguments of an unchanged tool stay.
+    """
     before = (original.query if original else "", UNCHANGED)
     if (query.strip(), mode) == before or not query.strip():
         return None
-    new_mode = (
-        Mode(mode)
-        if mode != UNCHANGED
-        else (original.mode if original and original.mode else Mode.VIDEO)
+    former = original.mode if original else None
+    default = former or (Mode.VIDEO if Mode.VIDEO in tools else tools[0])
+    chosen = default if mode == UNCHANGED else mode
+    return Action(
+        kind="search",
+        mode=chosen,
+        query=query.strip(),
+        arguments=original.arguments if original and chosen == former else {},
+        reason="changed by a person",
     )
-    return Action(kind="search", mode=new_mode, query=query.strip(), reason="changed by a person")
 
 
 def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:

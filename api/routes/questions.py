@@ -19,12 +19,14 @@ from domain.asking import Question, check_options
 from domain.errors import InputError
 from graphs.runner import Runner
 from store.queries.videos import named_or_only
+from strategies.registry import find_strategy
 from views.rounds import (
     InspectedTrajectory,
     inspect_trajectory,
     page_of_trajectories,
     round_headline,
 )
+from views.strategies import StrategyLine, list_strategies
 from views.trajectory import Round
 
 router = APIRouter(tags=["questions"])
@@ -73,6 +75,9 @@ class Ask(BaseModel):
     )
     profile: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Set of models; the server's default."
+    )
+    strategy: Annotated[str, Field(max_length=40)] | None = Field(
+        default=None, description="How memory is searched: GET /strategies. The server's default."
     )
 
 
@@ -138,7 +143,7 @@ async def ask(
     questions the status is 429, with Retry-After.
     """
     runner, question = await to_thread.run_sync(_prepare, state, body)
-    search = RunningQuestion(state, request, runner, question)
+    search = RunningQuestion(state, request, runner, question, body.strategy)
     try:
         if not wants_events(accept):
             return await search.answer()
@@ -161,9 +166,17 @@ def _prepare(state: ApiState, body: Ask) -> tuple[Runner, Question]:
         videos = named_or_only(session, body.videos)
     if not videos:
         raise InputError("which video? name one or more in `videos`: GET /videos lists them")
+    if body.strategy is not None:
+        find_strategy(body.strategy)
     text = body.question.strip()
     question = Question(text=text, videos=videos, options=options, as_of_ms=as_of)
     return state.runner(profile), question
+
+
+@router.get("/strategies", summary="List strategies")
+def strategies() -> tuple[StrategyLine, ...]:
+    """All strategies: what each builds of a video, what it needs, and its tools."""
+    return list_strategies()
 
 
 @router.get("/questions", summary="List questions")

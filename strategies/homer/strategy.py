@@ -9,7 +9,7 @@ from strategies.homer.tools import MODE_TOOLS
 STRATEGY = Strategy(
     name="homer",
     title="plans, keeps a ledger of subtasks, and searches an event graph in four modes",
-    paper="HOMER",
+    paper="HOMER: Hierarchical Online Memory Exploration and Reasoning",
     builds="lines of memory, and an event graph of segments with edges",
     needs="nothing: a language model decides better than rules",
     version=MACHINE_VERSION,

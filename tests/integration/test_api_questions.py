@@ -354,3 +354,17 @@ def test_who_hears_nothing_for_a_while_is_reported_that_it_goes_on(
         output = client.post("/questions", json=GARDEN, headers=EVENTS).text
     assert "\n: still searching\n" in output
     assert events_in(output)[-1][0] == "answer"
+
+
+def test_a_strategy_is_chosen_by_its_name(store: Store) -> None:
+    remember_party(store)
+    with client_of(WordState(store, "local")) as client:
+        names = [one["name"] for one in client.get("/strategies").json()]
+        for name in names:
+            answer = client.post("/questions", json={**GATE, "strategy": name}).json()
+            first = client.get(f"/questions/{answer['id']}/events").json()["events"][0]
+            assert first["machine"] == name
+            assert answer["citations"]
+        unknown = client.post("/questions", json={**GATE, "strategy": "oracle"})
+        assert unknown.status_code == 404
+        assert ", ".join(names) in unknown.text

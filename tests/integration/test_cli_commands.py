@@ -15,6 +15,7 @@ from sqlalchemy import create_engine, text
 from typer.testing import CliRunner, Result
 
 from cli.main import app
+from domain.settings import AskSettings
 from models.toolbox import Toolbox
 from store.home import Home
 
@@ -442,3 +443,33 @@ def test_the_password_of_a_database_is_never_shown(
 
 def test_the_version_is_reported(homer: Homer) -> None:
     assert re.fullmatch(r"homer \d+\.\d+\.\d+\n", homer("--version").stdout)
+
+
+def test_strategies_are_listed_and_compared_on_one_question(homer: Homer, lecture: str) -> None:
+    listed = data(homer("strategies", "--json"))
+    names = [one["name"] for one in listed]
+    assert AskSettings().strategy in names
+    shown = homer("strategies").stdout
+    assert all(f"{one['title']}" in shown for one in listed)
+    question = "What was painted green?"
+    found = data(homer("compare", question, "--json"))
+    assert [row["strategy"] for row in found["rows"]] == names
+    assert all(row["answer"] and row["rounds"] and row["trajectory"] for row in found["rows"])
+    compared = homer(
+        "compare", question, "-o", "the lighthouse", "-o", "the market", "-s", names[0]
+    )
+    assert compared.exit_code == 0, compared.stderr
+    assert "A: the lighthouse" in compared.stdout
+    assert "the answers agree" in compared.stdout
+    unknown = homer("compare", question, "--strategy", "oracle")
+    assert unknown.exit_code == 2
+    assert f"use one of {', '.join(names)}" in unknown.stderr
+
+
+def test_a_question_is_answered_by_a_strategy_of_that_name(homer: Homer, lecture: str) -> None:
+    names = [one["name"] for one in data(homer("strategies", "--json"))]
+    for name in names:
+        asked = data(homer("ask", "When does the market open?", "--strategy", name, "--json"))
+        assert data(homer("trajectory", asked["id"], "--json"))["machine"] == name
+        assert homer("replay", asked["id"]).exit_code == 0
+    assert homer("ask", "When?", "--strategy", "oracle").exit_code == 2

@@ -11,6 +11,7 @@ import pytest
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart
 from domain.evaluation_options import STAGES, AblationStage, Protocol
+from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
@@ -21,6 +22,7 @@ from store.queries.evaluations import list_runs
 from store.queries.learning import all_judgements
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
+from strategies.registry import strategy_names
 from tests.support.asking import WordToolbox
 from tests.support.caption_evaluations import Heard, evaluate, found, houses, planned, workspace_of
 from tests.support.obedient_model import LlmToolbox, obedient, texts_of
@@ -202,6 +204,27 @@ def test_an_ablation_asks_each_question_with_less_of_the_memory(
             first = events_of(session, row.trajectory)[0]
         assert isinstance(first, QuestionAsked)
         assert first.setup.settings.memory == row.slot.arm
+
+
+def test_other_strategies_are_asked_the_same_questions_and_compared(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path, 1), strategies=strategy_names())
+    rows = found(store)
+    others = [name for name in strategy_names() if name != AskSettings().strategy]
+    assert {row.slot.arm for row in rows} == {str(AblationStage.WHOLE), *others}
+    for row in rows:
+        assert row.trajectory is not None
+        with store.begin() as session:
+            first = events_of(session, row.trajectory)[0]
+        assert isinstance(first, QuestionAsked)
+        assert first.machine in (row.slot.arm, AskSettings().strategy)
+    beside = run_report(store, "run").strategies
+    assert [line.strategy for line in beside] == [AskSettings().strategy, *others]
+    assert all(line.score.questions == len(rows) // (1 + len(others)) for line in beside)
+    assert beside[1].effect is not None
+    # The open question has no judge.
+    assert beside[1].effect.questions == beside[0].score.questions - 1
 
 
 def test_a_wrong_answer_has_its_fault_on_record(store: Store, tmp_path: Path) -> None:

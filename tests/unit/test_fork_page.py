@@ -12,7 +12,7 @@ from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import InputError
 from tests.support.machine import VIDEO, evidence
 from ui import trajectory_tools
-from ui.ask import _build_question
+from ui.question_form import QuestionFields
 from ui.trajectory_tools import (
     UNCHANGED,
     _edited_action,
@@ -22,6 +22,7 @@ from ui.trajectory_tools import (
 )
 from views.comparison import ComparedRound, Difference, FirstDivergence
 
+MODES = [*Mode]
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
 ANSWER = Action(kind="answer", answer="a gate")
 ASKED = Question(text="What opens?", videos=(VIDEO,), options=("a gate", "a door"))
@@ -29,7 +30,7 @@ ASKED = Question(text="What opens?", videos=(VIDEO,), options=("a gate", "a door
 
 @pytest.mark.parametrize("query", ["a gate", " a gate ", "", "  "])
 def test_an_act_that_nobody_changed_is_left_alone(query: str) -> None:
-    assert _edited_action(SEARCH, query, UNCHANGED) is None
+    assert _edited_action(SEARCH, query, UNCHANGED, MODES) is None
 
 
 @pytest.mark.parametrize(
@@ -47,13 +48,13 @@ def test_an_act_that_nobody_changed_is_left_alone(query: str) -> None:
 def test_another_query_or_mode_makes_it_a_search(
     was: Action | None, query: str, mode: str, search: tuple[Mode, str]
 ) -> None:
-    made = _edited_action(was, query, mode)
+    made = _edited_action(was, query, mode, MODES)
     assert made is not None
     assert (made.kind, made.mode, made.query) == ("search", *search)
 
 
 def test_a_mode_without_a_query_is_no_search() -> None:
-    assert _edited_action(ANSWER, "", "event") is None
+    assert _edited_action(ANSWER, "", "event", MODES) is None
 
 
 def choosing(monkeypatch: pytest.MonkeyPatch, keep: Callable[[list[str]], list[str]]) -> None:
@@ -199,13 +200,13 @@ def test_what_cannot_be_asked_says_why(
     videos: tuple[str, ...], text: str, options: str, as_of: str, output: str
 ) -> None:
     with pytest.raises((InputError, ValueError), match=output):
-        _build_question(videos, text, options, as_of)
+        QuestionFields(tuple(videos), text, options, as_of, "local").question()
 
 
 def test_a_question_is_taken_as_it_was_meant() -> None:
-    made = _build_question([VIDEO], " Who opens? ", " Ann \n\n Bob\n", " 1:05 ")
+    made = QuestionFields((VIDEO,), " Who opens? ", " Ann \n\n Bob\n", " 1:05 ", "").question()
     assert made == Question(
         text="Who opens?", videos=(VIDEO,), options=("Ann", "Bob"), as_of_ms=65_000
     )
-    assert _build_question([VIDEO], "Who?", "\n \n", " ").as_of_ms is None
+    assert QuestionFields((VIDEO,), "Who?", "\n \n", " ", "").question().as_of_ms is None
     assert trajectory_tools.UNCHANGED not in [mode.value for mode in Mode]

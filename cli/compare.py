@@ -1,0 +1,183 @@
+"""``homer compare`` and ``homer strategies``: several ways to answer, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import note, say, say_json, say_table
+from cli.options import (
+    SEVERAL_WORDS,
+    AsOf,
+    Json,
+    Profile,
+    Videos,
+    WordsCommand,
+    parse_as_of,
+    split_names,
+)
+from domain.errors import HomerError
+from domain.settings import AskSettings
+from views.words import plain_line, shortened
+
+if TYPE_CHECKING:
+    from domain.asking import Question
+    from flows.workspace import Workspace
+    from views.side_by_side import SideBySide, StrategyRow
+    from views.strategies import StrategyLine
+
+SHOWN = 3
+"""Pieces of evidence shown that only one strategy found."""
+
+
+def strategies(json: Json = False) -> None:
+    """List the strategies: ways of remembering and of asking.
+
+    Any of them answers with 'homer ask --strategy NAME'. The setting [ask] strategy in homer.toml
+    changes the default.
+
+    \b
+    Examples:
+      homer strategies
+      homer strategies --json
+    """
+    # Strategies take half a second to import, which help does without.
+    from views.strategies import list_strategies
+
+    known = list_strategies()
+    if json:
+        return say_json([one.model_dump(mode="json") for one in known])
+    return _list(known)
+
+
+def _list(known: Sequence[StrategyLine]) -> None:
+    default = AskSettings().strategy
+    for one in known:
+        say(f"{one.name}{' (default)' if one.name == default else ''}: {one.title}")
+        say(f"  paper: {one.paper}")
+        say(f"  builds: {one.builds}")
+        say(f"  needs: {one.needs}")
+        say(f"  tools: {', '.join(one.tools)}")
+
+
+def compare(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
+    video: Videos = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="An option to choose from. Repeatable."),
+    ] = None,
+    as_of: AsOf = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            metavar="NAME,...",
+            help="Only these, see 'homer strategies'. Repeatable. Default: all.",
+        ),
+    ] = None,
+    profile: Profile = None,
+    json: Json = False,
+) -> None:
+    """Answer a question by several strategies, and compare them.
+
+    A row for each strategy: its answer, confidence, number of citations, rounds, model calls,
+    tokens and seconds; then what only one of them found. Each answer is a trajectory of its own.
+
+    \b
+    Examples:
+      homer compare "Who opens the talk?" --video talk
+      homer compare "Where was it?" -v talk -o Paris -o Berlin --strategy homer,NAME
+    """
+    # LangGraph and SQLAlchemy take a second to import, which help and usage errors do without.
+    from cli.answers import build_question, models_needed
+    from flows.workspace import open_workspace
+    from models.preload import preloading
+
+    as_of_ms = parse_as_of(as_of)
+    names = _names(strategy or [])
+    with open_workspace(profile) as workspace:
+        asked = build_question(
+            workspace, question, tuple(video or ()), tuple(option or ()), as_of_ms
+        )
+        with preloading(workspace.toolbox, models_needed(workspace.toolbox)):
+            found = _ask_each(workspace, asked, names, silent=json)
+    say_json(found.model_dump(mode="json")) if json else _show(found)
+
+
+def _names(given: list[str]) -> tuple[str, ...]:
+    """Return the strategies to ask, each once.
+
+    Raises:
+        NotFound: there is no such strategy.
+    """
+    from strategies.registry import find_strategy, strategy_names
+
+    wanted = split_names(given) or strategy_names()
+    return tuple(dict.fromkeys(find_strategy(name).name for name in wanted))
+
+
+def _ask_each(
+    workspace: Workspace, question: Question, names: tuple[str, ...], *, silent: bool
+) -> SideBySide:
+    """Ask every strategy; one that fails does not stop the others.
+
+    Raises:
+        HomerError: all of them failed; the first error.
+    """
+    from cli.answers import progress_listener
+    from graphs.runner import Runner
+    from views.side_by_side import side_by_side
+    from views.trajectory import load_history
+
+    histories, failures = [], list[HomerError]()
+    with Runner(workspace.store, workspace.toolbox) as runner:
+        for number, name in enumerate(names, start=1):
+            if not silent:
+                note(f"{name} ({number} of {len(names)})")
+            try:
+                with progress_listener(silent=silent) as listener:
+                    result = runner.ask(question, listener, strategy=name)
+            except HomerError as error:
+                failures.append(error)
+                note(f"homer: {name}: {error}")
+                continue
+            histories.append(load_history(workspace.store, result.trajectory_id))
+    if not histories:
+        raise failures[0]
+    return side_by_side(histories)
+
+
+def _show(found: SideBySide) -> None:
+    heads = ("strategy", "answer", "confidence", "cited", "rounds", "calls", "tokens", "seconds")
+    say_table((*heads, "trajectory"), (_cells(row) for row in found.rows))
+    agree = "agree" if found.answers_agree else "differ"
+    say(f"the answers {agree}; {found.shared} pieces of evidence were found by all")
+    for row in found.rows:
+        for piece in row.alone[:SHOWN]:
+            say(f"only {row.strategy}: {piece.span}  {shortened(plain_line(piece.text))}")
+
+
+def _cells(row: StrategyRow) -> tuple[object, ...]:
+    answer = row.answer
+    text = "" if answer is None else f"{answer.option}: " if answer.option else ""
+    return (
+        row.strategy,
+        shortened(f"{text}{answer.text}") if answer else "none",
+        f"{answer.confidence:.2f}" if answer else "",
+        len(answer.citations) if answer else 0,
+        row.rounds,
+        row.calls,
+        row.tokens,
+        f"{row.seconds:.1f}",
+        row.trajectory,
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(strategies)
+    app.command(cls=WordsCommand, context_settings=SEVERAL_WORDS, no_args_is_help=True)(compare)

@@ -1,0 +1,85 @@
+"""The page Compare: one question by several strategies, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from domain.asking import Question
+from graphs.background import BackgroundRuns
+from graphs.runner import Runner
+from store.database import Store
+from store.queries.trajectories import list_trajectories
+from strategies.registry import strategy_names
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.filled import FilledLibraries
+from tests.support.pages import EVIL, app_over, open_page, press, words
+from ui.app_state import page_state
+
+PLAY = Question(text="What does Bob play on the piano?", videos=(PARTY,))
+
+
+@pytest.fixture
+def party(
+    store: Store, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Store]:
+    libraries.fill(store, remember_party)
+    with app_over(store, monkeypatch):
+        yield store
+
+
+def asked(store: Store, question: Question = PLAY) -> list[str]:
+    """The trajectory of each strategy."""
+    with Runner(store, WordToolbox()) as runner:
+        return [runner.ask(question, strategy=name).trajectory_id for name in strategy_names()]
+
+
+def test_a_question_is_asked_by_every_strategy_that_is_chosen(party: Store) -> None:
+    page = open_page("compare")
+    page.text_input[0].set_value(PLAY.text)
+    page = press(page, "Compare")
+    with party.begin() as session:
+        rows = list_trajectories(session)
+    assert {row.machine for row in rows} == set(strategy_names())
+    runs: BackgroundRuns = page_state().runs
+    for row in rows:
+        runs.wait(row.id, 60)
+    names = page.query_params["trajectory"]
+    assert sorted(names) == sorted(row.id for row in rows)
+    shown = words(page.run())
+    assert all(name in shown for name in strategy_names())
+
+
+def test_answers_stand_side_by_side_with_what_they_took(party: Store) -> None:
+    page = open_page("compare")
+    page.query_params["trajectory"] = asked(party)
+    page.run()
+    assert not page.exception
+    shown = words(page)
+    assert "The answers " in shown
+    assert "pieces of evidence were found by all" in shown
+    assert [one.value.replace("\\", "") for one in page.subheader] == list(strategy_names())
+    table = page.table[0].value
+    assert list(table["strategy"]) == list(strategy_names())
+    assert all(rounds > 0 for rounds in table["rounds"])
+
+
+def test_a_question_that_cannot_be_asked_says_why(party: Store) -> None:
+    assert "Write a question first" in words(press(open_page("compare"), "Compare"))
+    page = open_page("compare")
+    page.text_input[0].set_value("Who?")
+    page.multiselect[1].set_value([])
+    assert "Choose at least one strategy" in words(press(page, "Compare"))
+
+
+def test_words_of_a_question_are_never_markup(party: Store) -> None:
+    page = open_page("compare")
+    page.query_params["trajectory"] = asked(party, Question(text=EVIL, videos=(PARTY,)))
+    page.run()
+    assert not any("<img" in str(one.value).replace("\\<", "") for one in page.markdown)
+
+
+def test_an_unknown_trajectory_is_named(party: Store) -> None:
+    page = open_page("compare", trajectory="feed" * 4)
+    assert "feedfeed" in words(page)

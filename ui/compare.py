@@ -1,0 +1,158 @@
+"""The page Compare: one question by several strategies, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from domain.errors import HomerError, InputError
+from ui.app_state import PageState, page_state
+from ui.errors import show_error, show_errors
+from ui.evidence import show_moment
+from ui.formatting import escape_markdown, format_duration, format_span
+from ui.navigation import page_link, text_params
+from ui.question_form import QuestionFields, further_fields, main_fields, warn
+from views.answer_lines import answer_line, confidence_line, one_line
+from views.library import all_titles, videos_named
+from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
+from views.side_by_side import SideBySide, StrategyRow, side_by_side
+from views.strategies import list_strategies
+
+POLL_S = 1.0
+"""Seconds between polls of the runs."""
+MAX_RUNS = 8
+"""Trajectories that an address may name."""
+MAX_ALONE = 5
+"""Pieces of evidence shown that only one strategy found."""
+
+
+def compare_page() -> None:
+    """Draw the form for a question, and the runs that the address names."""
+    st.title("Compare")
+    show_errors(_body)
+
+
+def _body() -> None:
+    state = page_state()
+    known = all_titles(state.store)
+    if not known:
+        st.info("Nothing has been watched yet. Add a video on the page Library.")
+        return
+    runs = _load_runs(state, text_params("trajectory")[:MAX_RUNS])
+    _form(state, known, runs)
+    if not runs:
+        return
+    st.divider()
+    st.markdown(f"**{escape_markdown(runs[0].row.question.text)}**")
+    if any(_in_progress(state, run) for run in runs):
+        _poll_runs([run.row.id for run in runs])
+        return
+    _show_comparison(state, runs)
+
+
+def _load_runs(state: PageState, names: Sequence[str]) -> list[InspectedTrajectory]:
+    try:
+        return [inspect_trajectory(state.store, name) for name in names]
+    except InputError as error:
+        show_error(error)
+        return []
+
+
+def _in_progress(state: PageState, run: InspectedTrajectory) -> bool:
+    return run.row.state == RUNNING and (run.at_work or state.runs.running(run.row.id))
+
+
+def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTrajectory]) -> None:
+    """Draw the form; when a valid question is sent, start a run for each strategy."""
+    names = [strategy.name for strategy in list_strategies()]
+    asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
+    default = [video for video in asked if video in known] or list(known)[:1]
+    with st.form("compare", border=False):
+        videos, text = main_fields(known, default)
+        chosen = st.multiselect("Strategies", names, default=names)
+        with st.expander("Options, time and models"):
+            fields = QuestionFields(videos, text, *further_fields(state))
+        sent = st.form_submit_button("Compare", type="primary")
+    # A container of its own keeps what follows in place.
+    with st.container():
+        if sent:
+            try:
+                _start_runs(state, fields, chosen)
+            except (HomerError, ValueError) as error:
+                warn(error)
+
+
+def _start_runs(state: PageState, fields: QuestionFields, strategies: Sequence[str]) -> None:
+    if not strategies:
+        raise InputError("Choose at least one strategy.")
+    question, runner = fields.question(), state.runner(fields.profile)
+    with st.spinner("Starting the searches ..."):
+        names = [state.runs.ask(runner, question, strategy) for strategy in strategies]
+    st.query_params["trajectory"] = names
+    st.rerun()
+
+
+@st.fragment(run_every=POLL_S)
+def _poll_runs(names: Sequence[str]) -> None:
+    """Show how far the runs are. They do not depend on an open page."""
+    show_errors(lambda: _show_progress(names))
+
+
+def _show_progress(names: Sequence[str]) -> None:
+    state = page_state()
+    runs = [inspect_trajectory(state.store, name) for name in names]
+    if not any(_in_progress(state, run) for run in runs):
+        st.rerun()
+    with st.status("Searching the memory ...", expanded=True):
+        for run in runs:
+            rounds = [round_.number for round_ in run.history.rounds]
+            last = round_headline(run.history, rounds[-1]) if rounds else "starting"
+            line = "done" if not _in_progress(state, run) else last
+            st.write(escape_markdown(f"{run.history.machine}: {line}"))
+
+
+def _show_comparison(state: PageState, runs: Sequence[InspectedTrajectory]) -> None:
+    found = side_by_side([run.history for run in runs])
+    agree = "agree" if found.answers_agree else "differ"
+    st.caption(f"The answers {agree}. {found.shared} pieces of evidence were found by all.")
+    _show_table(found)
+    for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
+        with column:
+            _show_strategy(state, run, row)
+
+
+def _show_table(found: SideBySide) -> None:
+    st.table(
+        {
+            "strategy": [row.strategy for row in found.rows],
+            "rounds": [row.rounds for row in found.rows],
+            "searches": [row.searches for row in found.rows],
+            "model calls": [row.calls for row in found.rows],
+            "tokens": [row.tokens for row in found.rows],
+            "time": [format_duration(row.seconds) for row in found.rows],
+        }
+    )
+
+
+def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow) -> None:
+    question = run.row.question
+    st.subheader(escape_markdown(row.strategy), anchor=False)
+    if row.answer is None:
+        reasons = [error.message for error in run.history.errors]
+        st.error(escape_markdown(reasons[-1] if reasons else "There is no answer."))
+    else:
+        st.markdown(f"**{escape_markdown(answer_line(row.answer, question))}**")
+        st.caption(escape_markdown(f"{confidence_line(row.answer)}. {row.answer.note}"))
+        videos = videos_named(state.store, question.videos)
+        for number, citation in enumerate(row.answer.citations):
+            show_moment(state.store, citation, videos, f"cited_{run.row.id}_{number}")
+    with st.expander(f"{row.rounds} rounds"):
+        for round_ in run.history.rounds:
+            label = escape_markdown(round_headline(run.history, round_.number))
+            page_link("trajectory", label, trajectory=run.row.id, round=round_.number)
+    if row.alone:
+        with st.expander(f"{len(row.alone)} pieces of evidence that no other found"):
+            for piece in row.alone[:MAX_ALONE]:
+                st.write(escape_markdown(f"{format_span(piece.span)} {one_line(piece.text)}"))
+    page_link("trajectory", "See every step", trajectory=run.row.id)

@@ -1,0 +1,81 @@
+"""The fields of a question, as the pages Ask and Compare have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from domain.asking import Question, check_options
+from domain.errors import HomerError, InputError
+from domain.time import parse_clock
+from models.profile import profile_names
+from ui.app_state import PageState
+from ui.formatting import escape_markdown
+
+
+@dataclass(frozen=True)
+class QuestionFields:
+    """What a person filled in."""
+
+    videos: tuple[str, ...]
+    text: str
+    options: str
+    as_of: str
+    profile: str
+
+    def question(self) -> Question:
+        """Build the question.
+
+        Raises:
+            InputError: a field is empty, or options cannot be told apart.
+            ValueError: the time cannot be read.
+        """
+        if not self.text.strip():
+            raise InputError("Write a question first.")
+        if not self.videos:
+            raise InputError("Choose at least one video.")
+        lines = [line.strip() for line in self.options.splitlines() if line.strip()]
+        as_of_ms = parse_clock(self.as_of) if self.as_of.strip() else None
+        choices = check_options(lines)
+        return Question(
+            text=self.text.strip(), videos=self.videos, options=choices, as_of_ms=as_of_ms
+        )
+
+
+def main_fields(known: Mapping[str, str], default: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Draw the fields for videos and text; return both.
+
+    Args:
+        known: the titles of all videos by id.
+        default: the videos selected at first.
+    """
+    chosen = st.multiselect(
+        "Videos",
+        list(known),
+        default=list(default),
+        format_func=lambda name: known[name],
+        key=f"videos_{'_'.join(default)[:80]}",
+    )
+    return tuple(chosen), st.text_input("Question", placeholder="Who opens the talk?")
+
+
+def further_fields(state: PageState) -> tuple[str, str, str]:
+    """Draw the fields for options, time and models; return the three."""
+    options = st.text_area("Options, one per line", height=110)
+    as_of = st.text_input("As of", placeholder="H:MM:SS; empty: the whole video")
+    names = profile_names(state.store.home.config)
+    profile = st.selectbox("Models", names, index=index_of(names, state.profile))
+    return options, as_of, profile
+
+
+def index_of(names: Sequence[str], name: str) -> int:
+    """Return where a name is in a list; 0 where it is not."""
+    return list(names).index(name) if name in names else 0
+
+
+def warn(error: HomerError | ValueError) -> None:
+    """Show why a question cannot be asked."""
+    message = str(error)
+    st.warning(escape_markdown(message[:1].upper() + message[1:]))
