@@ -9,9 +9,10 @@ import streamlit as st
 from domain.errors import HomerError, InputError
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
-from ui.evidence import show_moment
+from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_duration, format_span
 from ui.navigation import page_link, text_params
+from ui.player import played_video, show_player
 from ui.question_form import QuestionFields, further_fields, main_fields, warn
 from views.answer_lines import answer_line, confidence_line, one_line
 from views.library import all_titles, videos_named
@@ -120,6 +121,15 @@ def _show_comparison(state: PageState, runs: Sequence[InspectedTrajectory]) -> N
     for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
         with column:
             _show_strategy(state, run, row)
+    _show_player(state, runs[0].row.question.videos)
+
+
+def _show_player(state: PageState, names: Sequence[str]) -> None:
+    """Draw the video of the moment that was pressed."""
+    videos, video = videos_named(state.store, names), played_video()
+    if video in videos:
+        st.caption(escape_markdown(video_title(videos, video)))
+        show_player(videos[video])
 
 
 def _show_table(found: SideBySide) -> None:
@@ -147,12 +157,12 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
         videos = videos_named(state.store, question.videos)
         for number, citation in enumerate(row.answer.citations):
             show_moment(state.store, citation, videos, f"cited_{run.row.id}_{number}")
-    with st.expander(f"{row.rounds} rounds"):
+    with st.expander(f"Rounds: {row.rounds}"):
         for round_ in run.history.rounds:
             label = escape_markdown(round_headline(run.history, round_.number))
             page_link("trajectory", label, trajectory=run.row.id, round=round_.number)
     if row.alone:
-        with st.expander(f"{len(row.alone)} pieces of evidence that no other found"):
+        with st.expander(f"Found by no other: {len(row.alone)}"):
             for piece in row.alone[:MAX_ALONE]:
                 st.write(escape_markdown(f"{format_span(piece.span)} {one_line(piece.text)}"))
     page_link("trajectory", "See every step", trajectory=run.row.id)

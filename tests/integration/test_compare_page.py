@@ -12,9 +12,9 @@ from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import list_trajectories
 from strategies.registry import strategy_names
+from tests.support.app_pages import EVIL, app_over, open_page, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.filled import FilledLibraries
-from tests.support.pages import EVIL, app_over, open_page, press, words
+from tests.support.library_templates import FilledLibraries
 from ui.app_state import page_state
 
 PLAY = Question(text="What does Bob play on the piano?", videos=(PARTY,))
