@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -19,10 +20,12 @@ from cli.options import (
     parse_at,
 )
 from domain.asking import Mode
+from domain.errors import InputError
 from flows.workspace import open_workspace
+from retrieval.images_alike import example_of
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
-from retrieval.search_once import search_once
+from retrieval.search_once import search_alike, search_once
 from views.words import plain_line, shortened
 
 
@@ -35,7 +38,9 @@ class SearchMode(StrEnum):
 
 
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in quotes.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="What to look for, in quotes.")
+    ] = "",
     video: Videos = None,
     mode: Annotated[
         SearchMode, typer.Option("--mode", "-m", help="What to find.")
@@ -44,6 +49,13 @@ def search(
         str | None,
         typer.Option(metavar="TIME", help="For keyframe: the time to look at, 12:30 or a span."),
     ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IMAGE",
+            help="For keyframe, without QUERY: images like this one, k12 or an image file.",
+        ),
+    ] = None,
     as_of: AsOf = None,
     profile: Profile = None,
     json: Json = False,
@@ -51,21 +63,37 @@ def search(
     """Search the memory once, and print what is found with scores and times.
 
     The modes are video (what was said, read and seen), event (segments) and keyframe (images).
-    Without --video all videos are searched.
+    Without --video all videos are searched. --at and --like need no QUERY.
 
     \b
     Examples:
       homer search "the budget" -v talk
       homer search "a red car" --mode keyframe
-      homer search "the board" -v talk --mode keyframe --at 12:30-12:45
+      homer search -v talk --mode keyframe --at 12:30-12:45
+      homer search --mode keyframe --like k12
     """
     as_of_ms, span = parse_as_of(as_of), parse_at(at, Mode(mode))
+    if like is not None:
+        _refuse_other_searches(query, at, Mode(mode))
     with open_workspace(profile) as workspace:
+        if like is not None:
+            example = partial(example_of, workspace.store, like=like)
+            found, titles = search_alike(workspace.store, example, video or (), as_of_ms)
+            say_json(found.model_dump(mode="json")) if json else _show(found, titles)
+            return
         retrievers = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
         found, titles = search_once(
             workspace.store, retrievers, Mode(mode), query, video or (), as_of_ms, span=span
         )
     say_json(found.model_dump(mode="json")) if json else _show(found, titles)
+
+
+def _refuse_other_searches(query: str, at: str | None, mode: Mode) -> None:
+    """Raise an InputError if a search by an example is also another search."""
+    if mode is not Mode.KEYFRAME:
+        raise InputError("--like is for images: say --mode keyframe")
+    if query or at is not None:
+        raise InputError("--like searches by the image alone: leave out the query and --at")
 
 
 def _show(found: Retrieval, titles: dict[str, str]) -> None:

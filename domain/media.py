@@ -84,6 +84,9 @@ class Keyframe(Frozen):
     vector: tuple[float, ...] | None = Field(
         default=None, repr=False, description="of an image-text model, L2-normalised"
     )
+    likeness: tuple[float, ...] | None = Field(
+        default=None, repr=False, description="what it looks like, L2-normalised"
+    )
 
 
 class TimedImage(Frozen):

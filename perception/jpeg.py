@@ -27,6 +27,20 @@ class Blobs(dict[str, bytes]):
         return name
 
 
+def decode_image(data: bytes) -> Image | None:
+    """Decode an image to H x W x 3 RGB; None if it cannot be read."""
+    bgr = _decode_bgr(data)
+    return None if bgr is None else np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8)
+
+
+def _decode_bgr(data: bytes) -> Image | None:
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
+    except cv2.error:  # More pixels than OpenCV reads.
+        return None
+    return None if image is None else np.asarray(image, np.uint8)
+
+
 THUMBNAIL_QUALITY = 80
 
 
@@ -36,7 +50,7 @@ def shrink_jpeg(data: bytes, side: int) -> tuple[bytes, int, int]:
     Raises:
         BlobGone: it cannot be read.
     """
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
+    image = _decode_bgr(data)
     if image is None:
         raise BlobGone("a stored image cannot be read: homer check says which")
     height, width = image.shape[:2]

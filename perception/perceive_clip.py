@@ -23,6 +23,7 @@ from models.onnx import run_both
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
+from perception.likeness import likeness
 from perception.objects import find_objects
 from perception.screen_text import read_screen
 from perception.sounds import find_sounds
@@ -164,12 +165,15 @@ def _perceive_pictures(
 def _encode_keyframes(
     chosen: Sequence[ChosenKeyframe], encoder: ImageEncoder | None
 ) -> tuple[Keyframe, ...]:
-    """Return the keyframes, with image-text vectors if there is an encoder."""
-    if encoder is None:
-        return tuple(one.keyframe for one in chosen)
-    rows = encoder.images([one.image for one in chosen])
+    """Return the keyframes with their vectors; those of images and texts if there is an encoder."""
+    rows = [None] * len(chosen) if encoder is None else encoder.images([c.image for c in chosen])
     return tuple(
-        one.keyframe.model_copy(update={"vector": tuple(row.tolist())})
+        one.keyframe.model_copy(
+            update={
+                "vector": None if row is None else tuple(row.tolist()),
+                "likeness": tuple(likeness(one.image).tolist()),
+            }
+        )
         for one, row in zip(chosen, rows, strict=True)
     )
 

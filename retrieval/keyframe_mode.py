@@ -115,7 +115,7 @@ def keyframe(
     shown_before = [image for image in scored if f"k{image.frame.id}" in seen]
     chosen = [*spread_over_clips(fresh), *spread_over_clips(shown_before)][:images]
     shown = _shown(context, videos, chosen)
-    evidence = tuple(_evidence(image) for image in shown)
+    evidence = tuple(image_evidence(image) for image in shown)
     clips = sum(len({frame.clip for frame in keyframes.contents.frames}) for keyframes in videos)
     return Retrieval(
         mode=Mode.KEYFRAME,
@@ -158,7 +158,7 @@ def keyframes_at(
         mode=Mode.KEYFRAME,
         query=context.query,
         focus=focus,
-        evidence=tuple(_evidence(image) for image in shown),
+        evidence=tuple(image_evidence(image) for image in shown),
         images=shown,
         nothing_close=not shown,
         searched=f"the images of {look.span}: {look.how}",
@@ -350,7 +350,8 @@ def _closeness(
     return decayed(best, [float(score) for score in falling])
 
 
-def _evidence(shown: ShownKeyframe) -> Evidence:
+def image_evidence(shown: ShownKeyframe) -> Evidence:
+    """Return an image as evidence."""
     return Evidence(
         ref=shown.ref,
         video=shown.video,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from domain.asking import Mode
 from domain.errors import InputError
+from domain.memories import MemoryView
 from domain.time import TimeSpan
+from retrieval.images_alike import ExampleImage, images_alike
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.queries.clips import memory_view
@@ -33,7 +35,7 @@ def search_once(
         store: The store.
         retrievers: The search.
         mode: EVENT, VIDEO, KEYFRAME, or NEIGHBOR, which needs a focus.
-        query: The query.
+        query: The query; a search for the images of a time needs none.
         videos: Ids, unambiguous prefixes or titles; all videos if empty.
         as_of_ms: Milliseconds of video time; None: the end.
         focus: The id of the segment to search from.
@@ -44,12 +46,43 @@ def search_once(
         NotFound: No video has one of the names, or no neighbour has that label.
         Ambiguous: Several videos match a name.
     """
-    if not query.strip():
+    wanted = query if query.strip() or span is None else str(span)
+    if not wanted.strip():
         raise InputError("the query is empty")
+    view, titles = _view(store, videos, as_of_ms)
+    return retrievers.search(view, mode, wanted, focus, span=span), titles
+
+
+def search_alike(
+    store: Store,
+    example: Callable[[MemoryView], ExampleImage],
+    videos: Sequence[str] = (),
+    as_of_ms: int | None = None,
+) -> tuple[Retrieval, dict[str, str]]:
+    """Search for images that look like an example; return as ``search_once`` does.
+
+    Args:
+        store: The store.
+        example: Returns the example, given the view.
+        videos: Ids, unambiguous prefixes or titles; all videos if empty.
+        as_of_ms: Milliseconds of video time; None: the end.
+
+    Raises:
+        InputError: Nothing has been watched yet, or the example cannot be read.
+        NotFound: No video has one of the names, or the example is not in view.
+        Ambiguous: Several videos match a name.
+    """
+    view, titles = _view(store, videos, as_of_ms)
+    return images_alike(store, view, example(view)), titles
+
+
+def _view(
+    store: Store, videos: Sequence[str], as_of_ms: int | None
+) -> tuple[MemoryView, dict[str, str]]:
+    """Return the view, and the titles of all videos by id."""
     with store.begin() as session:
         titles = {video.id: video.title for video in list_videos(session)}
         names = [find_video(session, name).id for name in videos] or list(titles)
         if not names:
             raise InputError("nothing has been watched yet: homer ingest FILE")
-        view = memory_view(session, names, as_of_ms)
-    return retrievers.search(view, mode, query, focus, span=span), titles
+        return memory_view(session, names, as_of_ms), titles

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from domain.asking import Mode
 from domain.media import ClipState, Video
 from domain.memories import EdgeType, Segment
 from domain.people import tags_in_words
-from retrieval.search_once import search_once
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
-from ui.evidence import show_moment
 from ui.formatting import escape_markdown, format_span, format_time
 from ui.ingestion import retry_button
 from ui.navigation import (
@@ -25,12 +22,12 @@ from ui.navigation import (
     requested_offset,
     select_video,
     set_params,
-    text_param,
     time_param,
 )
 from ui.player import seek, show_keyframe, show_player
 from ui.span_deletion import deleted_lane, show_span_deletion
 from ui.timeline import TONES, Arc, Lane, TimelineBar, pack_rows, show_timeline
+from ui.video_search import show_search
 from views.library import ShownClip
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
 from views.video_view import (
@@ -54,7 +51,6 @@ MAX_EVIDENCE = 8
 MAX_GAPS = 200
 """Gaps of a stream that are shown: the last ones."""
 VIEWS = ("Events", "Clips", "Search")
-MODES = {"Speech, text and images": Mode.VIDEO, "Events": Mode.EVENT, "Images": Mode.KEYFRAME}
 
 
 def video_page() -> None:
@@ -83,7 +79,7 @@ def _body() -> None:
             _show_facts(video, count_events(state.store, video.id))
     _show_gaps(state.store, video)
     view = st.radio("Show", VIEWS, horizontal=True, key="show", bind="query-params")
-    views = {"Events": _show_events, "Clips": _show_clips, "Search": _show_search}
+    views = {"Events": _show_events, "Clips": _show_clips, "Search": show_search}
     views.get(view or VIEWS[0], _show_events)(state, video)
     show_span_deletion(state, video)
 
@@ -313,21 +309,3 @@ def _show_frames(store: Store, clip: ShownClip, frames: Sequence[StoredKeyframe]
     with st.container(horizontal=True, key=f"frames_{clip.index}"):
         for frame in frames:
             show_keyframe(store, frame, described.get(frame.id, ""))
-
-
-def _show_search(state: PageState, video: Video) -> None:
-    with st.form("search", border=False):
-        query = st.text_input("Search in this video", text_param("q"))
-        mode = st.radio("Look for", list(MODES), horizontal=True)
-        sent = st.form_submit_button("Search", type="primary")
-    if sent:
-        set_params(q=query or None)
-    elif not text_param("q"):
-        return
-    with st.spinner("Searching ..."):
-        retrievers = state.retrievers(video.profile)
-        result, _ = search_once(state.store, retrievers, MODES[mode], query, (video.id,))
-    if result.nothing_close:
-        st.warning("No close match. The nearest results:")
-    for number, piece in enumerate(result.evidence):
-        show_moment(state.store, piece, {video.id: video}, f"found_{number}")

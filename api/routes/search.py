@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,13 +11,14 @@ from pydantic import BaseModel, Field
 
 from api.answers import Retrieved, cite, keyframe_path, with_scores
 from api.app_state import ApiState, State
-from api.params import AsOf, Profile, as_of_ms
+from api.params import AsOf, LookAt, Profile, as_of_ms, span_of
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.memories import Segment
 from domain.people import tags_in_words
+from retrieval.images_alike import example_of_ref
 from retrieval.result import Retrieval, ShownKeyframe
-from retrieval.search_once import search_once
+from retrieval.search_once import search_alike, search_once
 
 router = APIRouter(tags=["search"])
 _SEGMENT = re.compile(r"s?([1-9]\d{0,17})")
@@ -66,8 +68,12 @@ def search(
     state: State,
     q: Annotated[
         str,
-        Query(min_length=1, max_length=2000, description="What to look for.", examples=["rain"]),
-    ],
+        Query(
+            max_length=2000,
+            description="What to look for; `at` and `like` need none.",
+            examples=["rain"],
+        ),
+    ] = "",
     mode: Annotated[Mode, Query(description="What to search for.")] = Mode.VIDEO,
     video: Annotated[
         list[str] | None,
@@ -77,17 +83,30 @@ def search(
     focus: Annotated[
         str | None, Query(max_length=20, description="For `neighbor`: the event to move from, s12.")
     ] = None,
+    at: LookAt = None,
+    like: Annotated[
+        str | None,
+        Query(max_length=20, description="For `keyframe`: images that look like this one, k12."),
+    ] = None,
     profile: Profile = None,
 ) -> Found:
     """One search with scores and times, like `homer search`.
 
     - `event`: events, and the events linked to them;
     - `video`: what was said, read and seen;
-    - `keyframe`: images, by their content;
+    - `keyframe`: images, by their content; those of the time `at`; or those that look like `like`;
     - `neighbor`: from the event `focus` to the neighbour whose label is `q`.
     """
     at_ms, profile_name = as_of_ms(as_of), state.profile_name(profile)
+    if mode is not Mode.KEYFRAME and (at is not None or like is not None):
+        raise InputError("at and like are for images: use mode=keyframe")
     with state.searches.slot():
+        if like is not None:
+            if q or at is not None:
+                raise InputError("like searches by the image alone: leave out q and at")
+            example = partial(example_of_ref, state.store, ref=like)
+            result, _ = search_alike(state.store, example, video or (), at_ms)
+            return _search_body(state, result, at_ms)
         result, _ = search_once(
             state.store,
             state.retrievers(profile_name),
@@ -96,6 +115,7 @@ def search(
             video or (),
             at_ms,
             _parse_focus(focus),
+            span_of(at),
         )
         return _search_body(state, result, at_ms)
 

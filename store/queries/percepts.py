@@ -89,8 +89,9 @@ def _insert(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> N
 
 
 def _keyframe(frame: Keyframe) -> dict[str, Any]:
-    return frame.model_dump(exclude={"vector"}) | {
-        "embedding": None if frame.vector is None else list(frame.vector)
+    return frame.model_dump(exclude={"vector", "likeness"}) | {
+        "embedding": None if frame.vector is None else list(frame.vector),
+        "likeness_vector": None if frame.likeness is None else list(frame.likeness),
     }
 
 

@@ -175,7 +175,8 @@ class KeyframeRow(_OfClip, Base):
     """A keyframe; ``blob`` is the SHA-256 of its JPEG.
 
     ``description``: what it shows in words, with tags of people; ``description_embedding`` is the
-    vector of that text, ``embedding`` that of the picture.
+    vector of that text, ``embedding`` that of the picture under an image-text model, and
+    ``likeness_vector`` what it looks like (``perception/likeness.py``); NULL before 0018.
     """
 
     __tablename__ = "keyframes"
@@ -192,6 +193,7 @@ class KeyframeRow(_OfClip, Base):
     description: Mapped[str | None]
     embedding: Mapped[Any | None] = mapped_column(VECTOR())
     description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    likeness_vector: Mapped[Any | None] = mapped_column(HALFVEC())
 
 
 class IdentityRow(Base):

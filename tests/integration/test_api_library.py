@@ -22,7 +22,7 @@ from tests.support.api import WordState, client_of, problem
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import VIDEO
 from tests.support.machine import watched as watch_garden
-from tests.support.remembered import recording
+from tests.support.remembered import paint_keyframes, recording
 
 JPEG = b"\xff\xd8\xff\xe0 a frame"
 
@@ -210,6 +210,33 @@ def test_images_are_found_and_can_be_fetched(client: TestClient) -> None:
     for one in found["images"]:
         assert one["time_s"] <= 70
         assert client.get(one["image"]).content.startswith(JPEG)
+
+
+def test_images_of_a_time_and_like_another_are_found(store: Store) -> None:
+    remember_party(store)
+    colours = {65.0: (200, 30, 30), 95.0: (190, 40, 40), 125.0: (20, 30, 200)}
+    ids = paint_keyframes(store, PARTY, colours)
+    with client_of(WordState(store, "local")) as client:
+        ask = {"mode": "keyframe", "video": PARTY}
+        of_time = client.get("/search", params={**ask, "at": "1:05-1:06"}).json()
+        assert of_time["images"][0]["time_s"] == 65
+        assert of_time["searched"].startswith("the images of 01:05-01:06")
+        alike = client.get("/search", params={**ask, "like": f"k{ids[65.0]}"}).json()
+        assert [image["time_s"] for image in alike["images"]] == [95, 125]
+        assert alike["evidence"][0]["ref"] == f"k{ids[95.0]}"
+        early = {**ask, "like": f"k{ids[65.0]}", "as_of": "1:35"}
+        problem(client.get("/search", params={**early, "like": f"k{ids[125.0]}"}), 404, "not-found")
+        for wrong in (
+            {"at": "noon"},
+            {"at": "9:00-8:00"},
+            {"like": "/etc/passwd"},
+            {"like": "m3"},
+            {"like": "k1", "q": "rain"},
+            {"like": "k1", "at": "1:05"},
+            {"like": "k1", "mode": "video"},
+            {"at": "1:05", "mode": "event", "q": "rain"},
+        ):
+            problem(client.get("/search", params={**ask, **wrong}), 422, "input")
 
 
 def test_a_search_without_words_or_of_unknown_models_is_refused(client: TestClient) -> None:

@@ -261,6 +261,8 @@ def test_a_batch_without_out_goes_to_stdout(homer: Homer, lecture: str, tmp_path
         (["ask", "Q?", "--profile", "gpt9"], "there is no profile 'gpt9'"),
         (["search", "  "], "the query is empty"),
         (["search", "x", "--mode", "neighbor"], "Usage"),
+        (["search", "--like", "k1"], "--like is for images: say --mode keyframe"),
+        (["search", "x", "-m", "keyframe", "--like", "k1"], "leave out the query and --at"),
         (["show", "nothing"], "no video goes by 'nothing'"),
         (["dump", "nothing"], "no video goes by 'nothing'"),
         (["delete", "nothing", "--yes"], "no video goes by 'nothing'"),

@@ -59,7 +59,7 @@ def app_library(store: Store) -> Store:
     with store.begin() as session:
         add_blobs(session, VIDEO, {sha: len(data) for sha, data in made.items()})
         for n, sha in enumerate(names[:6]):
-            seen = keyframe(30 * (n // 3) + n, sha).model_dump(exclude={"vector"})
+            seen = keyframe(30 * (n // 3) + n, sha).model_dump(exclude={"vector", "likeness"})
             large = {"width": 128, "height": 72, "quality": float(n % 3)}
             session.add(KeyframeRow(video_id=VIDEO, clip=n // 3, **{**seen, **large}))
         at: dict[str, Any] = {"video_id": VIDEO, "clip": 0, "time_ms": 2000, "score": 0.9}

@@ -28,6 +28,7 @@ LEFT_OUT = {
         *("attempts", "budget", "dropped", "left_out", "seconds", "updated_at", "writer_version"),
     },
     "memories": {"words"},
+    "keyframes": {"likeness_vector"},
     "corrections": {"made_at"},
     "model_calls": {"ms", "called_at", "trajectory_id"},
     **{t: {"*"} for t in ("library", "questions", "trajectories", "trajectory_videos")},

@@ -33,6 +33,7 @@ from tests.support.memory import (
     local_writers,
     percept,
 )
+from tests.support.remembered import paint_keyframes
 from ui.span_deletion import deleted_lane
 from ui.timeline import TimelineBar, pack_rows
 from views.library import resolve_video
@@ -120,6 +121,21 @@ def test_what_is_sought_is_found_and_can_be_linked_to(party: Store) -> None:
     assert "▶ 0:02:06" in words(page)
     none = open_page("video", video=PARTY, show="Search", q="quantum chromodynamics")
     assert "No close match" in words(none)
+
+
+def test_images_of_a_time_and_like_another_are_found(party: Store) -> None:
+    colours = {65.0: (200, 30, 30), 95.0: (190, 40, 40), 125.0: (20, 30, 200)}
+    ids = paint_keyframes(party, PARTY, colours)
+    of_time = open_page("video", video=PARTY, show="Search", at="1:05")
+    assert f"k{ids[65]}," in words(of_time)
+    alike = open_page("video", video=PARTY, show="Search", like=f"k{ids[65]}")
+    shown = words(alike)
+    assert shown.index(f"k{ids[95]},") < shown.index(f"k{ids[125]},")
+    assert f"like k{ids[65]}" in shown
+    for wrong, error in ({"at": "noon"}, "is not a time"), ({"like": "m3"}, "is not an image"):
+        page = open_page("video", video=PARTY, show="Search", **wrong)
+        assert error in words(page)
+        assert not page.exception
 
 
 def test_an_empty_search_is_one_message(party: Store) -> None:

@@ -8,9 +8,11 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.ports import ImageEncoder, Reranker
+from perception.jpeg import Blobs
 from retrieval.terms import terms
 from store.database import Store
 from store.tables.schema import (
@@ -248,6 +250,24 @@ def _edge(video: str, source: int, target: int, relation: str, clip: int) -> Edg
         evidence=[clip],
         from_clip=clip,
     )
+
+
+def paint_keyframes(
+    store: Store, video: str, colours: Mapping[float, tuple[int, int, int]]
+) -> dict[float, int]:
+    """Give a watched video keyframes of one colour each, by time in s; return their ids."""
+    recording(store, video, list(colours))
+    ids = {}
+    with store.begin() as session:
+        for time, colour in colours.items():
+            row = KeyframeRow
+            at_time = (row.video_id == video, row.time_ms == round(time * 1000))
+            frame = session.scalars(select(row).where(*at_time)).one()
+            blobs = Blobs()
+            frame.blob = blobs.add(np.full((60, 90, 3), colour, np.uint8), 90)
+            store.blobs.put(blobs[frame.blob])
+            ids[time] = frame.id
+    return ids
 
 
 def recording(

@@ -1,0 +1,190 @@
+"""Images that look like an example: a keyframe, or an image of the user's own.
+
+No model is needed: images are compared by their colours and edges (``perception/likeness.py``).
+Keyframes of libraries of earlier versions are measured when they are first searched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from domain.asking import Mode
+from domain.errors import BlobGone, InputError, NotFound
+from domain.memories import MemoryView, Scope
+from models.ports import Vector
+from people.corrected import people_in_view
+from perception.jpeg import decode_image
+from perception.likeness import ALIKE, NEARLY_SAME, likeness
+from retrieval.keyframe_mode import VideoKeyframes, describe, image_evidence
+from retrieval.people_in_query import ViewPeople, ViewPerson
+from retrieval.result import Retrieval, ShownKeyframe
+from store.database import Store
+from store.queries.clip_contents import clip_contents
+from store.queries.likeness import (
+    AlikeKeyframe,
+    UnmeasuredKeyframe,
+    blob_of_keyframe,
+    keyframes_alike,
+    set_likeness,
+    unmeasured_keyframes,
+)
+
+SHOWN = 12
+"""Images of a search at most."""
+MEASURED = 2_000
+"""Keyframes of earlier versions that one search measures at most: about ten seconds."""
+LARGEST_BYTES = 64 * 2**20
+"""Bytes of an image at most."""
+_REF = re.compile(r"k([1-9]\d{0,17})")
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleImage:
+    """What images are to look like: ``name`` in words, and the id of its keyframe, if it is one."""
+
+    name: str
+    vector: Vector
+    keyframe: int = 0
+
+
+def example_of(store: Store, view: MemoryView, like: str) -> ExampleImage:
+    """Read an example: ``k12`` is a keyframe in view, anything else the path of an image.
+
+    Raises:
+        NotFound: There is no such keyframe in view.
+        InputError: The file cannot be read as an image.
+    """
+    if _REF.fullmatch(like):
+        return example_of_ref(store, view, like)
+    path = Path(like).expanduser()
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise InputError(f"{like}: larger than {LARGEST_BYTES // 2**20} MB")
+        return image_example(path.name, path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{like}: neither an image such as k12 nor a file: {error}") from error
+
+
+def example_of_ref(store: Store, view: MemoryView, ref: str) -> ExampleImage:
+    """Return a keyframe in view, named as in ``k12``, as an example.
+
+    Raises:
+        InputError: It is no such name.
+        NotFound: There is no such keyframe in view.
+        BlobGone: Its image is missing or cannot be read.
+    """
+    match = _REF.fullmatch(ref)
+    if match is None:
+        raise InputError(f"{ref[:20]!r} is not an image such as k12")
+    keyframe = int(match[1])
+    with store.begin() as session:
+        blob = blob_of_keyframe(session, keyframe, view.scopes)
+    if blob is None:
+        raise NotFound(f"there is no image k{keyframe} in these videos")
+    image = decode_image(store.blobs.get(blob))
+    if image is None:
+        raise BlobGone("a stored image cannot be read: homer check says which")
+    return ExampleImage(f"k{keyframe}", likeness(image), keyframe)
+
+
+def image_example(name: str, data: bytes) -> ExampleImage:
+    """Return an image file's content as an example.
+
+    Raises:
+        InputError: It cannot be read as an image.
+    """
+    image = decode_image(data)
+    if image is None:
+        raise InputError(f"{name}: cannot be read as an image")
+    return ExampleImage(name, likeness(image))
+
+
+def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retrieval:
+    """Return the keyframes in view that look most like an example, best first."""
+    scopes = [scope for scope in view.scopes if scope.last_clip >= 0]
+    left = _measure(store, scopes)
+    found = store.run_read_only(
+        partial(
+            keyframes_alike, scopes=scopes, vector=example.vector, limit=SHOWN, but=example.keyframe
+        )
+    )
+    images = _shown(store, scopes, found, example)
+    rest = f", but for {left} that no search has measured yet: search again" if left else ""
+    return Retrieval(
+        mode=Mode.KEYFRAME,
+        query=f"like {example.name}",
+        evidence=tuple(image_evidence(image) for image in images),
+        images=images,
+        nothing_close=not found or found[0].cosine < ALIKE,
+        searched=f"the keyframes by their likeness to {example.name}{rest}",
+    )
+
+
+def _measure(store: Store, scopes: Sequence[Scope]) -> int:
+    """Measure keyframes of earlier versions; return how many are left for later searches."""
+    frames, total = store.run_read_only(
+        partial(unmeasured_keyframes, scopes=scopes, limit=MEASURED)
+    )
+    vectors = {frame: vector for frame in frames if (vector := _vector(store, frame)) is not None}
+    if vectors:
+        with store.begin() as session:
+            set_likeness(session, vectors)
+    return total - len(frames)
+
+
+def _vector(store: Store, frame: UnmeasuredKeyframe) -> Vector | None:
+    """Return what a keyframe looks like; None if its image is gone, which others need not be."""
+    try:
+        image = decode_image(store.blobs.get(frame.blob))
+    except BlobGone:
+        return None
+    return None if image is None else likeness(image)
+
+
+def _shown(
+    store: Store, scopes: Sequence[Scope], found: Sequence[AlikeKeyframe], example: ExampleImage
+) -> tuple[ShownKeyframe, ...]:
+    by_video = {scope.video: scope for scope in scopes}
+    videos = {
+        video: _contents(store, by_video[video], [one for one in found if one.video == video])
+        for video in dict.fromkeys(one.video for one in found)
+    }
+    return tuple(
+        ShownKeyframe(
+            id=one.frame.id,
+            video=one.video,
+            clip=one.frame.clip,
+            time_ms=one.frame.time_ms,
+            blob=one.frame.blob,
+            description=_description(one, *videos[one.video], example),
+            score=float(np.clip(one.cosine, 0, 1)),
+        )
+        for one in found
+    )
+
+
+def _contents(
+    store: Store, scope: Scope, found: Sequence[AlikeKeyframe]
+) -> tuple[VideoKeyframes, Mapping[str, str]]:
+    """Return what was perceived on the found frames' clips, and the names of the video's people."""
+    clips = sorted({one.frame.clip for one in found})
+    contents = store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
+    with store.begin() as session:
+        people = people_in_view(session, [scope]).get(scope.video, ())
+    named = ViewPeople(tuple(ViewPerson(scope.video, person) for person in people))
+    return VideoKeyframes(scope.video, contents, {}), named.names(scope.video)
+
+
+def _description(
+    one: AlikeKeyframe, keyframes: VideoKeyframes, names: Mapping[str, str], example: ExampleImage
+) -> str:
+    how = "nearly the same as" if one.cosine >= NEARLY_SAME else "like"
+    if one.cosine < ALIKE:
+        how = "nearest to"
+    return f"{how} {example.name}; {describe(keyframes, one.frame, names)}"

@@ -1,0 +1,175 @@
+"""Images that look like an example, in the store, on the command line, and in old libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from sqlalchemy import select, update
+
+from domain.errors import InputError, NotFound
+from domain.media import ClipState, Keyframe
+from domain.memories import MemoryView, Scope
+from memory.write_clip import remember
+from models.ports import Image
+from perception.jpeg import Blobs
+from perception.likeness import likeness
+from retrieval import images_alike as searching
+from retrieval.images_alike import example_of, image_example, images_alike
+from retrieval.search_once import search_alike
+from store.database import Store
+from store.queries.records import dump_video
+from store.tables.schema import KeyframeRow
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    keyframe,
+    known_video,
+    local_writers,
+    percept,
+)
+from tests.support.memory import Tools as Remembering
+
+STREET, STREET_AGAIN, SLIDE, FACE = 2, 41, 8, 20
+"""When pictures are shown, in seconds; the second one of the street is in the next clip."""
+
+
+def picture(number: int, *, dx: int = 0) -> Image:
+    draw = np.random.default_rng(number)
+    image = np.full((90, 160, 3), draw.integers(0, 255, 3), np.uint8)
+    for _ in range(5):
+        x, y, w, h = draw.integers(0, 120), draw.integers(0, 60), *draw.integers(20, 60, 2)
+        image[y : y + h, x + dx : x + dx + w] = draw.integers(0, 255, 3)
+    return image
+
+
+PICTURES = {STREET: picture(1), SLIDE: picture(2), FACE: picture(3), STREET_AGAIN: picture(1, dx=3)}
+
+
+@pytest.fixture(params=["measured", "of an earlier version"])
+def library(request: pytest.FixtureRequest, store: Store) -> Store:
+    known_video(store, 2)
+    for clip, times in ((0, (STREET, SLIDE, FACE)), (1, (STREET_AGAIN,))):
+        blobs = Blobs()
+        frames = tuple(_frame(time, blobs) for time in times)
+        for data in blobs.values():
+            store.blobs.put(data)
+        seen = Perceived(percept(clip, keyframes=frames), dict(blobs))
+        done = remember(store, VIDEO, seen, local_writers(), Remembering(), SETTINGS)
+        assert done == ClipState.DONE
+    if request.param != "measured":
+        with store.begin() as session:
+            session.execute(update(KeyframeRow).values(likeness_vector=None))
+    return store
+
+
+def _frame(time: int, blobs: Blobs) -> Keyframe:
+    image = PICTURES[time]
+    measured = tuple(likeness(image).tolist())
+    return keyframe(time, blobs.add(image, 90)).model_copy(update={"likeness": measured})
+
+
+def view(last_clip: int = 1) -> MemoryView:
+    return MemoryView(scopes=(Scope(video=VIDEO, last_clip=last_clip),))
+
+
+def id_at(store: Store, time_s: int) -> int:
+    row = KeyframeRow
+    with store.begin() as session:
+        return session.scalars(select(row.id).where(row.time_ms == 1000 * time_s)).one()
+
+
+def times(store: Store, like: str, last_clip: int = 1) -> list[int]:
+    seen = view(last_clip)
+    found = images_alike(store, seen, example_of(store, seen, like))
+    return [image.time_ms // 1000 for image in found.images]
+
+
+def test_the_same_place_in_another_clip_comes_first(library: Store) -> None:
+    seen = view()
+    found = images_alike(library, seen, example_of(library, seen, f"k{id_at(library, STREET)}"))
+    assert found.images[0].time_ms == 1000 * STREET_AGAIN
+    assert not found.nothing_close
+    assert STREET not in [image.time_ms // 1000 for image in found.images]
+    assert len(found.images) == len(found.evidence) == 3
+    assert [e.ref for e in found.evidence] == [image.ref for image in found.images]
+
+
+def test_an_image_file_is_an_example(library: Store, tmp_path: Path) -> None:
+    path = tmp_path / "slide.png"
+    cv2.imwrite(str(path), cv2.cvtColor(PICTURES[SLIDE], cv2.COLOR_RGB2BGR))
+    assert times(library, str(path))[0] == SLIDE
+    found = images_alike(library, view(), image_example("slide.png", path.read_bytes()))
+    assert found.images[0].description.startswith("nearly the same as slide.png")
+    assert found.images[0].score > 0.97
+
+
+def test_what_comes_later_is_neither_found_nor_an_example(library: Store) -> None:
+    assert STREET_AGAIN not in times(library, f"k{id_at(library, STREET)}", last_clip=0)
+    with pytest.raises(NotFound, match="no image k"):
+        times(library, f"k{id_at(library, STREET_AGAIN)}", last_clip=0)
+
+
+def test_nothing_alike_is_said(library: Store) -> None:
+    noise = np.random.default_rng(9).integers(0, 255, (90, 160, 3)).astype(np.uint8)
+    data = cv2.imencode(".png", noise)[1].tobytes()
+    found = images_alike(library, view(), image_example("noise.png", data))
+    assert found.nothing_close
+    assert found.images[0].description.startswith("nearest to noise.png")
+
+
+def test_asking_changes_no_dump(library: Store) -> None:
+    with library.begin() as session:
+        before = [*dump_video(session, VIDEO)]
+    times(library, f"k{id_at(library, STREET)}")
+    with library.begin() as session:
+        assert [*dump_video(session, VIDEO)] == before
+        assert None not in session.scalars(select(KeyframeRow.likeness_vector)).all()
+
+
+def test_many_images_of_an_earlier_version_are_measured_search_by_search(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with library.begin() as session:
+        session.execute(update(KeyframeRow).values(likeness_vector=None))
+    monkeypatch.setattr(searching, "MEASURED", 3)
+    example = image_example("a.png", cv2.imencode(".png", PICTURES[FACE])[1].tobytes())
+    first = images_alike(library, view(), example)
+    assert len(first.images) == 3
+    assert "1 that no search has measured yet: search again" in first.searched
+    assert len(images_alike(library, view(), example).images) == 4
+
+
+def test_an_image_that_is_gone_keeps_no_other_from_being_found(library: Store) -> None:
+    with library.begin() as session:
+        session.execute(update(KeyframeRow).values(likeness_vector=None))
+        gone = session.scalars(
+            select(KeyframeRow.blob).where(KeyframeRow.time_ms == 1000 * FACE)
+        ).one()
+    library.blobs.delete(gone)
+    assert times(library, f"k{id_at(library, STREET)}") == [STREET_AGAIN, SLIDE]
+
+
+@pytest.mark.parametrize(
+    ("like", "error"),
+    [("k999999", "no image k999999"), ("nope.jpg", "neither an image such as k12 nor a file")],
+)
+def test_what_is_no_example_is_refused(library: Store, like: str, error: str) -> None:
+    with pytest.raises(InputError, match=error):
+        times(library, like)
+
+
+def test_a_file_that_is_no_image_is_refused(library: Store, tmp_path: Path) -> None:
+    path = tmp_path / "words.jpg"
+    path.write_text("no picture")
+    with pytest.raises(InputError, match=r"words\.jpg: cannot be read as an image"):
+        times(library, str(path))
+
+
+def test_without_videos_there_is_nothing_to_search(store: Store) -> None:
+    example = image_example("a.png", cv2.imencode(".png", PICTURES[FACE])[1].tobytes())
+    with pytest.raises(InputError, match="nothing has been watched yet"):
+        search_alike(store, lambda _: example)

@@ -1,0 +1,109 @@
+"""The search in a video: for words, for the images of a time, or for images like an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import streamlit as st
+
+from domain.asking import Mode
+from domain.errors import HomerError, InputError
+from domain.media import Video
+from domain.time import TimeSpan, parse_clock_span
+from retrieval.images_alike import example_of_ref, image_example
+from retrieval.result import Retrieval
+from retrieval.search_once import search_alike, search_once
+from ui.app_state import PageState
+from ui.errors import show_error
+from ui.evidence import show_moment
+from ui.formatting import escape_markdown
+from ui.navigation import set_params, text_param
+
+MODES = {"Speech, text and images": Mode.VIDEO, "Events": Mode.EVENT, "Images": Mode.KEYFRAME}
+IMAGE_TYPES = ["jpg", "jpeg", "png", "webp", "bmp"]
+
+
+class UploadedImage(Protocol):
+    """An image that was uploaded."""
+
+    name: str
+
+    def getvalue(self) -> bytes:
+        """Return its content."""
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What the form asks for: words, a time of images, or images like another one."""
+
+    query: str
+    mode: Mode
+    at: str = ""
+    like: str = ""
+    image: UploadedImage | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is asked for."""
+        return not (self.query or self.at or self.like or self.image)
+
+
+def show_search(state: PageState, video: Video) -> None:
+    """Draw the form, and what the search that it or the address asks for finds."""
+    sought = _form()
+    if sought is None:
+        return
+    try:
+        with st.spinner("Searching ..."):
+            result = _search(state, video, sought)
+    except HomerError as error:
+        show_error(error)
+        return
+    if result.nothing_close:
+        st.warning("No close match. The nearest results:")
+    for number, piece in enumerate(result.evidence):
+        show_moment(state.store, piece, {video.id: video}, f"found_{number}")
+    if not result.evidence:
+        st.info(escape_markdown(f"Nothing was found in {result.searched}."))
+
+
+def _form() -> Sought | None:
+    with st.form("search", border=False):
+        query = st.text_input("Search in this video", text_param("q"))
+        mode = st.radio("Look for", list(MODES), horizontal=True)
+        with st.expander("Images of a time, or like another image"):
+            at = st.text_input("At", text_param("at"), placeholder="12:30 or 12:30-12:45")
+            like = st.text_input("Like the image", text_param("like"), placeholder="k12")
+            image = st.file_uploader("Like an image of your own", type=IMAGE_TYPES)
+        sent = st.form_submit_button("Search", type="primary")
+    sought = Sought(query.strip(), MODES[mode], at.strip(), like.strip(), image)
+    if sent:
+        set_params(q=sought.query or None, at=sought.at or None, like=sought.like or None)
+    return sought if sent or not sought.empty else None
+
+
+def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
+    """Search for what the form asks for.
+
+    Raises:
+        HomerError: nothing can be searched for, or what is given cannot be read.
+    """
+    if sought.image is not None:
+        example = image_example(sought.image.name, sought.image.getvalue())
+        return search_alike(state.store, lambda _: example, (video.id,))[0]
+    if sought.like:
+        of_ref = partial(example_of_ref, state.store, ref=sought.like)
+        return search_alike(state.store, of_ref, (video.id,))[0]
+    span = _span(sought.at) if sought.at else None
+    mode = Mode.KEYFRAME if span else sought.mode
+    retrievers = state.retrievers(video.profile)
+    return search_once(state.store, retrievers, mode, sought.query, (video.id,), span=span)[0]
+
+
+def _span(at: str) -> TimeSpan:
+    try:
+        return parse_clock_span(at)
+    except ValueError as error:
+        raise InputError(f"At: {error}") from error
