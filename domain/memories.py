@@ -29,14 +29,15 @@ class MemorySource(StrEnum):
     SEEN = "seen"
     OBJECTS = "objects"
     SOUND = "sound"
+    COLOURS = "colours"
     CAPTION = "caption"
     SUBTITLE = "subtitle"
     CHAPTER = "chapter"
     MODEL = "model"
 
 
-PRESENCE_SOURCES = frozenset({MemorySource.SEEN, MemorySource.OBJECTS})
-"""Sources that say who and what is in view."""
+PRESENCE_SOURCES = frozenset({MemorySource.SEEN, MemorySource.OBJECTS, MemorySource.COLOURS})
+"""Sources that say who and what is in view, and in which colours."""
 
 BACKGROUND_SOURCES = PRESENCE_SOURCES | {MemorySource.SOUND}
 """Sources that say what is there, seen or heard, but not what happens: events go by the others."""

@@ -1,5 +1,7 @@
 """The clip writer without a language model: quotations, and lines on people, objects and sounds.
 
+Where nothing but speech was recognised, one line tells the colours.
+
 Nothing is inferred. Every line is a quotation or a plain statement of what was recognised, with
 its source; the only semantic lines are names that the clip itself says or shows.
 """
@@ -14,6 +16,7 @@ from domain.people import Identity, IdentityStatement, escape_tags
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from domain.wording import count_objects, describe_counts, split_utterance
+from memory.colours import colour_lines
 from memory.continued_lines import SEPARATOR, continue_screen_text, continue_speech
 from memory.sounds import sound_lines
 from memory.writers.keyframe_descriptions import recognised_descriptions
@@ -57,9 +60,12 @@ class LocalClipWriter:
         speech = continue_speech([*_speech_lines(percept.utterances, people)], context.before)
         shown = continue_screen_text([*_screen_text_lines(percept)], context.before)
         spoken = [*speech, *_source_text_lines(percept)]
-        quoted = [*spoken, *shown, *(line for line, _ in named)]
+        recognised = [*shown, *(line for line, _ in named)]
+        quoted = [*spoken, *recognised]
         visible_lines = [*_presence_lines(percept, people), *_object_lines(percept)]
         secondary = [*sound_lines(percept), *visible_lines]
+        if not recognised and not secondary:
+            secondary = [*colour_lines(percept)]
         drafts = [*quoted, *secondary[: max(0, self._lines - len(quoted))]]
         return ClipMemories(
             drafts=tuple(
