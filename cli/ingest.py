@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,7 +19,9 @@ from views.words import plain_line
 if TYPE_CHECKING:
     from domain.media import Video
     from domain.settings import ClipViewKind
+    from flows.estimate import IngestEstimate
     from flows.ingest_files import FileOutcome
+    from flows.workspace import Workspace
     from store.database import Store
     from views.usage import IngestUsage
 
@@ -76,6 +79,7 @@ def ingest(
       homer ingest talk.mp4 --profile gemini --dry-run
     """
     # These take more than a second to import, which help and usage errors do without.
+    from flows.estimate import estimate_file
     from flows.ingest_files import watch_files
     from flows.workspace import open_workspace
     from perception.source import find_media
@@ -83,7 +87,8 @@ def ingest(
 
     files = find_media(sources)
     if dry_run:
-        raise typer.Exit(_estimate(files, profile, workers, clip_view, as_json=json))
+        estimate = partial(estimate_file, again=again, subtitles=subtitles)
+        raise typer.Exit(_estimate(files, estimate, profile, workers, clip_view, as_json=json))
     try:
         with open_workspace(profile) as opened, meter() as bar:
             workspace = opened.with_workers(workers, pool).with_clip_view(clip_view)
@@ -141,6 +146,7 @@ def _usages(store: Store, outcomes: list[FileOutcome]) -> dict[str, IngestUsage]
 
 def _estimate(
     files: list[Path],
+    estimate: Callable[[Workspace, Path], IngestEstimate],
     profile: str | None,
     workers: int | None,
     clip_view: ClipViewKind | None,
@@ -149,7 +155,7 @@ def _estimate(
 ) -> int:
     """Print what watching the files will take; return the exit code."""
     # They take more than a second to import, which help and usage errors do without.
-    from flows.estimate import estimate_file, sum_of
+    from flows.estimate import sum_of
     from flows.workspace import open_workspace
 
     code, estimates = 0, []
@@ -157,7 +163,7 @@ def _estimate(
         workspace = opened.with_workers(workers).with_clip_view(clip_view)
         for path in files:
             try:
-                estimates.append(estimate_file(workspace, path))
+                estimates.append(estimate(workspace, path))
             except InputError as error:
                 note(f"homer: {error}")
                 code = error.exit_code

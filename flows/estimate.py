@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
 from domain.base import Frozen
-from domain.media import Group, IdentityKind
+from domain.media import Group, IdentityKind, Video
 from domain.people import Identity
+from domain.settings import Subtitles
 from domain.time import format_clock
 from flows.workspace import Workspace
+from memory.subtitles import SourceTexts, texts_to_use
 from memory.writers import make_writers
 from memory.writers.llm_clip import LlmClipWriter, RequestSize
 from memory.writers.llm_event import LlmEventWriter
@@ -103,20 +105,35 @@ class _Sample:
     spoken: int
 
 
-def estimate_file(workspace: Workspace, path: Path) -> IngestEstimate:
+def estimate_file(
+    workspace: Workspace, path: Path, *, again: bool = False, subtitles: Subtitles | None = None
+) -> IngestEstimate:
     """Estimate what it will take to watch the clips of a file that are not in memory yet.
+
+    Args:
+        workspace: the store and the models.
+        path: a media file.
+        again: as for watching it: with the clips that failed for good.
+        subtitles: as for watching it: whether its own subtitles are used.
 
     Raises:
         MediaError: the file is empty, damaged, or has neither video nor audio.
+        InputError: it was watched with other subtitles, or a subtitle file cannot be read.
         SetupError: weights or the language model's package or key are missing.
     """
-    info = probe_source(path).info
-    pending = _pending_clips(workspace, path, info.duration_ms)
+    probed = probe_source(path)
+    info = probed.info
+    with workspace.store.begin() as session:
+        known = known_video(session, video_id(path))
+    pending = _pending_clips(workspace, known, info.duration_ms, again=again)
+    texts = None
+    if pending or subtitles is not None:
+        texts = texts_to_use(path, probed, known, subtitles, workspace.settings.watch.subtitles)
     if not pending:
         return IngestEstimate(title=path.stem, clips=0)
     reader = ClipReader(path, info, workspace.settings.watch, read_clips)
     chosen = _spread(pending, SAMPLES)
-    samples = [_sample(workspace, reader, clip) for clip in chosen]
+    samples = [_sample(workspace, reader, clip, texts or SourceTexts()) for clip in chosen]
     # The first one also loads the models.
     perceiving = median(one.seconds for one in samples[1:] or samples)
     workers = workspace.settings.work.workers
@@ -126,11 +143,13 @@ def estimate_file(workspace: Workspace, path: Path) -> IngestEstimate:
     return _with_model(workspace, path.stem, len(pending), samples, perceiving / workers)
 
 
-def _pending_clips(workspace: Workspace, path: Path, duration_ms: int) -> list[int]:
-    name = video_id(path)
-    with workspace.store.begin() as session:
-        if known_video(session, name) is not None:
-            return [clip.index for clip in clip_rows.next_clips(session, name)]
+def _pending_clips(
+    workspace: Workspace, known: Video | None, duration_ms: int, *, again: bool
+) -> list[int]:
+    if known is not None:
+        with workspace.store.begin() as session:
+            clips = clip_rows.next_clips(session, known.id, again=again)
+        return [clip.index for clip in clips]
     return [clip.index for clip in clips_of(duration_ms, workspace.settings.watch)]
 
 
@@ -139,14 +158,18 @@ def _spread(clips: Sequence[int], count: int) -> list[int]:
     return sorted({clips[(2 * n + 1) * len(clips) // (2 * count)] for n in range(count)})
 
 
-def _sample(workspace: Workspace, reader: ClipReader, clip: int) -> _Sample:
+def _sample(
+    workspace: Workspace, reader: ClipReader, clip: int, source_texts: SourceTexts
+) -> _Sample:
     tools, settings = workspace.toolbox, workspace.settings.watch
     start = time.monotonic()
     perceived = decode_and_perceive(
         reader, clip, tools, settings, workspace.profile.shown_clips
     ).perceived
     seconds = time.monotonic() - start
-    texts = (*perceived.percept.utterances, *perceived.percept.captions)
+    percept = source_texts.add_to(perceived.percept)
+    perceived = replace(perceived, percept=percept)
+    texts = (*percept.utterances, *percept.captions, *percept.subtitles, *percept.chapters)
     spoken = sum(text_tokens(one.text) for one in texts)
     return _Sample(seconds, _request_size(workspace, perceived), spoken)
 

@@ -19,12 +19,7 @@ from domain.settings import Subtitles
 from flows.clip_memory import ClipMemory
 from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
-from memory.subtitles import (
-    SourceTexts,
-    choose_subtitles,
-    read_source_texts,
-    reject_changed_subtitles,
-)
+from memory.subtitles import SourceTexts, texts_to_use
 from models.extras import LITERT
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
@@ -207,9 +202,8 @@ def open_video(
             unfinished = clip_rows.next_clips(session, name, again=again)
         subtitle_track = None
         if unfinished or known is None or subtitles is not None:
-            choice = choose_subtitles(known, subtitles, workspace.settings.watch.subtitles)
-            subtitle_track = read_source_texts(path, probed) if choice == "use" else None
-            reject_changed_subtitles(known, subtitle_track)
+            default = workspace.settings.watch.subtitles
+            subtitle_track = texts_to_use(path, probed, known, subtitles, default)
         video = _video(workspace, name, path, info, subtitle_track)
         with workspace.store.begin() as session:
             clips = clips_of(info.duration_ms, workspace.settings.watch)

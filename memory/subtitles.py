@@ -93,6 +93,31 @@ def _clip_chapter(chapter: Utterance, clip: Clip) -> Utterance:
     return chapter.model_copy(update={"span": TimeSpan.of(span.start_ms, end)})
 
 
+def texts_to_use(
+    path: Path,
+    probed: SourceProbe,
+    known: Video | None,
+    requested: Subtitles | None,
+    settings: Subtitles,
+) -> SourceTexts | None:
+    """Read the subtitles and chapters of a video's file; None where they are not to be used.
+
+    Args:
+        path: The file.
+        probed: The file as probed.
+        known: The video as stored; None if it is new.
+        requested: The choice of this run, if it makes one.
+        settings: The choice for new videos.
+
+    Raises:
+        InputError: The video was begun otherwise, or a file of subtitles cannot be read.
+    """
+    choice = choose_subtitles(known, requested, settings)
+    texts = read_source_texts(path, probed) if choice == "use" else None
+    reject_changed_subtitles(known, texts)
+    return texts
+
+
 def choose_subtitles(
     video: Video | None, requested: Subtitles | None, settings: Subtitles
 ) -> Subtitles:

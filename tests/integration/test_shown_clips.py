@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
+from domain.errors import InputError
 from domain.settings import MemorySettings, Settings, WatchSettings
 from flows.estimate import IngestEstimate, estimate_file, sum_of
 from flows.ingest_files import watch_files
@@ -165,6 +166,41 @@ def test_an_ingestion_takes_what_was_estimated_before(
     assert f"{used.images / used.clips:.1f} images and" in str(used)
 
 
+def test_an_estimate_counts_subtitles_that_are_used(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
+    cues = (f"00:{n:02}.000 --> 00:{n + 1:02}.000\nWord {n} " + "of many " * 40 for n in range(20))
+    (tmp_path / "colours.vtt").write_text("WEBVTT\n\n" + "\n\n".join(cues) + "\n")
+    with OpenAIServer(counting) as server:
+        opened = workspace(home, store, server)
+        without = estimate_file(opened, path)
+        estimate = estimate_file(opened, path, subtitles="use")
+        assert estimate.tokens_in > without.tokens_in + 200
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True, subtitles="use")
+        assert outcome.watched is not None
+        used = ingest_usage(store, outcome.watched.video.id)
+        assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
+        assert estimate_file(opened, path).clips == 0
+        with pytest.raises(InputError, match="was watched with"):
+            estimate_file(opened, path, subtitles="ignore")
+
+
+def test_an_estimate_counts_clips_that_failed_for_good_where_they_are_tried_again(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=6.0, scene_s=0.5, silent=True)
+    with OpenAIServer(counting) as server:
+        opened = workspace(home, store, server)
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+        assert outcome.watched is not None
+        with store.begin() as session:
+            failed = update(ClipRow).where(ClipRow.clip == 1)
+            session.execute(failed.values(state="failed", attempts=3))
+        assert estimate_file(opened, path).clips == 0
+        assert estimate_file(opened, path, again=True).clips == 1
+
+
 def test_without_a_language_model_nothing_is_paid_and_time_is_told(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
@@ -201,6 +237,17 @@ def test_the_command_says_what_it_will_cost_and_then_what_it_took(
         )
         as_json = CliRunner().invoke(app, ["ingest", str(tmp_path), "--dry-run", "--json"])
         then = CliRunner().invoke(app, ["ingest", str(tmp_path), "--direct"])
+        with store.begin() as session:
+            failed = update(ClipRow).where(ClipRow.clip == 1)
+            session.execute(failed.values(state="failed", attempts=3))
+        dry = ["ingest", str(tmp_path), "--dry-run", "--json"]
+        left = CliRunner().invoke(app, dry)
+        again = CliRunner().invoke(app, [*dry, "--again"])
+        (tmp_path / "one.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nHello.\n")
+        other = CliRunner().invoke(app, [*dry, "--subtitles", "use"])
+    assert [row["clips"] for row in json.loads(left.stdout)] == [0, 0]
+    assert [row["clips"] for row in json.loads(again.stdout)] == [1, 1]
+    assert (other.exit_code, "one was watched with no subtitles" in other.stderr) == (2, True)
     assert (first.exit_code, then.exit_code) == (0, 0)
     one, two, both = first.stdout.splitlines()
     assert one.startswith("one: 2 clips; 1.0 images and ")
