@@ -32,6 +32,7 @@ from people.model_transactions import TransactionEmbedder, run_with_models
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
+from store.queries.builds import cut_builds
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
 from store.queries.events import clip_spans
@@ -184,6 +185,7 @@ class _Deletion:
         refs = cut_clips.refs_in(session, video, clips)
         identities = cut_clips.identities_in_clips(session, video, clips)
         cut_clips.cut_clips(session, video, clips)
+        cut_builds(session, video, clips)
         said, continued = cut_clips.trim_continued_lines(session, video, clips)
         refs |= {f"m{one}" for one in said}
         self._delete_people(identities)

@@ -31,6 +31,7 @@ from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgo
 from store.queries import forget as stored
 from store.queries.audit import erased_since, record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared, own_library_id
+from store.queries.builds import delete_builds
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.forget import Copy, NamedRow, Traces
@@ -147,6 +148,7 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
             lock_blobs_shared(session)
             for data in undo.blobs.values():
                 store.blobs.put(data)
+            delete_builds(session, target.id)
             stored.restore_rows(session, undo.rows)
             record_deed(session, Deed.BROUGHT_BACK, target.id)
     except IntegrityError as exc:
@@ -197,6 +199,9 @@ class _Forgetting:
     def run(self) -> list[str]:
         """Forget the person; return the SHA-256 of blobs that are no longer used."""
         self.undo_rows += stored.copy_traces(self._session, self.traces)
+        self.undo_rows += stored.copy_builds(self._session, self._video)
+        # What was built may speak of the person anywhere; it can be built again without them.
+        delete_builds(self._session, self._video)
         unused_blobs = stored.erase_traces(self._session, self.traces)
         self._rewrite_corrections()
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))

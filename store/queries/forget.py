@@ -34,14 +34,17 @@ from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_traject
 from store.tables.schema import (
     Base,
     BlobRow,
+    BuildRow,
     CharacterMemberRow,
     CharacterNameRow,
     CharacterRow,
     ClipRow,
     CorrectionRow,
     EdgeRow,
+    EntityRow,
     EvalResultRow,
     ExemplarRow,
+    FrameRow,
     IdentityRow,
     IdentityStatementRow,
     JudgementRow,
@@ -50,10 +53,13 @@ from store.tables.schema import (
     MemoryRow,
     MessageRow,
     ModelCallRow,
+    NodeRevisionRow,
+    NodeRow,
     ObjectRow,
     ObservationRow,
     PatchRow,
     QuestionRow,
+    RelationRow,
     ScreenTextRow,
     SegmentRevisionRow,
     SegmentRow,
@@ -132,6 +138,14 @@ def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
         query = f"SELECT to_jsonb(t)::text FROM checkpoints.{name} t WHERE thread_id = ANY(:ids)"  # noqa: S608
         for row in session.scalars(text(query), {"ids": list(traces.trajectories)}):
             yield Copy(f"checkpoints.{name}", row)
+
+
+def copy_builds(session: Session, video_id: str) -> Iterator[Copy]:
+    """Yield a copy of every row that strategies built of a video."""
+    of_video = select(NodeRow.id).where(NodeRow.video_id == video_id)
+    for table in (BuildRow, FrameRow, NodeRow, EntityRow, RelationRow):
+        yield from copy_table_rows(session, table, table.video_id == video_id)
+    yield from copy_table_rows(session, NodeRevisionRow, NodeRevisionRow.node_id.in_(of_video))
 
 
 def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
@@ -249,12 +263,9 @@ def delete_unnamed_blob_rows(session: Session, video_id: str) -> list[str]:
     """Delete the video's blobs that none of its rows names; return those no video uses any more."""
     queries = (
         select(table.blob).where(table.video_id == video_id, table.blob.is_not(None))
-        for table in (KeyframeRow, SightingRow)
+        for table in (KeyframeRow, SightingRow, FrameRow)
     )
-    first, second = queries
-    unnamed = and_(
-        BlobRow.video_id == video_id, BlobRow.sha256.not_in(first), BlobRow.sha256.not_in(second)
-    )
+    unnamed = and_(BlobRow.video_id == video_id, *(BlobRow.sha256.not_in(q) for q in queries))
     deleted = delete(BlobRow).where(unnamed).returning(BlobRow.sha256)
     return unused_blobs(session, list(session.scalars(deleted)))
 

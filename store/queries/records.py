@@ -17,13 +17,16 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from store.tables.schema import (
     LOOKED_AT,
     BlobRow,
+    BuildRow,
     CharacterMemberRow,
     CharacterNameRow,
     CharacterRow,
     ClipRow,
     CorrectionRow,
     EdgeRow,
+    EntityRow,
     ExemplarRow,
+    FrameRow,
     IdentityRow,
     IdentityStatementRow,
     KeyframeRow,
@@ -31,8 +34,11 @@ from store.tables.schema import (
     MemoryRow,
     MemoryStrengthRow,
     ModelCallRow,
+    NodeRevisionRow,
+    NodeRow,
     ObjectRow,
     PatchRow,
+    RelationRow,
     ScreenTextRow,
     SegmentRevisionRow,
     SegmentRow,
@@ -223,6 +229,44 @@ def _patches(video: str) -> Query:
     return select(*columns).where(p.video_id == video).order_by(p.at_clip)
 
 
+def _builds(video: str) -> Query:
+    b = BuildRow
+    query = select(b.builder, b.version, b.through_clip).where(b.video_id == video)
+    return query.order_by(b.builder)
+
+
+def _frames(video: str) -> Query:
+    f = FrameRow
+    columns = (f.builder, f.clip, f.time_ms, f.blob, f.tier, f.reason, _vector(f.embedding))
+    return select(*columns).where(f.video_id == video).order_by(f.builder, f.time_ms)
+
+
+def _node_revisions(video: str) -> Query:
+    n, r = NodeRow, NodeRevisionRow
+    content = (r.label, r.text, r.start_ms, r.end_ms, r.children, r.from_clip, r.to_clip)
+    query = select(n.builder, n.level, n.number, *content, _vector(r.embedding))
+    query = query.join(r, r.node_id == n.id).where(n.video_id == video)
+    return query.order_by(n.builder, n.level, n.number, r.from_clip)
+
+
+def _entities(video: str) -> Query:
+    e = EntityRow
+    columns = (e.builder, e.type, e.name, e.attributes, e.from_clip, _vector(e.embedding))
+    return select(*columns).where(e.video_id == video).order_by(e.builder, e.type, e.name)
+
+
+def _relations(video: str) -> Query:
+    r, subject, target, node = RelationRow, aliased(EntityRow), aliased(EntityRow), NodeRow
+    ends = (_entity_name(subject).label("subject"), _entity_name(target).label("object"))
+    stated = func.concat(node.level, "_", node.number).label("node")
+    content = (r.start_ms, r.end_ms, r.evidence, r.confidence, r.from_clip, r.to_clip)
+    query = select(r.builder, r.level, *ends, r.predicate, stated, *content, _vector(r.embedding))
+    query = query.join(subject, subject.id == r.subject_id).join(target, target.id == r.object_id)
+    query = query.outerjoin(node, node.id == r.node_id).where(r.video_id == video)
+    order = (r.builder, r.level, r.from_clip, r.start_ms, subject.name, r.predicate, target.name)
+    return query.order_by(*order, r.id)
+
+
 def _calls(video: str) -> Query:
     c = ModelCallRow
     request = (c.clip, c.purpose, c.request_hash, c.profile, c.model, c.messages)
@@ -263,6 +307,11 @@ _SUBJECTS: tuple[tuple[str, Callable[[str], Query]], ...] = (
     ("segment_revision", _revisions),
     ("edge", _edges),
     ("patch", _patches),
+    ("build", _builds),
+    ("frame", _frames),
+    ("node_revision", _node_revisions),
+    ("entity", _entities),
+    ("relation", _relations),
     ("model_call", _calls),
     ("blob", _blobs),
 )
@@ -279,6 +328,11 @@ def _by_clip(query: Query, table: Any, video: str) -> Query:
 def _identity_name(table: Any = IdentityRow) -> ColumnElement[str]:
     """Return the name of an identity; NULL if an outer join found none."""
     return cast(table.kind, Text).concat("_").concat(cast(table.number, Text))
+
+
+def _entity_name(table: Any) -> ColumnElement[str]:
+    """Return the type and the name of an entity."""
+    return cast(table.type, Text).concat(" ").concat(table.name)
 
 
 def _character_name() -> ColumnElement[str]:

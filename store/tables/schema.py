@@ -25,6 +25,14 @@ from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base, added_at, primary_key, reference, video_column
+from store.tables.built import (
+    BuildRow,
+    EntityRow,
+    FrameRow,
+    NodeRevisionRow,
+    NodeRow,
+    RelationRow,
+)
 from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
 from store.tables.library import AuditRow, TakenRow
 from store.tables.questions import (
@@ -44,16 +52,19 @@ __all__ = [
     "AuditRow",
     "Base",
     "BlobRow",
+    "BuildRow",
     "CharacterMemberRow",
     "CharacterNameRow",
     "CharacterRow",
     "ClipRow",
     "CorrectionRow",
     "EdgeRow",
+    "EntityRow",
     "EvalBatchRow",
     "EvalResultRow",
     "EvalRunRow",
     "ExemplarRow",
+    "FrameRow",
     "IdentityRow",
     "IdentityStatementRow",
     "JudgementRow",
@@ -64,10 +75,13 @@ __all__ = [
     "MemoryStrengthRow",
     "MessageRow",
     "ModelCallRow",
+    "NodeRevisionRow",
+    "NodeRow",
     "ObjectRow",
     "ObservationRow",
     "PatchRow",
     "QuestionRow",
+    "RelationRow",
     "ScreenTextRow",
     "SegmentRevisionRow",
     "SegmentRow",

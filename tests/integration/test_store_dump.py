@@ -30,6 +30,7 @@ LEFT_OUT = {
     "memories": {"words"},
     "keyframes": {"likeness_vector"},
     "corrections": {"made_at"},
+    "builds": {"built_at"},
     "model_calls": {"ms", "called_at", "trajectory_id"},
     **{t: {"*"} for t in ("library", "questions", "trajectories", "trajectory_videos")},
     **{t: {"*"} for t in ("trajectory_events", "messages")},

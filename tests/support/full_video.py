@@ -10,13 +10,16 @@ from sqlalchemy.orm import Session
 from store.database import Store
 from store.tables.schema import (
     BlobRow,
+    BuildRow,
     CharacterMemberRow,
     CharacterNameRow,
     CharacterRow,
     ClipRow,
     CorrectionRow,
     EdgeRow,
+    EntityRow,
     ExemplarRow,
+    FrameRow,
     IdentityRow,
     IdentityStatementRow,
     KeyframeRow,
@@ -25,9 +28,12 @@ from store.tables.schema import (
     MemoryStrengthRow,
     MessageRow,
     ModelCallRow,
+    NodeRevisionRow,
+    NodeRow,
     ObjectRow,
     PatchRow,
     QuestionRow,
+    RelationRow,
     ScreenTextRow,
     SegmentRevisionRow,
     SegmentRow,
@@ -57,6 +63,7 @@ def fill(store: Store, video_id: str, title: str = "full") -> None:
         faces, voices = _people(session, video_id, own)
         _remember(session, video_id, [*faces, *voices])
         _events(session, video_id)
+        _built(session, video_id, own)
         _call(session, f"seen in {title}", video_id=video_id, clip=1)
 
 
@@ -286,6 +293,54 @@ def _trajectory(trajectory: str, question_id: int) -> TrajectoryRow:
         tokens=12,
         seconds=0.5,
     )
+
+
+def _built(session: Session, video_id: str, blob: str) -> None:
+    """What a strategy builds: two captions, the later in two revisions, and a relation."""
+    of = {"video_id": video_id, "builder": "captions"}
+    _add(session, BuildRow(version=1, through_clip=2, **of))
+    frame = {"clip": 1, "time_ms": 31_000, "tier": 0, "reason": "it differs from the last"}
+    _add(session, FrameRow(blob=blob, embedding=[1, 0.5], **frame, **of))
+    nodes = [NodeRow(level="3 min", number=n, **of) for n in range(2)]
+    _add(session, *nodes)
+    spans = ((0, 0, 1), (1, 1, 2), (1, 2, None))
+    for number, from_clip, to_clip in spans:
+        revision = NodeRevisionRow(
+            node_id=nodes[number].id,
+            label=f"caption {number}",
+            text=f"what happened by clip {from_clip}",
+            start_ms=number * 30_000,
+            end_ms=(from_clip + 1) * 30_000,
+            children=[number],
+            from_clip=from_clip,
+            to_clip=to_clip,
+            embedding=[0.25, 0.75],
+        )
+        _add(session, revision)
+    entities = [
+        EntityRow(type=kind, name=f"<face_{n}>", attributes={"n": n}, from_clip=n, **of)
+        for n, kind in enumerate(("PERSON", "GROUP"))
+    ]
+    for entity in entities:
+        entity.embedding = [0.1, 0.9]
+    _add(session, *entities)
+    for clip in (1, 2):
+        relation = RelationRow(
+            level="semantic",
+            subject_id=entities[0].id,
+            predicate="greet",
+            object_id=entities[1].id,
+            node_id=nodes[0].id,
+            start_ms=30_000 * clip,
+            end_ms=30_000 * clip + 5000,
+            evidence=[0, clip],
+            confidence=0.5,
+            from_clip=clip,
+            to_clip=2 if clip == 1 else None,
+            embedding=[0.5, 0.5],
+            **of,
+        )
+        _add(session, relation)
 
 
 def _call(session: Session, own: str, **of: Any) -> None:

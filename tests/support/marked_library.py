@@ -43,9 +43,10 @@ STRUCTURE = {
         model_calls.video_id model_calls.trajectory_id eval_results.video_id
         eval_results.trajectory_id eval_results.run eval_runs.name eval_batches.run skills.name
         eval_results.question observations.skill streams.video_id stream_clips.video_id
-        stream_gaps.video_id""",
+        stream_gaps.video_id builds.video_id frames.video_id nodes.video_id entities.video_id
+        relations.video_id""",
     "digests of content, whose files and rows are looked for": """
-        blobs.sha256 keyframes.blob sightings.blob messages.hash model_calls.messages
+        blobs.sha256 keyframes.blob sightings.blob frames.blob messages.hash model_calls.messages
         model_calls.request_hash""",
     "words of a fixed list, none of a video": """
         videos.state videos.profile clips.state identities.kind utterances.origin
@@ -54,7 +55,9 @@ STRUCTURE = {
         trajectory_events.kind trajectory_events.step questions.type model_calls.purpose
         model_calls.profile model_calls.model judgements.question_type observations.signal
         observations.question_type eval_results.arm eval_results.part eval_runs.state
-        eval_runs.profile stream_gaps.reason""",
+        eval_runs.profile stream_gaps.reason builds.builder frames.builder frames.reason
+        nodes.builder nodes.level entities.builder entities.type relations.builder
+        relations.level""",
     "names of models, and times": "videos.models clips.gaps",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "of no video: a digest of what a schedule found, and why it could not be watched":
@@ -128,7 +131,7 @@ def fill(store: Store, video: str) -> None:
         put_judgement(session, judged)
         add_observations(session, judged, [Signal.ERROR])
         session.add(BlobRow(video_id=video, sha256=own, size=9))
-        for rows in ("sightings", "keyframes"):
+        for rows in ("sightings", "keyframes", "frames"):
             output = f"UPDATE {rows} SET blob = :own WHERE blob IS NOT NULL"  # noqa: S608
             session.execute(text(output), {"own": own})
     evaluated(store, "t1", video)
