@@ -22,6 +22,7 @@ from cli.options import (
 from domain.asking import Mode
 from domain.errors import InputError
 from flows.workspace import open_workspace
+from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
@@ -101,6 +102,8 @@ def _show(found: Retrieval, titles: dict[str, str]) -> None:
         say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
     if found.nothing_close:
         note("nothing close; what was nearest:")
+    if found.unloaded:
+        note(encoder_note(found.unloaded))
     rows = (
         (
             f"{e.score:.2f}",

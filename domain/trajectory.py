@@ -198,6 +198,9 @@ class EvidenceRetrieved(_Event):
     extract: Extract | None = Field(default=None, description="the words that answer best")
     finding: Finding | None = Field(default=None, description="what it read off from structure")
     span: TimeSpan | None = Field(default=None, description="the time that it looked at")
+    unloaded: tuple[str, ...] = Field(
+        default=(), description="text encoders of lines in view that the profile could not load"
+    )
 
 
 class Forked(_Event):

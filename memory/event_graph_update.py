@@ -40,6 +40,7 @@ from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLi
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.database import Store
 from store.queries import events as stored
+from store.queries.encoders import record_encoder
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.percepts import lock_video
 
@@ -129,7 +130,7 @@ class _GraphUpdate:
         due = due_window(session, self._video, self._settings.patch_every, self._is_final)
         if due is None:
             return False
-        window = read_window(session, self._video, due)
+        window = read_window(session, self._video, due, self._vectors)
         proposal = self._propose(session, due, window)
         apply_patch(session, window, proposal, self._vectors)
         _save_patch(session, due, window, proposal)
@@ -276,6 +277,7 @@ class _GraphRows:
     ) -> None:
         texts = [f"{segment.label}. {segment.summary}" for segment in segments]
         vectors = list(embedder.embed(texts)) if texts else []
+        record_encoder(self.session, self.video_id, embedder.name)
         rows = [
             {
                 "segment_id": self.ids[segment.number],
@@ -286,6 +288,7 @@ class _GraphRows:
                 "history": [asdict(absorbed) for absorbed in segment.history],
                 "from_clip": self.at_clip,
                 "embedding": vector.tolist(),
+                "encoder": embedder.name,
             }
             for segment, vector in zip(segments, vectors, strict=True)
         ]

@@ -12,8 +12,11 @@ from domain.time import TimeSpan
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
+from people.memory_lines import search_text
+from people.model_transactions import TransactionEmbedder
 from store.queries import events as stored
 from store.queries.clips import ClipStates, clip_states
+from store.queries.encoders import text_model
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.memories import MemoryAt, memories_of_clips
 
@@ -77,17 +80,24 @@ def _window_end(state: ClipStates, start: int, clips_per_window: int, is_final: 
     return state.highest if is_rest else None
 
 
-def read_window(session: Session, video_id: str, window: DueWindow) -> EventWindow:
-    """Read the patch writer's input; its cost depends on the window, not on the video."""
+def read_window(
+    session: Session, video_id: str, window: DueWindow, vectors: TransactionEmbedder
+) -> EventWindow:
+    """Read the patch writer's input; its cost depends on the window, not on the video.
+
+    Raises:
+        ModelCallNeeded: Lines with a vector of another encoder are yet to be embedded.
+    """
     people = read_people(session, video_id, window.at_clip)
+    own = text_model(session, video_id)
     lines = to_window_lines(
-        memories_of_clips(session, video_id, window.new, window.at_clip), people
+        memories_of_clips(session, video_id, window.new, window.at_clip), people, vectors, own
     )
     previous = _previous_segments(session, video_id)
     open_clips = previous[-1].clips if previous else ()
     open_memories = memories_of_clips(session, video_id, open_clips, window.at_clip)
     edges = stored.open_edges_of(session, [segment.id for segment in previous])
-    related = _related_segments(session, video_id, lines, previous)
+    related = _related_segments(session, video_id, lines, previous, vectors.name)
     clips = {*window.new, *(clip for segment in [*previous, *related] for clip in segment.clips)}
     spans = stored.clip_spans(session, video_id, clips)
     return EventWindow(
@@ -96,7 +106,7 @@ def read_window(session: Session, video_id: str, window: DueWindow) -> EventWind
         clips=spans,
         new=window.new,
         lines=lines,
-        before=to_window_lines(open_memories, people),
+        before=to_window_lines(open_memories, people, vectors, own),
         previous=tuple(_to_known_segment(segment, spans) for segment in previous),
         edges=tuple(_to_known_edges(edges, previous)),
         related=tuple(_to_known_segment(segment, spans) for segment in related),
@@ -109,15 +119,32 @@ def read_people(session: Session, video_id: str, clip: int) -> ClipPeople:
     return ClipPeople(characters=tuple(row.character for row in rows))
 
 
-def to_window_lines(rows: Sequence[MemoryAt], people: ClipPeople) -> tuple[WindowLine, ...]:
-    """Convert stored memories to lines for an event writer."""
+def to_window_lines(
+    rows: Sequence[MemoryAt], people: ClipPeople, vectors: TransactionEmbedder, own: str | None
+) -> tuple[WindowLine, ...]:
+    """Convert stored memories to lines for an event writer.
+
+    Args:
+        rows: The memories.
+        people: Who was known then.
+        vectors: Embeds the lines whose vectors are of another encoder: those of two encoders
+            cannot be compared.
+        own: The encoder of rows that name none.
+
+    Raises:
+        ModelCallNeeded: Such lines are yet to be embedded.
+    """
+    made_by = {row.memory.id: row.encoder or own or vectors.name for row in rows}
+    others = [row.memory for row in rows if made_by[row.memory.id] != vectors.name]
+    texts = [search_text(memory, people) for memory in others]
+    again = dict(zip((m.id for m in others), vectors.embed(texts) if texts else (), strict=True))
     return tuple(
         WindowLine(
             clip=row.memory.clip,
             span=row.memory.span,
             text=people.replace_tags(row.memory.text),
             source=row.memory.source,
-            vector=row.vector,
+            vector=again.get(row.memory.id, row.vector),
             speaker=people.label(row.memory.speaker) if row.memory.speaker else None,
             tags=row.memory.tags,
         )
@@ -135,13 +162,18 @@ def _previous_segments(session: Session, video_id: str) -> list[SegmentAt]:
 
 
 def _related_segments(
-    session: Session, video_id: str, lines: Sequence[WindowLine], previous: Sequence[SegmentAt]
+    session: Session,
+    video_id: str,
+    lines: Sequence[WindowLine],
+    previous: Sequence[SegmentAt],
+    encoder: str,
 ) -> list[SegmentAt]:
     if not lines:
         return []
     mean = np.asarray([line.vector for line in lines]).mean(axis=0).tolist()
     previous_ids = {segment.id for segment in previous}
-    closest = stored.closest_segments(session, video_id, mean, RELATED_SEGMENTS + len(previous_ids))
+    limit = RELATED_SEGMENTS + len(previous_ids)
+    closest = stored.closest_segments(session, video_id, mean, limit, encoder)
     return [segment for segment in closest if segment.id not in previous_ids][:RELATED_SEGMENTS]
 
 

@@ -26,10 +26,13 @@ def store_memories(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
+    encoder: str,
     people: ClipPeople,
     settings: Settings,
 ) -> None:
     """Store drafts with their vectors; a known fact is strengthened instead (section 3.2).
+
+    ``encoder`` made the vectors; facts with a vector of another one are not compared.
 
     A fact is known if an open semantic memory of exactly the same identities has a cosine above
     ``settings.memory.same_fact`` to it. Memories that a draft contradicts are closed first, so
@@ -45,11 +48,13 @@ def store_memories(
         clip,
         [drafts[n] for n in episodic],
         [vectors[n] for n in episodic],
+        encoder,
         people,
     )
     for draft, vector in zip(drafts, vectors, strict=True):
         if draft.kind != MemoryKind.EPISODIC:
-            _add_fact(session, video_id, clip, draft, vector, people, settings.memory.same_fact)
+            same_fact = settings.memory.same_fact
+            _add_fact(session, video_id, clip, draft, vector, encoder, people, same_fact)
 
 
 def _add(
@@ -58,9 +63,10 @@ def _add(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
+    encoder: str,
     people: ClipPeople,
 ) -> None:
-    ids = add_memories(session, video_id, clip, drafts, vectors)
+    ids = add_memories(session, video_id, clip, drafts, vectors, encoder)
     links = [
         (memory_id, identity.id)
         for memory_id, draft in zip(ids, drafts, strict=True)
@@ -75,12 +81,13 @@ def _add_fact(
     clip: int,
     draft: MemoryDraft,
     vector: Vector,
+    encoder: str,
     people: ClipPeople,
     same_fact: float,
 ) -> None:
     identities = [identity.id for identity in identities_of_tags(people, draft.tags)]
-    closest = closest_fact(session, video_id, identities, vector)
+    closest = closest_fact(session, video_id, identities, vector, encoder)
     if closest is not None and closest[1] > same_fact:
         strengthen(session, [closest[0]], clip)
     else:
-        _add(session, video_id, clip, [draft], [vector], people)
+        _add(session, video_id, clip, [draft], [vector], encoder, people)

@@ -39,6 +39,7 @@ from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clips import mark_clip, record_writing
+from store.queries.encoders import record_encoder
 from store.queries.memories import facts_about, memories_of_clips
 from store.queries.percepts import (
     add_blobs,
@@ -391,14 +392,18 @@ class _ClipTransaction:
             *(search_text(draft, learned) for draft in drafts),
             *(learned.replace_tags(one.text) for one in written.descriptions),
         ]
+        encoder = self.writing.vectors.name
         embedded = list(self.writing.vectors.embed(texts)) if texts else []
+        record_encoder(session, video, encoder)
         vectors, of_pictures = embedded[: len(drafts)], embedded[len(drafts) :]
-        describe_keyframes(session, video, clip, written.descriptions, of_pictures)
-        store_memories(session, video, clip, drafts, vectors, people, self.writing.settings)
+        describe_keyframes(session, video, clip, written.descriptions, of_pictures, encoder)
+        settings = self.writing.settings
+        store_memories(session, video, clip, drafts, vectors, encoder, people, settings)
         # The mean direction of the lines: embedding the whole text would cost as much again.
         embedding = mean_direction(vectors) if vectors else None
         text = format_clip(drafts, learned)
-        mark_clip(session, video, clip, ClipState.DONE, self.percept.error, text, embedding)
+        done = (ClipState.DONE, self.percept.error)
+        mark_clip(session, video, clip, *done, text, embedding, encoder)
         if written.budget is not None:
             record_writing(session, video, clip, written)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +31,8 @@ OPENAI = "openai"
 
 NO_MODEL = "none"
 """What the record of a video says of a port for which it had no model."""
+
+BUNDLED_TEXT_MODELS = ("minilm", "bge-small")
 
 Structure = Literal["json_schema", "tools", "text"]
 """How a server can be held to a schema, strongest first."""
@@ -111,6 +114,14 @@ class EncoderSpec(Frozen):
     retries: int = Field(default=4, ge=0, description="after the first try, on 429 and 5xx")
 
 
+class OtherEncoder(Frozen):
+    """The text encoder of another profile of ``homer.toml``, for rows that it made vectors of."""
+
+    text: str
+    text_languages: tuple[str, ...] = ()
+    encoder: EncoderSpec = EncoderSpec()
+
+
 class Profile(Frozen):
     """A named set of models. Names of models are those of the weights manifest where it has one."""
 
@@ -150,6 +161,9 @@ class Profile(Frozen):
         default=(), description="languages of a text model that is not of the manifest"
     )
     encoder: EncoderSpec = EncoderSpec()
+    other_encoders: tuple[OtherEncoder, ...] = Field(
+        default=(), description="of other profiles; set when the profile is loaded"
+    )
     reranker: Literal["reranker"] | None = "reranker"
     images: str | None = Field(
         default=None,
@@ -203,6 +217,22 @@ class Profile(Frozen):
         """How the text model is called in the store."""
         folder = self.text_folder
         return f"onnx:{folder.resolve().name}" if folder else self.text
+
+    def with_encoder(self, name: str) -> Profile | None:
+        """Return this profile with the text encoder of a name in the store; None if not known."""
+        own = OtherEncoder(text=self.text, text_languages=self.text_languages, encoder=self.encoder)
+        bundled = (OtherEncoder(text=one) for one in BUNDLED_TEXT_MODELS)
+        changed = (
+            self.model_copy(
+                update={
+                    "text": other.text,
+                    "text_languages": other.text_languages,
+                    "encoder": other.encoder,
+                }
+            )
+            for other in (own, *self.other_encoders, *bundled)
+        )
+        return next((profile for profile in changed if profile.text_name == name), None)
 
     @property
     def speech_name(self) -> str:
@@ -286,7 +316,20 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
     found = _with_prices(_validate(name, _resolve(wanted, config.profiles, ())), config.prices)
+    found = found.model_copy(update={"other_encoders": _other_encoders(found, config)})
     return found if home_config is None else _with_calibration(found, home_config)
+
+
+def _other_encoders(profile: Profile, config: _Config) -> tuple[OtherEncoder, ...]:
+    """Return the text encoders of the other profiles in ``homer.toml``, except invalid ones."""
+    known: dict[str, OtherEncoder] = {}
+    for name in sorted(config.profiles):
+        with suppress(SetupError, NotFound):
+            other = _validate(name, _resolve(name, config.profiles, ()))
+            known[other.text_name] = OtherEncoder(
+                text=other.text, text_languages=other.text_languages, encoder=other.encoder
+            )
+    return tuple(one for text, one in known.items() if text != profile.text_name)
 
 
 def calibration_file(home_config: Path, profile: str) -> Path:

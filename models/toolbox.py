@@ -137,30 +137,37 @@ class Toolbox:
     @cached_property
     def text(self) -> TextEmbedder:
         """Sentence embeddings. ``models.llama_index.as_llama_index`` wraps it for llama-index."""
-        if self.profile.text.startswith(f"{OPENAI}:"):
-            return self._text_endpoint()
+        return self._text_encoder(self.profile)
+
+    def encoder(self, name: str) -> TextEmbedder | None:
+        """Load the text encoder of a name in the store, which another profile may have.
+
+        None if it is of no profile of ``homer.toml`` and not one that comes with Homer.
+        """
+        profile = self.profile.with_encoder(name)
+        return None if profile is None else self._text_encoder(profile)
+
+    def _text_encoder(self, profile: Profile) -> TextEmbedder:
+        if profile.text.startswith(f"{OPENAI}:"):
+            return EndpointTextEmbedder(
+                profile.text_endpoint, profile.encoder, profile.search_languages
+            )
         from models.text_embedding import OnnxTextEmbedder
 
-        name, made_for = self.profile.text_name, self.profile.search_languages
-        files = self._text_files()
+        name, made_for = profile.text_name, profile.search_languages
+        files = self._text_files(profile)
         # Others may quantise activations over the whole batch, as bge-small does.
         return OnnxTextEmbedder(
             name, files, batch=32 if name == "minilm" else 1, languages=made_for
         )
 
-    def _text_files(self) -> EncoderFiles:
-        name, spec = self.profile.text, self.profile.encoder
-        if own := self.profile.text_folder:
+    def _text_files(self, profile: Profile) -> EncoderFiles:
+        name, spec = profile.text, profile.encoder
+        if own := profile.text_folder:
             return read_encoder_folder(own).with_prefixes(spec.query_prefix, spec.passage_prefix)
         folder = verified_folder(self.weights, name)
         pooling: Pooling = "first" if name == "bge-small" else "mean"
         return EncoderFiles(folder / "model.onnx", folder / "tokenizer.json", pooling)
-
-    def _text_endpoint(self) -> TextEmbedder:
-        profile = self.profile
-        return EndpointTextEmbedder(
-            profile.text_endpoint, profile.encoder, profile.search_languages
-        )
 
     @cached_property
     def reranker(self) -> Reranker | None:

@@ -16,6 +16,7 @@ from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
 from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, Setup
+from retrieval.encoders import encoder_note
 from retrieval.heuristics.language import language_note
 
 SHOWN = 20
@@ -108,7 +109,9 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     language = language_note(question_of(state).text, context.languages)
     missing = sum(event.where == IMAGE_FAILURE for event in context.recorder.of(Failed))
     unseen = f"Images that were found could not be looked at: files of {missing} are gone."
-    return context.actor.note, outcome.note, unseen if missing else "", language
+    searches = context.recorder.of(EvidenceRetrieved)
+    encoders = encoder_note({name for search in searches for name in search.unloaded})
+    return context.actor.note, outcome.note, unseen if missing else "", language, encoders
 
 
 def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

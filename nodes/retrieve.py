@@ -145,6 +145,7 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
         temperature=retrieval.temperature,
         extract=retrieval.extract,
         finding=retrieval.finding,
+        unloaded=retrieval.unloaded,
     )
 
 

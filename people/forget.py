@@ -34,6 +34,7 @@ from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
+from store.queries.encoders import record_encoder, recount_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video, lock_video_for_delete
@@ -150,6 +151,7 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
                 store.blobs.put(data)
             delete_builds(session, target.id)
             stored.restore_rows(session, undo.rows)
+            recount_encoders(session, target.id)
             record_deed(session, Deed.BROUGHT_BACK, target.id)
     except IntegrityError as exc:
         remove_unused_blobs(store, undo.blobs)
@@ -198,6 +200,7 @@ class _Forgetting:
 
     def run(self) -> list[str]:
         """Forget the person; return the SHA-256 of blobs that are no longer used."""
+        record_encoder(self._session, self._video, self._vectors.name)
         self.undo_rows += stored.copy_traces(self._session, self.traces)
         self.undo_rows += stored.copy_builds(self._session, self._video)
         # What was built may speak of the person anywhere; it can be built again without them.
@@ -274,7 +277,9 @@ class _Forgetting:
 
     def _embed_row(self, row: NamedRow, text: str, column: str = "embedding") -> None:
         (vector,) = self._vectors.embed_deferred([text])
-        stored.update_row(self._session, row, {column: vector.tolist()})
+        encoder = "description_encoder" if row.table is KeyframeRow else "encoder"
+        made = {column: vector.tolist(), encoder: self._vectors.name}
+        stored.update_row(self._session, row, made)
 
     def _people_at(self, clip: int) -> ClipPeople:
         """Return who was known after a clip."""
@@ -298,10 +303,11 @@ class _Forgetting:
 
     def _update_clip_vector(self, clip: int) -> None:
         """Recompute a clip's vector as the mean direction of its memories' vectors."""
-        vectors = stored.memory_vectors(self._session, self._video, clip)
+        vectors = stored.memory_vectors(self._session, self._video, clip, self._vectors.name)
         row = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
         self.undo_rows += stored.copy_table_rows(self._session, ClipRow, stored.row_condition(row))
-        stored.update_row(self._session, row, {"embedding": mean_direction(vectors)})
+        made = {"embedding": mean_direction(vectors), "encoder": self._vectors.name}
+        stored.update_row(self._session, row, made)
 
 
 def _names_of(character: CharacterAt) -> list[str]:

@@ -41,6 +41,7 @@ from store.queries.candidates import (
     lines_of_clips,
     near_clips,
 )
+from store.queries.encoders import QueryParts
 from store.queries.people_in_view import names_of_speakers, speakers_in_view
 from store.queries.view_conditions import Reader
 
@@ -65,13 +66,17 @@ LIKELY, MOST_SPANS = 0.3, 4
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """The input of candidate generation: view, size, question, vectors and signal weights."""
+    """The input of candidate generation: view, size, question, vectors and signal weights.
+
+    ``parts`` are the encoders that the vectors' numbers are of; None: one.
+    """
 
     scopes: tuple[Scope, ...]
     size: ViewSize
     question: PreparedQuestion
     vectors: QuestionVectors
     weights: SearchSettings
+    parts: QueryParts | None = None
 
     @property
     def everything(self) -> bool:
@@ -98,8 +103,7 @@ def find_candidates(
         sample = sampled_clips(plan.scopes, SAMPLE)
         chosen = _choose_clips(database, plan, hits, speakers) | wanted
     clips = _with_clip_before(chosen) | sample
-    size = plan.vectors.question.shape[0]
-    lines = LineSet(plan.scopes, lines_of_clips(database, plan.scopes, clips, size), read)
+    lines = _lines_of(database, plan, clips, read)
     marks = _mark_sample(lines, sample)
     mean = _mean_lines(lines, marks)
     if plan.everything:
@@ -116,9 +120,15 @@ def find_candidates(
 
 def all_lines(database: Reader, plan: SearchPlan, read: ReadLines) -> LineSet:
     """Fetch all lines of a view."""
+    return _lines_of(database, plan, _all_clips(plan.scopes), read)
+
+
+def _lines_of(
+    database: Reader, plan: SearchPlan, clips: Iterable[Clip], read: ReadLines
+) -> LineSet:
     size = plan.vectors.question.shape[0]
-    clips = _all_clips(plan.scopes)
-    return LineSet(plan.scopes, lines_of_clips(database, plan.scopes, clips, size), read)
+    arrays = lines_of_clips(database, plan.scopes, clips, size, plan.parts)
+    return LineSet(plan.scopes, arrays, read, plan.parts)
 
 
 def _all_clips(scopes: Sequence[Scope]) -> set[Clip]:
@@ -244,11 +254,13 @@ NearestClips = Callable[[Matrix, int, Restriction], set[Clip]]
 
 def _vector_search(database: Reader, plan: SearchPlan) -> NearestClips:
     """Return a vector search; it uses the HNSW index if the view is wide and unrestricted."""
-    indexed = plan.size.wide and has_index(database, plan.vectors.question.shape[0])
+    sizes = [part.size for part in plan.parts] if plan.parts else [plan.vectors.question.shape[0]]
+    indexed = plan.size.wide and all(has_index(database, size) for size in sizes)
 
     def nearest(vectors: Matrix, limit: int, restriction: Restriction) -> set[Clip]:
         by_index = indexed and not restriction.selective
-        clips = near_clips(database, plan.scopes, vectors, limit, restriction, by_index=by_index)
+        search = (database, plan.scopes, vectors, limit, restriction)
+        clips = near_clips(*search, by_index=by_index, parts=plan.parts)
         return {(clip.video, clip.clip) for clip in clips}
 
     return nearest

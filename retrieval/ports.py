@@ -7,12 +7,16 @@ from typing import Protocol
 from models.ports import ImageEncoder, Reranker, TextEmbedder
 
 
-class SearchModels(Protocol):
-    """``text`` must be the model that the memories were embedded with."""
+class TextModels(Protocol):
+    """The text encoder of a profile, for lines that it embedded and for all new ones."""
 
     @property
     def text(self) -> TextEmbedder:
         """Text embeddings."""
+
+
+class SearchModels(TextModels, Protocol):
+    """The models of a search."""
 
     @property
     def reranker(self) -> Reranker | None:

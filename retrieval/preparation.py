@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -13,10 +13,10 @@ from domain.memories import MemoryView, Scope
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
-from models.ports import embed_queries
 from people.corrected import people_in_view
 from retrieval.candidates import Clip, SearchPlan, all_lines, find_candidates
-from retrieval.closeness import CosineScale, cosine_scale
+from retrieval.closeness import CosineScale
+from retrieval.encoders import Encoders, SearchEncoders
 from retrieval.heuristics.captioned_options import SHORT, is_captioned, option_actions
 from retrieval.line_set import LineSet, ReadLines
 from retrieval.people_in_query import ViewPeople, ViewPerson
@@ -30,15 +30,16 @@ from store.queries.people_in_view import videos_naming
 
 
 class SearchPreparation:
-    """Builds query contexts over a store; caches only the cosine scale of its model."""
+    """Builds query contexts over a store; caches only text encoders and their cosine scales."""
 
     def __init__(self, store: Store, tools: SearchModels, weights: SearchSettings) -> None:
         self._store, self._tools, self._weights = store, tools, weights
+        self._encoders = Encoders(tools)
 
-    @cached_property
+    @property
     def cosine_scale(self) -> CosineScale:
-        """The cosine scale of the text model."""
-        return cosine_scale(self._tools.text)
+        """The cosine scale of the profile's text model."""
+        return self._encoders.scale(self._tools.text)
 
     def context(
         self,
@@ -63,9 +64,12 @@ class SearchPreparation:
         with self._store.begin() as session:
             size = view_size(session, view.scopes)
             people = self._people(session, scopes, " ".join([text, *options]))
+            found = self._encoders.named_in_view(session, scopes)
+        encoders = self._encoders.load(found)
         now_s = (size.end_ms if view.as_of_ms is None else view.as_of_ms) / 1000
         question = PreparedQuestion(text, options, now_s, view.as_of_ms is not None, people)
-        plan = SearchPlan(scopes, size, question, self._vectors(question, size), self._weights)
+        vectors = self._vectors(question, size, encoders)
+        plan = SearchPlan(scopes, size, question, vectors, self._weights, encoders.parts)
         candidates, plan = self._find(plan, _numbered(scopes, clips))
         scores = (
             relevance(candidates, question, plan.vectors, self._weights)
@@ -79,11 +83,11 @@ class SearchPreparation:
             question=question,
             vectors=plan.vectors,
             relevance=scores,
-            cosine_scale=self.cosine_scale,
+            cosine_scale=encoders.scale,
             load_all=partial(self._all_lines, plan, candidates),
             small=plan.everything,
             span=_span(scopes, size, candidates),
-            languages=self._tools.text.languages,
+            encoders=encoders,
         )
 
     def _find(self, plan: SearchPlan, clips: frozenset[Clip]) -> tuple[CandidateLines, SearchPlan]:
@@ -107,13 +111,15 @@ class SearchPreparation:
     def _read(self) -> ReadLines:
         return lambda ids: self._store.run_read_only(partial(read_lines, ids=ids))
 
-    def _vectors(self, question: PreparedQuestion, size: ViewSize) -> QuestionVectors:
+    def _vectors(
+        self, question: PreparedQuestion, size: ViewSize, encoders: SearchEncoders
+    ) -> QuestionVectors:
         count = 0 if question.timed else len(question.options)
         may_be_captioned = bool(count) and size.clips <= SHORT
         actions = option_actions(question.text, question.options) if may_be_captioned else ()
         options = (*question.statements()[:count], *question.options[:count], *actions)
         texts = [question.core, *options, question.about_someone]
-        rows = np.concatenate([embed_queries(self._tools.text, [text]) for text in texts])
+        rows = np.concatenate([encoders.embed_queries([text]) for text in texts])
         first, last = 1 + count, 1 + 2 * count
         action_vectors = rows[last:-1] if may_be_captioned else None
         return QuestionVectors(rows[0], rows[1:first], rows[first:last], rows[-1], action_vectors)

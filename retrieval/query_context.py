@@ -18,6 +18,7 @@ from retrieval.closeness import (
     decayed,
     text_coverage,
 )
+from retrieval.encoders import SearchEncoders, encoder_note
 from retrieval.heuristics.language import language_note
 from retrieval.line_ranking import RankedLine
 from retrieval.line_set import Ints, LineSet
@@ -37,8 +38,7 @@ class QueryContext:
     ``query`` is the text of the search, ``question`` what candidates are ranked by: the question
     and the options that the search is about. ``relevance`` is None if nothing is in view.
     ``load_all`` fetches all lines of the view, for structural searches; ``small``: all of them are
-    candidates. ``span`` is the time in view of a single video; ``languages`` are the codes of the
-    languages that the text model covers.
+    candidates. ``span`` is the time in view of a single video; ``encoders`` embed queries.
     """
 
     query: str
@@ -49,9 +49,9 @@ class QueryContext:
     relevance: Relevance | None
     cosine_scale: CosineScale
     load_all: Callable[[], LineSet]
+    encoders: SearchEncoders
     small: bool = True
     span: TimeSpan | None = None
-    languages: tuple[str, ...] = ()
 
     def about(self, letters: Collection[str]) -> QueryContext:
         """Restrict the search to the options with these letters; without any, to all options."""
@@ -159,8 +159,9 @@ class QueryContext:
         videos = sum(scope.last_clip >= 0 for scope in self.view.scopes)
         span = f" ({self.span})" if self.span else ""
         text = f"{where} for {self.query!r} in {videos} video{'s' * (videos != 1)}{span}"
-        note = language_note(self.query, self.languages)
-        return f"{text}. {note}" if note else text
+        language = language_note(self.query, self.encoders.languages)
+        notes = [note for note in (language, encoder_note(self.encoders.missing)) if note]
+        return ". ".join([text, " ".join(notes)]) if notes else text
 
 
 def nothing_close(evidence: Sequence[Evidence], candidates: int) -> bool:

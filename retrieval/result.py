@@ -45,7 +45,8 @@ class Retrieval(Frozen):
     evidence is closer than chance; the nearest is still listed. ``searched`` describes the search
     in words, for "not in memory" answers. ``weighed`` are scores of evidence by option, ``extract``
     quotes the answer to an open question; both only if the search had an ``Aim``. ``finding`` is
-    the answer of a structural search, if any.
+    the answer of a structural search, if any. ``unloaded`` are the text encoders of lines in view
+    that the profile cannot load: these lines are found by words only.
     """
 
     mode: ToolName
@@ -61,6 +62,7 @@ class Retrieval(Frozen):
     temperature: float = 1.0
     extract: Extract | None = None
     finding: Finding | None = None
+    unloaded: tuple[str, ...] = ()
 
 
 class ResolvedRefs(Frozen):

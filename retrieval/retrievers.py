@@ -146,16 +146,17 @@ class Retrievers:
             frozenset((segment.video, clip) for clip in segment.clips) if segment else frozenset()
         )
         whole = replace(self._preparation.context(view, text, options, clips), query=request.query)
+        unloaded = {"unloaded": whole.encoders.missing}
         if aim is None:
-            return self._in_mode(whole, request, segment)
+            return self._in_mode(whole, request, segment).model_copy(update=unloaded)
         context = whole.about(aim.letters)
         ordinary = partial(self._with_aim, context, request, segment, aim.moments)
         if aim.structure is None or context.relevance is None or whole.candidates.view_lines > WIDE:
             result = ordinary()
         else:
-            result = structural(context, aim.structure, request.mode, self._tools.text, ordinary)
+            result = structural(context, aim.structure, request.mode, ordinary)
         scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
-        return result.model_copy(update={"weighed": scores, "temperature": scale})
+        return result.model_copy(update={"weighed": scores, "temperature": scale, **unloaded})
 
     def _with_aim(
         self, context: QueryContext, request: _ModeSearch, segment: Segment | None, limit: int
@@ -220,7 +221,9 @@ class Retrievers:
     def _rank_segments(self, context: QueryContext) -> RankedSegments:
         scopes = context.lines.scopes
         vector = context.vectors.question
-        near = self._store.run_read_only(partial(segments_in_view, scopes=scopes, vector=vector))
+        parts = context.encoders.parts
+        search = partial(segments_in_view, scopes=scopes, vector=vector, parts=parts)
+        near = self._store.run_read_only(search)
 
         def read(ids: Sequence[int]) -> Mapping[int, Segment]:
             missing = [segment_id for segment_id in ids if segment_id not in known]
@@ -271,7 +274,13 @@ class Retrievers:
         clips = None if where is None else where.clips
         mentions = self._store.run_read_only(
             lambda connection: lines_mentioning(
-                connection, scopes, wanted, context.vectors.question, MENTIONS + shown, clips
+                connection,
+                scopes,
+                wanted,
+                context.vectors.question,
+                MENTIONS + shown,
+                clips,
+                context.encoders.parts,
             )
         )
         return [(line.id, (scopes[line.video].video, line.clip)) for line in mentions]
@@ -353,9 +362,9 @@ class Retrievers:
         clips = [(video_number, neighbour) for neighbour in range(max(0, clip - 1), clip + 2)]
         size = lines.arrays.vectors.shape[1]
         arrays = self._store.run_read_only(
-            lambda connection: lines_of_clips(connection, lines.scopes, clips, size)
+            lambda connection: lines_of_clips(connection, lines.scopes, clips, size, lines.parts)
         )
-        nearby = LineSet(lines.scopes, arrays, lines.read)
+        nearby = LineSet(lines.scopes, arrays, lines.read, lines.parts)
         return nearby, int(np.flatnonzero(arrays.id == lines.arrays.id[line])[0])
 
     def _keyframes(self, context: QueryContext, focus: Segment | None) -> list[VideoKeyframes]:
@@ -409,21 +418,21 @@ class Retrievers:
             scope.video,
             contents,
             image_cosines,
-            self._description_cosines(context, contents.frames),
+            self._description_cosines(context, scope.video, contents.frames),
         )
 
     def _description_cosines(
-        self, context: QueryContext, frames: Sequence[KeyframeOnClip]
+        self, context: QueryContext, video: str, frames: Sequence[KeyframeOnClip]
     ) -> dict[int, float]:
-        """Return cosines of the question with descriptions whose vectors are of its size."""
+        """Return cosines of the question with the descriptions that its encoders embedded."""
         ids = [frame.id for frame in frames if frame.description]
-        question = context.vectors.question
-        vectors = self._store.run_read_only(partial(description_vectors, frames=ids)) if ids else {}
-        return {
-            frame: float(vector @ question)
-            for frame, vector in vectors.items()
-            if vector.shape == question.shape
+        question, encoders = context.vectors.question, context.encoders
+        rows = self._store.run_read_only(partial(description_vectors, frames=ids)) if ids else {}
+        cosines = {
+            frame: encoders.cosine(question, vector, video, name)
+            for frame, (vector, name) in rows.items()
         }
+        return {frame: cosine for frame, cosine in cosines.items() if cosine is not None}
 
     @property
     def _image_model(self) -> ImageModel | None:

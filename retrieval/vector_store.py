@@ -23,6 +23,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryResult,
 )
+from sqlalchemy.orm import Session
 
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
@@ -32,6 +33,7 @@ from retrieval.people_in_query import line_text
 from store.database import Store
 from store.queries.candidates import Restriction, near_lines, read_lines
 from store.queries.clips import memory_view
+from store.queries.encoders import QueryPart, encoders_in_view
 from store.queries.search import StoredLine
 from store.queries.videos import find_video, list_videos
 
@@ -46,16 +48,22 @@ class MemoryVectorStore(BasePydanticVectorStore):
 
     A query may be filtered by ``video`` (``==`` or ``in``), ``as_of_ms``, ``person`` (in one video)
     and ``speaker``. A node's id is the ref that an answer cites, such as ``m12``.
+
+    Args:
+        store: The store.
+        encoder: The name of the text encoder of queries: lines with vectors of others are left
+            out. None: those with vectors of another size are.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     stores_text: bool = True
     is_embedding_query: bool = True
     _store: Store = PrivateAttr()
+    _encoder: str | None = PrivateAttr()
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, encoder: str | None = None) -> None:
         super().__init__(stores_text=True)
-        self._store = store
+        self._store, self._encoder = store, encoder
 
     @property
     def client(self) -> Store:
@@ -91,13 +99,23 @@ class MemoryVectorStore(BasePydanticVectorStore):
         view, restriction = self._restricted(query.filters)
         limit = query.similarity_top_k or DEFAULT_LINES
         with self._store.begin() as session:
-            lines = near_lines(session, view.scopes, vector, limit, restriction)
+            part = self._part(session, view.scopes, len(vector))
+            lines = near_lines(session, view.scopes, vector, limit, restriction, part)
             rows = read_lines(session, [line.id for line in lines])
         return VectorStoreQueryResult(
             nodes=[node_of(line.video, rows[line.id]) for line in lines],
             similarities=[1 - line.distance for line in lines],
             ids=[f"m{line.id}" for line in lines],
         )
+
+    def _part(self, session: Session, scopes: Sequence[Scope], size: int) -> QueryPart | None:
+        """Return the encoder whose lines are searched; None: all lines in view are its."""
+        if self._encoder is None:
+            return None
+        found = encoders_in_view(session, scopes, self._encoder)
+        if found.keys() == {self._encoder}:
+            return None
+        return QueryPart(self._encoder, 0, size, found.get(self._encoder, ()))
 
     def _restricted(self, filters: MetadataFilters | None) -> tuple[MemoryView, Restriction]:
         equalities = _equalities(filters)
@@ -180,7 +198,7 @@ class MemoryRetriever(BaseRetriever):
         top_k: int = DEFAULT_LINES,
     ) -> None:
         super().__init__()
-        self._vectors, self._text = MemoryVectorStore(store), text
+        self._vectors, self._text = MemoryVectorStore(store, text.name), text
         self._filters, self._top_k = filters, top_k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -31,4 +31,5 @@ def cell_cosines(lines: LineSet, queries: Matrix) -> Floats:
     later = np.flatnonzero(lines.follows)
     windows[later] += sums[later - 1]
     lengths = np.maximum(np.linalg.norm(windows, axis=1), 1e-9)
-    return np.asarray((queries @ windows.T) / lengths, dtype=np.float32)
+    cosines = np.asarray((queries @ windows.T) / lengths, dtype=np.float32)
+    return lines.on_one_scale(cosines, lines.first)

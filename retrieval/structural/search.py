@@ -9,7 +9,6 @@ import numpy as np
 from domain.asking import Evidence, Mode
 from domain.search import NEEDS_DESCRIPTION, Asks, Finding, Structure
 from domain.things import labels_of_kind
-from models.ports import TextEmbedder, embed_queries
 from retrieval.heuristics.unrecorded import may_be_said, unrecorded_reason
 from retrieval.query_context import QueryContext
 from retrieval.result import Retrieval
@@ -46,7 +45,7 @@ Ordinary = Callable[[], Retrieval]
 
 
 def structural(
-    context: QueryContext, structure: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
+    context: QueryContext, structure: Structure, mode: Mode, ordinary: Ordinary
 ) -> Retrieval:
     """Answer from structure; run the ordinary search if the view has nothing to answer from.
 
@@ -54,10 +53,9 @@ def structural(
         context: The prepared search.
         structure: The structure question.
         mode: The mode of the round, which the result has.
-        text: Embeds the subject.
         ordinary: Runs the ordinary search.
     """
-    result = _search_structure(context, structure, _vector_search(context, text))
+    result = _search_structure(context, structure, _vector_search(context))
     if result is None and structure.asks in NEEDS_DESCRIPTION:
         return _decline(context, structure, ordinary())
     if result is None:
@@ -97,9 +95,9 @@ def _search_structure(
     return before_or_after(context, structure, near)
 
 
-def _vector_search(context: QueryContext, text: TextEmbedder) -> Near:
+def _vector_search(context: QueryContext) -> Near:
     def near(words: str) -> Sequence[tuple[ViewLine, float]]:
-        lines = context.all_lines.cosines(embed_queries(text, [words]))
+        lines = context.all_lines.cosines(context.encoders.embed_queries([words]))
         known = {row.number: row for row in context.rows}
         best = np.argsort(-lines[0], kind="stable")[:NEAREST].tolist()
         return [(known[n], float(lines[0, n])) for n in best if n in known]

@@ -14,10 +14,11 @@ from typing import Any, LiteralString, NamedTuple
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.sql import SQL, Composed, Identifier, Literal
+from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from domain.errors import NotFound
 from domain.memories import Scope
+from store.queries.encoders import QueryPart, QueryParts, made_by_none, made_by_part, vector_literal
 from store.queries.search import StoredLine
 from store.queries.view_conditions import (
     IN_VIEW,
@@ -168,6 +169,7 @@ def near_clips(
     restriction: Restriction = EVERYTHING,
     *,
     by_index: bool = False,
+    parts: QueryParts | None = None,
 ) -> list[NearClip]:
     """Return the nearest clips of each vector; a clip is as near as its nearest line.
 
@@ -180,11 +182,35 @@ def near_clips(
         limit: Clips for each vector; through the index, lines for each vector.
         restriction: A filter on the lines.
         by_index: Whether to scan the HNSW index (approximate) or all lines in view (exact).
+        parts: The encoders that the numbers of ``vectors`` are of; None: one. With several, the
+            nearest clips of each are returned.
     """
     if not len(vectors) or not scopes:
         return []
+    found: list[NearClip] = []
+    for part, numbers in _by_encoder(parts, vectors):
+        found += _near_clips(database, scopes, numbers, limit, restriction, by_index, part)
+    return found
+
+
+def _by_encoder(
+    parts: QueryParts | None, vectors: Matrix
+) -> Iterable[tuple[QueryPart | None, Matrix]]:
+    """Yield each encoder of a search with its numbers of the vectors (Q, D)."""
+    return ((part, vectors[:, part.place]) for part in parts) if parts else ((None, vectors),)
+
+
+def _near_clips(
+    database: Reader,
+    scopes: Sequence[Scope],
+    vectors: Matrix,
+    limit: int,
+    restriction: Restriction,
+    by_index: bool,
+    part: QueryPart | None,
+) -> list[NearClip]:
     template = _CLIPS_BY_INDEX if by_index else _CLIPS_EXACT
-    statement = _vector_statement(template, vectors.shape[1], restriction)
+    statement = _vector_statement(template, vectors.shape[1], restriction, part)
     parameters = _vector_parameters(scopes, limit, restriction) | {
         "vectors": [vector_literal(vector) for vector in vectors]
     }
@@ -223,16 +249,18 @@ def near_lines(
     vector: NDArray[np.floating],
     limit: int,
     restriction: Restriction = EVERYTHING,
+    part: QueryPart | None = None,
 ) -> list[ScoredLine]:
     """Return the lines nearest to a unit vector (D,), nearest first.
 
-    The HNSW index is used if it exists, the view is wide and ``restriction`` is empty.
+    The HNSW index is used if it exists, the view is wide and ``restriction`` is empty. ``part``:
+    the encoder whose lines are searched; None: all lines of the vector's size.
     """
     wide = not restriction.selective and view_size(database, scopes).wide
     by_index = wide and has_index(database, len(vector))
     template = _LINES_BY_INDEX if by_index else _LINES_EXACT
     parameters = _vector_parameters(scopes, limit, restriction) | {"vector": vector_literal(vector)}
-    statement = _vector_statement(template, len(vector), restriction)
+    statement = _vector_statement(template, len(vector), restriction, part)
     rows = _run_vector_search(reading_driver(database), statement, parameters, by_index=by_index)
     return sorted(map(ScoredLine._make, rows), key=lambda line: (line.distance, line.id))
 
@@ -271,13 +299,18 @@ def _run_vector_search(
         return driver.execute(statement, parameters, prepare=False).fetchall()
 
 
-def _vector_statement(template: LiteralString, size: int, restriction: Restriction) -> Composed:
+def _vector_statement(
+    template: LiteralString, size: int, restriction: Restriction, part: QueryPart | None
+) -> Composed:
+    made = SQL("true") if part is None else made_by_part(part, "m.encoder", "m.video_id")
+    in_view = SQL("{} AND {}").format(SQL(IN_VIEW), made)
+    condition = SQL("{} AND {}").format(SQL(_restriction_sql(restriction)), made)
     return SQL(template).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
-        in_view=SQL(IN_VIEW),
+        in_view=in_view,
         size=Literal(size),
-        restriction=SQL(_restriction_sql(restriction)),
+        restriction=condition,
     )
 
 
@@ -293,11 +326,6 @@ def _restriction_sql(restriction: Restriction) -> LiteralString:
     if restriction.speaker is not None:
         conditions.append("AND m.speaker = %(speaker)s")
     return " ".join(conditions)
-
-
-def vector_literal(vector: NDArray[np.floating]) -> str:
-    """Return the text form of a vector (D,) that pgvector parses."""
-    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
 _WORDS = f"""
@@ -340,7 +368,8 @@ class LineArrays:
     """M lines as arrays, sorted by scope, clip, time and id; ``vectors`` is (M, D).
 
     ``video`` (M,) numbers the scopes; times are milliseconds of video time, ``clip_start_ms`` and
-    ``clip_end_ms`` those of the line's clip.
+    ``clip_end_ms`` those of the line's clip. ``part`` (M,) numbers the encoders of a search with
+    several, -1 for lines of no such encoder, whose vectors are zero; None: there is one.
     """
 
     video: NDArray[np.int64]
@@ -351,6 +380,7 @@ class LineArrays:
     clip_start_ms: NDArray[np.int64]
     clip_end_ms: NDArray[np.int64]
     vectors: Matrix
+    part: NDArray[np.int64] | None = None
 
 
 _NUMBER_FIELDS = ("video", "id", "clip", "start_ms", "end_ms", "clip_start_ms", "clip_end_ms")
@@ -362,30 +392,78 @@ _LINES_OF_CLIPS = """
     SELECT string_agg(bytes, ''::bytea) FROM (
         SELECT int8send(view.number) || int8send(m.id) || int8send(m.clip)
             || int8send(m.start_ms) || int8send(m.end_ms)
-            || int8send(c.start_ms) || int8send(c.end_ms) || halfvec_send(m.embedding) AS bytes
+            || int8send(c.start_ms) || int8send(c.end_ms) || {vector} AS bytes
         FROM requested
         JOIN view ON view.number = requested.scope AND requested.clip <= view.last_clip
         JOIN memories AS m ON m.video_id = view.video AND m.clip = requested.clip
              AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
         JOIN clips AS c ON c.video_id = view.video AND c.clip = requested.clip
-        WHERE vector_dims(m.embedding) = {size}
+        WHERE {condition}
         ORDER BY view.number, m.clip, m.start_ms, m.id OFFSET 0) AS line
 """
 
 
 def lines_of_clips(
-    database: Reader, scopes: Sequence[Scope], clips: Iterable[tuple[int, int]], size: int
+    database: Reader,
+    scopes: Sequence[Scope],
+    clips: Iterable[tuple[int, int]],
+    size: int,
+    parts: QueryParts | None = None,
 ) -> LineArrays:
     """Return the lines of clips that have a vector of ``size`` numbers.
+
+    With several encoders, a line has its vector among the numbers of its own one, zeros elsewhere.
 
     Args:
         database: A connection or session.
         scopes: The view.
         clips: (number of the scope, clip) pairs.
         size: D; lines with vectors of another size are left out.
+        parts: The encoders of the search; None: one.
     """
     pairs = sorted(set(clips))
-    statement = SQL(_LINES_OF_CLIPS).format(view=SQL(VIEW), size=Literal(size))
+    if parts is None:
+        return _read_lines(database, scopes, pairs, size, SQL("true"))
+    read = [
+        _read_lines(
+            database, scopes, pairs, part.size, made_by_part(part, "m.encoder", "m.video_id")
+        )
+        for part in parts
+    ]
+    rest = made_by_none(parts, "m.encoder", "m.video_id")
+    return _joined([*read, _read_lines(database, scopes, pairs, 0, rest)], size, parts)
+
+
+def _joined(read: Sequence[LineArrays], size: int, parts: QueryParts) -> LineArrays:
+    """Join the lines of each encoder, and at last those of none, in their common order."""
+    columns = {
+        name: np.concatenate([getattr(arrays, name) for arrays in read]) for name in _NUMBER_FIELDS
+    }
+    counts = [len(arrays.id) for arrays in read]
+    vectors = np.zeros((sum(counts), size), np.float32)
+    for part, first, arrays in zip(parts, np.cumsum([0, *counts]).tolist(), read, strict=False):
+        vectors[first : first + len(arrays.id), part.place] = arrays.vectors
+    numbers = np.repeat([*range(len(read) - 1), -1], counts)
+    keys = ("id", "start_ms", "clip", "video")
+    order = np.lexsort([columns[key] for key in keys])
+    ordered = {name: column[order] for name, column in columns.items()}
+    return LineArrays(**ordered, vectors=vectors[order], part=numbers[order])
+
+
+def _read_lines(
+    database: Reader,
+    scopes: Sequence[Scope],
+    pairs: Sequence[tuple[int, int]],
+    size: int,
+    made: Composable,
+) -> LineArrays:
+    """Read the lines with a vector of ``size`` numbers, or of any size and without it if 0."""
+    sized = SQL("vector_dims(m.embedding) = {}").format(Literal(size))
+    statement = SQL(_LINES_OF_CLIPS).format(
+        view=SQL(VIEW),
+        vector=SQL("halfvec_send(m.embedding)" if size else "int4send(0)"),
+        condition=SQL("{} AND {}").format(made, sized if size else SQL("true")),
+    )
     parameters = view_parameters(scopes) | {
         "scope_numbers": [scope for scope, _ in pairs],
         "clips": [clip for _, clip in pairs],

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ARRAY, JSON, Connection, Integer, Select, bindparam, func, select
+from sqlalchemy import ARRAY, JSON, Connection, Integer, Row, Select, bindparam, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.media import Box, SeenObject
@@ -135,19 +135,27 @@ def frame_vectors(
     connection: Connection | Session, frames: Iterable[int]
 ) -> dict[int, NDArray[np.float32]]:
     """Return the image vectors of keyframes that have one, shape (D,) each."""
-    return _vectors_of(connection, KeyframeRow.embedding, frames)
+    rows = _with_vector(connection, (KeyframeRow.embedding,), frames)
+    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in rows}
 
 
 def description_vectors(
     connection: Connection | Session, frames: Iterable[int]
-) -> dict[int, NDArray[np.float32]]:
-    """Return the vectors of keyframes' descriptions, of those that have one, shape (D,) each."""
-    return _vectors_of(connection, KeyframeRow.description_embedding, frames)
+) -> dict[int, tuple[NDArray[np.float32], str | None]]:
+    """Return the vectors of keyframes' descriptions, of those that have one, shape (D,) each.
+
+    With each is the encoder that the row names, if any.
+    """
+    columns = (KeyframeRow.description_embedding, KeyframeRow.description_encoder)
+    rows = _with_vector(connection, columns, frames)
+    return {frame: (np.asarray(vector, dtype=np.float32), name) for frame, vector, name in rows}
 
 
-def _vectors_of(
-    connection: Connection | Session, column: InstrumentedAttribute[Any], frames: Iterable[int]
-) -> dict[int, NDArray[np.float32]]:
-    of_frames = (KeyframeRow.id.in_(sorted(frames)), column.is_not(None))
-    rows = connection.execute(select(KeyframeRow.id, column).where(*of_frames))
-    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in rows}
+def _with_vector(
+    connection: Connection | Session,
+    columns: Sequence[InstrumentedAttribute[Any]],
+    frames: Iterable[int],
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the id and these columns of keyframes, of those whose first column is not empty."""
+    of_frames = (KeyframeRow.id.in_(sorted(frames)), columns[0].is_not(None))
+    return connection.execute(select(KeyframeRow.id, *columns).where(*of_frames)).all()

@@ -111,8 +111,11 @@ def mark_clip(
     error: str | None = None,
     text: str = "",
     embedding: Sequence[float] | None = None,
+    encoder: str | None = None,
 ) -> None:
     """Set the state of a clip, with the text and vector that sum it up, shape (D,).
+
+    ``encoder`` made the vectors of its memories, of which this one is the mean direction.
 
     A deleted clip is left unchanged.
 
@@ -124,6 +127,7 @@ def mark_clip(
         "error": error,
         "text": text,
         "embedding": None if embedding is None else list(embedding),
+        "encoder": None if embedding is None else encoder,
         "attempts": ClipRow.attempts + int(state == ClipState.FAILED),
         "updated_at": func.now(),
     }

@@ -229,6 +229,7 @@ def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> No
         "gaps": [],
         "text": "",
         "embedding": None,
+        "encoder": None,
         "seconds": 0.0,
         "budget": None,
         "left_out": [],
@@ -246,19 +247,27 @@ def delete_memories(session: Session, ids: Collection[int]) -> set[int]:
     return set(session.scalars(deleted)) if ids else set()
 
 
-def set_memory_vectors(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
-    """Replace the vectors, shape (D,), of memories by id."""
+def set_memory_vectors(
+    session: Session, vectors: Mapping[int, Sequence[float]], encoder: str
+) -> None:
+    """Replace the vectors, shape (D,), of memories by id, by those of an encoder."""
     for row, vector in vectors.items():
         this_memory = update(MemoryRow).where(MemoryRow.id == row)
-        session.execute(this_memory.values(embedding=list(vector)))
+        session.execute(this_memory.values(embedding=list(vector), encoder=encoder))
 
 
 def set_clip_summary(
-    session: Session, video_id: str, clip: int, summary: str, vector: Sequence[float] | None
+    session: Session,
+    video_id: str,
+    clip: int,
+    summary: str,
+    vector: Sequence[float] | None,
+    encoder: str,
 ) -> None:
     """Replace the text and vector, shape (D,), that sum up a clip."""
+    values = {"text": summary, "embedding": vector, "encoder": encoder}
     this_clip = (ClipRow.video_id == video_id, ClipRow.clip == clip)
-    session.execute(update(ClipRow).where(*this_clip).values(text=summary, embedding=vector))
+    session.execute(update(ClipRow).where(*this_clip).values(values))
 
 
 def identity_tags(session: Session, ids: Collection[int]) -> set[str]:

@@ -119,10 +119,16 @@ def labels_of_other_segments(session: Session, video_id: str, segment: int) -> s
 
 
 def rewrite_revision(
-    session: Session, revision: int, label: str, summary: str, vector: Sequence[float]
+    session: Session,
+    revision: int,
+    label: str,
+    summary: str,
+    vector: Sequence[float],
+    encoder: str,
 ) -> None:
     """Replace the label, summary and vector of a revision."""
-    values = {"label": label, "summary": summary, "history": [], "embedding": list(vector)}
+    made = {"embedding": list(vector), "encoder": encoder}
+    values = {"label": label, "summary": summary, "history": [], **made}
     row = SegmentRevisionRow
     session.execute(update(row).where(row.id == revision).values(values))
 

@@ -33,6 +33,7 @@ from domain.media import ClipState
 from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, valid_at
+from store.queries.encoders import made_by
 from store.tables.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
@@ -207,13 +208,17 @@ def _near_conditions() -> dict[str, ColumnElement[bool]]:
 
 
 def closest_segments(
-    session: Session, video_id: str, vector: Sequence[float], limit: int
+    session: Session, video_id: str, vector: Sequence[float], limit: int, encoder: str
 ) -> list[SegmentAt]:
-    """Return the open segments closest to ``vector``, closest first."""
+    """Return the open segments closest to ``vector``, closest first.
+
+    Segments with a vector of another encoder than ``encoder`` are left out.
+    """
     distance = SegmentRevisionRow.embedding.cosine_distance(vector)
     query = (
         _segments(video_id)
         .where(SegmentRevisionRow.to_clip.is_(None), SegmentRevisionRow.embedding.is_not(None))
+        .where(made_by(SegmentRevisionRow.encoder, video_id, encoder))
         .order_by(None)
         .order_by(distance, SegmentRow.number)
         .limit(limit)

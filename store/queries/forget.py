@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from store.queries.blobs import unused_blobs
+from store.queries.encoders import made_by, own_encoder
 from store.queries.trajectories import has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
 from store.tables.schema import (
@@ -123,11 +124,23 @@ def traces_of(
 def copy_table_rows(
     session: Session, table: type[Base], where: ColumnElement[bool]
 ) -> Iterator[Copy]:
-    """Yield copies of the rows of a table."""
+    """Yield copies of the rows of a table; those with vectors name their encoder."""
     name = table.__tablename__
-    row = cast(func.to_jsonb(literal_column(name)), Text)
+    row = cast(_with_encoder(table, func.to_jsonb(literal_column(name))), Text)
     for content in session.scalars(select(row).select_from(table).where(where)):
         yield Copy(name, content)
+
+
+def _with_encoder(table: type[Base], row: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Name the encoder of rows that mean the one on record for their video: that may change."""
+    columns = table.__table__.c
+    name = next((one for one in ("encoder", "description_encoder") if one in columns), None)
+    if name is None:
+        return row
+    of_segment = select(SegmentRow.video_id).where(SegmentRow.id == SegmentRevisionRow.segment_id)
+    video = columns.video_id if "video_id" in columns else of_segment.scalar_subquery()
+    named = func.coalesce(columns[name], own_encoder(video))
+    return row.concat(func.jsonb_build_object(name, named))
 
 
 def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
@@ -337,10 +350,11 @@ def update_row(session: Session, row: NamedRow, values: Mapping[str, Any]) -> No
     session.execute(update(row.table).where(row_condition(row)).values(dict(values)))
 
 
-def memory_vectors(session: Session, video_id: str, clip: int) -> list[Any]:
-    """Return the vectors of a clip's memories, shape (D,) each."""
+def memory_vectors(session: Session, video_id: str, clip: int, encoder: str) -> list[Any]:
+    """Return the vectors of a clip's memories that an encoder made, shape (D,) each."""
     row = MemoryRow
     query = select(row.embedding).where(row.video_id == video_id, row.clip == clip)
+    query = query.where(made_by(row.encoder, video_id, encoder))
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 
 

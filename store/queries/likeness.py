@@ -12,8 +12,8 @@ from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.memories import Scope
-from store.queries.candidates import vector_literal
 from store.queries.clip_contents import KeyframeOnClip
+from store.queries.encoders import vector_literal
 from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 from store.tables.schema import LOOKED_AT, KeyframeRow
 

@@ -16,6 +16,7 @@ from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, Scope
 from domain.time import TimeSpan
 from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec, unpack_halfvecs
 from store.queries.conditions import is_any_of
+from store.queries.encoders import made_by
 from store.tables.schema import (
     ClipRow,
     IdentityRow,
@@ -38,15 +39,17 @@ _COLUMNS = {
     "source": "text",
     "speaker": "text",
     "embedding": HALFVEC,
+    "encoder": "text",
 }
 
 
 @dataclass(frozen=True)
 class MemoryAt:
-    """A stored memory with its vector, shape (D,)."""
+    """A stored memory with its vector, shape (D,), and the encoder on the row, if it names one."""
 
     memory: Memory
     vector: NDArray[np.float32]
+    encoder: str | None = None
 
 
 def add_memories(
@@ -55,8 +58,12 @@ def add_memories(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
+    encoder: str | None = None,
 ) -> list[int]:
-    """Store memories of one clip; return their ids in order."""
+    """Store memories of one clip; return their ids in order.
+
+    ``encoder`` made the vectors; None: the one on record for the video.
+    """
     ids = allocate_ids(session, "memories", len(drafts)) if drafts else []
     rows = [
         (
@@ -70,6 +77,7 @@ def add_memories(
             str(draft.source),
             draft.speaker,
             pack_halfvec(vector),
+            encoder,
         )
         for memory_id, draft, vector in zip(ids, drafts, vectors, strict=True)
     ]
@@ -101,9 +109,15 @@ def supersede(session: Session, video_id: str, memory_ids: Sequence[int], clip: 
 
 
 def closest_fact(
-    session: Session, video_id: str, identity_ids: Iterable[int], vector: Vector
+    session: Session,
+    video_id: str,
+    identity_ids: Iterable[int],
+    vector: Vector,
+    encoder: str,
 ) -> tuple[int, float] | None:
     """Return the open semantic memory closest to ``vector`` about exactly these identities.
+
+    Memories with a vector of another encoder than ``encoder`` are left out.
 
     Returns:
         Its id and cosine, or None if there is none.
@@ -121,6 +135,7 @@ def closest_fact(
         select(MemoryRow.id, distance)
         .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
         .where(MemoryRow.superseded_at.is_(None))
+        .where(made_by(MemoryRow.encoder, video_id, encoder))
         .where(linked == identities if identities else linked.is_(None))
         .order_by(distance, MemoryRow.id)
         .limit(1)
@@ -169,7 +184,7 @@ def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
     vectors = unpack_halfvecs(packed for _, packed in results)
     rows = [row for row, _ in results]
     return [
-        MemoryAt(_memory(row, tags, weights), vector)
+        MemoryAt(_memory(row, tags, weights), vector, row.encoder)
         for row, vector in zip(rows, vectors, strict=True)
     ]
 

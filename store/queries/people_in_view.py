@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from psycopg.sql import SQL, Literal
 
 from domain.memories import Scope
-from store.queries.candidates import vector_literal
+from store.queries.encoders import QueryParts, cosine_of
 from store.queries.view_conditions import (
     LINES_IN_VIEW,
     VIEW,
@@ -57,15 +57,15 @@ class NearLine(NamedTuple):
 
 _MENTIONS = """
     WITH {view}
-    SELECT DISTINCT m.id, view.number, m.clip, m.embedding <=> %(vector)s::halfvec AS distance
+    SELECT DISTINCT m.id, view.number, m.clip, {cosine} AS cosine
     FROM {lines}
     JOIN memory_links AS l ON l.memory_id = m.id
     JOIN identities AS i ON i.id = l.identity_id
-    WHERE vector_dims(m.embedding) = {size}
-      AND (view.video, concat('<', i.kind, '_', i.number, '>')) IN (
+    WHERE {sized}
+      (view.video, concat('<', i.kind, '_', i.number, '>')) IN (
           SELECT * FROM unnest(%(tag_videos)s::text[], %(tags)s::text[]))
       {clips}
-    ORDER BY distance, m.id LIMIT %(limit)s
+    ORDER BY cosine DESC, m.id LIMIT %(limit)s
 """
 
 
@@ -76,6 +76,7 @@ def lines_mentioning(
     vector: NDArray[np.floating],
     limit: int,
     clips: Collection[int] | None = None,
+    parts: QueryParts | None = None,
 ) -> list[NearLine]:
     """Return the lines that mention an identity with one of these tags, nearest first.
 
@@ -86,16 +87,19 @@ def lines_mentioning(
         vector: The query's unit vector, (D,).
         limit: Maximum number of lines.
         clips: Restrict to these clips; None: all clips in view.
+        parts: The encoders that the vector's numbers are of; None: one.
     """
     pairs = [(video, tag) for video, video_tags in tags.items() for tag in sorted(video_tags)]
     statement = SQL(_MENTIONS).format(
         view=SQL(VIEW),
         lines=SQL(LINES_IN_VIEW),
-        size=Literal(len(vector)),
+        cosine=cosine_of(vector, parts, "m.encoder", "m.video_id", "m.embedding"),
+        sized=SQL("vector_dims(m.embedding) = {} AND").format(Literal(len(vector)))
+        if parts is None
+        else SQL(""),
         clips=SQL("" if clips is None else "AND m.clip = ANY(%(clips)s)"),
     )
     parameters = view_parameters(scopes) | {
-        "vector": vector_literal(vector),
         "tag_videos": [video for video, _ in pairs],
         "tags": [tag for _, tag in pairs],
         "limit": limit,

@@ -165,12 +165,17 @@ def describe_keyframes(
     clip: int,
     descriptions: Sequence[KeyframeDescription],
     vectors: Sequence[Vector],
+    encoder: str,
 ) -> None:
     """Store what keyframes of a clip show, with the vector of each text, shape (D,)."""
     row = KeyframeRow
     for one, vector in zip(descriptions, vectors, strict=True):
         this_frame = (row.video_id == video_id, row.clip == clip, row.time_ms == one.time_ms)
-        values = {"description": one.text, "description_embedding": list(vector)}
+        values = {
+            "description": one.text,
+            "description_embedding": list(vector),
+            "description_encoder": encoder,
+        }
         session.execute(update(row).where(*this_frame).values(values))
 
 

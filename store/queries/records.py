@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from store.queries.encoders import own_encoder
 from store.tables.schema import (
     LOOKED_AT,
     BlobRow,
@@ -49,7 +50,7 @@ from store.tables.schema import (
 
 Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
-LATER_COLUMNS = frozenset({"description_embedding"})
+LATER_COLUMNS = frozenset({"description_embedding", "description_encoder", "encoder", "encoders"})
 """Columns that earlier versions lack: left out of records where they are empty."""
 
 
@@ -76,14 +77,15 @@ def video_records(session: Session, video_id: str) -> Iterator[Record]:
 def _video(video: str) -> Query:
     v = VideoRow
     size = (v.duration_ms, v.width, v.height, v.has_video, v.has_audio)
-    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models)
+    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models, v.encoders)
     return select(*columns).where(v.id == video)
 
 
 def _clips(video: str) -> Query:
     c = ClipRow
     columns = (c.clip, c.start_ms, c.end_ms, c.state, c.error, c.gaps, c.text)
-    return select(*columns, _vector(c.embedding)).where(c.video_id == video).order_by(c.clip)
+    vector = (_vector(c.embedding), _other_encoder(c.encoder, video))
+    return select(*columns, *vector).where(c.video_id == video).order_by(c.clip)
 
 
 def _keyframes(video: str) -> Query:
@@ -91,7 +93,8 @@ def _keyframes(video: str) -> Query:
     scores = (k.shot, k.sharpness, k.entropy, k.quality, k.width, k.height)
     columns = (k.clip, k.time_ms, *scores, k.blob, k.description, _vector(k.embedding))
     described = _vector(k.description_embedding).label("description_embedding")
-    chosen = select(*columns, described).where(k.shot != LOOKED_AT)
+    encoder = _other_encoder(k.description_encoder, video)
+    chosen = select(*columns, described, encoder).where(k.shot != LOOKED_AT)
     return _by_clip(chosen, k, video)
 
 
@@ -179,7 +182,8 @@ def _statements(video: str) -> Query:
 def _memories(video: str) -> Query:
     m, named = MemoryRow, _named_memories(video)
     columns = (m.kind, m.text, m.start_ms, m.end_ms, m.source, m.speaker, m.superseded_at)
-    query = select(named.c.name, m.clip, *columns, _vector(m.embedding))
+    vector = (_vector(m.embedding), _other_encoder(m.encoder, video))
+    query = select(named.c.name, m.clip, *columns, *vector)
     return query.join(named, named.c.id == m.id).order_by(m.clip, m.id)
 
 
@@ -207,7 +211,8 @@ def _revisions(video: str) -> Query:
     r, into = SegmentRevisionRow, aliased(SegmentRow)
     columns = (r.revision, r.label, r.summary, r.clips, r.history, r.from_clip, r.to_clip)
     absorbed = _segment_name(into).label("absorbed_into")
-    query = select(_segment_name().label("segment"), *columns, absorbed, _vector(r.embedding))
+    vector = (_vector(r.embedding), _other_encoder(r.encoder, video))
+    query = select(_segment_name().label("segment"), *columns, absorbed, *vector)
     query = query.join(SegmentRow, SegmentRow.id == r.segment_id)
     query = query.outerjoin(into, into.id == r.absorbed_into)
     return query.where(SegmentRow.video_id == video).order_by(SegmentRow.number, r.revision)
@@ -319,6 +324,11 @@ _SUBJECTS: tuple[tuple[str, Callable[[str], Query]], ...] = (
 
 def _vector(column: InstrumentedAttribute[Any]) -> ColumnElement[str]:
     return func.left(func.md5(cast(column, Text)), 12).label(column.key)
+
+
+def _other_encoder(column: InstrumentedAttribute[Any], video: str) -> ColumnElement[str | None]:
+    """Return the encoder that made a vector; NULL if it is the one on record for the video."""
+    return func.nullif(column, own_encoder(video)).label(column.key)
 
 
 def _by_clip(query: Query, table: Any, video: str) -> Query:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.sql import SQL, Literal
+from psycopg.sql import SQL
 
 from domain.memories import Scope, Segment
 from domain.time import TimeSpan
-from store.queries.candidates import vector_literal
+from store.queries.encoders import QueryParts, cosine_of
 from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 
 
@@ -29,8 +29,7 @@ _SEGMENTS = """
     SELECT s.id, view.number,
            CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
                 ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip) END,
-           CASE WHEN vector_dims(r.embedding) = {size}
-                THEN 1 - (r.embedding <=> %(vector)s::halfvec) ELSE 0 END
+           {cosine}
     FROM view JOIN segments AS s ON s.video_id = view.video
     JOIN segment_revisions AS r ON r.segment_id = s.id
          AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
@@ -40,7 +39,10 @@ _SEGMENTS = """
 
 
 def segments_in_view(
-    database: Reader, scopes: Sequence[Scope], vector: NDArray[np.floating]
+    database: Reader,
+    scopes: Sequence[Scope],
+    vector: NDArray[np.floating],
+    parts: QueryParts | None = None,
 ) -> list[SegmentNear]:
     """Return the segments that are valid in the view, by scope and number, with their cosines.
 
@@ -48,10 +50,11 @@ def segments_in_view(
         database: A connection or session.
         scopes: The view.
         vector: The query's unit vector (D,); segments with vectors of another size get 0.
+        parts: The encoders that its numbers are of; None: one.
     """
-    statement = SQL(_SEGMENTS).format(view=SQL(VIEW), size=Literal(len(vector)))
-    parameters = view_parameters(scopes) | {"vector": vector_literal(vector)}
-    rows = reading_driver(database).execute(statement, parameters).fetchall()
+    cosine = cosine_of(vector, parts, "r.encoder", "s.video_id", "r.embedding")
+    statement = SQL(_SEGMENTS).format(view=SQL(VIEW), cosine=cosine)
+    rows = reading_driver(database).execute(statement, view_parameters(scopes)).fetchall()
     return [
         SegmentNear(segment, video, clips, float(cosine or 0))
         for segment, video, clips, cosine in rows

@@ -18,6 +18,7 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
+    Text,
     UniqueConstraint,
     text,
 )
@@ -99,6 +100,9 @@ __all__ = [
 ]
 
 
+MADE_BY = "text encoder that made the vector; NULL: the one in videos.models"
+
+
 class LibraryRow(Base):
     """The one row that tells this database from others; its blobs are in a folder of that name.
 
@@ -128,6 +132,9 @@ class VideoRow(Base):
     state: Mapped[str]
     error: Mapped[str | None]
     models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
+    encoders: Mapped[list[str] | None] = mapped_column(
+        ARRAY(Text), comment="text encoders of its rows besides the one in models; NULL: none"
+    )
     created_at: Mapped[datetime] = added_at()
     rewritten: Mapped[int] = mapped_column(
         BigInteger,
@@ -150,6 +157,7 @@ class ClipRow(Base):
     gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms], ...]")
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
     seconds: Mapped[float] = mapped_column(server_default="0")
     budget: Mapped[int | None] = mapped_column(comment="tokens; NULL: no model")
     left_out: Mapped[list[Any]] = mapped_column(
@@ -208,6 +216,7 @@ class KeyframeRow(_OfClip, Base):
     embedding: Mapped[Any | None] = mapped_column(VECTOR())
     description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     likeness_vector: Mapped[Any | None] = mapped_column(HALFVEC())
+    description_encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
 
 
 class IdentityRow(Base):
@@ -389,6 +398,7 @@ class MemoryRow(_OfClip, Base):
     speaker: Mapped[str | None]
     superseded_at: Mapped[int | None] = mapped_column(comment="clip after which it is no more so")
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
     words: Mapped[Any] = mapped_column(
         TSVECTOR, Computed("search_words(text, speaker)", persisted=True)
     )
@@ -449,6 +459,7 @@ class SegmentRevisionRow(Base):
         BigInteger, ForeignKey("segments.id", ondelete="SET NULL")
     )
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
 
 
 class EdgeRow(Base):

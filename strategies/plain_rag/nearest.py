@@ -6,7 +6,7 @@ Importing this module imports llama-index, which takes seconds: import it where 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +23,10 @@ from domain.search import Weighed
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import TextEmbedder, embed_queries
-from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
-from retrieval.line_set import Floats, Matrix
+from retrieval.closeness import closeness_threshold
+from retrieval.encoders import Encoders
+from retrieval.line_set import Matrix
+from retrieval.ports import TextModels
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
 from strategies.plain_rag.arguments import NAME, NearestArguments
@@ -43,22 +45,24 @@ class NearestLines:
 
     Args:
         store: The store.
-        text: The model that the memory was embedded with.
+        models: Has the text encoders that the memory was embedded with.
     """
 
-    def __init__(self, store: Store, text: TextEmbedder) -> None:
-        self._vectors, self._text = MemoryVectorStore(store), text
-
-    @cached_property
-    def _cosine_scale(self) -> CosineScale:
-        return cosine_scale(self._text)
+    def __init__(self, store: Store, models: TextModels) -> None:
+        self._store, self._models = store, models
+        self._encoders = Encoders(models)
 
     def __call__(
         self, view: MemoryView, arguments: NearestArguments, seen: frozenset[str]
     ) -> Retrieval:
         """Return the nearest lines not shown yet, scored by option if there are any."""
         query = make_storable(arguments.query)
-        evidence = self._nearest(view, self._queries([query])[0], arguments.lines, seen)
+        with self._store.begin() as session:
+            found = self._encoders.named_in_view(session, view.scopes)
+        encoders = self._encoders.load(found)
+        near = [self._nearest(view, query, text, arguments.lines, seen) for text in encoders.texts]
+        by_score = sorted(chain.from_iterable(near), key=lambda piece: -piece.score)
+        evidence = tuple(by_score[: arguments.lines])
         close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))
         return Retrieval(
             mode=NAME,
@@ -66,33 +70,36 @@ class NearestLines:
             evidence=evidence,
             nothing_close=not close,
             searched=f"the {arguments.lines} lines nearest to {query!r}",
+            unloaded=encoders.missing,
             weighed=self._weigh(query, arguments.options, evidence),
             temperature=TEMPERATURE,
         )
 
     def _queries(self, texts: Sequence[str]) -> Matrix:
-        rows = [embed_queries(self._text, [make_storable(text)]) for text in texts]
+        rows = [embed_queries(self._models.text, [make_storable(text)]) for text in texts]
         return np.concatenate(rows)
 
     def _embedded(self, texts: Sequence[str]) -> Matrix:
-        return np.concatenate([self._text.embed([make_storable(text)]) for text in texts])
+        return np.concatenate([self._models.text.embed([make_storable(text)]) for text in texts])
 
     def _nearest(
-        self, view: MemoryView, vector: Floats, lines: int, seen: frozenset[str]
+        self, view: MemoryView, query: str, text: TextEmbedder, lines: int, seen: frozenset[str]
     ) -> tuple[Evidence, ...]:
+        """Return the nearest of the lines that an encoder embedded, by its own scale."""
+        (vector,) = embed_queries(text, [query])
         filters: list[MetadataFilter | MetadataFilters] = [
             MetadataFilter(key=VIDEO, value=[*view.videos], operator=FilterOperator.IN)
         ]
         if view.as_of_ms is not None:
             filters.append(MetadataFilter(key=AS_OF_MS, value=view.as_of_ms))
-        result = self._vectors.query(
+        result = MemoryVectorStore(self._store, text.name).query(
             VectorStoreQuery(
                 query_embedding=vector.tolist(),
                 similarity_top_k=lines + len(seen),
                 filters=MetadataFilters(filters=filters),
             )
         )
-        near = self._cosine_scale.nearness
+        near = self._encoders.scale(text).nearness
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         fresh = [(node, score) for node, score in pairs if node.node_id not in seen]
         return tuple(

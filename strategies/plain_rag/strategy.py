@@ -23,7 +23,7 @@ def open_nearest(store: Store, toolbox: Toolbox) -> RunTool:
     # Imports llama-index, which takes seconds.
     from strategies.plain_rag.nearest import NearestLines
 
-    return NearestLines(store, toolbox.text)
+    return NearestLines(store, toolbox)
 
 
 NEAREST = Tool(

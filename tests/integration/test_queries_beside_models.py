@@ -102,7 +102,9 @@ def test_the_same_fact_is_one_about_the_same_people_that_still_holds(
 ) -> None:
     with undone(known) as session:
         ids, people = stored(session, facts)
-        found = closest_fact(session, VIDEO, [people[who] for who in about], list(direction(look)))
+        found = closest_fact(
+            session, VIDEO, [people[who] for who in about], list(direction(look)), "words"
+        )
     open_ones = {
         row: float(np.dot(direction(fact.look), direction(look)))
         for row, fact in zip(ids, facts, strict=True)
@@ -270,7 +272,7 @@ def test_segments_are_those_that_hold_and_near_ones_share_a_label_or_a_clip(
         segments(session, made)
         views = {n: events.segments_at(session, VIDEO, n) for n in range(CLIPS)}
         near = events.open_segments_near(session, VIDEO, labels=labels, clips=clips)
-        closest = events.closest_segments(session, VIDEO, list(direction(1)), 3)
+        closest = events.closest_segments(session, VIDEO, list(direction(1)), 3, "words")
         following = events.next_segment_number(session, VIDEO)
     for n, found in views.items():
         assert [one.number for one in found] == [k for k, (*_, h) in enumerate(made) if h.at(n)]

@@ -17,7 +17,7 @@ from store.database import Store
 from store.queries.clips import memory_view
 from strategies.plain_rag.arguments import NearestArguments
 from strategies.plain_rag.nearest import NearestLines
-from tests.support.remembered import Said, WordEmbedder, name, watch
+from tests.support.remembered import Said, Tools, WordEmbedder, name, watch
 
 FILM, TALK = "f" * 16, "a" * 16
 EMBEDDER = WordEmbedder()
@@ -118,7 +118,7 @@ def test_both_ecosystems_retrieve_the_same_lines_with_refs(library: Store) -> No
 
 
 def test_plain_rag_skips_shown_lines_and_scores_options(library: Store) -> None:
-    nearest = NearestLines(library, EMBEDDER)
+    nearest = NearestLines(library, Tools(EMBEDDER))
     with library.begin() as session:
         view = memory_view(session, [FILM])
     query = "who paints the red door"

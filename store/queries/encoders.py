@@ -1,0 +1,236 @@
+"""Which text encoders made the vectors of a video's rows.
+
+A row names its encoder, or has NULL: it is then the text model on record for its video
+(``videos.models``). ``videos.encoders`` names all others that any of its rows may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.sql import SQL, Composable, Composed, Literal
+from sqlalchemy import ColumnElement, all_, func, literal, or_, select, text, update
+from sqlalchemy.orm import Session
+
+from domain.memories import Scope
+from store.queries.view_conditions import Reader, reading_driver
+from store.tables.schema import VideoRow
+
+_IN_VIEW = """
+    SELECT models->>'text', encoders, array_agg(id ORDER BY id)
+    FROM videos WHERE id = ANY(%s) GROUP BY 1, 2
+"""
+
+
+def encoders_in_view(
+    database: Reader, scopes: Sequence[Scope], default: str
+) -> dict[str, tuple[str, ...]]:
+    """Return the encoders that rows in view may have, by name.
+
+    Args:
+        database: A connection or session.
+        scopes: The view.
+        default: The encoder of videos of which nothing is on record.
+
+    Returns:
+        For each encoder, the videos whose rows are its where they name none.
+    """
+    videos = [scope.video for scope in scopes]
+    found: dict[str, list[str]] = {}
+    for own, others, ids in reading_driver(database).execute(_IN_VIEW, (videos,)).fetchall():
+        found.setdefault(own or default, []).extend(ids)
+        for other in others or ():
+            found.setdefault(other, [])
+    return {name: tuple(found[name]) for name in sorted(found)}
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """One encoder's numbers within the vector of a query: ``size`` of them from ``start``.
+
+    ``unnamed``: the videos whose rows are the encoder's where they name none. A row's cosine is
+    ``offset + factor * cosine``, on the scale that all encoders of a search share.
+    """
+
+    encoder: str
+    start: int
+    size: int
+    unnamed: tuple[str, ...] = ()
+    factor: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def place(self) -> slice:
+        """Where the numbers are."""
+        return slice(self.start, self.start + self.size)
+
+
+@dataclass(frozen=True)
+class QueryParts:
+    """The encoders of a search in a view whose rows have several.
+
+    The vector of a query has the numbers of all ``parts`` after each other, and length 1. A row is
+    compared with those of its own encoder. Rows of other encoders cannot be compared: their cosine
+    is ``rest``, that of unrelated texts.
+    """
+
+    parts: tuple[QueryPart, ...]
+    rest: float
+
+    def __iter__(self) -> Iterator[QueryPart]:
+        """Yield the parts, in the order of their numbers."""
+        return iter(self.parts)
+
+    def part_of(self, video: str, encoder: str | None) -> QueryPart | None:
+        """Return the part of a row's encoder; None if it is not of this search."""
+        return next(
+            (
+                part
+                for part in self.parts
+                if part.encoder == encoder or (encoder is None and video in part.unnamed)
+            ),
+            None,
+        )
+
+
+def made_by_part(part: QueryPart, row: LiteralString, video: LiteralString) -> Composed:
+    """Return the SQL condition that an encoder made the vector of a row.
+
+    Args:
+        part: The encoder.
+        row: The column with the name of the row's encoder.
+        video: The column with its video.
+    """
+    return SQL("({row} = {encoder} OR {row} IS NULL AND {video} = ANY({unnamed}::text[]))").format(
+        row=SQL(row),
+        video=SQL(video),
+        # Statements are run with parameters: a per cent sign must not look like one.
+        encoder=Literal(part.encoder.replace("%", "%%")),
+        unnamed=Literal(list(part.unnamed)),
+    )
+
+
+def made_by_none(parts: QueryParts, row: LiteralString, video: LiteralString) -> Composed:
+    """Return the SQL condition that none of these encoders made the vector of a row."""
+    conditions = [made_by_part(part, row, video) for part in parts]
+    return SQL("NOT coalesce({}, false)").format(SQL(" OR ").join(conditions))
+
+
+def cosine_of(
+    vector: NDArray[np.floating],
+    parts: QueryParts | None,
+    row: LiteralString,
+    video: LiteralString,
+    embedding: LiteralString,
+) -> Composed:
+    """Return the SQL expression of a row's cosine with a query, on the scale of the search.
+
+    Args:
+        vector: The query's, (D,), with the numbers of all encoders.
+        parts: The encoders; None: one.
+        row: The column with the name of the row's encoder.
+        video: The column with its video.
+        embedding: The column with its vector.
+    """
+    if parts is None:
+        return _case(SQL("true"), vector, 1.0, 0.0, embedding, 0.0)
+    cosine = SQL("{}").format(parts.rest)
+    for part in parts:
+        condition = made_by_part(part, row, video)
+        numbers = vector[part.place]
+        cosine = _case(condition, numbers, part.factor, part.offset, embedding, cosine)
+    return cosine
+
+
+def _case(
+    condition: Composable,
+    vector: NDArray[np.floating],
+    factor: float,
+    offset: float,
+    embedding: LiteralString,
+    otherwise: Composable | float,
+) -> Composed:
+    return SQL(
+        "CASE WHEN {condition} AND vector_dims({embedding}) = {size}"
+        " THEN {offset} + {factor} * (1 - ({embedding} <=> {vector}::halfvec))"
+        " ELSE {otherwise} END"
+    ).format(
+        condition=condition,
+        embedding=SQL(embedding),
+        size=Literal(len(vector)),
+        offset=Literal(offset),
+        factor=Literal(factor),
+        vector=Literal(vector_literal(vector)),
+        otherwise=otherwise,
+    )
+
+
+def vector_literal(vector: NDArray[np.floating]) -> str:
+    """Return the text form of a vector (D,) that pgvector parses."""
+    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
+
+
+def own_encoder(video_id: str | ColumnElement[str]) -> ColumnElement[str | None]:
+    """Return the text model on record for a video, as an expression; NULL where there is none."""
+    record = VideoRow.models["text"].astext
+    return select(record).where(VideoRow.id == video_id).scalar_subquery()
+
+
+def text_model(session: Session, video_id: str) -> str | None:
+    """Return the text model on record for a video; it made the vectors of rows that name none."""
+    record = VideoRow.models["text"].astext
+    return session.scalar(select(record).where(VideoRow.id == video_id))
+
+
+def made_by(column: Any, video_id: str, encoder: str) -> ColumnElement[bool]:
+    """Return the condition that an encoder made the vectors of a video's rows.
+
+    Args:
+        column: The rows' column with the encoder's name.
+        video_id: The video.
+        encoder: The name. Rows of which nothing is on record count as its.
+    """
+    return func.coalesce(column, own_encoder(video_id), encoder) == encoder
+
+
+def record_encoder(session: Session, video_id: str, encoder: str) -> None:
+    """Record that rows of a video may have vectors of an encoder.
+
+    Call it in the transaction that stores them, which holds the video's lock.
+    """
+    is_other = VideoRow.models["text"].astext.is_distinct_from(encoder)
+    unnamed = or_(VideoRow.encoders.is_(None), literal(encoder) != all_(VideoRow.encoders))
+    values = {"encoders": func.array_append(VideoRow.encoders, encoder)}
+    session.execute(
+        update(VideoRow).where(VideoRow.id == video_id, is_other, unnamed).values(values)
+    )
+
+
+def settle_encoder(session: Session, video_id: str, encoder: str) -> None:
+    """Record that an encoder made all vectors of a video.
+
+    The transaction holds the video's lock, and no row has a vector of another.
+    """
+    models = VideoRow.models.concat({"text": encoder})
+    values = {"models": models, "encoders": None}
+    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(values))
+
+
+_ENCODERS_OF_ROWS = """
+    SELECT array_agg(DISTINCT name) FROM (
+        SELECT encoder AS name FROM memories WHERE video_id = :video
+        UNION ALL SELECT description_encoder FROM keyframes WHERE video_id = :video
+        UNION ALL SELECT r.encoder FROM segment_revisions AS r
+            JOIN segments AS s ON s.id = r.segment_id WHERE s.video_id = :video) AS used
+    WHERE name IS NOT NULL
+"""
+
+
+def recount_encoders(session: Session, video_id: str) -> None:
+    """Record the encoders of a video's rows anew, after rows were restored."""
+    for encoder in session.scalar(text(_ENCODERS_OF_ROWS), {"video": video_id}) or ():
+        record_encoder(session, video_id, encoder)
