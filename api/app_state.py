@@ -16,8 +16,6 @@ from models.profile import profile_names
 
 DEFAULT_QUESTIONS = 4
 """Default number of concurrent questions."""
-MAX_QUESTIONS = 12
-"""More would wait for database connections."""
 MAX_SEARCHES = 8
 
 

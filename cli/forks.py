@@ -13,6 +13,7 @@ from cli.console import note, say, say_json
 from cli.options import Json, Profile
 from cli.trajectories import Id
 from domain.asking import Answer, Question
+from domain.base import first_problem
 from domain.errors import Diverged, InputError
 from domain.trajectory import ForkEdit, canonical_event
 from flows.workspace import open_trajectory_workspace
@@ -134,9 +135,7 @@ def read_edit(path: Path | None, profile: str | None) -> ForkEdit:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"]) or "the file"
-        raise InputError(f"{path} is no edit: {where}: {problem['msg']}") from error
+        raise InputError(f"{path} is no edit: {first_problem(error, 'the file')}") from error
     return made.model_copy(update={"profile": profile}) if profile else made
 
 

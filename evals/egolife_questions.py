@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from string import ascii_uppercase
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from domain.base import Frozen
-from domain.errors import InputError
+from evals.question_files import read_question_file
 from evals.scores import Cells, Span, cells
 from graphs.batch import BatchQuestion
 from memory.captions import DAY_S
@@ -92,11 +91,4 @@ def read_ego_questions(path: Path) -> tuple[EgoQuestion, ...]:
     Raises:
         InputError: the file cannot be read as such.
     """
-    try:
-        parsed = json.loads(path.read_text(encoding="utf-8"))
-        document = {"questions": parsed} if isinstance(parsed, list) else parsed
-        return _EgoLifeFile.model_validate(document).questions
-    except (OSError, ValueError, RecursionError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else None
-        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
-        raise InputError(f"{path} holds no EgoLife questions: {message}") from error
+    return read_question_file(path, _EgoLifeFile, "EgoLife questions").questions

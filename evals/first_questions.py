@@ -7,12 +7,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from domain.base import Frozen
-from domain.errors import InputError
 from domain.texts import first_number
 from evals.asking import spans_of
+from evals.question_files import read_question_file
 from evals.scores import Span
 from graphs.batch import BatchQuestion
 
@@ -116,9 +116,4 @@ def read_first_questions(path: Path = QuestionSet.FIRST.path) -> tuple[FirstQues
     Raises:
         InputError: the file cannot be read as such.
     """
-    try:
-        return _FirstFile.model_validate_json(path.read_text(encoding="utf-8")).questions
-    except (OSError, ValueError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else None
-        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
-        raise InputError(f"{path} holds no first questions: {message}") from error
+    return read_question_file(path, _FirstFile, "first questions").questions

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from string import ascii_uppercase
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from domain.base import Frozen
-from domain.errors import InputError
+from evals.question_files import read_question_file
 from evals.scores import Span
 from graphs.batch import BatchQuestion
 
@@ -68,9 +68,4 @@ def read_media_questions(path: Path) -> tuple[MediaQuestion, ...]:
     Raises:
         InputError: the file cannot be read as such.
     """
-    try:
-        return _MediaFile.model_validate_json(path.read_text(encoding="utf-8")).questions
-    except (OSError, ValueError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else None
-        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
-        raise InputError(f"{path} holds no questions about media: {message}") from error
+    return read_question_file(path, _MediaFile, "questions about media").questions

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, ValidationError
 
 from domain.asking import Question
-from domain.base import Frozen
+from domain.base import Frozen, first_problem
 from domain.errors import HomerError, InputError
 from graphs.ask_result import AskResult, answer_json
 from graphs.runner import Runner
@@ -71,9 +71,7 @@ def _question(path: Path, number: int, line: str) -> BatchQuestion:
     try:
         return BatchQuestion.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "line"
-        raise InputError(f"{path}, line {number}: {where}: {first['msg']}") from error
+        raise InputError(f"{path}, line {number}: {first_problem(error, 'line')}") from error
 
 
 def answered_ids(path: Path) -> set[str | int]:

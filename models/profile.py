@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from domain.asking import Calibration
-from domain.base import Frozen
+from domain.base import Frozen, first_problem
 from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
 from models.devices import AUTO, DEVICE_PATTERN
@@ -364,7 +364,7 @@ def _config(path: Path | None) -> _Config:
     try:
         return _Config.model_validate(table)
     except ValidationError as error:
-        raise SetupError(f"homer.toml is wrong at {_first_error(error)}") from error
+        raise SetupError(f"homer.toml is wrong at {first_problem(error)}") from error
 
 
 def bundled_profiles() -> tuple[str, ...]:
@@ -417,13 +417,7 @@ def _validate(name: str, table: dict[str, Any]) -> Profile:
     try:
         return Profile.model_validate({**table, "name": name})
     except ValidationError as error:
-        raise SetupError(f"the profile {name!r} is wrong at {_first_error(error)}") from error
-
-
-def _first_error(error: ValidationError) -> str:
-    """Return where a table is wrong first, and how."""
-    first = error.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+        raise SetupError(f"the profile {name!r} is wrong at {first_problem(error)}") from error
 
 
 def _with_prices(profile: Profile, prices: Mapping[str, Price]) -> Profile:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from domain.base import first_problem
 from domain.errors import InputError
 from domain.skills import Skill
 from store.files import open_private
@@ -42,9 +43,7 @@ def _checked(file: Path, raw: list[Any]) -> list[Skill]:
     try:
         skills = _SKILLS.validate_python(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{file}: skill {where}: {first['msg']}") from error
+        raise InputError(f"{file}: skill {first_problem(error)}") from error
     names = [skill.name for skill in skills]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"{file} has {repeated[0]!r} twice")

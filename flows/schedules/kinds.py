@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self, get_origin
 
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
 
-from domain.base import Frozen
+from domain.base import Frozen, first_problem
 from domain.errors import InputError, NotFound, SetupError
 from domain.schedules import When, parse_when
 
@@ -208,7 +208,7 @@ def parse_schedule(name: str, table: Mapping[str, Any]) -> ScheduleDraft:
     try:
         options = kind.options.model_validate(rest)
     except ValidationError as error:
-        raise InputError(f"schedule {name}: {_first_error(error)}") from error
+        raise InputError(f"schedule {name}: {first_problem(error)}") from error
     values = options.model_dump(mode="json", exclude_none=True)
     return ScheduleDraft(name=name, kind=kind.name, when=when, on=on, options=values)
 
@@ -232,13 +232,6 @@ def parse_options(kind: ScheduleKind, pairs: Iterable[str]) -> dict[str, Any]:
         else:
             options[key] = value
     return options
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"]))
-    what = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {what}" if where else what
 
 
 def declared_schedules(config: Path) -> dict[str, ScheduleDraft]:

@@ -38,20 +38,6 @@ class NewCall:
 
 
 @dataclass(frozen=True)
-class PurposeUsage:
-    """The total usage of the calls of one purpose."""
-
-    purpose: str
-    model: str
-    calls: int
-    failed: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    ms: int
-
-
-@dataclass(frozen=True)
 class ClipUsage:
     """The total usage of the writers' calls for one clip; ``clip`` None: for no single clip."""
 
@@ -177,15 +163,3 @@ def images_sent(session: Session, video_id: str) -> int:
     shown = func.jsonb_array_length(func.jsonb_path_query_array(message.content, path))
     query = select(func.sum(shown)).join_from(row, message, message.hash == any_(row.messages))
     return session.scalar(query.where(row.video_id == video_id, row.trajectory_id.is_(None))) or 0
-
-
-def usage_of(session: Session, trajectory: str) -> list[PurposeUsage]:
-    """Return calls, tokens, cost and milliseconds of a trajectory by purpose and model."""
-    row = ModelCallRow
-    query = (
-        select(row.purpose, row.model, *_usage_columns())
-        .where(row.trajectory_id == trajectory)
-        .group_by(row.purpose, row.model)
-        .order_by(row.purpose, row.model)
-    )
-    return [PurposeUsage(*values) for values in session.execute(query)]

@@ -78,12 +78,6 @@ def count_unlearned(session: Session) -> int:
     return session.scalar(select(func.count()).where(*pending)) or 0
 
 
-def all_judgements(session: Session) -> list[JudgedTrajectory]:
-    """Return all judged answers."""
-    rows = session.scalars(select(JudgementRow).order_by(JudgementRow.trajectory_id))
-    return [_as_judged(row) for row in rows]
-
-
 def comparable_answers(session: Session) -> list[ComparedAnswer]:
     """Return all judged answers with their comparison keys."""
     rows = session.execute(

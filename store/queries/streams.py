@@ -12,7 +12,7 @@ from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
 from store.queries.clips import MAX_ATTEMPTS
-from store.queries.videos import WATCHING, set_progress
+from store.queries.videos import WATCHING, new_clip_row, set_progress
 from store.tables.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
 
 
@@ -58,17 +58,7 @@ def add_clip(
     session: Session, video_id: str, clip: Clip, stream_clip: StreamClip, gaps: Iterable[Gap]
 ) -> None:
     """Add a clip that is about to be watched, with the gaps before and within it."""
-    values = {
-        "video_id": video_id,
-        "clip": clip.index,
-        "start_ms": clip.span.start_ms,
-        "end_ms": clip.span.end_ms,
-        "state": str(ClipState.PENDING),
-        "attempts": 0,
-        "gaps": [],
-        "text": "",
-    }
-    session.execute(insert(ClipRow).values(values).on_conflict_do_nothing())
+    session.execute(insert(ClipRow).values(new_clip_row(video_id, clip)).on_conflict_do_nothing())
     counts = stream_clip.model_dump(exclude={"tally"}) | stream_clip.tally.model_dump()
     query = insert(StreamClipRow).values(video_id=video_id, **counts)
     session.execute(query.on_conflict_do_nothing())

@@ -68,7 +68,7 @@ def add_video(
         _update_path(session, video)
         return False
     if clips:
-        session.execute(insert(ClipRow), [_clip_row(video.id, clip) for clip in clips])
+        session.execute(insert(ClipRow), [new_clip_row(video.id, clip) for clip in clips])
     return True
 
 
@@ -263,7 +263,8 @@ def _video(row: VideoRow) -> Video:
     return Video(**{field: getattr(row, field) for field in Video.model_fields})
 
 
-def _clip_row(video_id: str, clip: Clip) -> dict[str, object]:
+def new_clip_row(video_id: str, clip: Clip) -> dict[str, object]:
+    """Return the columns of a clip that is about to be watched."""
     return {
         "video_id": video_id,
         "clip": clip.index,

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from evals.records import run_report, run_rows
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.learning import all_judgements
 from store.queries.trajectories import list_trajectories
+from store.tables.questions import JudgementRow
 from tests.support.caption_evaluations import evaluate, houses
 from tests.support.full_suite import in_full
 from tests.support.killed_evaluations import POINTS, killed_evaluating
@@ -35,7 +36,7 @@ def output(store: Store) -> tuple[list[dict[str, Any]], dict[str, Any], list[str
     rows = [row.model_dump(exclude=OF_THE_CLOCK) for row in run_rows(store, "run")]
     report = run_report(store, "run").model_dump(exclude={"run", "usage"})
     with store.begin() as session:
-        learned = sorted(str(one.right) for one in all_judgements(session))
+        learned = sorted(map(str, session.scalars(select(JudgementRow.right))))
     return rows, report, learned
 
 

@@ -22,7 +22,6 @@ from store.queries.calls import (
     find_call,
     message_hash,
     messages_of,
-    usage_of,
 )
 from store.queries.trajectories import (
     add_trajectory,
@@ -149,16 +148,6 @@ def test_recorded_calls_are_found_by_request_one_after_the_other(running: Store)
     assert [f and f.reply for f in found] == [{"text": "first"}, {"text": "second"}, None]
     assert anywhere is not None
     assert anywhere.reply == {"text": "of a writer"}
-
-
-def test_usage_is_summed_by_purpose_and_model(running: Store) -> None:
-    with running.begin() as session:
-        add_call(session, call())
-        add_call(session, call(error="timeout", reply=None, tokens_in=0, tokens_out=0))
-        add_call(session, call(purpose="plan", messages=[]))
-        act, plan = usage_of(session, "aa11")
-    assert (act.purpose, act.calls, act.failed, act.tokens_in, act.ms) == ("act", 2, 1, 10, 14)
-    assert (plan.purpose, plan.calls, plan.cost_usd) == ("plan", 1, 0.5)
 
 
 JSON = st.recursive(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart
@@ -19,9 +20,9 @@ from evals.records import run_report
 from evals.running import EvaluationSteps, exclusive_run
 from store.database import Store
 from store.queries.evaluations import list_runs
-from store.queries.learning import all_judgements
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
+from store.tables.questions import JudgementRow
 from strategies.registry import strategy_names
 from tests.support.asking import WordToolbox
 from tests.support.caption_evaluations import Heard, evaluate, found, houses, planned, workspace_of
@@ -58,6 +59,7 @@ def test_every_question_is_asked_judged_and_on_record(store: Store, tmp_path: Pa
     assert (run.state, run.planned, run.judged) == ("done", 6, 6)
 
 
+@pytest.mark.full
 def test_an_open_answer_is_unjudged_without_a_strong_model(store: Store, tmp_path: Path) -> None:
     evaluate(store, houses(tmp_path), protocol=NONE)
     opened = [row.verdict for row in found(store) if row.slot.question.endswith("open")]
@@ -119,6 +121,7 @@ def test_a_run_goes_on_with_the_same_settings_only(store: Store, tmp_path: Path)
     assert len(found(store, "two")) == 2
 
 
+@pytest.mark.full
 def test_a_profile_that_has_another_model_by_now_is_another_run(
     store: Store, tmp_path: Path
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_profile_that_has_another_model_by_now_is_another_run(
         evaluate(store, houses(tmp_path), other, protocol=NONE)
 
 
+@pytest.mark.full
 def test_answers_about_a_video_that_is_gone_by_now_hide_none_that_are_left(
     store: Store, tmp_path: Path
 ) -> None:
@@ -272,7 +276,7 @@ def test_a_split_learns_from_some_videos_and_tests_on_the_others(
         WITHOUT_SKILLS,
     }
     with store.begin() as session:
-        learned = {one.trajectory for one in all_judgements(session)}
+        learned = set(session.scalars(select(JudgementRow.trajectory_id)))
     assert learned == {row.trajectory for row in rows if row.slot.part is QuestionPart.LEARN}
 
 
@@ -281,7 +285,7 @@ def test_online_learns_from_what_it_is_tested_on(store: Store, tmp_path: Path) -
     rows = found(store)
     assert {row.slot.part for row in rows} == {QuestionPart.TEST}
     with store.begin() as session:
-        learned = {one.trajectory for one in all_judgements(session)}
+        learned = set(session.scalars(select(JudgementRow.trajectory_id)))
     assert learned == {row.trajectory for row in rows if row.slot.arm == WITH_SKILLS}
 
 

@@ -16,7 +16,7 @@ from domain.trajectory import Ended, Event, EvidenceRetrieved, Failed, Guarded, 
 from graphs.ask import ask
 from graphs.ask_result import AskResult
 from store.database import Store
-from store.queries.calls import calls_of, messages_of, usage_of
+from store.queries.calls import calls_of, messages_of
 from store.tables.schema import KeyframeRow, MessageRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.listeners import collect_events
@@ -71,12 +71,11 @@ def test_every_call_is_counted_streamed_and_stored_with_its_messages(party: Stor
     assert asked.tokens == 120 * len(called)
     with party.begin() as session:
         stored = calls_of(session, asked.trajectory_id)
-        usage = usage_of(session, asked.trajectory_id)
         first = messages_of(session, stored[0].messages)
     assert [c.request_hash for c in stored] == [c.request for c in called]
     assert [m["role"] for m in first] == ["system", "user", "user"]
-    assert sum(u.tokens_in + u.tokens_out for u in usage) == asked.tokens
-    assert {u.purpose for u in usage} == {c.purpose for c in called}
+    assert sum(call.tokens_in + call.tokens_out for call in stored) == asked.tokens
+    assert [call.purpose for call in stored] == [call.purpose for call in called]
     assert load_history(party, asked.trajectory_id).calls == tuple(called)
 
 
