@@ -273,6 +273,7 @@ class TestSpeech:
                 assert word.start_ms <= word.end_ms <= end_ms
                 ends.append(word.start_ms)
 
+    @pytest.mark.full
     def test_the_same_samples_give_the_same_words_whatever_came_before(
         self, speech: SpeechRecognizer, shared_media: Shared
     ) -> None:
@@ -382,6 +383,7 @@ class TestScreen:
             assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
             assert not options.enable_cpu_mem_arena
 
+    @pytest.mark.full
     def test_it_says_nothing_and_reads_the_same_again(
         self, screen: ScreenReader, capfd: pytest.CaptureFixture[str]
     ) -> None:

@@ -24,6 +24,7 @@ from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRo
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.big_library import CLIP_MS, fill_library, span_of
+from tests.support.full_suite import in_full
 from tests.support.machine import VIDEO
 from tests.support.memory import known_video
 from views.people_view import likely_same_people, load_people_view
@@ -58,9 +59,9 @@ def rows_read() -> Iterator[Callable[[], int]]:
 @pytest.mark.parametrize(
     ("page", "query", "most"),
     [
-        ("ask", {}, 100),
+        in_full(("ask", {}, 100)),
         ("library", {}, 100),
-        ("video", {}, 300 + 3 * 300 + 300 + 5 * 60),
+        in_full(("video", {}, 300 + 3 * 300 + 300 + 5 * 60)),
         ("video", {"show": "Clips"}, 10 * (8 + 3) + 5 * 60 + 50),
         ("people", {}, 12 * 150 + 10 * 60),
     ],

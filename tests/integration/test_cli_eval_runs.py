@@ -67,6 +67,7 @@ def test_a_run_is_made_shown_listed_and_written(homer: Homer, tmp_path: Path) ->
     assert "Where does Ann carry the lantern?" in page.read_text()
 
 
+@pytest.mark.full
 def test_the_same_command_says_what_was_found_before(homer: Homer) -> None:
     first = ran(homer, "--protocol", "none")
     again = ran(homer, "--protocol", "none")

@@ -97,6 +97,7 @@ def test_a_clip_watched_by_several_at_once_is_remembered_once(
     assert list(dump_lines(store, VIDEO)) == alone
 
 
+@pytest.mark.full
 def test_whoever_reads_while_it_is_written_sees_whole_clips_only(
     store: Store, alone: list[str]
 ) -> None:
@@ -203,6 +204,7 @@ def test_an_import_begun_twice_at_once_is_one_import(
         assert bring_in(single, track) == one
 
 
+@pytest.mark.full
 def test_two_videos_watched_at_once_do_not_wait_for_each_other_or_mix(
     store: Store, track: CaptionTrack, alone: list[str]
 ) -> None:

@@ -90,6 +90,7 @@ def test_the_last_part_waits_until_the_whole_video_was_seen(store: Store) -> Non
     assert update_graph(store, video, final=True) == 1
 
 
+@pytest.mark.full
 def test_windows_built_late_are_those_built_in_time(store: Store) -> None:
     dumps = []
     for late in (True, False):

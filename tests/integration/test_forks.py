@@ -28,6 +28,7 @@ from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import WordToolbox, remember_party
+from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
@@ -87,7 +88,7 @@ def forked_at(
     return made
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", [1, in_full(2), in_full(3)])
 def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
     party: Store, server: OpenAIServer, parent: AskResult, number: int
 ) -> None:

@@ -16,6 +16,7 @@ from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
+from tests.support.full_suite import ends
 from views.library import show_video
 
 
@@ -49,14 +50,16 @@ def test_every_line_is_stored_to_the_letter(
 
 @pytest.mark.parametrize(
     ("question", "word"),
-    [
-        ("Wer ist der Chef?", "Chef"),
-        ("Was ist mit dem Haarschnitt?", "Haarschnitt"),
-        ("Wo ist die Unterstützung?", "Unterstützung"),
-        ("Was wird aus dem Rekruten?", "Rekruten"),
-        ("Wer hat die Kunst bewundert?", "Kunst"),
-        ("Wer wünscht dem Agenten viel Glück?", "Glück"),
-    ],
+    ends(
+        [
+            ("Wer ist der Chef?", "Chef"),
+            ("Was ist mit dem Haarschnitt?", "Haarschnitt"),
+            ("Wo ist die Unterstützung?", "Unterstützung"),
+            ("Was wird aus dem Rekruten?", "Rekruten"),
+            ("Wer hat die Kunst bewundert?", "Kunst"),
+            ("Wer wünscht dem Agenten viel Glück?", "Glück"),
+        ]
+    ),
 )
 def test_a_question_finds_the_word_it_has_in_common_and_says_what_it_cannot(
     question: str, word: str, search: Callable[[str], Retrieval]

@@ -99,6 +99,7 @@ def test_an_import_that_was_cut_off_goes_on_and_ends_the_same(
     assert brought_in(store, track) == whole
 
 
+@pytest.mark.full
 def test_clips_that_come_one_by_one_leave_the_same_memory(
     store: Store, track: CaptionTrack
 ) -> None:

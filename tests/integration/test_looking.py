@@ -26,7 +26,7 @@ from store.database import Store
 from store.tables.schema import KeyframeRow
 from strategies.homer import strategy
 from tests.support.asking import PARTY
-from tests.support.full_suite import in_full
+from tests.support.full_suite import ends, in_full
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import Answer, OpenAIServer
@@ -100,7 +100,7 @@ def of(events: list[Event], kind: type[Any]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize(("text", "value", "second"), QUESTIONS)
+@pytest.mark.parametrize(("text", "value", "second"), ends(QUESTIONS))
 def test_a_model_that_sees_answers_from_pictures_that_no_word_is_near(
     slides: Store, eyes: Eyes, text: str, value: str, second: int
 ) -> None:

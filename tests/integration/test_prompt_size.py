@@ -6,6 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from domain.asking import Question
 from domain.trajectory import Ended, Event, RoundOpened
 from graphs.ask import ask
@@ -113,6 +115,7 @@ def test_a_round_over_half_an_hour_reads_at_most_six_thousand_tokens(store: Stor
     assert len(newest.split("\n")) > 5
 
 
+@pytest.mark.full
 def test_earlier_cards_are_whole_where_the_budget_allows_and_at_first_anyhow(store: Store) -> None:
     remember(store)
     for tokens, last in ((1_000_000, None), (50_000, 3)):

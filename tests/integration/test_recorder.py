@@ -145,6 +145,7 @@ def well_read(request: dict[str, Any]) -> Any:
     return made | {"mode": mode, "query": query}
 
 
+@pytest.mark.full
 def test_ten_rounds_over_half_an_hour_of_talk_keep_to_six_thousand_tokens_a_round(
     store: Store,
 ) -> None:

@@ -19,7 +19,7 @@ from models.profile import Profile
 from store.database import Store
 from store.queries.trajectories import add_trajectory, events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.full_suite import sample
+from tests.support.full_suite import ends, sample
 from tests.support.obedient_model import LlmToolbox, obedient, purpose_of
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import name as rename
@@ -78,7 +78,7 @@ def same(made: Replayed) -> bool:
     return made.whole
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.text)
+@pytest.mark.parametrize("question", ends(QUESTIONS), ids=lambda q: q.text)
 def test_an_answer_by_rules_is_replayed_without_any_model(party: Store, question: Question) -> None:
     trajectory, before = local(party, question), kept(party)
     made = replay(party, trajectory[:7])

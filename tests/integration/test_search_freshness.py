@@ -25,6 +25,7 @@ from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view
 from store.queries.memories import supersede
 from store.tables.schema import ClipRow, MemoryRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.full_suite import in_full
 from tests.support.remembered import CLIP_MS, Event, Said, WordEmbedder, add_event_graph, watch
 from views.library import delete_video_rows
 
@@ -218,7 +219,7 @@ def test_candidates_of_a_large_view_include_the_best_evidence_of_all_lines(
         assert [one.letter for one in ranked.options] == [one.letter for one in exact.options]
 
 
-@pytest.mark.parametrize("small", [50, 2_500])
+@pytest.mark.parametrize("small", [50, in_full(2_500)])
 def test_clips_of_the_event_are_candidates_in_views_of_any_size(
     made_up: Store, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:

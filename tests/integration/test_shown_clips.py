@@ -23,6 +23,7 @@ from models.profile import ChatSpec, Price, Profile
 from store.database import Store
 from store.home import Home
 from store.tables.schema import BlobRow, ClipRow, MessageRow
+from tests.support.full_suite import in_full
 from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
 from tests.support.openai_server import Answer, OpenAIServer
@@ -130,7 +131,7 @@ def counting(request: dict[str, Any]) -> Answer:
     return Answer(reply, tokens=(tokens, round(len(json.dumps(reply)) / 4)))
 
 
-@pytest.mark.parametrize("view", ["keyframes", "frames", "video"])
+@pytest.mark.parametrize("view", [in_full("keyframes"), in_full("frames"), "video"])
 def test_an_ingestion_takes_what_was_estimated_before(
     home: Home, store: Store, tmp_path: Path, view: str
 ) -> None:

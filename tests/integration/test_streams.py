@@ -371,6 +371,7 @@ def test_the_command_watches_a_pipe_and_says_what_it_kept(
     assert "door: clip 0 is in memory" in found.stderr
 
 
+@pytest.mark.full
 def test_a_model_is_shown_each_clip_of_a_stream_as_it_is_of_a_file(
     workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:

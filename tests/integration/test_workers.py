@@ -22,6 +22,7 @@ from flows.workspace import Workspace
 from store.advisory_locks import claim_video
 from store.database import open_store
 from store.home import Home
+from tests.support.full_suite import in_full
 from tests.support.light_models import light_toolbox, read_by
 from tests.support.worker_pools import (
     CLIPS,
@@ -56,7 +57,7 @@ def alone(home: Home, make_database: Callable[[], str], tmp_path: Path, video: P
         return dump_of(store, outcome)
 
 
-@pytest.mark.parametrize(("pool", "processes"), [("threads", 1), ("processes", 2)])
+@pytest.mark.parametrize(("pool", "processes"), [in_full(("threads", 1)), ("processes", 2)])
 def test_two_workers_share_eight_clips_and_make_the_same_memory(
     workspace: Workspace,
     alone: list[str],

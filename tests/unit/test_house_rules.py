@@ -6,11 +6,12 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.code_size import measure
+from tests.code_size import CodeSize, measure
 from tests.support.packages import homer_packages
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,12 @@ def tracked() -> list[Path]:
     return [path for path in ROOT.rglob("*") if path.is_file() and ".venv" not in path.parts]
 
 
+@cache
+def size() -> CodeSize:
+    return measure()
+
+
+@cache
 def functions(path: Path) -> list[tuple[str, int]]:
     kinds = ast.FunctionDef | ast.AsyncFunctionDef
     tree = ast.parse(path.read_text())
@@ -53,11 +60,11 @@ def test_functions_are_mostly_short() -> None:
 
 
 def test_a_class_name_means_one_thing() -> None:
-    assert measure().shared == {}
+    assert size().shared == {}
 
 
 def test_imports_stand_at_the_top_of_files() -> None:
-    assert len(measure().late_imports) <= MOST_LATE_IMPORTS
+    assert len(size().late_imports) <= MOST_LATE_IMPORTS
 
 
 def test_only_commands_print() -> None:
