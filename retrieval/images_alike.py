@@ -37,6 +37,8 @@ from store.queries.likeness import (
 
 SHOWN = 12
 """Images of a search at most."""
+LEAST = 0.7
+"""The least cosine of images that are listed after an alike one: 1 in 20 of one scene has less."""
 MEASURED = 2_000
 """Keyframes of earlier versions that one search measures at most: about ten seconds."""
 LARGEST_BYTES = 64 * 2**20
@@ -64,8 +66,7 @@ def example_of(store: Store, view: MemoryView, like: str) -> ExampleImage:
         return example_of_ref(store, view, like)
     path = Path(like).expanduser()
     try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise InputError(f"{like}: larger than {LARGEST_BYTES // 2**20} MB")
+        _check_size(path.name, path.stat().st_size)
         return image_example(path.name, path.read_bytes())
     except OSError as error:
         raise InputError(f"{like}: neither an image such as k12 nor a file: {error}") from error
@@ -97,16 +98,25 @@ def image_example(name: str, data: bytes) -> ExampleImage:
     """Return an image file's content as an example.
 
     Raises:
-        InputError: It cannot be read as an image.
+        InputError: It is too large, or cannot be read as an image.
     """
+    _check_size(name, len(data))
     image = decode_image(data)
     if image is None:
         raise InputError(f"{name}: cannot be read as an image")
     return ExampleImage(name, likeness(image))
 
 
+def _check_size(name: str, size: int) -> None:
+    if size > LARGEST_BYTES:
+        raise InputError(f"{name}: larger than {LARGEST_BYTES // 2**20} MB")
+
+
 def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retrieval:
-    """Return the keyframes in view that look most like an example, best first."""
+    """Return the keyframes in view that look most like an example, best first.
+
+    Where any is alike, those that are unlike are left out.
+    """
     scopes = [scope for scope in view.scopes if scope.last_clip >= 0]
     left = _measure(store, scopes)
     found = store.run_read_only(
@@ -114,14 +124,16 @@ def images_alike(store: Store, view: MemoryView, example: ExampleImage) -> Retri
             keyframes_alike, scopes=scopes, vector=example.vector, limit=SHOWN, but=example.keyframe
         )
     )
-    images = _shown(store, scopes, found, example)
+    nothing_close = not found or found[0].cosine < ALIKE
+    listed = [one for one in found if nothing_close or one.cosine >= LEAST]
+    images = _shown(store, scopes, listed, example)
     rest = f", but for {left} that no search has measured yet: search again" if left else ""
     return Retrieval(
         mode=Mode.KEYFRAME,
         query=f"like {example.name}",
         evidence=tuple(image_evidence(image) for image in images),
         images=images,
-        nothing_close=not found or found[0].cosine < ALIKE,
+        nothing_close=nothing_close,
         searched=f"the keyframes by their likeness to {example.name}{rest}",
     )
 
