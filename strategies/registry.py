@@ -1,8 +1,9 @@
-"""The strategies: each folder beside this module has a ``strategy.py`` with its ``STRATEGY``."""
+"""The strategies: those folders beside this module whose ``strategy.py`` has a ``STRATEGY``."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 
 import strategies
@@ -12,7 +13,8 @@ from domain.errors import NotFound
 
 def strategy_names() -> tuple[str, ...]:
     """Return the names of all strategies, sorted."""
-    folders = (module.name for module in iter_modules(strategies.__path__) if module.ispkg)
+    packages = (module.name for module in iter_modules(strategies.__path__) if module.ispkg)
+    folders = (name for name in packages if find_spec(f"strategies.{name}.strategy"))
     return tuple(sorted(folder.replace("_", "-") for folder in folders))
 
 
