@@ -24,7 +24,7 @@ _WORD_NAME = re.compile(r"[A-Z][a-z]+")
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Ww]e|[Uu]s|[Oo]ur)\b")
 _SELF = frozenset({"me", "mine", "i", "my", "myself"})
 _JOINS = frozenset({"and", "with", "we", "together", "the"})
-_NOT_PEOPLE = frozenset(
+NOT_PEOPLE = frozenset(
     {"Other", "Others", "Unknown", "Music", "Someone", "Everyone", "Voice", "Unidentified"}
     | {"Male", "Female", "Speaker"}
 )
@@ -65,7 +65,7 @@ class ActorLines:
 def plain_names(speakers: Iterable[str]) -> dict[str, str]:
     """Return the speakers with a plain name (one capitalised word), by the name in lower case."""
     names = (name for name in speakers if _WORD_NAME.fullmatch(name))
-    return {name.lower(): name for name in names if name not in _NOT_PEOPLE}
+    return {name.lower(): name for name in names if name not in NOT_PEOPLE}
 
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
