@@ -28,6 +28,7 @@ NAMES = (
     "written",
     "concurrency",
     "search",
+    "page_rank",
     "kept",
     "patches",
     "pages",
