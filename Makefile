@@ -73,7 +73,7 @@ mutants: .venv/.dev ## mutate the code in N=200 random places and count the muta
 fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of the outcomes
 	@nice $(BIN)/python -m tests.fuzz --cases $(or $(N),10000) --seed $(or $(SEED),1)
 
-bench: dev models ## speed, each thing beside a plain way of doing it
+bench: dev models ## speed, compared with plain references
 	@$(COMPILE)
 	@$(BIN)/python -m benchmarks $(if $(OUT),--json $(OUT))
 
@@ -82,7 +82,7 @@ MEDIA ?= ../shared/media/questions.json
 EGOLIFE ?= ../shared/data/egolife
 NEXTQA ?= ../shared/data/nextqa
 
-eval: setup ## clips, a week and short videos in one table, beside baselines
+eval: setup ## clips, a week and short videos in one table, with baselines
 	@$(BIN)/homer eval all local=$(dir $(MEDIA)) first=$(dir $(MEDIA)) egolife=$(EGOLIFE) nextqa=$(NEXTQA) --profile local
 
 eval-local: setup ## questions about real clips, asked with the local profile, and what learning does
@@ -96,10 +96,10 @@ eval-first: setup ## what people ask first about real clips, asked with the loca
 eval-seen: setup ## what is seen on real clips, asked with the local profile
 	@$(BIN)/homer eval first $(dir $(MEDIA)) --set seen --profile local $(if $(OUT),--out $(OUT))
 
-eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline: STRATEGY=a,b
+eval-egolife: setup ## a week of captions, 250 questions, with a plain baseline: STRATEGY=a,b
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(STRATEGY),--strategy $(STRATEGY)) $(if $(OUT),--out $(OUT))
 
-eval-perception: models ## faces, voices, words, sounds and cuts, beside what people marked
+eval-perception: models ## faces, voices, words, sounds and cuts, compared with annotations
 	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)

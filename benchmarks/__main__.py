@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: everything that is measured, as a table and as JSON.
+"""``python -m benchmarks``: run benchmarks and print a table; write JSON.
 
     python -m benchmarks [NAME ...] [--sizes N,N,N] [--json FILE]
 
@@ -18,18 +18,18 @@ from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks.hardware import described
 from benchmarks.lines import Line, Taken, exponent
-from benchmarks.machines import described
 
 NAMES = (
     "startup",
     "machine",
     "writes",
-    "written",
+    "concurrent_writing",
     "concurrency",
     "search",
     "page_rank",
-    "kept",
+    "trajectory_size",
     "patches",
     "pages",
     "ingest",
@@ -47,7 +47,7 @@ def main() -> int:
     arguments = _arguments()
     found = []
     for line in measured(arguments.names, arguments.sizes):
-        print(_told(line), flush=True)
+        print(_format_line(line), flush=True)
         found.append(line)
     for output in _growth(found):
         print(output)
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, beside.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare speeds.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--sizes", type=_sizes, help="memories of the libraries of `search`")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all lines there too")
@@ -79,7 +79,7 @@ def measured(names: Sequence[str], sizes: Sequence[int] | None = None) -> Iterat
         yield from importlib.import_module(f"benchmarks.{name}").lines(*given)
 
 
-def _told(line: Line) -> str:
+def _format_line(line: Line) -> str:
     size = f" at {line.size:g}" if line.size else ""
     return (
         f"{line.what}{size}: {_taken(line.ours)}; {line.against}: {_taken(line.reference)}; "

@@ -176,7 +176,7 @@ def _links(
 
 
 def _events(session: Session, recording: Film, world: World, vectors: Vectors) -> None:
-    """Each event is told by what its first memory says; its vector is the mean of its memories."""
+    """Add events: each has the text of its first memory and the mean vector of its memories."""
     count = recording.clips // EVENT_CLIPS
     ids = allocate_ids(session, "segments", count)
     types = {"id": "int8", "video_id": "text", "number": "int4"}

@@ -155,7 +155,7 @@ class TimedTool:
 
 
 class Silent:
-    """Is told how it goes and says nothing, but that a clip failed."""
+    """Ignore progress; a clip that fails ends the benchmark."""
 
     def opened(self, video: Video, clips: int, done: int) -> None:
         """Nothing to say."""
@@ -164,7 +164,7 @@ class Silent:
         """Nothing to say."""
 
     def failed(self, _video: Video, _clip: int, error: Exception) -> None:
-        """Return a figure that leaves out a clip would be none."""
+        """Raise the error: figures without this clip would be wrong."""
         raise error
 
     def said(self, text: str) -> None:

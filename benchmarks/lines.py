@@ -1,4 +1,4 @@
-"""What a benchmark says: one line for each thing measured, beside a reference that ran with it."""
+"""The result of a benchmark: a line for each measurement, beside its reference."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Line:
     """One measurement beside its reference.
 
     ``bar`` is what ``ratio`` must reach: at least, where ``more`` is better, else at most. A line
-    without a bar is told, not judged. ``size`` is what cost may grow with.
+    without a bar is reported and not judged. ``size`` is what cost may grow with.
     """
 
     what: str

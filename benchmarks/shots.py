@@ -38,7 +38,7 @@ def lines() -> Iterator[Line]:
 
 
 def _nobody() -> None:
-    """Nobody is told of each clip."""
+    """Ignore the progress of each clip."""
 
 
 def _reference(video: Path) -> list[int]:

@@ -40,8 +40,8 @@ class Spent:
 def lines() -> Iterator[Line]:
     """Yield the help, and the first round of a question; the ratio is the time over its bar.
 
-    What processors spent is told without a bar: on a machine that does other things too, it says
-    more than the clock. Models that are loaded meanwhile, on another processor, are in it.
+    Processor time is reported without a bar: on a busy machine it says more than the clock. It
+    includes loading models meanwhile on another processor.
     """
     helped, bare = _in_turn([*HOMER, "--help"], [sys.executable, "-c", ""])
     yield from _lines("homer --help", helped, bare, "python -c ''", HELP_MS)
@@ -119,4 +119,4 @@ def _until_round(command: list[str], environment: dict[str, str]) -> Spent:
                 process.stdout.read()
                 return Spent(clock, (used.user + used.system) * 1000)
             said.append(output)
-    raise RuntimeError(f"no round was told of: {''.join(said)}")
+    raise RuntimeError(f"no round was reported: {''.join(said)}")

@@ -41,7 +41,7 @@ from typing import Any
 import av
 import psutil
 
-from benchmarks.machines import described
+from benchmarks.hardware import described
 from domain.media import Video
 from domain.streams import LEVELS, StreamSettings
 from flows.stream.steps import watch_stream

@@ -2,8 +2,8 @@
 
     python -m benchmarks.workers [--pool processes|threads] [--runs N]
 
-The workers have loaded their models before: a folder of videos is watched by the same ones. What
-that takes is told apart, since a run for one short video pays it.
+The workers have loaded their models before, as those that watch a folder of videos have. The time
+that loading takes is a line of its own, since a run for one short video pays it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.hardware import described
 from benchmarks.ingest import Silent
 from benchmarks.lines import Line, Taken, faster, in_turn, milliseconds
-from benchmarks.machines import described
 from domain.settings import Pool, WorkSettings
 from flows.ingest_steps import open_direct_steps, watch
 from flows.ingest_video import open_video
@@ -38,11 +38,11 @@ class Worked:
     """Watches the video again and again with the same workers, each time from the beginning."""
 
     def __init__(self, workspace: Workspace, settings: WorkSettings) -> None:
-        self._workspace, self.crew = workspace, WorkerPool(settings)
+        self._workspace, self.pool = workspace, WorkerPool(settings)
 
     def __call__(self) -> None:
         """Watches it once."""
-        with open_video(self._workspace, CLIP) as work, open_direct_steps(self.crew) as steps:
+        with open_video(self._workspace, CLIP) as work, open_direct_steps(self.pool) as steps:
             watched = watch(work, steps, Silent())
         assert watched.fresh == CLIPS
         delete_video_rows(self._workspace.store, watched.video.id)
@@ -53,7 +53,7 @@ def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:
     with _workspace() as workspace:
         one = Worked(workspace, WorkSettings())
         two = Worked(workspace, WorkSettings(workers=2, pool=pool))
-        with one.crew, two.crew:
+        with one.pool, two.pool:
             first, cold = Taken((milliseconds(two),)), Taken((milliseconds(one),))
             both, alone = in_turn(two, one, runs=runs)
     yield faster(f"eight clips by two workers, {pool}", both, alone, "one worker")

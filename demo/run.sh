@@ -1,6 +1,6 @@
 #!/bin/bash
-# Watches the two clips beside this file, asks an open and a multiple-choice question about them,
-# and says how to go on. Nothing is done twice: a second run only asks.
+# Ingests the two clips in this folder, asks an open and a multiple-choice question about them, and
+# prints the next steps. A second run only asks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 homer=.venv/bin/homer

@@ -60,7 +60,7 @@ if has_room():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A run in the background: the commands that tests start must still hear Ctrl-C.
+    # A background run ignores Ctrl-C, but the commands that tests start must not.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is imported with the tests stays to the end, so garbage is never looked for in it."""
+    """Exempt what collection imports from garbage collection: it lives to the end of the run."""
     gc.disable()
     try:
         return (yield)

@@ -1,6 +1,6 @@
-"""``python -m tests.fuzz``: mutated cases through all parsers, and a table of what became of them.
+"""``python -m tests.fuzz``: run mutated cases through all parsers and print a table of outcomes.
 
-The exit code is 1 where a parser crashed, hung or took too much memory. A finding is told as
+The exit code is 1 where a parser crashed, hung or took too much memory. A finding is printed as
 ``TARGET:NUMBER``; ``--save FOLDER`` writes its bytes.
 """
 
@@ -43,7 +43,7 @@ def save(tally: Tally, seed: int, folder: Path) -> None:
     target = TARGETS[tally.target]
     if tally.findings:
         target.begin()
-    for number, _told in tally.findings:
+    for number, _message in tally.findings:
         name, data = target.case(seed, number)
         path = folder / tally.target / f"case{number}-{name}"
         path.parent.mkdir(parents=True, exist_ok=True)

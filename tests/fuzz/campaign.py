@@ -48,9 +48,9 @@ class Tally:
         if megabytes > self.most_mb:
             self.most_mb, self.largest = megabytes, number
         if outcome in BAD:
-            self.findings.append((number, f"{outcome}: {result['told']}"))
+            self.findings.append((number, f"{outcome}: {result['message']}"))
         elif outcome == "refused":
-            self.errors[str(result["told"])] += 1
+            self.errors[str(result["message"])] += 1
 
 
 def run(
@@ -113,6 +113,6 @@ def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 def _died(code: int) -> dict[str, Any]:
     """How a worker ended within a case."""
     if code in (-signal.SIGPROF, -signal.SIGKILL):
-        return {"outcome": "hang", "told": "beyond its time"}
+        return {"outcome": "hang", "message": "beyond its time"}
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return {"outcome": "crash", "told": name}
+    return {"outcome": "crash", "message": name}

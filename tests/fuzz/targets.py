@@ -360,7 +360,7 @@ def spoil_zip(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
 
 
 class Quiet:
-    """Nobody is told how far it is."""
+    """Ignore progress."""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """Says nothing."""
@@ -448,5 +448,5 @@ TARGETS = {
 
 
 def corpus(folder: Path) -> list[tuple[str, Path]]:
-    """The kept cases: each was a finding once. A folder a target."""
+    """The regression cases, each once a finding: a folder for each target."""
     return [(path.parent.name, path) for path in sorted(folder.glob("*/*")) if path.is_file()]

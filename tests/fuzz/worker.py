@@ -63,7 +63,7 @@ def measured(read: Callable[[Path], None], path: Path) -> dict[str, Any]:
     if grown > LIMIT_MB << 10:
         outcome, output = "memory", f"{grown >> 10} MB more"
     took = time.process_time() - began
-    return {"outcome": outcome, "told": output, "s": round(took, 3), "mb": grown >> 10}
+    return {"outcome": outcome, "message": output, "s": round(took, 3), "mb": grown >> 10}
 
 
 def _outcome(read: Callable[[Path], None], path: Path) -> tuple[str, str]:

@@ -48,7 +48,7 @@ from tests.support.memory import (
     said,
     voice,
 )
-from tests.support.transaction_guard import outside
+from tests.support.transaction_guard import refuse_in_transaction
 from views.library import dump_lines, show_video
 
 CLIPS = 6
@@ -93,7 +93,7 @@ class Model:
             with self._lock:
                 self._now -= 1
 
-    @outside
+    @refuse_in_transaction
     def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         clip = percept.clip.index
         with self._under_way():

@@ -21,7 +21,7 @@ from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
 
 
 class InMemoryRecorder(Recorder):
-    """Keeps events in memory only."""
+    """Records events in memory only."""
 
     def __init__(self) -> None:
         super().__init__(None, "test", lambda *_: None, strategy=STRATEGY)  # type: ignore[arg-type]
@@ -29,12 +29,12 @@ class InMemoryRecorder(Recorder):
 
 @cache
 def machine() -> Any:
-    """The machine, compiled once."""
+    """Compile the machine, once."""
     return HOMER.build()
 
 
 def run_machine(workspace: RunContext, question: Question) -> tuple[State, list[Event]]:
-    """The last state and the events of one question; every event survives its JSON."""
+    """Answer a question; return the last state and the events, each checked to survive JSON."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     start: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
     settings = workspace.settings
@@ -53,7 +53,7 @@ def context_of(
     meter: RunBudget | None = None,
     recorder: Recorder | None = None,
 ) -> RunContext:
-    """A workspace whose record is kept in memory."""
+    """Make the context of a run that records in memory only."""
     kept = recorder or InMemoryRecorder()
     return RunContext(reasoner, memory, memory.cite, settings, kept, meter or RunBudget(settings))
 

@@ -1,4 +1,4 @@
-"""Models that need no weights and take notes of who used them, in whatever process they are."""
+"""Models without weights that note in files which process used them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _NotingReader:
 
 
 def _taken(path: Path) -> bool:
-    """Whether this is the one that takes the file away."""
+    """Delete the file; return whether it was still there."""
     try:
         path.unlink()
     except FileNotFoundError:
@@ -84,13 +84,13 @@ def _taken(path: Path) -> bool:
 
 
 def read_by(notes: Path) -> list[str]:
-    """The process of each reading; a clip of these settings is read once."""
+    """List the process id of each reading; each clip is read once."""
     found = notes / "read"
     return found.read_text().split() if found.exists() else []
 
 
 def light_toolbox(notes: Path, meeting: int = 0) -> LightToolbox:
-    """Models that note in ``notes``, once as many workers as are to meet have made theirs."""
+    """Return models that write to ``notes`` and wait for those of ``meeting`` workers."""
     notes.mkdir(exist_ok=True)
     if meeting:
         (notes / f"meet-{meeting}").touch()
@@ -98,10 +98,10 @@ def light_toolbox(notes: Path, meeting: int = 0) -> LightToolbox:
 
 
 def nap(_order: object) -> Any:
-    """Work that takes longer than anybody waits."""
+    """Sleep for longer than any test waits."""
     time.sleep(600)
 
 
 def pid(_order: object) -> Any:
-    """In which process it is done."""
+    """Return the id of this process."""
     return os.getpid()

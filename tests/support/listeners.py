@@ -1,4 +1,4 @@
-"""Listening to a run: its events in one list, what its model says in another."""
+"""A listener that collects the events and partial replies of a run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from domain.trajectory import Event, PartialReply, RunEvent, RunListener
 
 
 def collect_events(events: list[Event], said: list[PartialReply] | None = None) -> RunListener:
-    """Tells what happens into ``events``, and a reply that grows into ``said``."""
+    """Append the events of a run to ``events``, and partial replies to ``said``."""
 
-    def tell(output: RunEvent) -> None:
+    def collect(output: RunEvent) -> None:
         if not isinstance(output, PartialReply):
             events.append(output)
         elif said is not None:
             said.append(output)
 
-    return tell
+    return collect

@@ -1,8 +1,7 @@
-"""Statements are compiled once a run, and not anew by each test's engine.
+"""One cache of compiled SQL statements for all engines of a test run.
 
-Each test has a database of its own on the same server, and so an engine of its own, whose cache of
-compiled statements is empty. All engines of a run share one cache here, and the dialect by which it
-is kept.
+Each test has a database and an engine of its own, whose cache would start empty. The cache is keyed
+by the dialect, so the engines share that as well.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ MOST = 3000
 
 
 def share(patch: pytest.MonkeyPatch, *modules: str) -> None:
-    """The engines that these modules make share what they compile."""
+    """Let the engines that these modules create share one cache of statements."""
     cache: LRUCache[Any, Any] = LRUCache(MOST)
     first: dict[type, Any] = {}
 

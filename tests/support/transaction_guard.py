@@ -1,4 +1,4 @@
-"""A model that is called while a transaction is open fails the test: the call may take minutes."""
+"""Fail tests that call a model in an open transaction, since a call may take minutes."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def refuse_calls_in_transactions(patch: pytest.MonkeyPatch) -> None:
     """From now on a model call within ``Store.begin`` raises ``CallInTransaction``."""
     patch.setattr(Store, "begin", _counted(Store.begin))
     for owner, name in MODELS:
-        patch.setattr(owner, name, outside(getattr(owner, name)))
+        patch.setattr(owner, name, refuse_in_transaction(getattr(owner, name)))
 
 
-def outside(call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call``, which refuses to run while a transaction is open."""
+def refuse_in_transaction(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``call`` to raise while a transaction is open."""
 
     @wraps(call)
     def checked(*args: Any, **kwargs: Any) -> Any:

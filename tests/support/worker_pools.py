@@ -1,4 +1,4 @@
-"""Watching with several workers, and who brought what."""
+"""Ingestion with several perception workers, and which worker delivered which clip."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLIPS = 8
 
 
 class Notes(SilentListener):
-    """Hears what goes wrong."""
+    """Collects the clips that failed."""
 
     def __init__(self) -> None:
         self.failures: list[str] = []
@@ -31,35 +31,35 @@ class Notes(SilentListener):
 
 
 def eight_clips(folder: Path) -> Path:
-    """A film of eight clips with these settings."""
+    """Make a video of eight clips."""
     return make_video(folder / "eight.mp4", seconds=2.0 * CLIPS, audio=None)
 
 
 def watch_with_workers(
     workspace: Workspace, workers: int, pool: Pool, video: Path, *, direct: bool = True
 ) -> tuple[FileOutcome, list[str]]:
-    """Watches with these workers; what became of it, and what went wrong."""
-    heard = Notes()
-    (outcome,) = watch_files(workspace.with_workers(workers, pool), [video], heard, direct=direct)
-    return outcome, heard.failures
+    """Ingest a video with these workers; return the outcome and the failures."""
+    notes = Notes()
+    (outcome,) = watch_files(workspace.with_workers(workers, pool), [video], notes, direct=direct)
+    return outcome, notes.failures
 
 
 def limited(workspace: Workspace, at_once: int) -> Workspace:
-    """A workspace whose machine perceives no more clips at a time."""
+    """Return a workspace that perceives at most ``at_once`` clips at a time."""
     work = workspace.settings.work.model_copy(update={"at_once": at_once})
     settings = workspace.settings.model_copy(update={"work": work})
     return replace(workspace, profile=workspace.profile.model_copy(update={"settings": settings}))
 
 
 def dump_of(store: Store, outcome: FileOutcome) -> list[str]:
-    """The memory of a video that was watched."""
+    """Dump the memory of an ingested video."""
     assert outcome.watched is not None, outcome.error
     with store.begin() as session:
         return list(dump_video(session, outcome.watched.video.id))
 
 
 def record_deliveries(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
-    """Which clips come from which workers from now on."""
+    """Record from now on which worker delivers which clip."""
     found: list[tuple[int, str]] = []
     take = VideoIngestion.take
 

@@ -14,16 +14,16 @@ import pytest
 import benchmarks.__main__
 from benchmarks.__main__ import NAMES, document
 from benchmarks.ingest import _left
-from benchmarks.kept import repeated, size
 from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
 from benchmarks.startup import _until_round
+from benchmarks.trajectory_size import repeated, size
 
 
 def _sized(size: float, ms: float) -> Line:
     return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
 
 
-HELPERS = {"__main__", "grown", "growing", "lines", "machines", "search_process"}
+HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "search_process"}
 ALONE = {"stream", "partitions", "options"}
 """Run by itself: it prints more than lines have room for."""
 
@@ -87,5 +87,5 @@ def test_the_first_round_is_waited_for_and_missed() -> None:
     asked = [sys.executable, "-c", "print('searching'); print('  round 1: it looks')"]
     spent = _until_round(asked, {})
     assert spent.clock > 0
-    with pytest.raises(RuntimeError, match="no round was told of: no such video"):
+    with pytest.raises(RuntimeError, match="no round was reported: no such video"):
         _until_round([sys.executable, "-c", "print('no such video')"], {})

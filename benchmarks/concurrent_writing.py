@@ -64,7 +64,7 @@ def _library() -> Iterator[Store]:
 
 
 def _watched(store: Store, recording: Path, at_once: int) -> None:
-    """Watches the film.
+    """Watch the recording.
 
     Raises:
         RuntimeError: it could not be watched.

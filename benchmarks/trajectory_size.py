@@ -1,7 +1,7 @@
-"""What a trajectory leaves in the database, beside its unique content.
+"""The size of a stored trajectory beside that of its unique content.
 
-Ten rounds are run by the machine with recorder on. The reference is the same record with every text
-of sixteen characters and more counted once, however often the events tell it.
+The machine runs ten rounds with the recorder on. The reference counts each text of sixteen or more
+characters once, however many events repeat it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHORT = 16
 
 
 def lines() -> Iterator[Line]:
-    """One line: bytes of all events of a trajectory over bytes of what is told once."""
+    """Yield one line: the bytes of all events over those without repeated texts."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).make()
         try:
@@ -61,14 +61,14 @@ def size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def repeated(value: object, output: set[str]) -> int:
-    """Bytes of the texts in a value that were told already; ``told`` is added to."""
+def repeated(value: object, seen: set[str]) -> int:
+    """Return the bytes of the texts in a value that are in ``seen``, and add its texts to it."""
     if isinstance(value, dict):
-        return sum(repeated(one, output) for one in value.values())
+        return sum(repeated(one, seen) for one in value.values())
     if isinstance(value, list):
-        return sum(repeated(one, output) for one in value)
+        return sum(repeated(one, seen) for one in value)
     if not isinstance(value, str) or len(value) < SHORT:
         return 0
-    known = value in output
-    output.add(value)
+    known = value in seen
+    seen.add(value)
     return size(value) if known else 0
