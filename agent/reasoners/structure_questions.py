@@ -48,6 +48,7 @@ TIME = "the (?:very )?(?P<order>first|last) time(?: that)?"
 SIDE = "(?:right |just |immediately |directly |shortly |straight )?(?P<side>after|before|following)"
 X = "(?P<subject>.+?)"
 TO_COME = r"(?P<subject>.+)"
+CREDITS = "(?P<subject>(?:the )?(?:(?:opening|closing|end|final) )?credits)"
 IN_PLACE = (
     "(?P<subject>(?:sit|sitting|seated|stand|standing|gathered|wait|waiting|lined up) "
     "(?:in|on|at|around|by|near|behind|beside|before|against|next to) .{1,80})"
@@ -130,6 +131,12 @@ _RULES: tuple[tuple[Asks, str, str], ...] = (
     (Asks.FIRST, "shown", f"{WHEN} {IS} {TIME} {X} (?:{IS} |can be )?{SEEN}{AT}"),
     (Asks.FIRST, "", f"{WHEN} {DO} {X} {ORDER} {HAPPEN}{AT}"),
     (Asks.FIRST, "", f"{WHEN} {DO} {X} {HAPPEN} {ORDER}{AT}"),
+    (
+        Asks.FIRST,
+        "shown",
+        f"{WHEN} {DO} {CREDITS} (?:roll|start|begin|appear|come(?: up| on)?|run){AT}",
+    ),
+    (Asks.FIRST, "shown", f"{WHEN} {IS} {CREDITS} shown{AT}"),
     (Asks.AFTER, "said", f"what {IS} {SAID} (?:next )?{SIDE} {TO_COME}"),
     (Asks.AFTER, "said", f"what {DO} {WHOM} (?:say|mention|talk about) (?:next )?{SIDE} {TO_COME}"),
     (Asks.AFTER, "", f"what (?:happens|happened|comes?|came) (?:next )?{SIDE} {TO_COME}"),
@@ -179,9 +186,13 @@ _HANDLE = (
     "|lean|ly|play)"
 )
 _UNSEEN_OF_ONE: tuple[tuple[Asks, str], ...] = (
-    (Asks.THINGS, rf"(?:what|which) (?:(?:kind|sort|type)s? of )?(?:{KIND_WORDS})\b.*"),
+    (
+        Asks.THINGS,
+        rf"(?:what|which) (?:(?:kind|sort|type)s? of )?(?:{KIND_WORDS}) (?:{IS}|{_STANDS}|appears?)"
+        r"\b.*",
+    ),
     (Asks.THINGS, rf"what (?:{IS}|{_STANDS})(?: \w+)? {_SIDE} .+"),
-    (Asks.THINGS, rf"what {IS} {_SOME} {_HANDLE}ing\b.*"),
+    (Asks.THINGS, rf"what {IS} (?!(?:\S+ ){{1,3}}of\b){_SOME} {_HANDLE}ing\b.*"),
     (Asks.LOOKS, rf"what {DO} {_SOME} have (?:on|around|over) (?:his|her|their) .+"),
     (Asks.ACTION, rf"what {DO} {_SOME} do with (?:a|an|the|his|her|their|its) .+"),
     (Asks.ACTION, rf"what {IS} {_SOME} doing (?:with|to|at|in|on|near|by|beside|behind) .+"),
@@ -246,7 +257,7 @@ def _recognised(text: str) -> Structure | None:
 def _structure(asks: Asks, manner: str, named: dict[str, str]) -> Structure:
     subject = named.get("subject", "").strip()
     if asks is Asks.FIRST:
-        last = "last" in named["order"].lower()
+        last = "last" in named.get("order", "").lower()
         return Structure(asks=Asks.LAST if last else asks, subject=_thing(subject), manner=manner)
     if asks is Asks.AFTER:
         before = named["side"].lower() in ("before", "precedes")

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from domain.search import Asks, Finding, Structure
 from retrieval.closeness import coverage
 from retrieval.heuristics.answer_sentence import complete_sentences
+from retrieval.heuristics.credits import asks_for_credits, shows_credits
 from retrieval.line_set import LineSet
 from retrieval.query_context import QueryContext
 from retrieval.signals.words import inverse_document_frequency
@@ -44,6 +45,8 @@ def first_or_last_mention(context: QueryContext, structure: Structure, near: Nea
     for wanted in _by_manner(_candidates(context, structure.subject, words), structure.manner):
         if hits := _hits(context, wanted, structure, words):
             return _finding(context, structure, hits)
+    if asks_for_credits(structure.subject) and (rows := [*filter(shows_credits, context.rows)]):
+        return _finding(context, structure, rows, exact=False)
     if alike := _similar_sounding(context, words):
         return _finding(context, structure, alike, exact=False)
     close = [row for row, cosine in near(structure.subject) if cosine >= NEAR_COSINE]

@@ -393,3 +393,10 @@ def test_people_at_a_place_are_counted_where_all_are_in_view_at_once(
     watch(interview, V, ((there("<face_3>", 0), there("<face_3>", 5)),), first=3)
     name(interview, V, 3, "Eve", "<face_3>")
     assert answered(interview, question).answer.declined
+
+
+def test_credits_are_found_by_the_roles_on_screen(interview: Store) -> None:
+    assert answered(interview, "When do the credits roll?").answer.not_in_memory
+    rolled = (Said("Directed by / Ann Lee / Music / Bob Ray", 4, source="read"),)
+    watch(interview, V, (rolled,), first=3)
+    assert starts(answered(interview, "When do the credits roll?").answer) == [94]

@@ -66,6 +66,10 @@ def test_what_people_ask_first_is_recognised(question: str, asks: Asks, manner: 
             "What is said just before the harbour is mentioned?",
             Structure(asks=Asks.BEFORE, subject="harbour", manner="said"),
         ),
+        (
+            "When do the credits roll?",
+            Structure(asks=Asks.FIRST, subject="credits", manner="shown"),
+        ),
         ("What precedes the song?", Structure(asks=Asks.BEFORE, subject="song")),
         (
             "How many people are sitting at the table?",
@@ -124,6 +128,8 @@ def test_what_takes_a_description_is_recognised(question: str, asks: Asks) -> No
         "What is on the wall behind Ann, and what does she say?",
         "Which animals does the speaker mention?",
         "What is it that stands between them?",
+        "What is the role of the man standing in the background?",
+        "What food does Alice love to eat?",
         "What colour does she mention?",
         "How many eggs does the cook say you need?",
         "What do I do after I find glasses that no one is wearing?",
