@@ -1,0 +1,117 @@
+"""Chooses captions across scales by the question's form (English); pure.
+
+Questions of particular events are answered by fine captions, those of habits and relations by
+coarse ones. Where the form says neither, finer ones are preferred a little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from domain.base import Frozen
+from domain.time import TimeSpan
+
+
+class QuestionForm(StrEnum):
+    """What a question asks for, as far as its words say."""
+
+    EVENT = "a particular event"
+    HABIT = "a habit or relation"
+    OPEN = "neither a particular event nor a habit"
+
+
+_HABITS = re.compile(
+    r"\b(?:usually|often|always|typically|generally|normally|habits?|routine|every (?:day|morning|"
+    r"evening|night|time)|each (?:day|time)|tends? to|used to|prefers?|prefer(?:red|ence)s?|"
+    r"favou?rites?|likes? to|how (?:often|many (?:times|days))|relationships?|friends?|get along|"
+    r"roles?|personality|most (?:frequently|often)|frequently|main(?:ly)?|overall|during the week|"
+    r"throughout)\b",
+    re.IGNORECASE,
+)
+_EVENTS = re.compile(
+    r"\b(?:when|what time|which day|where did|first|last|latest|most recent(?:ly)?|just now|"
+    r"just before|right (?:before|after)|before|after|at \d|yesterday|today|this (?:morning|"
+    r"afternoon|evening)|did \w+ (?:say|put|buy|take|give|ask|tell))\b",
+    re.IGNORECASE,
+)
+_WEIGHTS = {
+    QuestionForm.EVENT: (1.0, 0.8, 0.6, 0.4),
+    QuestionForm.OPEN: (1.0, 0.9, 0.8, 0.7),
+    QuestionForm.HABIT: (0.4, 0.6, 0.8, 1.0),
+}
+"""Factor on a candidate's score at each scale, finest first."""
+_ORDERS = {
+    QuestionForm.EVENT: "fine captions first",
+    QuestionForm.OPEN: "fine captions before coarse ones as good",
+    QuestionForm.HABIT: "coarse captions first",
+}
+
+
+class ScaleCandidate(Frozen):
+    """A caption found at one of four scales: its ref, when it is, and its score in [0, 1]."""
+
+    ref: str
+    scale: int
+    span: TimeSpan
+    score: float
+
+
+class ChosenCaptions(Frozen):
+    """The candidates kept, best first, and why in words."""
+
+    chosen: tuple[ScaleCandidate, ...]
+    reason: str
+
+
+def question_form(question: str) -> tuple[QuestionForm, str]:
+    """Return what a question asks for, and the words that say so; "" if none do."""
+    for form, words in ((QuestionForm.HABIT, _HABITS), (QuestionForm.EVENT, _EVENTS)):
+        if found := words.search(question):
+            return form, found[0].lower()
+    return QuestionForm.OPEN, ""
+
+
+def choose_across_scales(
+    question: str, found: Sequence[Sequence[ScaleCandidate]], most: int
+) -> ChosenCaptions:
+    """Choose among what all scales found.
+
+    Args:
+        question: in words.
+        found: the candidates of each scale by rank, finest scale first; scores are compared within
+            a scale only.
+        most: captions to keep.
+
+    Returns:
+        At most so many, none of which lies within another.
+    """
+    form, words = question_form(question)
+    weighed = sorted(_weighed(found, _WEIGHTS[form]), key=lambda pair: -pair[0])
+    chosen: list[ScaleCandidate] = []
+    for _, candidate in weighed:
+        if len(chosen) < most and not any(_within(candidate, one) for one in chosen):
+            chosen.append(candidate)
+    return ChosenCaptions(chosen=tuple(chosen), reason=_reason(form, words, chosen))
+
+
+def _weighed(
+    found: Sequence[Sequence[ScaleCandidate]], weights: Sequence[float]
+) -> Iterable[tuple[float, ScaleCandidate]]:
+    """Yield candidates with their share of the best score of their scale, times its weight."""
+    for candidates, weight in zip(found, weights, strict=True):
+        best = max((candidate.score for candidate in candidates), default=0.0)
+        for candidate in candidates:
+            yield (weight * candidate.score / best if best > 0 else 0.0), candidate
+
+
+def _within(one: ScaleCandidate, other: ScaleCandidate) -> bool:
+    """Check whether one of two captions lies in the other: it would say the same again."""
+    return one.span.overlap_ms(other.span) >= min(one.span.length_ms, other.span.length_ms) > 0
+
+
+def _reason(form: QuestionForm, words: str, chosen: Sequence[ScaleCandidate]) -> str:
+    asked = f'asks for {form} ("{words}")' if words else f"asks for {form}"
+    kept = ", ".join(f"{candidate.ref} at {candidate.span}" for candidate in chosen)
+    return f"{asked}: {_ORDERS[form]}; kept {kept or 'nothing'}"

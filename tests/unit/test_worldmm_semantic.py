@@ -1,0 +1,234 @@
+"""WorldMM's semantic triples: what recurs, how it is consolidated, and how it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.time import TimeSpan
+from strategies.worldmm.clauses import Triple
+from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
+from strategies.worldmm.semantic import (
+    DAY_MS,
+    EpisodicTriple,
+    Recurrences,
+    SemanticTriple,
+    consolidate_by_rules,
+    contradicts,
+    says_same,
+)
+from strategies.worldmm.semantic_search import search_semantic, semantic_index
+from strategies.worldmm.settings import HOUR, MINUTE, WorldMemorySettings
+
+SETTINGS = WorldMemorySettings()
+
+
+def triple(text: str) -> Triple:
+    subject, predicate, thing = text.split("|")
+    return Triple(subject=subject, predicate=predicate, object=thing)
+
+
+def _seen(text: str, *starts_ms: int) -> list[EpisodicTriple]:
+    return [
+        EpisodicTriple(
+            triple=triple(text),
+            ref=f"r{start}",
+            span=TimeSpan.of(start, start + 30_000),
+            clip=start // 30_000,
+        )
+        for start in starts_ms
+    ]
+
+
+def _lasting(*seen: EpisodicTriple) -> list[SemanticTriple]:
+    counts = Recurrences(SETTINGS.semantic_window_ms)
+    return list(counts.lasting(counts.add(seen), SETTINGS.occasions))
+
+
+def _semantic(text: str, occasions: int = 3, clip: int = 0, ref: str = "r1") -> SemanticTriple:
+    return SemanticTriple(
+        triple=triple(text), occasions=occasions, days=(1,), evidence=(ref,), from_clip=clip
+    )
+
+
+def test_what_recurs_on_three_occasions_lasts_with_counts_and_days() -> None:
+    times = (0, 2 * HOUR, DAY_MS + HOUR)
+    (found,) = _lasting(*_seen("Ann|drink|coffee", *times))
+    assert found.occasions == 3
+    assert found.days == (1, 2)
+    assert found.evidence == tuple(f"r{time}" for time in times)
+    assert found.from_clip == times[-1] // 30_000
+    assert _lasting(*_seen("Ann|drink|coffee", *times[:2])) == []
+
+
+def test_one_occasion_may_take_many_captions() -> None:
+    one_long = _seen("Ann|drink|coffee", *range(0, HOUR, MINUTE))
+    assert _lasting(*one_long) == []
+    assert _lasting(*one_long, *_seen("Ann|drink|coffee", 3 * HOUR)) == []
+
+
+def test_the_head_of_the_object_decides_what_is_the_same() -> None:
+    seen = [
+        *_seen("Ann|drink|black coffee", 0),
+        *_seen("Ann|drink|coffee", HOUR, 2 * HOUR),
+        *_seen("Ann|drink|tea", 3 * HOUR),
+    ]
+    (found,) = _lasting(*seen)
+    assert found.triple == triple("Ann|drink|coffee")
+    assert says_same(triple("Ann|drink|cup of tea"), triple("Ann|drink|red cup"))
+
+
+def test_what_everybody_does_all_the_time_says_nothing_that_lasts() -> None:
+    assert _lasting(*_seen("I|look at|phone", 0, HOUR, 2 * HOUR, 3 * HOUR)) == []
+
+
+def test_windows_read_one_by_one_count_as_read_at_once() -> None:
+    seen = _seen("Ann|drink|coffee", 0, HOUR, 2 * HOUR, 3 * HOUR)
+    stepwise = Recurrences(SETTINGS.semantic_window_ms)
+    last = [list(stepwise.lasting(stepwise.add([one]), 3)) for one in seen]
+    assert [len(found) for found in last] == [0, 0, 1, 1]
+    assert last[-1] == _lasting(*seen)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "expected"),
+    [
+        ("Ann|live in|Rome", "Ann|live in|Paris", True),
+        ("Ann|not like|coffee", "Ann|like|coffee", True),
+        ("Ann|like|coffee", "Ann|not like|coffee", True),
+        ("Ann|like|tea", "Ann|like|coffee", False),
+        ("Lucia|live in|Rome", "Ann|live in|Paris", False),
+        ("Ann|live in|Rome", "Ann|live in|Rome", False),
+    ],
+)
+def test_a_newer_value_contradicts_where_there_is_one_at_a_time(
+    newer: str, older: str, expected: bool
+) -> None:
+    assert contradicts(triple(newer), triple(older)) is expected
+
+
+def test_rules_close_what_is_said_again_or_contradicted_and_delete_nothing() -> None:
+    valid = [_semantic("Ann|live in|Paris"), _semantic("Ann|like|tea"), _semantic("I|own|cup")]
+    new = [_semantic("Ann|live in|Rome", 4), _semantic("Ann|like|tea", 5)]
+    change = consolidate_by_rules(new, valid, clip=40)
+    assert [one.triple for one in change.closed] == [valid[0].triple, valid[1].triple]
+    assert {one.to_clip for one in change.closed} == {40}
+    assert {one.from_clip for one in change.closed} == {0}
+    assert [(one.text, one.occasions, one.from_clip) for one in change.added] == [
+        ("Ann live in Rome", 4, 40),
+        ("Ann like tea", 5, 40),
+    ]
+
+
+def test_of_two_values_of_one_window_the_later_stays() -> None:
+    new = [_semantic("Ann|live in|Paris"), _semantic("Ann|live in|Rome")]
+    change = consolidate_by_rules(new, [], clip=1)
+    assert [one.text for one in change.added] == ["Ann live in Rome"]
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ("Ann|live in|Rome", "Ann|live in|Paris", "Ann|like|tea", "Ann|not like|tea", "I|own|cup")
+    ),
+    max_size=6,
+)
+
+
+@given(st.lists(TEXTS, max_size=6))
+def test_at_any_clip_no_two_valid_triples_say_the_same_or_contradict(
+    windows: list[list[str]],
+) -> None:
+    valid: list[SemanticTriple] = []
+    for clip, texts in enumerate(windows):
+        change = consolidate_by_rules([_semantic(text) for text in texts], valid, clip)
+        closed = {one.triple for one in change.closed}
+        valid = [one for one in valid if one.triple not in closed] + list(change.added)
+        for one in valid:
+            others = [other for other in valid if other is not one]
+            assert not any(says_same(one.triple, o.triple) for o in others)
+            assert not any(contradicts(one.triple, o.triple) for o in others)
+
+
+EXISTING = (
+    "Alice|likes|beverages",
+    "Alice|favors|to have coffee after dinner",
+    "Alice|prefers|hot drinks",
+    "Alice|likes to drink|coffee",
+)
+
+
+def test_the_papers_example_of_consolidation_gives_its_triples() -> None:
+    """A scripted model replaces the second and fourth, and the new one reads otherwise."""
+    asked: list[tuple[Triple, Sequence[Triple]]] = []
+
+    def scripted(new: Triple, candidates: Sequence[Triple]) -> Consolidation:
+        asked.append((new, candidates))
+        return Consolidation(replaced=(1, 3), triple=triple("Alice|likes|coffee"))
+
+    existing = [
+        _semantic(text, clip=number, ref=f"r{number}") for number, text in enumerate(EXISTING)
+    ]
+    new = _semantic("Alice|enjoys|coffee", clip=20, ref="r20")
+    change = consolidate(new, existing, scripted, clip=20)
+    assert asked == [(new.triple, [one.triple for one in existing])]
+    assert [(one.triple, one.to_clip) for one in change.closed] == [
+        (triple(EXISTING[1]), 20),
+        (triple(EXISTING[3]), 20),
+    ]
+    (added,) = change.added
+    assert added.triple == triple("Alice|likes|coffee")
+    assert added.evidence == ("r1", "r3", "r20")
+    assert (added.from_clip, added.to_clip) == (20, None)
+
+
+def test_without_anything_alike_the_model_is_not_asked() -> None:
+    def never(new: Triple, candidates: Sequence[Triple]) -> Consolidation:
+        raise AssertionError((new, candidates))
+
+    change = consolidate(_semantic("Ann|own|boat"), [], never, clip=7)
+    assert [one.from_clip for one in change.added] == [7]
+    assert change.closed == ()
+
+
+def test_a_decision_about_no_candidate_is_refused() -> None:
+    decision = Consolidation(replaced=(2, 5), triple=triple("Ann|own|boat"))
+    with pytest.raises(ValueError, match="no existing triple 2, 5"):
+        consolidate(
+            _semantic("Ann|own|boat"),
+            [_semantic("Ann|own|ship"), _semantic("Ann|own|raft")],
+            lambda *_: decision,
+            clip=1,
+        )
+
+
+def test_candidates_are_those_alike_enough_and_at_most_so_many() -> None:
+    angles = np.radians([0, 10, 30, 50, 60, 90])
+    existing = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    new = np.array([1, 0], dtype=np.float32)
+    least, most = SETTINGS.consolidation_cosine, SETTINGS.consolidation_candidates
+    assert candidates_for(new, existing[::-1], least, most) == (5, 4, 3, 2)
+    assert candidates_for(new, existing, least, 2) == (0, 1)
+    assert len(candidates_for(new, np.repeat(existing[:1], 20, axis=0), least, most)) == 10
+
+
+def test_a_triple_scores_the_sum_of_its_ends() -> None:
+    """Nodes: 0 Ann, 1 coffee, 2 Lucia, 3 tea, 4 boat, 5 lake."""
+    ends = np.array([[0, 1], [2, 1], [2, 3], [4, 5]])
+    vectors = np.eye(4, dtype=np.float32)
+    index = semantic_index(6, ends, vectors)
+    found = search_semantic(index, vectors[0], SETTINGS)
+    assert [one.number for one in found] == [0, 1, 2]
+    assert found[0].score > found[1].score > found[2].score
+    assert sum(one.score for one in found) > 1
+
+
+def test_at_most_ten_triples_are_found() -> None:
+    ends = np.array([[0, other] for other in range(1, 31)])
+    vectors = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
+    index = semantic_index(31, ends, vectors)
+    assert len(search_semantic(index, vectors[4], SETTINGS)) == 10
+    assert search_semantic(semantic_index(0, ends[:0], vectors[:0]), vectors[0], SETTINGS) == ()
