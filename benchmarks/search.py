@@ -48,13 +48,12 @@ from store.queries.candidates import (
     EVERYTHING,
     WIDE,
     Restriction,
-    has_index,
-    index_name,
     near_clips,
     near_lines,
     view_size,
 )
 from store.queries.clips import memory_view
+from store.queries.hnsw import has_index, index_name
 from store.vector_index import build_index
 from tests.support.big_library import CLIP_MS, LINES, Film, times, who
 

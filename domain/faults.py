@@ -34,6 +34,9 @@ class FaultPoint(StrEnum):
     CHECKPOINT_WRITTEN = "after a checkpoint"
     ANSWER_WRITING = "before an answer is written"
     ANSWER_WRITTEN = "after an answer is written"
+    # Changing the text encoder
+    REEMBEDDED_BATCH = "after a batch of new vectors"
+    REEMBEDDED = "after all vectors of a video are new"
     # Learning
     OBSERVED = "after observations"
     SKILL_WRITTEN = "after a skill is written"

@@ -112,6 +112,7 @@ class EncoderSpec(Frozen):
     batch: PositiveInt = Field(default=64, description="texts in a request")
     timeout_s: float = Field(default=60.0, gt=0, le=DAY_S)
     retries: int = Field(default=4, ge=0, description="after the first try, on 429 and 5xx")
+    price: Price | None = Field(default=None, description="of an endpoint; only its input counts")
 
 
 class OtherEncoder(Frozen):
@@ -210,6 +211,7 @@ class Profile(Frozen):
             key=spec.key,
             timeout_s=spec.timeout_s,
             retries=spec.retries,
+            price=spec.price,
         )
 
     @property
@@ -426,7 +428,9 @@ def _with_prices(profile: Profile, prices: Mapping[str, Price]) -> Profile:
         role: spec.model_copy(update={"price": spec.price or prices.get(spec.model)})
         for role, spec in profile.chat.items()
     }
-    return profile.model_copy(update={"chat": chat})
+    price = profile.encoder.price or prices.get(profile.text)
+    encoder = profile.encoder.model_copy(update={"price": price})
+    return profile.model_copy(update={"chat": chat, "encoder": encoder})
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -37,11 +37,11 @@ from store.queries.candidates import (
     ViewSize,
     clips_after_gaps,
     clips_with_words,
-    has_index,
     lines_of_clips,
     near_clips,
 )
 from store.queries.encoders import QueryParts
+from store.queries.hnsw import has_index
 from store.queries.people_in_view import names_of_speakers, speakers_in_view
 from store.queries.view_conditions import Reader
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 MIGRATIONS, CHECKPOINT_SCHEMA, BLOBS = 0x484F4D4552, 0x434845434B, 0x424C4F42
 """Locks with a single key. That of a video's writes has the key `video_key`."""
 
-TRAJECTORIES, VIDEOS = 7_201, 7_202
-"""Classes of the locks that claim a trajectory or a video by its id."""
+TRAJECTORIES, VIDEOS, ENCODERS = 7_201, 7_202, 7_203
+"""Classes of the locks that claim a trajectory or a video by its id, or the text encoder."""
 
 _PRIORITY, _USER = 0x484F5455, 1
 """The class and the key of the priority lock."""
@@ -221,17 +221,34 @@ def claim_video(store: Store, video: str, grace_s: float | None = None) -> Itera
     Raises:
         DatabaseError: The database cannot be reached.
     """
+    with _claim(store, VIDEOS, video, grace_s) as claimed:
+        yield claimed
+
+
+@contextmanager
+def claim_encoder(store: Store) -> Iterator[bool]:
+    """Claim the library's text encoder during the block; yield False if another process changes it.
+
+    Raises:
+        DatabaseError: The database cannot be reached.
+    """
+    with _claim(store, ENCODERS, "library") as claimed:
+        yield claimed
+
+
+@contextmanager
+def _claim(store: Store, kind: int, name: str, grace_s: float | None = None) -> Iterator[bool]:
     with store.explaining_failures():
         connection = psycopg.connect(store.psycopg_url, autocommit=True)
     try:
         with store.explaining_failures():
             grace_s = GRACE_S if grace_s is None else grace_s
-            claimed = _claim_kept_alive(connection, VIDEOS, video, grace_s)
+            claimed = _claim_kept_alive(connection, kind, name, grace_s)
         yield claimed
         if claimed:
             # The server handles a closed connection only a moment later.
             with suppress(psycopg.Error):
-                release_claim(connection, VIDEOS, video)
+                release_claim(connection, kind, name)
     finally:
         connection.close()
 

@@ -16,7 +16,7 @@ from psycopg.sql import SQL, Identifier
 
 from store.database import Store
 from store.progress import Progress
-from store.queries.candidates import has_index, index_name, index_statement
+from store.queries.hnsw import has_index, index_name, index_statement
 
 LARGE = 50_000
 """Libraries with more lines than this need an index."""

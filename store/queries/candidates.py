@@ -14,11 +14,12 @@ from typing import Any, LiteralString, NamedTuple
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
+from psycopg.sql import SQL, Composable, Composed, Literal
 
 from domain.errors import NotFound
 from domain.memories import Scope
 from store.queries.encoders import QueryPart, QueryParts, made_by_none, made_by_part, vector_literal
+from store.queries.hnsw import has_index
 from store.queries.search import StoredLine
 from store.queries.view_conditions import (
     IN_VIEW,
@@ -491,34 +492,3 @@ def read_lines(connection: Reader, ids: Collection[int]) -> dict[int, StoredLine
     """Return stored lines by id."""
     rows = reading_driver(connection).execute(_STORED_LINES, (sorted(ids),)).fetchall()
     return {row[0]: StoredLine._make(row) for row in rows}
-
-
-def index_name(size: int) -> str:
-    """Return the name of the HNSW index of vectors of ``size`` numbers."""
-    return f"memories_meaning_{size}"
-
-
-def has_index(database: Reader, size: int) -> bool:
-    """Check whether the HNSW index of vectors of this size exists and is complete."""
-    row = (
-        reading_driver(database)
-        .execute(
-            "SELECT i.indisvalid FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid"
-            " WHERE c.relname = %s",
-            (index_name(size),),
-        )
-        .fetchone()
-    )
-    return bool(row and row[0])
-
-
-def index_statement(size: int) -> Composed:
-    """Return the statement that builds the HNSW index of vectors of ``size`` numbers.
-
-    The column holds vectors of any size, so the index is on a cast, and partial.
-    """
-    return SQL(
-        "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON memories"
-        " USING hnsw ((embedding::halfvec({size})) halfvec_cosine_ops)"
-        " WHERE vector_dims(embedding) = {size}"
-    ).format(name=Identifier(index_name(size)), size=Literal(size))

@@ -1,4 +1,4 @@
-"""The table of the audit log, to which rows are only added."""
+"""The tables of a library as a whole: its own row, the audit log, processed files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base, added_at
+
+
+class LibraryRow(Base):
+    """The one row that tells this database from others; its blobs are in a folder of that name.
+
+    Two databases may share a data directory: neither must remove the other's blobs.
+    """
+
+    __tablename__ = "library"
+    id: Mapped[str] = mapped_column(primary_key=True)
 
 
 class AuditRow(Base):

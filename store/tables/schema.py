@@ -35,7 +35,7 @@ from store.tables.built import (
     RelationRow,
 )
 from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
-from store.tables.library import AuditRow, TakenRow
+from store.tables.library import AuditRow, LibraryRow, TakenRow
 from store.tables.questions import (
     JudgementRow,
     MessageRow,
@@ -101,16 +101,6 @@ __all__ = [
 
 
 MADE_BY = "text encoder that made the vector; NULL: the one in videos.models"
-
-
-class LibraryRow(Base):
-    """The one row that tells this database from others; its blobs are in a folder of that name.
-
-    Two databases may share a data directory: neither must remove the other's blobs.
-    """
-
-    __tablename__ = "library"
-    id: Mapped[str] = mapped_column(primary_key=True)
 
 
 class VideoRow(Base):

@@ -63,6 +63,7 @@ SHORT = {
     "restore": {(P.RESTORED_IMAGES, KILL), (P.RESTORED, KILL)},
     "import": {(P.IMPORTED_IMAGES, KILL), (P.IMPORTED, KILL), (P.IMPORTED_ROWS, DROP)},
     "delete": {(P.DELETED, KILL), (P.BLOB_REMOVED, KILL)},
+    "reembed": {(P.REEMBEDDED_BATCH, KILL), (P.REEMBEDDED, KILL_POSTGRES)},
     "delete a span": {(P.CUT_ROWS, KILL), (P.BLOB_REMOVED, KILL)},
 }
 """The faults of the short suite: each kind of fault, before and after each work's commits."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 
 from domain.errors import MediaError, ModelError, SetupError
 from domain.evaluation import QuestionPart
@@ -20,6 +21,7 @@ from flows import ingest_video, reporting
 from flows.clip_memory import ClipFailed
 from flows.ingest_files import FileOutcome, watch_files
 from flows.perception_workers import WorkerPool
+from flows.reembed import plan_reembedding
 from flows.reporting import report_to_prefect
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
@@ -39,9 +41,12 @@ from store.queries.clips import clips_of
 from store.queries.evaluations import Slot
 from store.queries.records import dump_video
 from store.queries.videos import list_videos, video_state
+from store.tables.schema import MemoryRow
 from tests.support.evaluation_rows import slot
+from tests.support.library import Quiet
 from tests.support.light_models import light_toolbox, read_by
 from tests.support.media import make_video
+from tests.support.span_deletion import watch_talk
 from tests.support.streams import Fed, segment
 from tests.support.worker_pools import (
     CLIPS,
@@ -381,6 +386,25 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     assert heard.notes[-2:] == ["remembered 0", "remembered 1"]
     found = sorted(state for state, _message, _tasks in runs_of(prefect, work.video.id))
     assert found == ["Completed"] * 3
+
+
+def test_the_encoder_is_changed_in_a_flow(prefect: str, workspace: Workspace) -> None:
+    from prefect.client.orchestration import get_client
+
+    watch_talk(workspace.store)
+    with workspace.store.begin() as session:
+        session.execute(update(MemoryRow).values(encoder="older"))
+    plan = plan_reembedding(workspace).model_copy(update={"encoder": workspace.toolbox.text.name})
+    assert plan.rows
+    with report_to_prefect(workspace.home, prefect), reached(prefect):
+        from flows.reembed_flow import run_reembed_flow
+
+        run_reembed_flow(workspace, plan, Quiet())
+        with get_client(sync_client=True) as client:
+            states = {run.name: run.state_name for run in client.read_flow_runs()}
+    assert states[plan.encoder] == "Completed"
+    with workspace.store.begin() as session:
+        assert set(session.scalars(select(MemoryRow.encoder))) == {plan.encoder}
 
 
 class Counted:

@@ -19,19 +19,18 @@ from retrieval.terms import database_words, terms
 from store.database import Store, open_store
 from store.driver import driver_of
 from store.home import Home
-from store.queries import candidates, people_in_view, segments_in_view
+from store.queries import candidates, hnsw, people_in_view, segments_in_view
 from store.queries.candidates import (
     EVERYTHING,
     Restriction,
     clips_with_words,
-    has_index,
-    index_statement,
     lines_of_clips,
     near_clips,
     near_lines,
     read_lines,
     view_size,
 )
+from store.queries.hnsw import has_index, index_statement
 from store.queries.people_in_view import (
     lines_mentioning,
     names_of_speakers,
@@ -391,7 +390,7 @@ def indexed(store_and_library: tuple[Store, Library]) -> Iterator[tuple[Store, L
     with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
         connection.execute(index_statement(SIZE))
         yield store, library
-        connection.execute(f"DROP INDEX {candidates.index_name(SIZE)}")
+        connection.execute(f"DROP INDEX {hnsw.index_name(SIZE)}")
 
 
 @pytest.mark.parametrize("lasts", [(59, 59, 59, 59, 59), (40, 59, 20, 59, 59)])
@@ -526,5 +525,5 @@ def test_a_wide_search_uses_the_vector_index(indexed: tuple[Store, Library]) -> 
     store, library = indexed
     scopes = scopes_of(library, 59, 59, 59, 59, 59)
     plan = plan_of(store, lambda db: near_clips(db, scopes, VECTOR, 9, by_index=True))
-    assert f"Index Scan using {candidates.index_name(SIZE)}" in plan, plan
+    assert f"Index Scan using {hnsw.index_name(SIZE)}" in plan, plan
     assert "Seq Scan on memories" not in plan, plan

@@ -9,9 +9,10 @@ from sqlalchemy import text
 from services.health import check_search_index
 from store import vector_index
 from store.database import Store
-from store.queries import candidates
-from store.queries.candidates import has_index, near_clips
+from store.queries import candidates, hnsw
+from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
+from store.queries.hnsw import has_index
 from store.vector_index import build_index, missing_indexes
 from tests.support.remembered import SIZE, Said, WordEmbedder, watch
 
@@ -66,7 +67,7 @@ def test_a_large_library_gets_a_notice_until_its_index_is_built(large: Store) ->
 def test_an_incomplete_index_is_built_again(large: Store) -> None:
     build_index(large, Steps())
     with large.begin() as session:
-        name = candidates.index_name(SIZE)
+        name = hnsw.index_name(SIZE)
         session.execute(
             text(
                 "UPDATE pg_index SET indisvalid = false WHERE indexrelid = CAST(:name AS regclass)"

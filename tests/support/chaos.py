@@ -34,6 +34,7 @@ from flows.ingest_video import open_video
 from flows.restore import import_exported_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
+from memory.reembed import reembed_video
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
 from retrieval.terms import content_words
@@ -51,7 +52,7 @@ from tests.support.forked_processes import forked
 from tests.support.judged_answers import answered
 from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
 from tests.support.media import make_video
-from tests.support.memory import VIDEO
+from tests.support.memory import VIDEO, LongerVectors
 from tests.support.obedient_model import obedient, texts_of
 from views.library import delete_video_rows, export_to_file, list_library
 
@@ -324,6 +325,19 @@ class DeleteSpan(Scenario):
             return super().outcome(store), [one.id for one in list_trajectories(session)]
 
 
+class Reembed(Scenario):
+    """All vectors of a talk become those of another encoder."""
+
+    name = "reembed"
+    points = (P.REEMBEDDED_BATCH, P.REEMBEDDED)
+
+    def prepare(self, store: Store) -> None:
+        span_deletion.watch_talk(store)
+
+    def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
+        reembed_video(store, VIDEO, LongerVectors(), Quiet())
+
+
 SCENARIOS: dict[str, Scenario] = {
     one.name: one
     for one in (
@@ -335,6 +349,7 @@ SCENARIOS: dict[str, Scenario] = {
         Import(),
         Delete(),
         DeleteSpan(),
+        Reembed(),
     )
 }
 

@@ -88,8 +88,12 @@ def scenes() -> Iterator[Percept]:
     )
 
 
-def watch_talk(store: Store, upto: int = 6) -> None:
-    """Watch the first clips of the talk, with a patch after every three."""
+def watch_talk(store: Store, upto: int = 6, text: WordVectors | None = None) -> None:
+    """Watch the first clips of the talk, with a patch after every three.
+
+    ``text`` is the text encoder; None: the words' own.
+    """
+    tools = Tools() if text is None else Tools(text)
     if not upto:
         return
     known_video(store, 6)
@@ -97,12 +101,12 @@ def watch_talk(store: Store, upto: int = 6) -> None:
     for one in list(scenes())[:upto]:
         of = {s.blob for group in one.faces for s in group.sightings if s.blob}
         blobs = {sha: files[sha] for sha in of | {k.blob for k in one.keyframes}}
-        remember(store, VIDEO, Perceived(one, blobs), local_writers(), Tools(), SETTINGS)
-        update_graph(store)
+        remember(store, VIDEO, Perceived(one, blobs), local_writers(), tools, SETTINGS)
+        update_graph(store, tools)
 
 
-def update_graph(store: Store) -> int:
-    return update_event_graph(store, VIDEO, local_writers(), Tools(), SETTINGS)
+def update_graph(store: Store, tools: Tools | None = None) -> int:
+    return update_event_graph(store, VIDEO, local_writers(), tools or Tools(), SETTINGS)
 
 
 def cut(store: Store, span: TimeSpan = SPAN) -> SpanDeletion:

@@ -1,0 +1,60 @@
+"""``homer reembed``: change a library to another text encoder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.console import note, say, say_json
+from cli.options import Json, Profile, Videos
+from cli.progress import meter
+from flows.reembed import plan_reembedding
+from flows.reembed import reembed as run_reembedding
+from flows.workspace import open_workspace
+from store.vector_index import build_index
+
+STOPPED = "stopped; the next 'homer reembed' goes on from here"
+
+
+def reembed(
+    video: Videos = None,
+    profile: Profile = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what it would take: rows, tokens, cost.")
+    ] = False,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Run in this process, without Prefect's server.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Change a library to the text encoder of a profile.
+
+    Every stored text gets a new vector: lines of memory, descriptions of images and segments.
+    Nothing is watched again. Videos can be watched and questions asked meanwhile: each line is
+    compared by the encoder that made its vector. An interrupted run continues where it stopped.
+
+    \b
+    Examples:
+      homer reembed --profile multilingual --dry-run
+      homer reembed --profile multilingual
+      homer reembed --profile multilingual -v talk
+    """
+    with open_workspace(profile) as workspace:
+        plan = plan_reembedding(workspace, video or (), timed=dry_run)
+        if not dry_run and plan.rows:
+            try:
+                with meter() as bar:
+                    run_reembedding(workspace, plan, bar, note, direct=direct)
+                    build_index(workspace.store, bar)
+            except KeyboardInterrupt as stop:
+                raise KeyboardInterrupt(STOPPED) from stop
+    if json:
+        totals = {"rows": plan.rows, "characters": plan.characters, "tokens": plan.tokens}
+        return say_json(plan.model_dump(mode="json") | totals)
+    return say(str(plan) if dry_run or not plan.rows else f"{plan.rows:,} rows are embedded anew")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(reembed)

@@ -1,0 +1,137 @@
+"""Changes the vectors of a video's texts to another encoder, in batches of clips.
+
+What is left is what has a vector of another encoder, so an interrupted run goes on where it was.
+Searches compare each row by its own encoder meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from domain import faults
+from models.ports import TextEmbedder
+from people.clip_people import ClipPeople
+from people.matching import mean_direction
+from people.memory_lines import search_text
+from people.model_transactions import TransactionEmbedder, run_with_models
+from store.database import Store
+from store.progress import Progress
+from store.queries import reembed as stored
+from store.queries.characters import characters_at
+from store.queries.encoders import record_encoder, settle_encoder
+from store.queries.percepts import lock_video
+from store.queries.videos import known_video
+
+CLIPS = 8
+"""Clips of a transaction."""
+SEGMENTS = 128
+"""Revisions of segments of a transaction."""
+
+
+def reembed_video(store: Store, video_id: str, embedder: TextEmbedder, progress: Progress) -> None:
+    """Give all texts of a video vectors of an encoder; safe while it is watched and asked.
+
+    Args:
+        store: The store.
+        video_id: The video; one that is deleted meanwhile is left alone.
+        embedder: The encoder.
+        progress: Is told of each row.
+
+    Raises:
+        ModelError: The encoder failed; what has new vectors keeps them.
+    """
+    settled = False
+    while not settled:
+        _Pass(store, video_id, embedder, progress).run()
+        settled = _settle(store, video_id, embedder.name)
+
+
+def _settle(store: Store, video_id: str, encoder: str) -> bool:
+    """Record that the encoder made all vectors; return False if rows were added meanwhile."""
+    with store.begin() as session:
+        lock_video(session, video_id)
+        if stored.rows_left(session, video_id, encoder).rows:
+            return False
+        settle_encoder(session, video_id, encoder)
+    faults.fault_point(faults.FaultPoint.REEMBEDDED)
+    return True
+
+
+class _Pass:
+    """One pass over a video, from its first clip to its last segment."""
+
+    def __init__(
+        self, store: Store, video_id: str, embedder: TextEmbedder, progress: Progress
+    ) -> None:
+        self._store, self._video, self._embedder = store, video_id, embedder
+        self._progress = progress
+        self._vectors = TransactionEmbedder(embedder)
+        self._after = -1
+
+    def run(self) -> None:
+        """Embed what is left."""
+        for batch in (self._clips, self._segments):
+            self._after = -1
+            while True:
+                # Vectors of one batch are of no use for the next.
+                self._vectors = TransactionEmbedder(self._embedder)
+                rows, last = run_with_models(self._store, batch)
+                if last is None:
+                    break
+                self._after = last
+                faults.fault_point(faults.FaultPoint.REEMBEDDED_BATCH)
+                self._progress.step(rows)
+
+    def _clips(self, session: Session) -> tuple[int, int | None]:
+        """Embed the texts of the next clips; return the number of rows, and the last clip."""
+        video, name = self._video, self._embedder.name
+        lock_video(session, video)
+        clips = stored.clips_left(session, video, name, self._after, CLIPS)
+        if not clips or known_video(session, video) is None:
+            return 0, None
+        people = {clip: _people_at(session, video, clip) for clip in clips}
+        lines = stored.lines_of(session, video, clips)
+        frames = stored.descriptions_of(session, video, clips)
+        texts = [search_text(line.draft, people[line.clip]) for line in lines]
+        texts += [people[frame.clip].replace_tags(frame.text) for frame in frames]
+        vectors = list(self._vectors.embed(texts)) if texts else []
+        of_lines, of_frames = vectors[: len(lines)], vectors[len(lines) :]
+        record_encoder(session, video, name)
+        stored.set_line_vectors(session, _by_id(lines, of_lines), name)
+        stored.set_description_vectors(session, _by_id(frames, of_frames), name)
+        means: dict[int, Sequence[float] | None] = dict.fromkeys(clips)
+        for clip in {line.clip for line in lines}:
+            pairs = zip(lines, of_lines, strict=True)
+            means[clip] = mean_direction([vector for line, vector in pairs if line.clip == clip])
+        stored.set_clip_vectors(session, video, means, name)
+        return len(texts), clips[-1]
+
+    def _segments(self, session: Session) -> tuple[int, int | None]:
+        """Embed the texts of the next revisions; return their number, and the id of the last."""
+        video, name = self._video, self._embedder.name
+        lock_video(session, video)
+        revisions = stored.revisions_left(session, video, name, self._after, SEGMENTS)
+        if not revisions:
+            return 0, None
+        texts = [f"{revision.label}. {revision.summary}" for revision in revisions]
+        vectors = list(self._vectors.embed(texts))
+        record_encoder(session, video, name)
+        stored.set_revision_vectors(session, _by_id(revisions, vectors), name)
+        return len(revisions), revisions[-1].id
+
+
+def _by_id(
+    rows: Sequence[stored.Line | stored.Description | stored.Revision],
+    vectors: Sequence[NDArray[np.float32]],
+) -> dict[int, list[float]]:
+    return {row.id: vector.tolist() for row, vector in zip(rows, vectors, strict=True)}
+
+
+def _people_at(session: Session, video_id: str, clip: int) -> ClipPeople:
+    """Return the people of a video with the names learned by a clip, as its texts had them."""
+    rows = characters_at(session, video_id, clip)
+    return ClipPeople(characters=tuple(row.character for row in rows))

@@ -1,0 +1,178 @@
+"""Rows whose vector another text encoder made: counted, read in batches, and given new vectors.
+
+Every statement takes ``:encoder``, the encoder that they are to have, and ``:video``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, LiteralString, NamedTuple
+
+from sqlalchemy import TextClause, text, update
+from sqlalchemy.orm import Session
+
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
+from domain.time import TimeSpan
+from store.queries.encoders import text_model
+from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
+
+_LEFT: LiteralString = "coalesce({}, :own, :encoder) <> :encoder AND {} IS NOT NULL"
+_MEMORY_LEFT = _LEFT.format("m.encoder", "m.embedding")
+_FRAME_LEFT = _LEFT.format("k.description_encoder", "k.description_embedding")
+_CLIP_LEFT = _LEFT.format("c.encoder", "c.embedding")
+_REVISION_LEFT = _LEFT.format("r.encoder", "r.embedding")
+
+_COUNT = text(f"""
+    SELECT count(*), coalesce(sum(length(words)), 0) FROM (
+        SELECT concat(speaker, text) AS words FROM memories AS m
+            WHERE m.video_id = :video AND {_MEMORY_LEFT}
+        UNION ALL SELECT description FROM keyframes AS k
+            WHERE k.video_id = :video AND {_FRAME_LEFT}
+        UNION ALL SELECT concat(label, summary) FROM segment_revisions AS r
+            JOIN segments AS s ON s.id = r.segment_id
+            WHERE s.video_id = :video AND {_REVISION_LEFT}) AS row
+""")  # noqa: S608
+_CLIPS = text(f"""
+    SELECT clip FROM (
+        SELECT clip FROM memories AS m
+            WHERE m.video_id = :video AND clip > :after AND {_MEMORY_LEFT}
+        UNION SELECT clip FROM keyframes AS k
+            WHERE k.video_id = :video AND clip > :after AND {_FRAME_LEFT}
+        UNION SELECT clip FROM clips AS c
+            WHERE c.video_id = :video AND clip > :after AND {_CLIP_LEFT}) AS row
+    ORDER BY clip LIMIT :limit
+""")  # noqa: S608
+_MEMORIES = text("""
+    SELECT id, clip, text, speaker FROM memories
+    WHERE video_id = :video AND clip = ANY(:clips) AND embedding IS NOT NULL ORDER BY id
+""")
+_FRAMES = text("""
+    SELECT id, clip, description FROM keyframes
+    WHERE video_id = :video AND clip = ANY(:clips) AND description_embedding IS NOT NULL
+    ORDER BY id
+""")
+_REVISIONS = text(f"""
+    SELECT r.id, r.label, r.summary FROM segment_revisions AS r
+    JOIN segments AS s ON s.id = r.segment_id
+    WHERE s.video_id = :video AND r.id > :after AND {_REVISION_LEFT} ORDER BY r.id LIMIT :limit
+""")  # noqa: S608
+
+
+class RowsLeft(NamedTuple):
+    """How many rows have a vector of another encoder, and the characters of their texts."""
+
+    rows: int
+    characters: int
+
+
+class Line(NamedTuple):
+    """A memory, by what is embedded of it."""
+
+    id: int
+    clip: int
+    text: str
+    speaker: str | None
+
+    @property
+    def draft(self) -> MemoryDraft:
+        """The memory as it was before it was stored, as far as its vector depends on it."""
+        return MemoryDraft(
+            kind=MemoryKind.EPISODIC,
+            text=self.text,
+            span=TimeSpan.of(0, 0),
+            source=MemorySource.SAID,
+            speaker=self.speaker,
+        )
+
+
+class Description(NamedTuple):
+    """A keyframe with what it shows, in words."""
+
+    id: int
+    clip: int
+    text: str
+
+
+class Revision(NamedTuple):
+    """A revision of a segment."""
+
+    id: int
+    label: str
+    summary: str
+
+
+def rows_left(session: Session, video_id: str, encoder: str) -> RowsLeft:
+    """Count the rows of a video whose vector another encoder made."""
+    return RowsLeft._make(_run(session, _COUNT, video_id, encoder)[0])
+
+
+def clips_left(session: Session, video_id: str, encoder: str, after: int, limit: int) -> list[int]:
+    """Return the next clips after ``after`` with a vector that another encoder made."""
+    rows = _run(session, _CLIPS, video_id, encoder, after=after, limit=limit)
+    return [clip for (clip,) in rows]
+
+
+def lines_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Line]:
+    """Return all memories of clips, by id."""
+    rows = session.execute(_MEMORIES, {"video": video_id, "clips": list(clips)})
+    return [Line(*row) for row in rows]
+
+
+def descriptions_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Description]:
+    """Return the described keyframes of clips, by id."""
+    rows = session.execute(_FRAMES, {"video": video_id, "clips": list(clips)})
+    return [Description(*row) for row in rows]
+
+
+def revisions_left(
+    session: Session, video_id: str, encoder: str, after: int, limit: int
+) -> list[Revision]:
+    """Return the next revisions after id ``after`` with a vector that another encoder made."""
+    rows = _run(session, _REVISIONS, video_id, encoder, after=after, limit=limit)
+    return [Revision(*row) for row in rows]
+
+
+def _run(
+    session: Session, statement: TextClause, video_id: str, encoder: str, **values: int
+) -> Sequence[Any]:
+    names = {"video": video_id, "encoder": encoder, "own": text_model(session, video_id)}
+    return session.execute(statement, names | values).all()
+
+
+Vectors = Mapping[int, Sequence[float]]
+
+
+def set_line_vectors(session: Session, vectors: Vectors, encoder: str) -> None:
+    """Replace the vectors of memories by id, (D,) each."""
+    rows = [{"id": row, "embedding": v, "encoder": encoder} for row, v in vectors.items()]
+    if rows:
+        session.execute(update(MemoryRow), rows)
+
+
+def set_description_vectors(session: Session, vectors: Vectors, encoder: str) -> None:
+    """Replace the vectors of keyframes' descriptions by id, (D,) each."""
+    rows = [
+        {"id": row, "description_embedding": v, "description_encoder": encoder}
+        for row, v in vectors.items()
+    ]
+    if rows:
+        session.execute(update(KeyframeRow), rows)
+
+
+def set_revision_vectors(session: Session, vectors: Vectors, encoder: str) -> None:
+    """Replace the vectors of segments' revisions by id, (D,) each."""
+    rows = [{"id": row, "embedding": v, "encoder": encoder} for row, v in vectors.items()]
+    if rows:
+        session.execute(update(SegmentRevisionRow), rows)
+
+
+def set_clip_vectors(
+    session: Session, video_id: str, vectors: Mapping[int, Sequence[float] | None], encoder: str
+) -> None:
+    """Replace the vectors that sum up clips, (D,) each; None: the clip has no memory."""
+    rows = [
+        {"video_id": video_id, "clip": clip, "embedding": v, "encoder": encoder if v else None}
+        for clip, v in vectors.items()
+    ]
+    if rows:
+        session.execute(update(ClipRow), rows)

@@ -1,0 +1,262 @@
+"""Changing the text encoder: all vectors are new, none is lost, and searches go on meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain import faults
+from domain.asking import Mode
+from domain.errors import Busy, ModelError
+from domain.settings import Settings
+from flows.reembed import plan_reembedding, reembed
+from flows.workspace import Workspace
+from memory.reembed import reembed_video
+from memory.write_clip import remember
+from models.profile import EncoderSpec, Profile, load_profile
+from models.toolbox import Toolbox
+from retrieval.retrievers import Retrievers
+from store.advisory_locks import claim_encoder
+from store.database import Store, open_store
+from store.home import Home
+from store.queries.clips import memory_view
+from store.queries.reembed import rows_left
+from store.queries.videos import video_state
+from store.tables.schema import VideoRow
+from tests.support.library import Quiet
+from tests.support.memory import (
+    VIDEO,
+    LongerVectors,
+    Perceived,
+    Tools,
+    WordVectors,
+    local_writers,
+)
+from tests.support.span_deletion import SETTINGS, cut, scenes, update_graph, watch_talk
+from tests.support.tiny_text_encoder import encoder
+from views.library import dump_lines
+
+NEW = LongerVectors()
+OF_CLIPS = ("clip", "memory", "keyframe", "segment", "segment_revision")
+
+
+@dataclass
+class BothTools:
+    """A search's models: one encoder is the profile's, the other one can be loaded."""
+
+    text: WordVectors = field(default_factory=WordVectors)
+    reranker: None = None
+    images: None = None
+
+    def encoder(self, name: str) -> WordVectors | None:
+        return {"words": WordVectors(), "longer": LongerVectors()}.get(name)
+
+
+def records(store: Store) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in dump_lines(store, VIDEO)]
+    return [row for row in rows if row["row"] in OF_CLIPS]
+
+
+def left(store: Store, name: str = NEW.name) -> int:
+    with store.begin() as session:
+        return rows_left(session, VIDEO, name).rows
+
+
+def found(store: Store, query: str) -> str:
+    with store.begin() as session:
+        view = memory_view(session, [VIDEO])
+    result = Retrievers(store, BothTools(), Settings()).search(view, Mode.VIDEO, query)
+    assert result.unloaded == ()
+    return " ".join(piece.text for piece in result.evidence[:2])
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Stop after so many batches."""
+
+    def stop(after: int) -> None:
+        passed = 0
+
+        def happen(point: faults.FaultPoint) -> None:
+            nonlocal passed
+            passed += point is faults.FaultPoint.REEMBEDDED_BATCH
+            if passed == after:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(faults, "fault_point", happen)
+
+    return stop
+
+
+def test_the_memory_is_that_of_a_video_watched_with_the_new_encoder(
+    store: Store, make_database: Callable[[], str], tmp_path: Path
+) -> None:
+    watch_talk(store)
+    with open_store(Home(tmp_path / "other").make(), make_database()) as other:
+        watch_talk(other, text=LongerVectors())
+        reembed_video(other, VIDEO, NEW, Quiet())
+        expected = records(other)
+    progress = Quiet()
+    total = left(store)
+    reembed_video(store, VIDEO, NEW, progress)
+    assert records(store) == expected
+    assert progress.steps == total > 0
+    with store.begin() as session:
+        state = video_state(session, VIDEO)
+        encoders = session.scalars(select(VideoRow.encoders)).one()
+    assert state is not None
+    assert (state.models["text"], encoders) == (NEW.name, None)
+
+
+def test_an_interrupted_run_goes_on_and_searches_find_both_halves(
+    store: Store, broken: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.reembed.CLIPS", 2)
+    watch_talk(store)
+    before = left(store)
+    broken(1)
+    with pytest.raises(KeyboardInterrupt):
+        reembed_video(store, VIDEO, NEW, Quiet())
+    assert 0 < left(store) < before
+    for query in ("treasure marmalade", "boats sail every morning", "good night"):
+        assert query.split()[0] in found(store, query).lower()
+    monkeypatch.undo()
+    progress = Quiet()
+    rest = left(store)
+    reembed_video(store, VIDEO, NEW, progress)
+    assert (left(store), progress.steps) == (0, rest)
+    assert "marmalade" in found(store, "treasure marmalade").lower()
+
+
+def test_clips_that_are_written_with_the_old_encoder_meanwhile_are_embedded_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch_talk(store, 3)
+    added = False
+
+    def write(point: faults.FaultPoint) -> None:
+        nonlocal added
+        if point is faults.FaultPoint.REEMBEDDED_BATCH and not added:
+            added = True
+            for one in list(scenes())[3:]:
+                remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+                update_graph(store)
+
+    monkeypatch.setattr(faults, "fault_point", write)
+    reembed_video(store, VIDEO, NEW, Quiet())
+    assert added
+    assert left(store) == 0
+    assert left(store, "words") > 0
+    assert "good night" in found(store, "good night").lower()
+
+
+def test_a_video_is_watched_on_and_cut_with_another_encoder(store: Store) -> None:
+    watch_talk(store, 4)
+    tools = Tools(LongerVectors())
+    for one in list(scenes())[4:]:
+        remember(store, VIDEO, Perceived(one), local_writers(), tools, SETTINGS)
+        update_graph(store, tools)
+    assert left(store) > 0
+    assert left(store, "words") > 0
+    assert "lighthouse" in found(store, "lighthouse").lower()
+    cut(store)
+    assert "lighthouse" in found(store, "lighthouse").lower()
+    reembed_video(store, VIDEO, WordVectors(), Quiet())
+    assert left(store, "words") == 0
+
+
+class Failing(LongerVectors):
+    def embed(self, texts: Any) -> Any:
+        raise ModelError("the server does not answer")
+
+
+def test_an_encoder_that_fails_changes_nothing(store: Store) -> None:
+    watch_talk(store)
+    before = records(store)
+    with pytest.raises(ModelError, match="does not answer"):
+        reembed_video(store, VIDEO, Failing(), Quiet())
+    assert records(store) == before
+
+
+def workspace(store: Store, profile: Profile) -> Workspace:
+    return Workspace(store.home, store, profile, Toolbox(profile, Path("/nonexistent")))
+
+
+def test_a_plan_says_what_it_takes(store: Store, tmp_path: Path) -> None:
+    watch_talk(store)
+    own = workspace(store, Profile(name="own", text=str(encoder(tmp_path / "tiny"))))
+    plan = plan_reembedding(own, timed=True)
+    assert plan.rows == left(store, "onnx:tiny") > 6
+    assert plan.characters > 200
+    assert (plan.cost_usd, plan.videos[0].video) == (0.0, VIDEO)
+    assert plan.seconds is not None
+    assert "$0.0000" in str(plan)
+    unpriced = workspace(store, Profile(name="p", text="openai:text-embedding-new"))
+    assert plan_reembedding(unpriced).cost_usd is None
+    config = tmp_path / "homer.toml"
+    config.write_text(
+        "[profiles.paid]\nbase = 'local'\ntext = 'openai:text-embedding-new'\n"
+        "[prices]\n'openai:text-embedding-new' = { input = 1000000, output = 0 }\n"
+    )
+    paid = plan_reembedding(workspace(store, load_profile("paid", config)))
+    assert paid.cost_usd == pytest.approx(paid.tokens)
+    house = EncoderSpec(base_url="http://127.0.0.1:1/v1")
+    assert plan_reembedding(
+        workspace(store, Profile(name="h", text="openai:bge", encoder=house))
+    ).cost_usd == pytest.approx(0)
+
+
+def test_two_runs_at_once_are_refused(store: Store, tmp_path: Path) -> None:
+    watch_talk(store, 1)
+    own = workspace(store, Profile(name="own", text=str(encoder(tmp_path / "tiny"))))
+    plan = plan_reembedding(own)
+    with claim_encoder(store) as claimed:
+        assert claimed
+        with pytest.raises(Busy, match="another homer changes the encoder"):
+            reembed(own, plan, Quiet(), print, direct=True)
+    reembed(own, plan, Quiet(), print, direct=True)
+    assert plan_reembedding(own).rows == 0
+
+
+def test_other_profiles_encoders_are_known(tmp_path: Path) -> None:
+    folder = encoder(tmp_path / "tiny")
+    config = tmp_path / "homer.toml"
+    config.write_text(
+        f"[profiles.own]\nbase = 'local'\ntext = '{folder}'\ntext_languages = ['de']\n"
+        "[profiles.wrong]\nbase = 'nowhere'\n"
+    )
+    toolbox = Toolbox(load_profile("local", config), tmp_path)
+    text = toolbox.encoder("onnx:tiny")
+    assert text is not None
+    assert (text.name, text.languages) == ("onnx:tiny", ("de",))
+    assert toolbox.encoder("onnx:elsewhere") is None
+
+
+def test_the_command_tells_and_does(
+    store: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch_talk(store)
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    profile = tmp_path / "multilingual.toml"
+    profile.write_text(f"base = 'local'\ntext = '{encoder(tmp_path / 'tiny')}'\n")
+
+    def homer(*more: str) -> str:
+        done = CliRunner().invoke(app, ["reembed", "--profile", str(profile), *more])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    told = homer("--dry-run")
+    assert "rows of 1 video, " in told
+    assert left(store, "onnx:tiny") > 0
+    assert json.loads(homer("--dry-run", "--json"))["rows"] == left(store, "onnx:tiny")
+    assert "rows are embedded anew" in homer("--direct", "-v", VIDEO)
+    assert left(store, "onnx:tiny") == 0
+    assert "nothing to do: all vectors are of onnx:tiny" in homer("--direct")
