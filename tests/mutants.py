@@ -15,13 +15,22 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.support.packages import ROOT
 
-PACKAGES = ("domain", "agent", "people", "retrieval")
+TESTED_THROUGH = {
+    "domain": (),
+    "agent": ("agent", "graphs"),
+    "people": ("people",),
+    "retrieval": ("retrieval", "graphs"),
+}
+"""The packages to mutate, each with those whose importers among integration tests reach it.
+
+Nearly every test imports ``domain``: its mutants are tried with unit tests alone.
+"""
 EXCLUDED_TESTS = ("test_house_rules.py", "test_frozen_words.py")
 """Tests of the source text, which fail on the code that mutmut adds."""
 NO_MUTANT = "no_mutant_has_this_name"
@@ -38,14 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--number", type=int, default=200, help="mutants to try")
     parser.add_argument("--seed", type=int, default=1, help="another seed, another sample")
-    parser.add_argument("--packages", nargs="+", default=PACKAGES, help=f"of {' '.join(PACKAGES)}")
+    parser.add_argument("--packages", nargs="+", choices=TESTED_THROUGH, default=[*TESTED_THROUGH])
     parser.add_argument("--unit", action="store_true", help="do without integration tests")
     parser.add_argument("--processes", type=int, default=2, help="tests that run at once")
     options = parser.parse_args(arguments)
     with TemporaryDirectory() as name:
         folder = Path(name)
         copy_checkout(folder)
-        select_tests(folder, options.packages, tests_of(options.packages, "unit"))
+        select_tests(folder, options.packages, unit_tests(options.packages))
         run_mutmut(folder, options.processes, NO_MUTANT)
         generated = sorted(exit_codes(folder))
         size = min(options.number, len(generated))
@@ -53,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes = try_mutants(folder, options.processes, sample)
         left = [name for name in sample if outcomes[name] != "killed"]
         print(f"unit tests kill {size - len(left)} of {size}", flush=True)
-        slower = [] if options.unit else tests_of(options.packages, "integration")
+        slower = [] if options.unit else integration_tests(options.packages)
         if left and slower:
             select_tests(folder, options.packages, slower)
             for name, outcome in try_mutants(folder, options.processes, left).items():
@@ -94,17 +103,27 @@ def select_tests(folder: Path, packages: Sequence[str], tests: Sequence[str]) ->
     (folder / "pyproject.toml").write_text(f"{original}\n[tool.mutmut]\n{''.join(lines)}")
 
 
-def tests_of(packages: Sequence[str], kind: str) -> list[str]:
-    """List the test files of one kind that import from any of the packages.
+def unit_tests(packages: Sequence[str]) -> list[str]:
+    """List the unit tests of these packages."""
+    return importers(packages, "unit")
 
-    Nearly every test imports ``domain``, so for it alone no integration test is listed.
-    """
-    wanted = [name for name in packages if kind == "unit" or name != "domain"]
-    if not wanted:
-        return []
-    imports = re.compile(rf"^from ({'|'.join(wanted)})[. ]", re.MULTILINE)
-    files = [p for p in (ROOT / "tests" / kind).glob("test_*.py") if p.name not in EXCLUDED_TESTS]
-    return sorted(str(p.relative_to(ROOT)) for p in files if imports.search(p.read_text()))
+
+def integration_tests(packages: Sequence[str]) -> list[str]:
+    """List the integration tests through which these packages are reached."""
+    return importers(
+        {name for package in packages for name in TESTED_THROUGH[package]}, "integration"
+    )
+
+
+def importers(packages: Iterable[str], kind: str) -> list[str]:
+    """List the test files of a folder of ``tests`` that import from any of the packages."""
+    imports = [re.compile(rf"^from {name}[. ]", re.MULTILINE) for name in packages]
+    sources = {path: path.read_text() for path in (ROOT / "tests" / kind).glob("test_*.py")}
+    return sorted(
+        str(path.relative_to(ROOT))
+        for path, source in sources.items()
+        if path.name not in EXCLUDED_TESTS and any(one.search(source) for one in imports)
+    )
 
 
 def try_mutants(folder: Path, processes: int, names: Sequence[str]) -> dict[str, str]:

@@ -205,3 +205,22 @@ def test_moving_twice_to_the_same_neighbour_is_no_duplicate() -> None:
 def test_word_overlap_is_symmetric_and_bounded(one: str, other: str) -> None:
     assert 0 <= jaccard(one, other) == jaccard(other, one) <= 1
     assert jaccard(one, one) == 1
+
+
+@pytest.mark.parametrize(
+    ("subtask", "example"),
+    [
+        ("Where is the red car", ', such as "red car"'),
+        ("Where is the car", ""),
+        ("red car", ""),
+        (
+            "Who carries the red box, the blue bag and the green hat up the steep stairs",
+            ', such as "carries red box blue bag green hat steep"',
+        ),
+    ],
+)
+def test_a_query_that_is_too_short_gets_an_example_made_of_the_subtask(
+    subtask: str, example: str
+) -> None:
+    verdict = check(search("car"), ActionBounds(subtask=subtask), ASK)
+    assert verdict.complaint == f"The query needs at least two words{example}."

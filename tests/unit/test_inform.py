@@ -20,6 +20,7 @@ from agent.harness.inform import (
     plan_lines,
     question_lines,
     quote_untrusted,
+    truncated,
 )
 from domain.asking import Action, Ledger, Mode, Question
 from domain.ledger import SubtaskDraft, begin_attempt, bind_evidence, new_ledger, resolve_subtask
@@ -189,3 +190,10 @@ def test_actions_in_words() -> None:
 def test_times_of_a_day_and_more_are_readable() -> None:
     late = evidence(1).model_copy(update={"span": TimeSpan.of(90_000_000, 90_005_000)})
     assert 'time="d2 1:00:00-d2 1:00:05"' in memory_line(late)
+
+
+@pytest.mark.parametrize(
+    ("most", "shown"), [(4, "…"), (8, "<face_1>…"), (10, "<face_1> o…"), (17, "<face_1> opens…")]
+)
+def test_a_text_is_never_cut_within_a_tag(most: int, shown: str) -> None:
+    assert truncated("<face_1> opens <object_2>", most) == shown

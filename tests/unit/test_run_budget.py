@@ -14,7 +14,7 @@ from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from domain.errors import BudgetExceeded, ModelError
 from domain.settings import AskSettings
-from domain.trajectory import ModelCalled
+from domain.trajectory import ModelCalled, PartialReply, RunEvent
 from models.chat import CallRecord, ChatReply
 from models.messages import Message, user
 from strategies.homer.strategy import STRATEGY
@@ -39,6 +39,24 @@ def test_seconds_count_from_the_start_and_from_what_was_spent_before() -> None:
     assert made.seconds_left == 295.0
     resumed = meter(100.0, clock=120.0, tokens=700)
     assert (resumed.clock, resumed.tokens_left) == (120.0, 49_300)
+
+
+def test_a_run_that_resumes_with_all_tokens_spent_makes_no_call() -> None:
+    made = meter(tokens=50_000)
+    assert "50000 tokens" in made.gone()
+    assert "50000 tokens" in made.final_answer_exhausted()
+    assert meter(tokens=49_999).gone() == ""
+
+
+def test_a_growing_reply_is_reported_whole_with_its_round_and_purpose() -> None:
+    reported: list[RunEvent] = []
+    recorder = Recorder(None, "t", lambda *_: None, reported.append, strategy=STRATEGY)  # type: ignore[arg-type]
+    listener = recorder.reply_listener(2, "act")
+    assert listener is not None
+    listener("Ann")
+    listener("Ann opens")
+    assert reported == [PartialReply(round=2, purpose="act", text=t) for t in ("Ann", "Ann opens")]
+    assert recorder.events == []
 
 
 def test_a_deadline_that_has_passed_leaves_nothing() -> None:
