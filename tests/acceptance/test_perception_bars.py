@@ -51,6 +51,7 @@ def faces(home: Home, store: Store, toolbox: Toolbox, joined: Path) -> FaceRepor
     )
 
 
+@pytest.mark.full
 def test_people_are_known_again_from_clip_to_clip(
     home: Home, store: Store, toolbox: Toolbox, joined: Path
 ) -> None:

@@ -296,6 +296,7 @@ class TestSpeech:
     def test_nobody_speaks(self, speech: SpeechRecognizer, samples: Any) -> None:
         assert speech.transcribe(samples) == []
 
+    @pytest.mark.full
     def test_one_language_can_be_asked_for(self, shared_media: Shared) -> None:
         samples = samples_of(shared_media("mie_sample.mp4"), 0, 4)
         heard = toolbox_with(languages=("fr", "en")).speech.transcribe(samples)

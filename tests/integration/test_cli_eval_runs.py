@@ -90,6 +90,7 @@ def test_an_ablation_is_a_table(homer: Homer) -> None:
     assert "entity, events, edges, whole, all" in " ".join(refused.output.split())
 
 
+@pytest.mark.full
 def test_a_run_that_learns_shows_its_effect(homer: Homer) -> None:
     done = homer("run", "houses", "4", "--direct")
     assert done.exit_code == 0, done.output

@@ -316,6 +316,7 @@ def test_a_model_judges_open_answers_on_record_with_the_trajectory(
     assert all(row.cost_usd > 0 for row in found(store))
 
 
+@pytest.mark.full
 def test_a_judge_that_fails_leaves_the_answer_unjudged_and_is_asked_again(
     store: Store, tmp_path: Path
 ) -> None:

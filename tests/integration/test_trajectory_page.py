@@ -22,6 +22,7 @@ from store.queries.trajectories import (
 )
 from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, remember_party
+from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import OpenAIServer
@@ -81,7 +82,7 @@ def test_an_id_of_nothing_is_one_message_that_says_what_to_do(party: Store) -> N
     assert "no trajectory goes by" in page.error[0].value.replace("\\", "")
 
 
-@pytest.mark.parametrize("text", [EVIL, LONG, RTL])
+@pytest.mark.parametrize("text", [EVIL, in_full(LONG), in_full(RTL)])
 def test_the_list_shows_questions_as_words(party: Store, server: OpenAIServer, text: str) -> None:
     ask(party, LlmToolbox(server), Question(text=text, videos=(PARTY,)))
     page = open_page("trajectory")

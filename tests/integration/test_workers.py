@@ -57,7 +57,7 @@ def alone(home: Home, make_database: Callable[[], str], tmp_path: Path, video: P
         return dump_of(store, outcome)
 
 
-@pytest.mark.parametrize(("pool", "processes"), [in_full(("threads", 1)), ("processes", 2)])
+@pytest.mark.parametrize(("pool", "processes"), [("threads", 1), in_full(("processes", 2))])
 def test_two_workers_share_eight_clips_and_make_the_same_memory(
     workspace: Workspace,
     alone: list[str],
