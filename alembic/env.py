@@ -1,4 +1,4 @@
-"""Runs migrations on the connection it is given, else on the database that Homer would open."""
+"""Run migrations on the given connection, else on the database that Homer would open."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether this container does what it is there for: ``$HOMER_HEALTH`` answers 200; 0 if so, else 1.
+"""Check a container's health: exit with 0 if ``$HOMER_HEALTH`` answers 200, else with 1.
 
-A container that serves nothing, as one for a command, names no address and is healthy.
+A container that serves nothing, such as one for a command, sets no address and is healthy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PATIENCE_S = 5.0
 
 
 def healthy(address: str | None) -> bool:
-    """Whether ``address`` answers, or there is none to ask."""
+    """Check whether ``address`` answers; without an address the container is healthy."""
     if not address:
         return True
     try:

@@ -1,4 +1,4 @@
-"""The first tables, as store/tables/schema.py has them."""
+"""Create the first tables, those of store/tables/schema.py."""
 
 from __future__ import annotations
 

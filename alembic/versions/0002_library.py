@@ -1,4 +1,4 @@
-"""A name for each database, so that databases can share a data directory."""
+"""Give each database an id, so that databases can share a data directory."""
 
 from __future__ import annotations
 

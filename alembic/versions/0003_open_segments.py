@@ -1,4 +1,4 @@
-"""Patches find the open segments they touch by label and by clips."""
+"""Index open segments by label and by clips, which patches look up."""
 
 from __future__ import annotations
 

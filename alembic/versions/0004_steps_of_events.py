@@ -1,4 +1,4 @@
-"""An event of a trajectory says which step of the machine it came from."""
+"""Record which step of the machine an event of a trajectory came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person says about the people of a video; names know whose they were when learned."""
+"""Add corrections of people, and the identity that each name was learned from."""
 
 from __future__ import annotations
 

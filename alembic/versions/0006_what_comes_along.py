@@ -1,4 +1,4 @@
-"""Which subtitles were used, objects seen on keyframes, and how long a clip took."""
+"""Add the subtitles of a video, objects on keyframes, and how long each clip took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills, what they were learned from, and which answers were right."""
+"""Add skills, the observations they were learned from, and judgements of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model might take for a clip's memory, and what it was not shown because of that."""
+"""Add the token budget of a clip's writer, and what was left out of its prompt."""
 
 from __future__ import annotations
 

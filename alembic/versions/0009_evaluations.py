@@ -1,4 +1,4 @@
-"""Runs over data sets, the result of each of their questions, and what was learned on the way."""
+"""Add evaluation runs, the result of each question, and what was learned in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which questions were given which skills is found without looking at every event."""
+"""Index the questions that were given skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What schedules have dealt with: files of watched folders, addresses that were fetched."""
+"""Add what schedules have processed: files of watched folders and fetched addresses."""
 
 from __future__ import annotations
 

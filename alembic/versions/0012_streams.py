@@ -1,4 +1,4 @@
-"""Live streams: where they come from, how each clip was watched, and the gaps."""
+"""Add live streams: their source, how each clip was watched, and gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who did what, to which rows are only added."""
+"""Add the audit log, an append-only table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes that searching worked out of videos, and one of what was superseded."""
+"""Add search indexes of videos, and index superseded memories."""
 
 from __future__ import annotations
 

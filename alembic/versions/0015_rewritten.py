@@ -1,4 +1,4 @@
-"""When a video was last said anew, whatever else is written of it: an index outlives progress."""
+"""Record when a video's text last changed, so that progress does not invalidate indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Full text by words, tags and who speaks; no search indexes of Homer's own any more."""
+"""Add full text by words, tags and speakers, in place of Homer's own search indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keyframes show in words, as vectors; which writer wrote a clip, and what was not taken."""
+"""Add descriptions of keyframes with vectors, the writer of each clip, and what it omitted."""
 
 from __future__ import annotations
 
