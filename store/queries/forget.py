@@ -137,8 +137,11 @@ def _with_encoder(table: type[Base], row: ColumnElement[Any]) -> ColumnElement[A
     name = next((one for one in ("encoder", "description_encoder") if one in columns), None)
     if name is None:
         return row
-    of_segment = select(SegmentRow.video_id).where(SegmentRow.id == SegmentRevisionRow.segment_id)
-    video = columns.video_id if "video_id" in columns else of_segment.scalar_subquery()
+    revision = SegmentRevisionRow
+    of_segment = select(SegmentRow.video_id).where(SegmentRow.id == revision.segment_id)
+    # It lies two selects deep, where SQLAlchemy correlates nothing by itself.
+    of_row = of_segment.correlate(revision).scalar_subquery()
+    video = columns.video_id if "video_id" in columns else of_row
     named = func.coalesce(columns[name], own_encoder(video))
     return row.concat(func.jsonb_build_object(name, named))
 

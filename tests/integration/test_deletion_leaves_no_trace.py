@@ -130,8 +130,8 @@ def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Sto
         session.execute(text(f"UPDATE sightings SET blob = NULL WHERE {others}"))  # noqa: S608
         session.execute(text("UPDATE keyframes SET time_ms = 200 WHERE clip = 0"))
         away = "time_ms > 5000"
-        output = f"UPDATE keyframes SET blob = '0', embedding = NULL WHERE {away}"  # noqa: S608
-        session.execute(text(output))
+        pictures = "blob = '0', embedding = NULL, likeness_vector = NULL"
+        session.execute(text(f"UPDATE keyframes SET {pictures} WHERE {away}"))  # noqa: S608
     done = forget(marked, VIDEO, "0", ThreeNumbers())
     left = traces(marked)
     assert sorted(left - {"videos.path", "streams.source", "uploads", "logs", "run"}) == []
