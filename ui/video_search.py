@@ -61,12 +61,12 @@ def show_search(state: PageState, video: Video) -> None:
     except HomerError as error:
         show_error(error)
         return
-    if result.nothing_close:
+    if not result.evidence:
+        st.info(escape_markdown(f"Nothing was found in {result.searched}."))
+    elif result.nothing_close:
         st.warning("No close match. The nearest results:")
     for number, piece in enumerate(result.evidence):
         show_moment(state.store, piece, {video.id: video}, f"found_{number}")
-    if not result.evidence:
-        st.info(escape_markdown(f"Nothing was found in {result.searched}."))
 
 
 def _form() -> Sought | None:

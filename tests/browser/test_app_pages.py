@@ -174,6 +174,17 @@ def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, 
     page.wait_for_function("document.querySelector('video')?.currentTime >= 41")
     opened(page, f"{address}/video?video={name}&show=Search&q=earthquake", "Video")
     seen(page, "I remember the earthquake well.")
+    opened(page, f"{address}/video?video={name}&show=Search&at=0:10", "Video")
+    seen(page, "decoded from the video's file at 00:10")
+    page.get_by_text("Images of a time, or like another image").click()
+    page.get_by_label("At", exact=True).fill("")
+    picture = place.root.parent / "picture.png"
+    picture.write_bytes(page.screenshot())
+    page.locator("input[type=file]").set_input_files(str(picture))
+    seen(page, "picture.png")
+    page.get_by_role("button", name="Search", exact=True).click()
+    seen(page, "Nothing was found in the keyframes by their likeness to picture.png.")
+    keep("search")
 
 
 def test_a_video_is_added_watched_and_deleted(
