@@ -1,0 +1,182 @@
+"""What a language model replies to WorldMM's prompts, and what code makes of it; pure.
+
+Names of nested classes are keys of ``$defs`` in schemas that models read: they stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, Field, NonNegativeInt
+
+from models.reply_schema import pinned
+from strategies.worldmm.clauses import Triple
+from strategies.worldmm.consolidation import Consolidation
+from strategies.worldmm.phrases import EntityKind, NamedEntity
+from strategies.worldmm.triples import CaptionFacts
+
+LONGEST_NAME = 120
+"""Most characters of an entity or predicate."""
+
+Memory = Literal["episodic", "semantic", "visual"]
+"""The memories that a round may search."""
+
+
+class WrittenCaption(BaseModel):
+    """The caption of a stretch of time."""
+
+    model_config = pinned("WrittenCaption", "The caption of a stretch of time.")
+
+    caption: str = Field(min_length=1)
+
+
+class WrittenEntity(BaseModel):  # Its name is a key of "$defs": it stays.
+    """An entity of a caption."""
+
+    model_config = pinned("WrittenEntity", "An entity of a caption.")
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    kind: Literal["PERSON", "GROUP", "LOCATION", "OBJECT", "CONCEPT"]
+
+
+class WrittenTriple(BaseModel):  # Its name is a key of "$defs": it stays.
+    """Subject, predicate and object."""
+
+    model_config = pinned("WrittenTriple", "Subject, predicate and object.")
+
+    subject: str = Field(min_length=1, max_length=LONGEST_NAME)
+    predicate: str = Field(min_length=1, max_length=LONGEST_NAME)
+    object: str = Field(min_length=1, max_length=LONGEST_NAME)
+
+    def triple(self) -> Triple:
+        """Return it as a triple."""
+        return Triple(
+            subject=_one_line(self.subject),
+            predicate=_one_line(self.predicate),
+            object=_one_line(self.object),
+        )
+
+
+class WrittenFacts(BaseModel):
+    """The entities and triples of a caption."""
+
+    model_config = pinned("WrittenFacts", "The entities and triples of a caption.")
+
+    entities: list[WrittenEntity]
+    triples: list[WrittenTriple]
+
+    def facts(self) -> CaptionFacts:
+        """Return what is sound: triples whose ends are entities, each once."""
+        entities = {
+            (name := _one_line(one.name)): NamedEntity(name=name, kind=EntityKind(one.kind))
+            for one in self.entities
+        }
+        found = dict.fromkeys(one.triple() for one in self.triples)
+        sound = [one for one in found if one.subject in entities and one.object in entities]
+        return CaptionFacts(entities=tuple(entities.values()), triples=tuple(sound))
+
+    def complaints(self) -> list[str]:
+        """Return what the model is asked to put right."""
+        known = {_one_line(one.name) for one in self.entities}
+        ends = [end for one in self.triples for end in (one.subject, one.object)]
+        unlisted = dict.fromkeys(end for end in map(_one_line, ends) if end not in known)
+        return [f"{end!r} is in a triple but not among the entities" for end in unlisted]
+
+
+class WrittenKnowledge(WrittenTriple):  # Its name is a key of "$defs": it stays.
+    """A triple that lasts, with the numbers of those that it rests on."""
+
+    model_config = pinned("WrittenKnowledge", "A triple that lasts, and what it rests on.")
+
+    evidence: list[NonNegativeInt] = Field(min_length=1)
+
+
+class WrittenSemantics(BaseModel):
+    """What lasts of some minutes."""
+
+    model_config = pinned("WrittenSemantics", "What lasts of some minutes.")
+
+    triples: list[WrittenKnowledge]
+
+    def sound(self, shown: int) -> list[tuple[Triple, tuple[int, ...]]]:
+        """Return the triples that rest on some of the ``shown`` ones, with their numbers."""
+        resting = [(one.triple(), _known(one.evidence, shown)) for one in self.triples]
+        return [(triple, evidence) for triple, evidence in resting if evidence]
+
+
+class ConsolidationReply(BaseModel):
+    """Which existing triples are replaced, and how the new one reads then."""
+
+    model_config = pinned("ConsolidationReply", "What is replaced, and how the new one reads.")
+
+    replaced: list[NonNegativeInt]
+    triple: WrittenTriple
+
+    def decision(self) -> Consolidation:
+        """Return it as a decision, which is yet to be checked."""
+        return Consolidation(replaced=tuple(self.replaced), triple=self.triple.triple())
+
+
+class FilterReply(BaseModel):
+    """The numbers of the triples that bear on the query, best first."""
+
+    model_config = pinned("FilterReply", "The triples that bear on the query, best first.")
+
+    kept: list[NonNegativeInt]
+
+    def sound(self, shown: int) -> tuple[int, ...]:
+        """Return the numbers that were shown, each once."""
+        return _known(self.kept, shown)
+
+
+class ChooseReply(BaseModel):
+    """The captions that answer the query best, and why."""
+
+    model_config = pinned("ChooseReply", "The captions that answer the query best, and why.")
+
+    reason: str
+    chosen: list[NonNegativeInt]
+
+    def sound(self, shown: int, most: int) -> tuple[int, ...]:
+        """Return at most so many of the numbers that were shown, each once."""
+        return _known(self.chosen, shown)[:most]
+
+
+class DecideReply(BaseModel):
+    """Search one memory with one query, or answer."""
+
+    model_config = pinned("DecideReply", "Search one memory with one query, or answer.")
+
+    reason: str
+    action: Literal["search", "answer"]
+    memory: Memory | None = None
+    query: str = ""
+
+    def complaints(self, offered: Sequence[Memory]) -> list[str]:
+        """Return what the model is asked to put right."""
+        if self.action == "answer":
+            return []
+        wrong = [] if self.query.strip() else ["a search needs a query"]
+        if self.memory not in offered:
+            wrong.append(f"search one of the memories {', '.join(offered)}")
+        return wrong
+
+
+class RespondReply(BaseModel):
+    """The answer, and what it rests on."""
+
+    model_config = pinned("RespondReply", "The answer, and what it rests on.")
+
+    found: bool = Field(description="whether the findings answer the question")
+    option: str | None = Field(default=None, description="the letter, where there are options")
+    answer: str
+    evidence: list[str] = Field(default=[], description="ids such as n12 or r3")
+
+
+def _known(numbers: Iterable[int], shown: int) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(number for number in numbers if number < shown))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
