@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import standardise
 from retrieval.result import Retrieval, UnknownLabel
 from retrieval.terms import terms
-from store.queries.segments_in_view import SegmentNear
+from store.queries.segments_in_view import SegmentArrays
 
 READ = 200
 """Maximum number of segments whose text is read: the nearest, and those with the best clips."""
@@ -29,54 +28,58 @@ ReadSegments = Callable[[Sequence[int]], Mapping[int, Segment]]
 """Reads segments by id as the view shows them."""
 
 
+ReadTexts = Callable[[Sequence[int]], Mapping[int, str]]
+"""Reads label and summary of segments by id."""
+
+
 @dataclass(frozen=True, eq=False)
 class RankedSegments:
     """The S segments in view with their scores (S,).
 
-    ``cosines`` (S,) are with the query; ``words`` (S,) is the IDF-weighted share of its words in
-    [0, 1]. ``read`` fetches the segments' texts.
+    ``words`` (S,) is the IDF-weighted share of the query's words in [0, 1]. ``read`` fetches
+    segments.
     """
 
-    near: tuple[SegmentNear, ...]
+    near: SegmentArrays
     scores: Scores
-    cosines: Floats
     words: Floats
     read: ReadSegments
 
     @cached_property
     def places(self) -> dict[int, int]:
         """The position of each segment in ``near``, by id."""
-        return {segment.id: place for place, segment in enumerate(self.near)}
+        return {segment: place for place, segment in enumerate(self.near.id.tolist())}
 
-    def segment(self, place: int) -> Segment:
-        """Return a segment as the view shows it."""
-        return self.read([self.near[place].id])[self.near[place].id]
+    def segments(self, places: Sequence[int]) -> list[Segment]:
+        """Return segments as the view shows them."""
+        ids = self.near.id[list(places)].tolist()
+        segments = self.read(ids)
+        return [segments[segment] for segment in ids]
 
     def best(self) -> int | None:
         """Return the place of the best segment, the earlier of equals; None without any."""
-        return int(np.argmax(self.scores)) if len(self.near) else None
+        return int(np.argmax(self.scores)) if len(self.scores) else None
 
 
 def rank_segments(
-    context: QueryContext, near: Sequence[SegmentNear], read: ReadSegments
+    context: QueryContext, near: SegmentArrays, texts: ReadTexts, read: ReadSegments
 ) -> RankedSegments:
     """Rank segments by the sum of three standardised scores: vector, words, and best clip."""
-    cosines = np.array([segment.cosine for segment in near], dtype=np.float32)
     clips = _best_clips(context, near)
-    words = np.zeros(len(near), dtype=np.float32)
-    selected = _select_read(cosines, clips)
-    texts = read([near[place].id for place in selected.tolist()])
+    words = np.zeros(len(near.id), dtype=np.float32)
+    selected = _select_read(near.cosine, clips)
+    ids = near.id[selected].tolist()
+    text_of = texts(ids)
     idf = {
         word: context.candidates.hits.inverse_document_frequency(word)
         for word in sorted(context.words)
     }
     total = sum(idf.values()) or 1.0
-    for place in selected.tolist():
-        segment = texts[near[place].id]
-        segment_words = set(terms(f"{segment.label} {segment.summary}"))
+    for place, segment in zip(selected.tolist(), ids, strict=True):
+        segment_words = set(terms(text_of[segment]))
         words[place] = sum(idf[word] for word in idf if word in segment_words) / total
-    scores = standardise(cosines) + standardise(words) + standardise(clips)
-    return RankedSegments(tuple(near), scores, cosines, words, read)
+    scores = standardise(near.cosine) + standardise(words) + standardise(clips)
+    return RankedSegments(near, scores, words, read)
 
 
 def _select_read(cosines: Floats, clips: Scores) -> Ints:
@@ -87,21 +90,19 @@ def _select_read(cosines: Floats, clips: Scores) -> Ints:
     return np.unique(np.concatenate(nearest))
 
 
-def _best_clips(context: QueryContext, near: Sequence[SegmentNear]) -> Scores:
+def _best_clips(context: QueryContext, near: SegmentArrays) -> Scores:
     """Return the best score of each segment's clips, (S,); the lowest one without a candidate."""
-    if context.relevance is None or not near:
-        return np.zeros(len(near))
+    if context.relevance is None or not len(near.id):
+        return np.zeros(len(near.id))
     cells, hits = context.relevance.cells, context.candidates.hits
     lowest = float(cells.min())
     places = np.full(hits.size + 1, lowest)
     places[context.candidates.places] = cells
-    counts = np.array([len(segment.clips) for segment in near])
-    clips = np.fromiter(chain.from_iterable(segment.clips for segment in near), np.int64)
-    videos = np.repeat(np.array([segment.video for segment in near]), counts)
-    clip_scores = places[hits.places(videos, clips)]
-    best, has_clips = np.full(len(near), lowest), counts > 0
+    clip_scores = places[hits.places(np.repeat(near.video, near.counts), near.clips)]
+    best, has_clips = np.full(len(near.id), lowest), near.counts > 0
     if has_clips.any():
-        best[has_clips] = np.maximum.reduceat(clip_scores, (np.cumsum(counts) - counts)[has_clips])
+        first = np.cumsum(near.counts) - near.counts
+        best[has_clips] = np.maximum.reduceat(clip_scores, first[has_clips])
     return best
 
 
@@ -129,20 +130,21 @@ def _neighbourhood(
     mode: Mode,
 ) -> Retrieval:
     """Return a segment with its neighbours and edges; ``focus`` is a position in ``ranked``."""
-    segment = ranked.segment(focus)
+    (segment,) = ranked.segments([focus])
     edges = [e for e in edges_of(segment) if {e.source, e.target} <= ranked.places.keys()]
     near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
-    shown = {segment.id, *(ranked.near[place].id for place in near)}
-    evidence = _evidence(context, ranked, [focus, *near])
+    neighbours_shown = ranked.segments(near)
+    shown = {segment.id, *(neighbour.id for neighbour in neighbours_shown)}
+    evidence = _evidence(context, ranked, [focus, *near], [segment, *neighbours_shown])
     return Retrieval(
         mode=mode,
         query=context.query,
         focus=segment,
         evidence=evidence,
-        neighbours=tuple(ranked.segment(place) for place in near),
+        neighbours=tuple(neighbours_shown),
         edges=tuple(edge for edge in edges if {edge.source, edge.target} <= shown),
-        nothing_close=nothing_close(evidence, len(ranked.near)),
-        searched=context.searched(f"{len(ranked.near)} events"),
+        nothing_close=nothing_close(evidence, len(ranked.near.id)),
+        searched=context.searched(f"{len(ranked.near.id)} events"),
     )
 
 
@@ -153,16 +155,19 @@ def _ranked_neighbours(ranked: RankedSegments, focus: Segment, edges: Sequence[E
 
 
 def _evidence(
-    context: QueryContext, ranked: RankedSegments, places: Sequence[int]
+    context: QueryContext,
+    ranked: RankedSegments,
+    places: Sequence[int],
+    segments: Sequence[Segment],
 ) -> tuple[Evidence, ...]:
     """Return the focus and its neighbours as evidence, with falling scores."""
     scores = [float(ranked.scores[place]) for place in places]
     falling = [min(scores[: i + 1]) for i in range(len(scores))]
-    nearness = context.cosine_scale.nearness(float(ranked.cosines[places[0]]))
+    nearness = context.cosine_scale.nearness(float(ranked.near.cosine[places[0]]))
     shown = decayed(closeness(nearness, float(ranked.words[places[0]])), falling)
     return tuple(
-        context.segment_evidence(ranked.segment(place), score)
-        for place, score in zip(places, shown, strict=True)
+        context.segment_evidence(segment, score)
+        for segment, score in zip(segments, shown, strict=True)
     )
 
 
@@ -189,11 +194,11 @@ def neighbor(
 def _labelled(
     context: QueryContext, ranked: RankedSegments, focus_place: int, edges_of: EdgesOf
 ) -> int:
-    segment = ranked.segment(focus_place)
+    (segment,) = ranked.segments([focus_place])
     edges = edges_of(segment)
     ids = sorted({e.source for e in edges} | {e.target for e in edges} - {segment.id})
     places = [ranked.places[i] for i in ids if i != segment.id and i in ranked.places]
-    labels = tuple(ranked.segment(place).label for place in places)
+    labels = tuple(neighbour.label for neighbour in ranked.segments(places))
     wanted = _normalised(context.query)
     for place, label in zip(places, labels, strict=True):
         if _normalised(label) == wanted:

@@ -44,7 +44,7 @@ from store.queries.clip_contents import (
 from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
-from store.queries.segments_in_view import read_segments, segments_in_view
+from store.queries.segments_in_view import read_segments, segment_texts, segments_in_view
 from store.queries.videos import video_state
 from telemetry import tracing
 
@@ -197,7 +197,7 @@ class Retrievers:
         best = ranked.best()
         if best is None:
             return context, None
-        segment = ranked.segment(best)
+        (segment,) = ranked.segments([best])
         return self._with_clips(context, _clips_of(segment)), segment
 
     def _with_clips(self, context: QueryContext, clips: Sequence[tuple[str, int]]) -> QueryContext:
@@ -219,21 +219,21 @@ class Retrievers:
         return segments.get(focus)
 
     def _rank_segments(self, context: QueryContext) -> RankedSegments:
-        scopes = context.lines.scopes
-        vector = context.vectors.question
-        parts = context.encoders.parts
-        search = partial(segments_in_view, scopes=scopes, vector=vector, parts=parts)
-        near = self._store.run_read_only(search)
+        scopes, read = context.lines.scopes, self._store.run_read_only
+        known: dict[int, Segment] = {}
 
-        def read(ids: Sequence[int]) -> Mapping[int, Segment]:
-            missing = [segment_id for segment_id in ids if segment_id not in known]
+        def read_texts(ids: Sequence[int]) -> Mapping[int, str]:
+            return read(partial(segment_texts, scopes=scopes, ids=ids))
+
+        def read_more(ids: Sequence[int]) -> Mapping[int, Segment]:
+            missing = [segment for segment in ids if segment not in known]
             if missing:
-                read_more = partial(read_segments, scopes=scopes, ids=missing)
-                known.update(self._store.run_read_only(read_more))
+                known.update(read(partial(read_segments, scopes=scopes, ids=missing)))
             return known
 
-        known: dict[int, Segment] = {}
-        return rank_segments(context, near, read)
+        vector, parts = context.vectors.question, context.encoders.parts
+        near = read(partial(segments_in_view, scopes=scopes, vector=vector, parts=parts))
+        return rank_segments(context, near, read_texts, read_more)
 
     def _edges(self, context: QueryContext, segment: Segment) -> Sequence[Edge]:
         if Mode.NEIGHBOR not in self._stage.modes:

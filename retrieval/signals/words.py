@@ -119,12 +119,18 @@ class WordHits:
         weight = (K1 + 1) * inverse_document_frequency(
             self.cells, min(self.cells, document_frequency)
         )
-        return np.asarray(weight * frequency / (frequency + self._length_norms(half)))
+        return np.asarray(weight * frequency / (frequency + self._length_norm(half)))
 
-    def _length_norms(self, half: int) -> Scores:
+    @cached_property
+    def _norms(self) -> dict[int, Scores]:
+        return {}
+
+    def _length_norm(self, half: int) -> Scores:
         """Return BM25's length normalisation of the window around every place, (P,)."""
-        relative = _window_sums(self.lengths, half) / (2 * half + 1)
-        return np.asarray(K1 * (1 - B + B * relative))
+        if half not in self._norms:
+            relative = _window_sums(self.lengths, half) / (2 * half + 1)
+            self._norms[half] = np.asarray(K1 * (1 - B + B * relative))
+        return self._norms[half]
 
 
 def _window_sums(values: Scores, half: int) -> Scores:

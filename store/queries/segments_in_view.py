@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,26 +15,39 @@ from store.queries.encoders import QueryParts, cosine_of
 from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 
 
-class SegmentNear(NamedTuple):
-    """A segment in view: id, number of its scope, its clips in view, cosine with the query."""
+@dataclass(frozen=True, eq=False)
+class SegmentArrays:
+    """S segments in view as arrays, sorted by scope and number.
 
-    id: int
-    video: int
-    clips: Sequence[int]
-    cosine: float
+    ``id`` (S,); ``video`` (S,) numbers the scopes; ``cosine`` (S,) is with the query's vector.
+    ``clips`` (K,) are the clips in view of one segment after the other, ``counts`` (S,) how many
+    each has.
+    """
+
+    id: NDArray[np.int64]
+    video: NDArray[np.int64]
+    cosine: NDArray[np.float32]
+    counts: NDArray[np.int64]
+    clips: NDArray[np.int64]
 
 
+_FIELDS = np.dtype([("id", ">i8"), ("video", ">i8"), ("counts", ">i8"), ("cosine", ">f8")])
 _SEGMENTS = """
     WITH {view}
-    SELECT s.id, view.number,
-           CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
-                ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip) END,
-           {cosine}
-    FROM view JOIN segments AS s ON s.video_id = view.video
-    JOIN segment_revisions AS r ON r.segment_id = s.id
-         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
-    WHERE cardinality(r.clips) > 0
-    ORDER BY view.number, s.number
+    SELECT string_agg(int8send(id) || int8send(scope) || int8send(cardinality(clips))
+                      || float8send(cosine), ''::bytea),
+           string_agg(array_to_string(clips, ' '), ' ')
+    FROM (
+        SELECT s.id, view.number AS scope,
+               CASE WHEN view.last_clip >= ALL (r.clips) THEN r.clips
+                    ELSE ARRAY(SELECT c FROM unnest(r.clips) AS c WHERE c <= view.last_clip)
+               END AS clips,
+               coalesce({cosine}, 0)::float8 AS cosine
+        FROM view JOIN segments AS s ON s.video_id = view.video
+        JOIN segment_revisions AS r ON r.segment_id = s.id AND r.from_clip <= view.last_clip
+             AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+        WHERE cardinality(r.clips) > 0
+        ORDER BY view.number, s.number OFFSET 0) AS segment
 """
 
 
@@ -43,8 +56,8 @@ def segments_in_view(
     scopes: Sequence[Scope],
     vector: NDArray[np.floating],
     parts: QueryParts | None = None,
-) -> list[SegmentNear]:
-    """Return the segments that are valid in the view, by scope and number, with their cosines.
+) -> SegmentArrays:
+    """Return the segments that are valid in the view, with their cosines to a vector.
 
     Args:
         database: A connection or session.
@@ -54,11 +67,36 @@ def segments_in_view(
     """
     cosine = cosine_of(vector, parts, "r.encoder", "s.video_id", "r.embedding")
     statement = SQL(_SEGMENTS).format(view=SQL(VIEW), cosine=cosine)
-    rows = reading_driver(database).execute(statement, view_parameters(scopes)).fetchall()
-    return [
-        SegmentNear(segment, video, clips, float(cosine or 0))
-        for segment, video, clips, cosine in rows
-    ]
+    with reading_driver(database).cursor(binary=True) as cursor:
+        row = cursor.execute(statement, view_parameters(scopes)).fetchone()
+    fields, clips = row or (None, None)
+    rows = np.frombuffer(fields or b"", dtype=_FIELDS)
+    return SegmentArrays(
+        id=rows["id"].astype(np.int64),
+        video=rows["video"].astype(np.int64),
+        cosine=rows["cosine"].astype(np.float32),
+        counts=rows["counts"].astype(np.int64),
+        clips=np.fromstring(clips or "", dtype=np.int64, sep=" "),
+    )
+
+
+_SEGMENT_TEXTS = """
+    WITH {view}
+    SELECT s.id, r.label || ' ' || r.summary
+    FROM view JOIN segments AS s ON s.video_id = view.video
+    JOIN segment_revisions AS r ON r.segment_id = s.id
+         AND r.from_clip <= view.last_clip AND (r.to_clip IS NULL OR r.to_clip > view.last_clip)
+    WHERE s.id = ANY(%(ids)s)
+"""
+
+
+def segment_texts(
+    database: Reader, scopes: Sequence[Scope], ids: Collection[int]
+) -> dict[int, str]:
+    """Return label and summary of those of ``ids`` that are valid in the view, by id."""
+    statement = SQL(_SEGMENT_TEXTS).format(view=SQL(VIEW))
+    parameters = view_parameters(scopes) | {"ids": list(ids)}
+    return dict(reading_driver(database).execute(statement, parameters).fetchall())
 
 
 _SEGMENT_ROWS = """

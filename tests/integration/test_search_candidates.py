@@ -231,16 +231,20 @@ def test_segments_are_those_valid_in_the_view(watched: Store) -> None:
     def seen(last: int) -> list[tuple[int, list[int], str]]:
         scopes = [scope(0, W), scope(last)]
         near = read(watched, lambda db: segments_in_view.segments_in_view(db, scopes, vector))
-        rows = read(watched, lambda db: read_segments(db, scopes, [one.id for one in near]))
-        assert all(tuple(one.clips) == rows[one.id].clips for one in near)
-        assert all(one.video == 1 for one in near)
-        return [(one.id, list(one.clips), rows[one.id].summary) for one in near]
+        found = near.id.tolist()
+        rows = read(watched, lambda db: read_segments(db, scopes, found))
+        texts = read(watched, lambda db: segments_in_view.segment_texts(db, scopes, found))
+        clips = np.split(near.clips, np.cumsum(near.counts))
+        assert texts == {one: f"{rows[one].label} {rows[one].summary}" for one in found}
+        assert all(tuple(own) == rows[one].clips for one, own in zip(found, clips, strict=False))
+        assert (near.video == 1).all()
+        return [(one, list(rows[one].clips), rows[one].summary) for one in found]
 
     assert seen(0) == []
     assert seen(1) == seen(2) == [(ids[0], [0, 1], "early")]
     assert seen(3) == [(ids[0], [0, 1, 3], "late")]
-    (early,) = read(watched, lambda db: segments_in_view.segments_in_view(db, [scope(2)], vector))
-    assert early.cosine == pytest.approx(1, abs=1e-2)
+    near = read(watched, lambda db: segments_in_view.segments_in_view(db, [scope(2)], vector))
+    assert near.cosine.tolist() == [pytest.approx(1, abs=1e-2)]
 
 
 # Meaning
@@ -496,6 +500,10 @@ def test_a_search_uses_an_index_and_never_scans_all_lines(
 SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]] = {
     "segments": (
         lambda db, s: segments_in_view.segments_in_view(db, s[:1], VECTOR[0]),
+        "segment",
+    ),
+    "segment texts": (
+        lambda db, s: segments_in_view.segment_texts(db, s[:1], [1, 2]),
         "segment",
     ),
     "segments by id": (lambda db, s: read_segments(db, s[:1], [1, 2]), "segment"),
