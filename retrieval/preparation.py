@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from domain.memories import MemoryView, Scope
+from domain.people import Character
 from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
@@ -19,7 +21,7 @@ from retrieval.closeness import CosineScale
 from retrieval.encoders import Encoders, SearchEncoders
 from retrieval.heuristics.captioned_options import SHORT, is_captioned, option_actions
 from retrieval.line_set import LineSet, ReadLines
-from retrieval.people_in_query import ViewPeople, ViewPerson
+from retrieval.people_in_query import ViewPeople, ViewPerson, view_people
 from retrieval.ports import SearchModels
 from retrieval.query_context import QueryContext
 from retrieval.ranking import CandidateLines, PreparedQuestion, QuestionVectors, relevance
@@ -61,10 +63,11 @@ class SearchPreparation:
         """
         scopes = tuple(scope for scope in view.scopes if scope.last_clip >= 0)
         text = make_storable(text)
-        with self._store.begin() as session:
-            size = view_size(session, view.scopes)
-            people = self._people(session, scopes, " ".join([text, *options]))
-            found = self._encoders.named_in_view(session, scopes)
+        size = self._store.run_read_only(partial(view_size, scopes=view.scopes))
+        people = self._people(scopes, " ".join([text, *options]))
+        found = self._store.run_read_only(
+            lambda connection: self._encoders.named_in_view(connection, scopes)
+        )
         encoders = self._encoders.load(found)
         now_s = (size.end_ms if view.as_of_ms is None else view.as_of_ms) / 1000
         question = PreparedQuestion(text, options, now_s, view.as_of_ms is not None, people)
@@ -124,28 +127,25 @@ class SearchPreparation:
         action_vectors = rows[last:-1] if may_be_captioned else None
         return QuestionVectors(rows[0], rows[1:first], rows[first:last], rows[-1], action_vectors)
 
-    def _people(self, session: Session, scopes: Sequence[Scope], text: str) -> ViewPeople:
+    def _people(self, scopes: Sequence[Scope], text: str) -> ViewPeople:
         """Return the people of a single video, or of the videos with a name in ``text``."""
         chosen = scopes
         if len(scopes) > 1 and "<" not in text:
-            naming = videos_naming(session, scopes, set(plain_words(text)))
+            words = set(plain_words(text))
+            naming = self._store.run_read_only(partial(videos_naming, scopes=scopes, words=words))
             chosen = [scope for scope in scopes if scope.video in naming]
         by_video = {scope.video: scope for scope in scopes}
         return ViewPeople(
-            _people_of(session, chosen),
-            lambda video: self._people_of_video(by_video[video]) if video in by_video else (),
+            self._people_of(chosen),
+            lambda video: self._people_of([by_video[video]]) if video in by_video else (),
         )
 
-    def _people_of_video(self, scope: Scope) -> tuple[ViewPerson, ...]:
-        with self._store.begin() as session:
-            return _people_of(session, [scope])
+    def _people_of(self, scopes: Sequence[Scope]) -> tuple[ViewPerson, ...]:
+        def read(connection: Connection) -> dict[str, list[Character]]:
+            with Session(connection) as session:
+                return people_in_view(session, scopes)
 
-
-def _people_of(session: Session, scopes: Sequence[Scope]) -> tuple[ViewPerson, ...]:
-    characters = people_in_view(session, scopes) if scopes else {}
-    return tuple(
-        ViewPerson(video, character) for video, people in characters.items() for character in people
-    )
+        return view_people(self._store.run_read_only(read)).people if scopes else ()
 
 
 def _numbered(scopes: Sequence[Scope], clips: frozenset[tuple[str, int]]) -> frozenset[Clip]:

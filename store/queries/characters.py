@@ -9,11 +9,12 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
+    JSON,
     ColumnElement,
     Integer,
     Select,
     String,
-    cast,
+    bindparam,
     column,
     func,
     insert,
@@ -28,7 +29,7 @@ from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import Character
 from store.queries.conditions import is_any_of, valid_at
-from store.queries.view_conditions import Reader
+from store.queries.view_conditions import Reader, view_parameters
 from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 
@@ -66,14 +67,9 @@ def characters_in_view(
     database: Reader, scopes: Sequence[Scope]
 ) -> defaultdict[str, list[CharacterAt]]:
     """Return the characters of several videos, each as of its scope, by video and number."""
-    view = func.unnest(
-        cast([scope.video for scope in scopes], ARRAY(String)),
-        cast([scope.last_clip for scope in scopes], ARRAY(Integer)),
-    ).table_valued(column("video", String), column("last_clip", Integer), name="scope")
-    view = view.render_derived()
-    query = _characters(view.c.last_clip).join(view, view.c.video == CharacterRow.video_id)
+    rows = database.execute(_IN_VIEW, view_parameters(scopes)).scalar_one() or ()
     found = defaultdict[str, list[CharacterAt]](list)
-    for video, *fields in database.execute(query):
+    for video, *fields in rows:
         found[video].append(_character(*fields))
     return found
 
@@ -134,6 +130,19 @@ def _names(clip: ColumnElement[int]) -> Select[Any]:
         .where(row.character_id == CharacterRow.id, valid_at(row, clip))
         .correlate_except(row)
     )
+
+
+def _select_in_view() -> Select[Any]:
+    """Select the characters of a view as one list of lists; built once, since building is slow."""
+    scopes = func.unnest(
+        bindparam("videos", type_=ARRAY(String)), bindparam("last_clips", type_=ARRAY(Integer))
+    ).table_valued(column("video", String), column("last_clip", Integer), name="scope")
+    view = scopes.render_derived()
+    found = _characters(view.c.last_clip).join(view, view.c.video == CharacterRow.video_id)
+    return select(func.json_agg(func.json_build_array(*found.subquery().c), type_=JSON))
+
+
+_IN_VIEW = _select_in_view()
 
 
 def _character(

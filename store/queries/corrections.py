@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import ARRAY, String, any_, bindparam, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
@@ -89,10 +89,16 @@ def corrections_of(session: Session, video_id: str) -> list[Correction]:
     return [_correction(row) for row in session.scalars(query.order_by(CorrectionRow.number))]
 
 
+_CORRECTED = (
+    select(CorrectionRow.video_id)
+    .where(CorrectionRow.video_id == any_(bindparam("videos", type_=ARRAY(String))))
+    .distinct()
+)
+
+
 def corrected_videos(session: Session, video_ids: Sequence[str]) -> set[str]:
     """Return those of these videos that have any correction."""
-    query = select(CorrectionRow.video_id).where(CorrectionRow.video_id.in_(video_ids)).distinct()
-    return set(session.scalars(query))
+    return set(session.scalars(_CORRECTED, {"videos": list(video_ids)}))
 
 
 def add_correction(

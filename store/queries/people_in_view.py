@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,14 +111,14 @@ def lines_mentioning(
 
 _NAMING = """
     SELECT c.video_id FROM characters AS c JOIN character_names AS n ON n.character_id = c.id
-    WHERE c.video_id = ANY(%(videos)s) AND lower(n.name) LIKE ANY(%(patterns)s)
+    WHERE c.video_id = ANY(%(videos)s) AND lower(n.name) ~ %(pattern)s
     UNION
     SELECT video_id FROM corrections
-    WHERE video_id = ANY(%(videos)s) AND lower(outcomes::text) LIKE ANY(%(patterns)s)
+    WHERE video_id = ANY(%(videos)s) AND lower(outcomes::text) ~ %(pattern)s
 """
 
 
-def videos_naming(database: Reader, scopes: Sequence[Scope], words: Iterable[str]) -> set[str]:
+def videos_naming(database: Reader, scopes: Sequence[Scope], words: Collection[str]) -> set[str]:
     """Return the videos of a view in which a person has or had a name with one of these words.
 
     Args:
@@ -126,7 +126,9 @@ def videos_naming(database: Reader, scopes: Sequence[Scope], words: Iterable[str
         scopes: The view.
         words: Words of letters and digits in lower case.
     """
-    patterns = [f"%{word}%" for word in words]
-    parameters = {"videos": [scope.video for scope in scopes], "patterns": patterns}
+    if not words:
+        return set()
+    pattern = f"(^|[^[:alnum:]])({'|'.join(sorted(words))})($|[^[:alnum:]])"
+    parameters = {"videos": [scope.video for scope in scopes], "pattern": pattern}
     rows = reading_driver(database).execute(_NAMING, parameters).fetchall()
     return {video for (video,) in rows}

@@ -215,6 +215,8 @@ def test_videos_with_a_person_of_a_name_are_found(watched: Store) -> None:
     name(watched, V, 0, "Ada Lovelace", "<face_0>")
     scopes = [scope(4), scope(1, W)]
     assert read(watched, lambda db: videos_naming(db, scopes, ["lovelace"])) == {V}
+    assert read(watched, lambda db: videos_naming(db, scopes, ["the", "ada"])) == {V}
+    assert read(watched, lambda db: videos_naming(db, scopes, ["a", "love"])) == set()
     assert read(watched, lambda db: videos_naming(db, [scope(1, W)], ["ada"])) == set()
     assert read(watched, lambda db: videos_naming(db, scopes, [])) == set()
 
