@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from retrieval.line_set import Floats, LineSet, Matrix
+from retrieval.line_set import Floats, LineSet, Matrix, dot_products
 
 
 def line_cosines(lines: LineSet, queries: Matrix) -> tuple[Floats, Floats]:
@@ -31,5 +31,5 @@ def cell_cosines(lines: LineSet, queries: Matrix) -> Floats:
     later = np.flatnonzero(lines.follows)
     windows[later] += sums[later - 1]
     lengths = np.maximum(np.linalg.norm(windows, axis=1), 1e-9)
-    cosines = np.asarray((queries @ windows.T) / lengths, dtype=np.float32)
+    cosines = np.asarray(dot_products(queries, windows) / lengths, dtype=np.float32)
     return lines.on_one_scale(cosines, lines.first)
