@@ -104,18 +104,37 @@ def find_candidates(
         chosen = _choose_clips(database, plan, hits, speakers) | wanted
     clips = _with_clip_before(chosen) | sample
     lines = _lines_of(database, plan, clips, read)
+    return _with_people(plan, _with_statistics(plan, lines, sample, hits), speakers)
+
+
+def add_clips(
+    database: Reader,
+    plan: SearchPlan,
+    candidates: CandidateLines,
+    read: ReadLines,
+    clips: frozenset[Clip],
+) -> CandidateLines:
+    """Add the lines of clips, and of the clip before each, to the candidates of a large view."""
+    found = candidates.lines
+    known = set(zip(found.cell_video.tolist(), found.cell_clip.tolist(), strict=True))
+    lines = _lines_of(database, plan, known | _with_clip_before(clips), read)
+    sample = sampled_clips(plan.scopes, SAMPLE)
+    extended = _with_statistics(plan, lines, sample, candidates.hits)
+    return replace(extended, roster=candidates.roster, named=candidates.named)
+
+
+def _with_statistics(
+    plan: SearchPlan, lines: LineSet, sample: set[Clip], hits: WordHits
+) -> CandidateLines:
     marks = _mark_sample(lines, sample)
     mean = _mean_lines(lines, marks)
     if plan.everything:
         hits = replace(hits, cells=max(1, lines.cell_count)).with_lengths(lines, mean, 0.0)
-        candidates = CandidateLines(lines, marks, hits, lines.cell_count, lines.line_count)
-    else:
-        # The line count stops at a limit: extrapolate it from the sample.
-        count = max(plan.size.lines, int(mean * plan.size.clips))
-        candidates = CandidateLines(
-            lines, marks, hits.with_lengths(lines, mean, 1.0), plan.size.clips, count
-        )
-    return _with_people(plan, candidates, speakers)
+        return CandidateLines(lines, marks, hits, lines.cell_count, lines.line_count)
+    # The line count stops at a limit: extrapolate it from the sample.
+    count = max(plan.size.lines, int(mean * plan.size.clips))
+    hits = hits.with_lengths(lines, mean, 1.0)
+    return CandidateLines(lines, marks, hits, plan.size.clips, count)
 
 
 def all_lines(database: Reader, plan: SearchPlan, read: ReadLines) -> LineSet:

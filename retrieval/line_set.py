@@ -31,7 +31,7 @@ def dot_products(queries: Matrix, vectors: Matrix) -> Floats:
     In one thread: a matrix product starts threads that wait by spinning for longer than these
     products take, while the database needs the processors.
     """
-    return np.vecdot(queries[:, None], vectors[None])
+    return np.asarray(np.vecdot(queries[:, None], vectors[None]), dtype=np.float32)
 
 
 def search_text(line: StoredLine) -> str:

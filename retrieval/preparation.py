@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from domain.settings import SearchSettings
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from people.corrected import people_in_view
-from retrieval.candidates import Clip, SearchPlan, all_lines, find_candidates
+from retrieval.candidates import Clip, SearchPlan, add_clips, all_lines, find_candidates
 from retrieval.closeness import CosineScale
 from retrieval.encoders import Encoders, SearchEncoders
 from retrieval.heuristics.captioned_options import SHORT, is_captioned, option_actions
@@ -74,22 +74,38 @@ class SearchPreparation:
         vectors = self._vectors(question, size, encoders)
         plan = SearchPlan(scopes, size, question, vectors, self._weights, encoders.parts)
         candidates, plan = self._find(plan, _numbered(scopes, clips))
-        scores = (
-            relevance(candidates, question, plan.vectors, self._weights)
-            if candidates.lines.cell_count
-            else None
-        )
+        return self._scored(view, plan, candidates, encoders)
+
+    def _scored(
+        self,
+        view: MemoryView,
+        plan: SearchPlan,
+        candidates: CandidateLines,
+        encoders: SearchEncoders,
+    ) -> QueryContext:
+        found = candidates.lines.cell_count
+
+        def add(clips: Collection[tuple[str, int]]) -> QueryContext:
+            wanted = _numbered(plan.scopes, clips)
+            more = self._store.run_read_only(
+                lambda connection: add_clips(connection, plan, candidates, self._read, wanted)
+            )
+            return self._scored(view, plan, more, encoders)
+
         return QueryContext(
-            query=question.text,
+            query=plan.question.text,
             view=view,
             candidates=candidates,
-            question=question,
+            question=plan.question,
             vectors=plan.vectors,
-            relevance=scores,
+            relevance=relevance(candidates, plan.question, plan.vectors, self._weights)
+            if found
+            else None,
             cosine_scale=encoders.scale,
             load_all=partial(self._all_lines, plan, candidates),
+            add=add,
             small=plan.everything,
-            span=_span(scopes, size, candidates),
+            span=_span(plan.scopes, plan.size, candidates),
             encoders=encoders,
         )
 
@@ -148,7 +164,7 @@ class SearchPreparation:
         return view_people(self._store.run_read_only(read)).people if scopes else ()
 
 
-def _numbered(scopes: Sequence[Scope], clips: frozenset[tuple[str, int]]) -> frozenset[Clip]:
+def _numbered(scopes: Sequence[Scope], clips: Collection[tuple[str, int]]) -> frozenset[Clip]:
     numbers = {scope.video: number for number, scope in enumerate(scopes)}
     return frozenset((numbers[video], clip) for video, clip in clips if video in numbers)
 

@@ -37,8 +37,9 @@ class QueryContext:
 
     ``query`` is the text of the search, ``question`` what candidates are ranked by: the question
     and the options that the search is about. ``relevance`` is None if nothing is in view.
-    ``load_all`` fetches all lines of the view, for structural searches; ``small``: all of them are
-    candidates. ``span`` is the time in view of a single video; ``encoders`` embed queries.
+    ``load_all`` fetches all lines of the view, for structural searches, ``add`` the lines of more
+    (video, clip) pairs; ``small``: all lines are candidates. ``span`` is the time in view of a
+    single video; ``encoders`` embed queries.
     """
 
     query: str
@@ -49,6 +50,7 @@ class QueryContext:
     relevance: Relevance | None
     cosine_scale: CosineScale
     load_all: Callable[[], LineSet]
+    add: Callable[[Collection[tuple[str, int]]], QueryContext]
     encoders: SearchEncoders
     small: bool = True
     span: TimeSpan | None = None
@@ -59,8 +61,20 @@ class QueryContext:
         if not rows or self.relevance is None:
             return self
         options = tuple(self.question.options[i] for i in rows)
-        question = replace(self.question, options=options)
-        return replace(self, question=question, relevance=self.relevance.of_options(rows))
+        return replace(
+            self,
+            question=replace(self.question, options=options),
+            relevance=self.relevance.of_options(rows),
+            add=lambda clips: self.add(clips).about(letters),
+        )
+
+    def with_clips(self, clips: Collection[tuple[str, int]]) -> QueryContext:
+        """Return the search with the lines of more clips, as (video, clip)."""
+        names = [scope.video for scope in self.lines.scopes]
+        cells = zip(self.lines.cell_video.tolist(), self.lines.cell_clip.tolist(), strict=True)
+        if self.small or set(clips) <= {(names[video], clip) for video, clip in cells}:
+            return self
+        return replace(self.add(clips), query=self.query)
 
     @property
     def lines(self) -> LineSet:

@@ -198,19 +198,7 @@ class Retrievers:
         if best is None:
             return context, None
         (segment,) = ranked.segments([best])
-        return self._with_clips(context, _clips_of(segment)), segment
-
-    def _with_clips(self, context: QueryContext, clips: Sequence[tuple[str, int]]) -> QueryContext:
-        """Return the search with the lines of more clips."""
-        lines = context.lines
-        loaded = set(zip(lines.cell_video.tolist(), lines.cell_clip.tolist(), strict=True))
-        if context.small or all((lines.number_of(video), clip) in loaded for video, clip in clips):
-            return context
-        question = context.question
-        extended = self._preparation.context(
-            context.view, question.text, question.options, frozenset(clips)
-        )
-        return replace(extended, query=context.query)
+        return context.with_clips(_clips_of(segment)), segment
 
     def _segment(self, view: MemoryView, focus: int) -> Segment | None:
         segments = self._store.run_read_only(
@@ -256,7 +244,7 @@ class Retrievers:
                 mentions = self._mentions(context, tags, where, len(shown))
                 fresh = [mention for mention in mentions if mention[0] not in shown]
                 if fresh:
-                    more = self._with_clips(context, [clip for _, clip in fresh])
+                    more = context.with_clips([clip for _, clip in fresh])
                     wanted = settings.character_memories
                     return about_people(more, segment, people, [i for i, _ in fresh], wanted)
         return video(context, segment, seen, settings)
@@ -405,7 +393,7 @@ class Retrievers:
         scope = scopes[0] if segment is None else context.scope(segment.video)
         ask, watch = self._settings.ask, self._settings.watch
         look = look_at(self._store, watch, scope, span, ask.images)
-        nearby = self._with_clips(context, [(scope.video, clip) for clip in look.clips])
+        nearby = context.with_clips([(scope.video, clip) for clip in look.clips])
         keyframes = self._keyframes_of(nearby, scope, look.clips)
         return keyframes_at(nearby, segment, keyframes, look)
 
