@@ -93,6 +93,8 @@ def select_tests(folder: Path, packages: Sequence[str], tests: Sequence[str]) ->
     """Configure mutmut in the copy: the packages to mutate and the test files to run."""
     top = {name.split("/")[0] for name in tracked_files()}
     settings = {
+        # Integration tests leave processes that mutmut's own process must not take for mutants.
+        "process_isolation": "forkserver",
         "source_paths": [*packages],
         "also_copy": sorted(top - {*packages, "tests", "pyproject.toml"}),
         "pytest_add_cli_args": ["-n", "0", "-p", "no:cacheprovider"],
