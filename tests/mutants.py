@@ -142,7 +142,9 @@ def run_mutmut(folder: Path, processes: int, *names: str) -> None:
         SystemExit: The tests fail without any mutant.
     """
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(processes), *names]
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if done.returncode and (names != (NO_MUTANT,) or not (folder / STATS).exists()):
         raise SystemExit(f"mutmut failed:\n{done.stdout[-4000:]}")
 
