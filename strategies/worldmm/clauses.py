@@ -102,17 +102,17 @@ class ClauseReader:
         return self._tokens[at].word in INTERJECTIONS and all(token.mark for token in after)
 
     def _noted(self, at: int) -> int:
-        """Note the phrases that begin at a token as entities."""
-        found, end = phrases_at(self._tokens, at)
-        self._note(found)
-        return end
+        """Note the phrase that begins at a token as an entity."""
+        found = phrase_at(self._tokens, at)
+        self._note([found[0]] if found else [])
+        return found[1] if found else at
 
     def _with_subject(self, at: int) -> int:
         """Read a clause that begins with its subject; 0 if none does."""
         if self._tokens[at].word in _RELATIVE:
             subjects, end = self._last[-1:], at + 1
         else:
-            subjects, end = phrases_at(self._tokens, at)
+            subjects, end = phrases_at(self._tokens, at, subjects=True)
         group = verb_group_at(self._tokens, self._after_place(end)) if subjects else None
         if group is None or self._is_shared(at, subjects):
             return 0

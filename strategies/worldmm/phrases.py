@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.base import Frozen
+from strategies.worldmm.verbs import verb_group_at
 from strategies.worldmm.words import (
     ADVERBS,
     ALONE,
@@ -15,6 +16,7 @@ from strategies.worldmm.words import (
     GROUPS,
     NO_ENTITIES,
     NUMBER,
+    POSSESSIVE,
     PREPOSITIONS,
     PRONOUNS,
     Token,
@@ -115,7 +117,7 @@ def _of_pronoun(token: Token, start: int) -> tuple[Phrase, int] | None:
 def _of_name(tokens: Sequence[Token], start: int) -> tuple[Phrase, int]:
     """Return a person, or what is theirs: "Ann's cup"."""
     name = tokens[start].text
-    if start + 1 < len(tokens) and tokens[start + 1].word == "'s":
+    if start + 1 < len(tokens) and tokens[start + 1].word == POSSESSIVE:
         found = _of_nouns(tokens, start + 2)
         if found:
             owned, end = found
@@ -203,15 +205,21 @@ def _singular(token: Token) -> str:
     return lemma(token.word, "NOUN") if "NOUN" in token.kinds else _written(token)
 
 
-def phrases_at(tokens: Sequence[Token], start: int) -> tuple[tuple[Phrase, ...], int]:
-    """Return the noun phrases joined by commas and "and" from a token, and the token after."""
+def phrases_at(
+    tokens: Sequence[Token], start: int, *, subjects: bool = False
+) -> tuple[tuple[Phrase, ...], int]:
+    """Return the noun phrases joined by commas and "and" from a token, and the token after.
+
+    Where they are not ``subjects``, one before a verb begins the next clause instead: "I hold the
+    cup and Ann opens the door".
+    """
     found: list[Phrase] = []
     end = start
     while (piece := phrase_at(tokens, end)) is not None:
         found.append(piece[0])
         end = piece[1]
         after = _after_join(tokens, end)
-        if after is None or not _begins_phrase(tokens, after):
+        if after is None or not _begins_phrase(tokens, after, subjects=subjects):
             break
         end = after
     return tuple(found), end
@@ -224,10 +232,12 @@ def _after_join(tokens: Sequence[Token], at: int) -> int | None:
     return after if after > at else None
 
 
-def _begins_phrase(tokens: Sequence[Token], at: int) -> bool:
+def _begins_phrase(tokens: Sequence[Token], at: int, *, subjects: bool) -> bool:
     """Check whether what follows "and" is another noun phrase rather than another clause."""
     piece = phrase_at(tokens, at)
     if piece is None or (piece[0].pronoun and piece[0].name != "I"):
+        return False
+    if not subjects and verb_group_at(tokens, piece[1]) is not None:
         return False
     bare = not tokens[at].named and tokens[at].word not in DETERMINERS
     after = tokens[piece[1]] if piece[1] < len(tokens) else None

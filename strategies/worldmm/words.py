@@ -78,6 +78,7 @@ _CONTRACTED = (
     (re.compile(r"'d\b", re.IGNORECASE), " would"),
     (re.compile(r"\b(he|she|it|that|there|here|what|who|where)'s\b", re.IGNORECASE), r"\1 is"),
 )
+POSSESSIVE = "'s"
 NAME, NUMBER, MARK = "NAME", "NUMBER", "MARK"
 _MARKS = frozenset(".,;:!?()")
 
@@ -144,14 +145,16 @@ def _with_names(people: frozenset[str]) -> re.Pattern[str]:
 
 def _possessive(piece: str, known: set[str]) -> list[str]:
     """Split ``Ann's`` into the name and its mark."""
-    whole = piece.casefold() in known or not piece.endswith("'s")
-    return [piece] if whole else [piece.removesuffix("'s"), "'s"]
+    whole = piece.casefold() in known or not piece.endswith(POSSESSIVE)
+    return [piece] if whole else [piece.removesuffix(POSSESSIVE), POSSESSIVE]
 
 
 def _token(text: str, known: set[str]) -> Token:
     word = text.casefold()
     if text.startswith("<") or word in known:
         return Token(text, word, frozenset({NAME}))
+    if text == POSSESSIVE:
+        return Token(text, word, frozenset())
     if text in _MARKS:
         return Token(text, word, frozenset({MARK}))
     if word.isdigit():

@@ -53,6 +53,13 @@ STATED = {
     "I'll turn off my phone.": ["I|turn off|phone"],
     "Lucia says that the cup is on the table.": ["cup|be on|table"],
     "I left the room.": ["I|leave|room"],
+    "I hold the cup and Ann opens the door.": ["I|hold|cup", "Ann|open|door"],
+    "In the garden, Ann and Tasha are planting flowers.": [
+        "Ann|plant|flower",
+        "Tasha|plant|flower",
+    ],
+    "I see the cups, the plates and the spoons.": ["I|see|cup", "I|see|plate", "I|see|spoon"],
+    "I found McDonald's open.": ["I|find|McDonald"],
     "Jake: I don't like coffee.": ["Jake|not like|coffee"],
     "Jake: We should buy a cake.": ["Jake|should buy|cake"],
     "Jake: I bought the cake yesterday.": ["Jake|buy|cake"],
