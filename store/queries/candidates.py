@@ -394,22 +394,23 @@ class LineArrays:
 
 
 _NUMBER_FIELDS = ("video", "id", "clip", "start_ms", "end_ms", "clip_start_ms", "clip_end_ms")
-# All rows in one value: fetching thousands of rows one by one takes longer than the query.
+_ORDER = ("id", "start_ms", "clip", "video")
+# All rows in two values: fetching thousands of rows one by one takes longer than the query. numpy
+# sorts them, since Postgres would copy the vectors.
 _LINES_OF_CLIPS = """
     WITH {view}, requested AS MATERIALIZED (
         SELECT DISTINCT scope, clip
         FROM unnest(%(scope_numbers)s::int[], %(clips)s::int[]) AS given (scope, clip))
-    SELECT string_agg(bytes, ''::bytea) FROM (
-        SELECT int8send(view.number) || int8send(m.id) || int8send(m.clip)
-            || int8send(m.start_ms) || int8send(m.end_ms)
-            || int8send(c.start_ms) || int8send(c.end_ms) || {vector} AS bytes
-        FROM requested
-        JOIN view ON view.number = requested.scope AND requested.clip <= view.last_clip
-        JOIN memories AS m ON m.video_id = view.video AND m.clip = requested.clip
-             AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
-        JOIN clips AS c ON c.video_id = view.video AND c.clip = requested.clip
-        WHERE {condition}
-        ORDER BY view.number, m.clip, m.start_ms, m.id OFFSET 0) AS line
+    SELECT string_agg(int8send(view.number) || int8send(m.id) || int8send(m.clip)
+               || int8send(m.start_ms) || int8send(m.end_ms)
+               || int8send(c.start_ms) || int8send(c.end_ms), ''::bytea),
+           string_agg({vector}, ''::bytea)
+    FROM requested
+    JOIN view ON view.number = requested.scope AND requested.clip <= view.last_clip
+    JOIN memories AS m ON m.video_id = view.video AND m.clip = requested.clip
+         AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+    JOIN clips AS c ON c.video_id = view.video AND c.clip = requested.clip
+    WHERE {condition}
 """
 
 
@@ -454,8 +455,7 @@ def _joined(read: Sequence[LineArrays], size: int, parts: QueryParts) -> LineArr
     for part, first, arrays in zip(parts, np.cumsum([0, *counts]).tolist(), read, strict=False):
         vectors[first : first + len(arrays.id), part.place] = arrays.vectors
     numbers = np.repeat([*range(len(read) - 1), -1], counts)
-    keys = ("id", "start_ms", "clip", "video")
-    order = np.lexsort([columns[key] for key in keys])
+    order = np.lexsort([columns[key] for key in _ORDER])
     ordered = {name: column[order] for name, column in columns.items()}
     return LineArrays(**ordered, vectors=vectors[order], part=numbers[order])
 
@@ -480,15 +480,17 @@ def _read_lines(
     }
     with reading_driver(database).cursor(binary=True) as cursor:
         row = cursor.execute(statement, parameters, prepare=False).fetchone()
-    return _line_arrays((row and row[0]) or b"", size)
+    numbers, vectors = row or (None, None)
+    return _line_arrays(numbers or b"", vectors or b"", size)
 
 
-def _line_arrays(data: bytes, size: int) -> LineArrays:
-    """Decode rows of equal length: numbers of eight bytes, then a vector after its header."""
-    fields: list[Any] = [(name, ">i8") for name in _NUMBER_FIELDS]
-    rows = np.frombuffer(data, dtype=[*fields, ("header", ">i4"), ("vector", ">f2", (size,))])
-    numbers = {name: rows[name].astype(np.int64) for name in _NUMBER_FIELDS}
-    return LineArrays(**numbers, vectors=rows["vector"].astype(np.float32))
+def _line_arrays(numbers: bytes, vectors: bytes, size: int) -> LineArrays:
+    """Decode and sort rows: numbers of eight bytes each, and vectors, each after its header."""
+    rows = np.frombuffer(numbers, dtype=[(name, ">i8") for name in _NUMBER_FIELDS])
+    halves = np.frombuffer(vectors, dtype=[("header", ">i4"), ("vector", ">f2", (size,))])
+    order = np.lexsort([rows[name] for name in _ORDER])
+    columns = {name: rows[name][order].astype(np.int64) for name in _NUMBER_FIELDS}
+    return LineArrays(**columns, vectors=halves["vector"][order].astype(np.float32))
 
 
 _STORED_LINES = """
