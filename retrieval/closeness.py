@@ -57,7 +57,7 @@ def coverage(lines: Iterable[StoredLine], weights: Mapping[str, float]) -> float
 
 def text_coverage(texts: Iterable[str], weights: Mapping[str, float]) -> float:
     """Return the share of words that texts contain, weighted by ``weights`` (IDF), in [0, 1]."""
-    present = {word for text in texts for word in terms(text)}
+    present = {word for text in texts for word in terms(text, english=False)}
     total = sum(weights.values())
     return sum(weights[word] for word in weights if word in present) / total if total else 0.0
 

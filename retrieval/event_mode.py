@@ -76,7 +76,7 @@ def rank_segments(
     }
     total = sum(idf.values()) or 1.0
     for place, segment in zip(selected.tolist(), ids, strict=True):
-        segment_words = set(terms(text_of[segment]))
+        segment_words = set(terms(text_of[segment], english=False))
         words[place] = sum(idf[word] for word in idf if word in segment_words) / total
     scores = standardise(near.cosine) + standardise(words) + standardise(clips)
     return RankedSegments(near, scores, words, read)

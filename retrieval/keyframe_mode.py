@@ -249,7 +249,8 @@ def _word_overlap(context: QueryContext, keyframes: VideoKeyframes, frame: Keyfr
     texts = [text for time, text in keyframes.contents.texts if time == frame.time_ms]
     labels = [item.label for item in keyframes.contents.objects if item.time_ms == frame.time_ms]
     description = with_names(frame.description or "", context.people.names(keyframes.video))
-    words = set(terms(" ".join([description, *texts, *labels, *map(pluralise, labels)])))
+    shown = " ".join([description, *texts, *labels, *map(pluralise, labels)])
+    words = set(terms(shown, english=False))
     return len(context.words & words) / max(1, len(context.words))
 
 

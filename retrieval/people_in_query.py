@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from domain.memories import with_attribution
 from domain.people import TAG, Character
@@ -83,11 +84,15 @@ class ViewPeople:
                 numbers.setdefault(word, []).append(number)
         return numbers
 
-    def terms_of(self, text: str) -> list[str]:
-        """Return the search terms of ``text``, with tags and former names of the people in it."""
+    def terms_of(self, text: str, *, english: bool = True) -> list[str]:
+        """Return the search terms of ``text``, with tags and former names of the people in it.
+
+        ``english``: whether English stop words are left out.
+        """
         written = self.with_former_names(text)
         tags = " ".join(self.tags_in(text))
-        return list(dict.fromkeys([*terms(text), *terms(written), *terms(tags)]))
+        found = (terms(part, english=english) for part in (text, written, tags))
+        return list(dict.fromkeys(chain.from_iterable(found)))
 
     def tags_in(self, text: str) -> list[str]:
         """Return the tags of the people that ``text`` refers to, sorted."""

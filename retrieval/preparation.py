@@ -134,7 +134,7 @@ class SearchPreparation:
         self, question: PreparedQuestion, size: ViewSize, encoders: SearchEncoders
     ) -> QuestionVectors:
         count = 0 if question.timed else len(question.options)
-        may_be_captioned = bool(count) and size.clips <= SHORT
+        may_be_captioned = bool(count) and question.english and size.clips <= SHORT
         actions = option_actions(question.text, question.options) if may_be_captioned else ()
         options = (*question.statements()[:count], *question.options[:count], *actions)
         texts = [question.core, *options, question.about_someone]

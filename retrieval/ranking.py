@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from domain.settings import SearchSettings
 from retrieval.heuristics.captioned_options import captioned_support
-from retrieval.heuristics.language import function_words
+from retrieval.heuristics.language import function_words, is_english
 from retrieval.heuristics.restate import core_question, statement
 from retrieval.heuristics.temporal_expressions import LATEST, are_times
 from retrieval.line_set import Floats, LineSet, Matrix, Scores
@@ -50,6 +50,11 @@ class PreparedQuestion:
         return core_question(self.text) or self.text
 
     @cached_property
+    def english(self) -> bool:
+        """Whether the rules for English apply."""
+        return is_english(self.text)
+
+    @cached_property
     def timed(self) -> bool:
         """Whether its options are times."""
         return bool(self.options) and are_times(self.options, self.now_s)
@@ -58,10 +63,9 @@ class PreparedQuestion:
     def words(self) -> list[str]:
         """The search terms of the question, with the tags of the people it names.
 
-        Function words of its language are removed, unless nothing else is left; the stop words
-        of ``retrieval.terms`` are English.
+        Function words of its language are removed, unless nothing else is left.
         """
-        all_terms = self.people.terms_of(self.core)
+        all_terms = self.people.terms_of(self.core, english=self.english)
         common = function_words(self.text)
         return [word for word in all_terms if word not in common] or all_terms
 
@@ -69,7 +73,10 @@ class PreparedQuestion:
     def option_words(self) -> tuple[tuple[str, ...], ...]:
         """The search terms of each option that the question lacks."""
         known = set(self.words)
-        option_terms = (self.people.terms_of(option) for option in self.options)
+        known |= function_words(self.text)
+        option_terms = (
+            self.people.terms_of(option, english=self.english) for option in self.options
+        )
         return tuple(tuple(word for word in words if word not in known) for words in option_terms)
 
     @cached_property
@@ -78,7 +85,7 @@ class PreparedQuestion:
         texts = [self.core, *self.options]
         tags = " ".join(self.people.tags_in(" ".join(texts)))
         written = " ".join(map(self.people.with_former_names, texts))
-        return database_words(" ".join([*texts, written, tags]))
+        return database_words(" ".join([*texts, written, tags]), english=self.english)
 
     @property
     def about_someone(self) -> str:
@@ -250,7 +257,7 @@ def _recency(lines: LineSet, question: PreparedQuestion, weights: SearchSettings
     """Return the recency signal, (N,); zeros unless the question is asked as of a moment."""
     if not question.as_of:
         return np.zeros(lines.cell_count)
-    last = question.timed and LATEST.search(question.text)
+    last = question.timed and question.english and LATEST.search(question.text)
     weight = weights.recency_last_times if last else weights.recency
     return weight * recency(lines.times, question.now_s)
 

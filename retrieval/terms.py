@@ -56,22 +56,27 @@ def content_words(text: str) -> list[str]:
     return [word for word in plain_words(text) if word not in STOP]
 
 
-def terms(text: str) -> list[str]:
+def terms(text: str, *, english: bool = True) -> list[str]:
     """Return the search terms of ``text`` in order, repetitions included.
 
-    A tag such as ``<face_3>`` is one term, ``face_3``.
+    A tag such as ``<face_3>`` is one term, ``face_3``. ``english``: whether English stop words are
+    left out; some are words of sense in other languages, such as "Last" and "Not" in German.
+    Stemming is the same in all languages: it only has to give equal words equal terms.
     """
     tags = _TAG.findall(text) if "<" in text else []
     plain = _TAG.sub(" ", text) if tags else text
-    return [*tags, *chain.from_iterable(map(_stems, _split_terms(plain)))]
+    words = (word for word in _split_terms(plain) if not english or word not in STOP)
+    return [*tags, *chain.from_iterable(map(_stems, words))]
 
 
 def _split_terms(text: str) -> list[str]:
     return _TERM.findall(_without_possessives(text))
 
 
-def database_words(text: str) -> dict[str, str]:
+def database_words(text: str, *, english: bool = True) -> dict[str, str]:
     """Map the search terms of ``text`` to words or phrases for the database's full text.
+
+    ``english`` is as for ``terms``.
 
     A tag is one word without its underscore, a pair of characters of a script without spaces is a
     phrase of two, since the database indexes each of them as a word.
@@ -80,6 +85,8 @@ def database_words(text: str) -> dict[str, str]:
     plain = _TAG.sub(" ", text) if tags else text
     words_by_term = {tag: tag.replace("_", "") for tag in tags}
     for word in _split_terms(plain):
+        if english and word in STOP:
+            continue
         for piece, term in zip(pieces(word), _stems(word), strict=False):
             spaced = _UNSPACED.fullmatch(piece) and len(piece) == 2
             words_by_term.setdefault(term, " ".join(piece) if spaced else piece)
@@ -89,4 +96,4 @@ def database_words(text: str) -> dict[str, str]:
 @lru_cache(_CACHE_SIZE)
 def _stems(word: str) -> tuple[str, ...]:
     """Return the search terms of a word in lower case."""
-    return () if word in STOP else tuple(stem(piece) for piece in pieces(word))
+    return tuple(stem(piece) for piece in pieces(word))

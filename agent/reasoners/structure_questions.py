@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from agent.reasoners.question_parts import question_parts_of
 from domain.search import Asks, Structure
 from domain.things import KIND_WORDS
+from retrieval.heuristics.language import is_english
 
 LONGEST = 300
 """Characters of a question at most: longer ones say more than these patterns capture."""
@@ -229,10 +230,10 @@ def structure_of(question: str, options: Sequence[str] = ()) -> Structure | None
     """Return what a question asks of structure; None for an ordinary question.
 
     With options, only structures that can be compared with them are recognised, and nothing is
-    declined.
+    declined. The rules are for English.
     """
     text = normalise_question(question)
-    if not text or len(text) > LONGEST:
+    if not is_english(question) or not text or len(text) > LONGEST:
         return None
     recognised = _recognised(text)
     if options:

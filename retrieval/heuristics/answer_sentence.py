@@ -14,6 +14,7 @@ from domain.asking import Evidence
 from domain.search import Extract
 from domain.time import TimeSpan
 from domain.wording import split_sentences
+from retrieval.heuristics.language import function_words, is_english
 from retrieval.line_set import LineSet
 from retrieval.people_in_query import line_text, with_names
 from retrieval.terms import terms
@@ -109,10 +110,13 @@ def best_sentence(text: str, score: Score) -> str:
 
 def score_by_words(question: str) -> Score:
     """Return a score: the share of the question's terms in a sentence, in [0, 1]."""
-    words = set(terms(question))
+    english = is_english(question)
+    words = set(terms(question, english=english)) - function_words(question)
 
     def score(parts: Sequence[str]) -> list[float]:
-        return [len(words & set(terms(part))) / max(1, len(words)) for part in parts]
+        return [
+            len(words & set(terms(part, english=english))) / max(1, len(words)) for part in parts
+        ]
 
     return score
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -58,6 +58,16 @@ def _by_words(text: str) -> Language | None:
     return Language(_word_lists()["words"][best[0]]["name"], (best[0],))
 
 
+@lru_cache(1 << 12)
+def is_english(text: str) -> bool:
+    """Check whether the rules for English apply to a text: it is English, or that is undecided.
+
+    In another language they are off, though some of its words look like theirs.
+    """
+    language = detect_language(text)
+    return language is None or ENGLISH in language.codes
+
+
 def function_words(text: str) -> frozenset[str]:
     """Return the function words of a text's language as search terms; none for English."""
     language = _by_words(text)
@@ -67,7 +77,8 @@ def function_words(text: str) -> frozenset[str]:
 
 @cache
 def _stems(code: str) -> tuple[str, ...]:
-    return tuple(map(stem, _word_lists()["words"][code]["words"].split()))
+    entry = _word_lists()["words"][code]
+    return tuple(map(stem, f"{entry['words']} {entry.get('also', '')}".split()))
 
 
 @cache

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from retrieval.heuristics.language import is_english
+
 _NOW = re.compile(  # "Now I cook, who ...", or a last line after a line that ends with a comma
     r"^(?:now|this time)\b(?:(?=.*$).*?[,，]\s*(?=\w)|.*[,，][^\S\n]*+\n\s*+(?=\w))(.*)$", re.I
 )
@@ -26,8 +28,13 @@ _SELF = re.compile(r"me|mine|i", re.I)
 
 
 def core_question(question: str) -> str:
-    """Remove a question's question mark, its lead-in "Now I ..., ", and words of time and order."""
+    """Remove a question's question mark, its lead-in "Now I ..., ", and words of time and order.
+
+    In another language than English, only the question mark.
+    """
     text = question.strip().rstrip("?？. ")
+    if not is_english(question):
+        return re.sub(r"\s+", " ", text)
     now = _NOW.match(text)
     if now and len(now.group(1).split()) >= 4:
         text = now.group(1)
@@ -37,8 +44,13 @@ def core_question(question: str) -> str:
 
 
 def statement(question: str, option: str) -> str:
-    """Restate a question as a statement, with ``option`` in place of its question word, roughly."""
+    """Restate a question as a statement, with ``option`` in place of its question word, roughly.
+
+    In another language than English, the option follows the question.
+    """
     text, answer = core_question(question), option.strip().rstrip(".")
+    if not is_english(question):
+        return f"{text} {answer}"
     asks_object = _WHO_ASKS_OBJECT.match(text)
     if _SELF.fullmatch(answer):
         answer = "I" if _WHO.match(text) and not asks_object else "me"

@@ -10,6 +10,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.heuristics.language import is_english
+
 Times = NDArray[np.float64]
 """Seconds of video time, shape (N,)."""
 
@@ -123,8 +125,10 @@ def temporal_fit(text: str, times: Times, as_of: float) -> Times | None:
         as_of: When the question is asked, in seconds of video time.
 
     Returns:
-        None if the text has no temporal expression.
+        None if the text has no temporal expression, or is in another language than English.
     """
+    if not is_english(text):
+        return None
     text = text.lower()
     ago = _ago(text, times, as_of)
     if ago is not None:

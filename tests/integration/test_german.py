@@ -3,21 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
-from domain.asking import Mode
+from domain.asking import Evidence, Mode
+from domain.memories import MemoryView, Scope
+from domain.settings import Settings
 from memory.captions import CaptionTrack, read_captions
 from memory.import_captions import import_track
 from memory.writers import make_writers
+from models.ports import TextEmbedder
+from models.profile import Profile
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
+from store.tables.schema import MemoryRow
 from tests.support.full_suite import ends
+from tests.support.remembered import Said, WordEmbedder, watch
+from tests.support.tiny_text_encoder import encoder
 from views.library import show_video
+
+LINES = ["Hund", "Tor", "Regen", "Tor", "Gewicht", "Hund", "Regen", "Hund"]
+"""Lines without a word of the questions."""
+
+
+@dataclass
+class OwnModels:
+    text: TextEmbedder
+    reranker: None = None
+    images: None = None
+
+
+def found_by(store: Store, text: TextEmbedder, lines: list[str], question: str) -> Evidence:
+    """Return the first of these lines that is found for a question."""
+    watch(store, "talk", [[Said(line)] for line in lines])
+    vectors = dict(zip(lines, text.embed(lines).tolist(), strict=True))
+    with store.begin() as session:
+        for row in session.scalars(select(MemoryRow)):
+            row.embedding, row.encoder = vectors[row.text], text.name
+    retrievers = Retrievers(store, OwnModels(text), Settings())
+    view = MemoryView(scopes=(Scope(video="talk", last_clip=len(lines) - 1),))
+    return retrievers.search(view, Mode.VIDEO, question).evidence[0]
+
+
+def test_a_multilingual_encoder_finds_what_english_rules_would_miss(
+    store: Store, tmp_path: Path
+) -> None:
+    """English rules take "Last time", a load at a time, for words of order, and drop them."""
+    folder = encoder(tmp_path / "tiny")
+    profile = Profile(name="own", text=str(folder), text_languages=("de", "en"))
+    text = Toolbox(profile, folder).text
+    question = "Wer hat die Last time ?"
+    assert found_by(store, text, LINES, question).text == "Gewicht"
+
+
+def test_a_german_word_that_looks_like_an_english_stop_word_is_found(store: Store) -> None:
+    lines = [*LINES[:2], "Last", *LINES[2:]]
+    found = found_by(store, WordEmbedder(), lines, "Wer hat die Last ?")
+    assert (found.text, found.score) == ("Last", 1.0)
 
 
 @pytest.fixture

@@ -16,7 +16,14 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-MEANINGS = (("dog", "Hund"), ("gate", "Tor"), ("rain", "Regen"), ("query",), ("passage",))
+MEANINGS = (
+    ("dog", "Hund"),
+    ("gate", "Tor"),
+    ("rain", "Regen"),
+    ("query",),
+    ("passage",),
+    ("load", "Last", "Gewicht"),
+)
 SIZE = 1 + len(MEANINGS)
 
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.reasoners.structure_questions import structure_of
 from domain.errors import SetupError
 from models.manifest import load_manifest, weights_named
 from models.profile import Profile
 from models.whisper import WhisperRecognizer
-from retrieval.heuristics.language import detect_language, function_words, language_note
+from retrieval.heuristics.language import (
+    detect_language,
+    function_words,
+    is_english,
+    language_note,
+)
+from retrieval.heuristics.temporal_expressions import temporal_fit
 from retrieval.ranking import PreparedQuestion
 from store.home import Home
 
@@ -105,3 +113,30 @@ def test_a_language_that_the_speech_model_does_not_know_is_refused_with_the_way_
         WhisperRecognizer("whisper-base", folder, ("de", "tlh"), known)
     assert WhisperRecognizer("whisper-base", folder, ("de",), known).languages == ("de",)
     assert WhisperRecognizer("whisper-base", folder, (), known).languages == known
+
+
+GERMAN = "Wer trägt die Last und ist in Not?"
+"""With words that are English ones of no sense, and mean a load and distress."""
+
+
+def test_english_stop_words_are_words_of_sense_in_other_languages() -> None:
+    assert PreparedQuestion(GERMAN).words == ["trägt", "last", "not"]
+    assert PreparedQuestion(GERMAN).database_words["last"] == "last"
+    assert "last" not in PreparedQuestion("Who carries the last load?").words
+
+
+def test_rules_for_english_questions_are_off_in_other_languages() -> None:
+    assert is_english("Who carries it?")
+    assert is_english("42")
+    assert not is_english(GERMAN)
+    question = PreparedQuestion("Wer war last night der Chef und wo ist er?", ("Ann", "Ben"))
+    assert question.core == "Wer war last night der Chef und wo ist er"
+    assert question.statements() == (f"{question.core} Ann", f"{question.core} Ben")
+    day = np.array([3_600.0 * hour for hour in range(48)])
+    assert temporal_fit(question.text, day, 172_800.0) is None
+    assert temporal_fit("Who was the boss last night?", day, 172_800.0) is not None
+
+
+def test_structure_is_asked_for_in_english_only() -> None:
+    assert structure_of("What is this video about?") is not None
+    assert structure_of("What is this video about, und wer ist die Frau?") is None
