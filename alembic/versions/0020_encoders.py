@@ -1,4 +1,4 @@
-"""Which text encoder made a vector."""
+"""Record which text encoder made a vector."""
 
 from __future__ import annotations
 

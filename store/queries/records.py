@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
+from sqlalchemy import ColumnElement, Select, Text, case, cast, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from store.queries.encoders import own_encoder
@@ -77,8 +77,10 @@ def video_records(session: Session, video_id: str) -> Iterator[Record]:
 def _video(video: str) -> Query:
     v = VideoRow
     size = (v.duration_ms, v.width, v.height, v.has_video, v.has_audio)
-    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models, v.encoders)
-    return select(*columns).where(v.id == video)
+    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models)
+    # Where no text model is on record, as of videos of early versions, rows differ from none.
+    others = case((v.models.has_key("text"), v.encoders), else_=None).label("encoders")
+    return select(*columns, others).where(v.id == video)
 
 
 def _clips(video: str) -> Query:
@@ -328,7 +330,7 @@ def _vector(column: InstrumentedAttribute[Any]) -> ColumnElement[str]:
 
 def _other_encoder(column: InstrumentedAttribute[Any], video: str) -> ColumnElement[str | None]:
     """Return the encoder that made a vector; NULL if it is the one on record for the video."""
-    return func.nullif(column, own_encoder(video)).label(column.key)
+    return func.nullif(column, func.coalesce(own_encoder(video), column)).label(column.key)
 
 
 def _by_clip(query: Query, table: Any, video: str) -> Query:
