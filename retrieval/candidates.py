@@ -35,11 +35,11 @@ from store.queries.candidates import (
     EVERYTHING,
     Restriction,
     ViewSize,
-    clips_after_gaps,
     clips_with_words,
     lines_of_clips,
     near_clips,
 )
+from store.queries.clip_contents import clips_after_gaps
 from store.queries.encoders import QueryParts
 from store.queries.hnsw import has_index
 from store.queries.people_in_view import names_of_speakers, speakers_in_view

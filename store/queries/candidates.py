@@ -18,7 +18,14 @@ from psycopg.sql import SQL, Composable, Composed, Literal, Placeholder
 
 from domain.errors import NotFound
 from domain.memories import Scope
-from store.queries.encoders import QueryPart, QueryParts, made_by_none, made_by_part, vector_literal
+from store.queries.encoders import (
+    QueryPart,
+    QueryParts,
+    by_encoder,
+    made_by_none,
+    made_by_part,
+    vector_literal,
+)
 from store.queries.hnsw import has_index
 from store.queries.search import StoredLine
 from store.queries.view_conditions import (
@@ -36,25 +43,6 @@ WIDE = 20_000
 EF_SEARCH = 200
 """Size of the candidate list of an HNSW scan (pgvector's ``hnsw.ef_search``): at least as many
 lines as it returns."""
-
-
-_GAPS = f"""
-    WITH {VIEW}
-    SELECT view.number, c.clip FROM view CROSS JOIN LATERAL (
-        SELECT clip, start_ms, end_ms, lag(end_ms) OVER (ORDER BY clip) AS previous_end_ms
-        FROM clips WHERE video_id = view.video AND clip <= view.last_clip) AS c
-    WHERE c.start_ms - c.previous_end_ms > (c.end_ms - c.start_ms) / 2
-    ORDER BY view.number, c.clip
-"""  # noqa: S608
-
-
-def clips_after_gaps(database: Reader, scopes: Sequence[Scope]) -> list[tuple[int, int]]:
-    """Return (number of the scope, clip) of clips that begin after a gap.
-
-    A gap is more than half a clip without video.
-    """
-    rows = reading_driver(database).execute(_GAPS, view_parameters(scopes)).fetchall()
-    return [(scope, clip) for scope, clip in rows]
 
 
 class NearClip(NamedTuple):
@@ -189,16 +177,9 @@ def near_clips(
     if not len(vectors) or not scopes:
         return []
     found: list[NearClip] = []
-    for part, numbers in _by_encoder(parts, vectors):
+    for part, numbers in by_encoder(parts, vectors):
         found += _near_clips(database, scopes, numbers, limit, restriction, by_index, part)
     return found
-
-
-def _by_encoder(
-    parts: QueryParts | None, vectors: Matrix
-) -> Iterable[tuple[QueryPart | None, Matrix]]:
-    """Yield each encoder of a search with its numbers of the vectors (Q, D)."""
-    return ((part, vectors[:, part.place]) for part in parts) if parts else ((None, vectors),)
 
 
 def _near_clips(

@@ -15,6 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.media import Box, SeenObject
 from domain.memories import Scope
+from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 from store.tables.schema import (
     LOOKED_AT,
     IdentityRow,
@@ -159,3 +160,22 @@ def _with_vector(
     """Return the id and these columns of keyframes, of those whose first column is not empty."""
     of_frames = (KeyframeRow.id.in_(sorted(frames)), columns[0].is_not(None))
     return connection.execute(select(KeyframeRow.id, *columns).where(*of_frames)).all()
+
+
+_GAPS = f"""
+    WITH {VIEW}
+    SELECT view.number, c.clip FROM view CROSS JOIN LATERAL (
+        SELECT clip, start_ms, end_ms, lag(end_ms) OVER (ORDER BY clip) AS previous_end_ms
+        FROM clips WHERE video_id = view.video AND clip <= view.last_clip) AS c
+    WHERE c.start_ms - c.previous_end_ms > (c.end_ms - c.start_ms) / 2
+    ORDER BY view.number, c.clip
+"""  # noqa: S608
+
+
+def clips_after_gaps(database: Reader, scopes: Sequence[Scope]) -> list[tuple[int, int]]:
+    """Return (number of the scope, clip) of clips that begin after a gap.
+
+    A gap is more than half a clip without video.
+    """
+    rows = reading_driver(database).execute(_GAPS, view_parameters(scopes)).fetchall()
+    return [(scope, clip) for scope, clip in rows]

@@ -97,6 +97,17 @@ class QueryParts:
         )
 
 
+def by_encoder(
+    parts: QueryParts | None, vectors: NDArray[np.float32]
+) -> Iterator[tuple[QueryPart | None, NDArray[np.float32]]]:
+    """Yield each encoder of a search with its numbers of queries' vectors (Q, D)."""
+    if parts is None:
+        yield None, vectors
+        return
+    for part in parts:
+        yield part, vectors[:, part.place]
+
+
 def made_by_part(part: QueryPart, row: LiteralString, video: LiteralString) -> Composed:
     """Return the SQL condition that an encoder made the vector of a row.
 

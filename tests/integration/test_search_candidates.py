@@ -19,7 +19,7 @@ from retrieval.terms import database_words, terms
 from store.database import Store, open_store
 from store.driver import driver_of
 from store.home import Home
-from store.queries import candidates, hnsw, people_in_view, segments_in_view
+from store.queries import candidates, clip_contents, hnsw, people_in_view, segments_in_view
 from store.queries.candidates import (
     EVERYTHING,
     Restriction,
@@ -460,7 +460,7 @@ def plan_of(store: Store, query: Callable[[Reader], object]) -> str:
     """The plan of the statements that a query runs."""
     with store.begin() as session, pytest.MonkeyPatch.context() as patch:
         plans = Plans(driver_of(session.connection()))
-        for module in (candidates, people_in_view, segments_in_view):
+        for module in (candidates, clip_contents, people_in_view, segments_in_view):
             patch.setattr(module, "reading_driver", lambda _: plans)
         query(session)
     assert plans.plan
@@ -509,7 +509,7 @@ SMALL_TABLES: dict[str, tuple[Callable[[Reader, Sequence[Scope]], object], str]]
         "segment",
     ),
     "segments by id": (lambda db, s: read_segments(db, s[:1], [1, 2]), "segment"),
-    "gaps": (lambda db, s: candidates.clips_after_gaps(db, s), "clips_pkey"),
+    "gaps": (lambda db, s: clip_contents.clips_after_gaps(db, s), "clips_pkey"),
     "names": (lambda db, s: videos_naming(db, s[:1], ["ada"]), "characters_video_id_number_key"),
 }
 
