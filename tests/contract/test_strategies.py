@@ -16,15 +16,20 @@ from domain.trajectory import (
     Ended,
     Event,
     EvidenceRetrieved,
+    Failed,
     ForkEdit,
     ModelCalled,
     QuestionAsked,
+    RoundClosed,
+    RunEvent,
+    canonical_event,
 )
 from graphs.ask import fork, resume
+from graphs.ask_result import StoppedEarly
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store
-from store.queries.trajectories import events_of
+from store.queries.trajectories import events_of, list_trajectories
 from strategies.registry import find_strategy, strategy_names
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.listeners import collect_events
@@ -115,6 +120,38 @@ def test_an_answered_question_is_not_asked_again(party: Store, strategy: Strateg
     resume(party, WordToolbox(), trajectory)
     with party.begin() as session:
         assert events_of(session, trajectory) == events
+
+
+def test_a_search_that_broke_off_is_resumed_to_the_same_events(
+    party: Store, strategy: Strategy
+) -> None:
+    _, whole = asked(party, strategy, OPEN)
+
+    def broken(event: RunEvent) -> None:
+        if isinstance(event, Acted):
+            raise RuntimeError("the power went out")
+
+    with Runner(party, WordToolbox()) as runner, pytest.raises(RuntimeError):
+        runner.ask(OPEN, broken, strategy=strategy.name)
+    with party.begin() as session:
+        broken_off = list_trajectories(session)[0]
+    assert broken_off.answer is None
+    made = resume(party, WordToolbox(), broken_off.id)
+    with party.begin() as session:
+        resumed = [e for e in events_of(session, made.trajectory_id) if not isinstance(e, Failed)]
+    assert list(map(canonical_event, resumed)) == list(map(canonical_event, whole))
+
+
+def test_ctrl_c_ends_with_what_was_found_so_far(party: Store, strategy: Strategy) -> None:
+    def stop(event: RunEvent) -> None:
+        if isinstance(event, RoundClosed):
+            raise KeyboardInterrupt
+
+    with Runner(party, WordToolbox()) as runner, pytest.raises(StoppedEarly) as stopped:
+        runner.ask(OPEN, stop, strategy=strategy.name)
+    early = stopped.value.asked
+    assert "best answer so far" in early.answer.note
+    assert replay(party, early.trajectory_id).divergence is None
 
 
 def test_with_a_language_model_its_calls_are_on_record(party: Store, strategy: Strategy) -> None:
