@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import ValidationError
 
 from agent.budget import RunBudget
+from agent.builder import MemoryBuilder
 from agent.model_calls import Calls
 from agent.reasoners.port import DecisionContext, Responder
 from domain.asking import Action
@@ -107,6 +108,7 @@ class Strategy:
     same. ``builds`` is what it keeps of a video, besides what every strategy sees; ``needs`` is
     what it cannot do without. ``paper`` is where it is described. ``policy`` is None for a machine
     that decides with the profile's reasoner; ``rounds``: at most, None: as the settings say.
+    ``builder`` is None for a strategy that keeps nothing of its own.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Strategy:
     tools: tuple[Tool, ...]
     oldest_replayed: int = 1
     policy: Callable[[PolicyParts], AgentPolicy] | None = None
+    builder: Callable[[], MemoryBuilder] | None = None
     rounds: int | None = None
 
     def tool(self, name: str) -> Tool:

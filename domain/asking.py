@@ -120,12 +120,15 @@ class Action(Frozen):
 
 
 class Evidence(Frozen):
-    """One retrieved thing with its score in [0, 1]; ``ref`` is ``m12``, ``s3`` or ``k7``.
+    """One retrieved thing with its score in [0, 1]; ``ref`` names it, as in ``m12``.
+
+    A ref is a letter and a number: ``m`` a memory, ``s`` a segment, ``k`` a keyframe, ``n`` a node
+    and ``r`` a relation that a strategy built.
 
     ``seen``: what a model that looked at the image saw on it, in this run.
     """
 
-    ref: str = Field(pattern=r"^[msk]\d+$")
+    ref: str = Field(pattern=r"^[msknr]\d+$")
     video: str
     span: TimeSpan
     text: str

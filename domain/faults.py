@@ -23,6 +23,8 @@ class FaultPoint(StrEnum):
     PATCH_ROWS = "after the rows of a patch"
     PATCH_COMMITTED = "after a patch is committed"
     VIDEO_DONE = "after a video is marked as done"
+    BUILD_ROWS = "after the rows of a step of a build"
+    BUILD_COMMITTED = "after a step of a build is committed"
     # Models, of watching, asking and learning
     CALL_SENDING = "before a model is called"
     CALL_ANSWERED = "after a model has answered"

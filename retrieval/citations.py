@@ -14,13 +14,14 @@ from people.corrected import people_as_of
 from retrieval.keyframe_mode import NEAR_MS, VideoKeyframes, describe
 from retrieval.people_in_query import line_text, view_people, with_current_names
 from retrieval.result import ResolvedRefs
+from store.queries.builds import cited_built
 from store.queries.clip_contents import clip_contents
 from store.queries.search import cited_frames, cited_memories, cited_segments
 
 Key = tuple[str, int]
-"""Kind (m, s or k) and row id."""
+"""Kind (m, s, k, n or r) and row id."""
 
-_REF = re.compile(r"\[?([msk])([1-9]\d{0,17})\]?")
+_REF = re.compile(r"\[?([msknr])([1-9]\d{0,17})\]?")
 
 
 def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> ResolvedRefs:
@@ -46,7 +47,7 @@ def _key(ref: str) -> Key | None:
 
 
 def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> Iterator[Citation]:
-    ids = {kind: [number for k, number in wanted if k == kind] for kind in "msk"}
+    ids = {kind: [number for k, number in wanted if k == kind] for kind in "msknr"}
     names = view_people({scope.video: people_as_of(session, scope)}).names(scope.video)
     for line in cited_memories(session, scope, ids["m"]):
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
@@ -55,6 +56,8 @@ def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> I
         text = with_current_names(f"{label}: {summary}", names)
         yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
     yield from _frames(session, scope, ids["k"], names)
+    for ref, span, text, clip in cited_built(session, scope, ids["n"], ids["r"]):
+        yield _citation(ref, scope, span, with_current_names(text, names), clip)
 
 
 def _frames(

@@ -20,7 +20,7 @@ from models.reply_schema import pinned
 FEW: dict[str, JsonValue] = {"maxItems": 5}
 SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
 """Told to servers that can hold a model to it, since weak models do not stop; not checked here."""
-_REF = re.compile(r"\b([msk]\d+)\b")
+_REF = re.compile(r"\b([msknr]\d+)\b")
 _IMAGE = re.compile(r"\bk\d+\b")
 IMAGE_NOTE = 240
 """Characters of what is seen on one image."""
@@ -345,8 +345,8 @@ _LINE = re.compile(
 )
 _MODE = re.compile(r"\W*\b(event|video|neighbou?r|keyframe)s?\b(?:\s+mode)?\W*", re.I)
 _KIND = re.compile(r"\W*(search|answer)\w*\b\W*", re.I)
-_CITED = re.compile(r"[\[(]\s*[msk]\d+(?:\s*[,;]\s*[msk]\d+)*\s*[\])]", re.I)
-_EVIDENCE_REF = re.compile(r"\b[msk]\d+\b", re.I)
+_CITED = re.compile(r"[\[(]\s*[msknr]\d+(?:\s*[,;]\s*[msknr]\d+)*\s*[\])]", re.I)
+_EVIDENCE_REF = re.compile(r"\b[msknr]\d+\b", re.I)
 _MISSING = re.compile(r"\W*not\s+in\s+(?:the\s+)?memory\b", re.I)
 
 

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session, aliased
 
+from domain.built import (
+    BuiltMemory,
+    Change,
+    ClosedRelation,
+    EntityDraft,
+    EntityKey,
+    NodeDraft,
+    StoredEntity,
+    StoredNode,
+    StoredRelation,
+)
+from domain.memories import Scope
+from domain.time import TimeSpan
+from store.bulk_insert import unpack_halfvecs
+from store.queries.conditions import valid_at
 from store.tables.schema import (
     BuildRow,
     EntityRow,
@@ -15,6 +32,9 @@ from store.tables.schema import (
     NodeRow,
     RelationRow,
 )
+
+if TYPE_CHECKING:
+    from domain.built import Vector
 
 
 def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
@@ -46,3 +66,230 @@ def delete_builds(session: Session, video_id: str) -> None:
     """Delete everything that was built of a video."""
     for table in (RelationRow, EntityRow, NodeRow, FrameRow, BuildRow):
         session.execute(delete(table).where(table.video_id == video_id))
+
+
+def built_through(session: Session, video_id: str, builder: str) -> int:
+    """Return the last clip of a build; -1 where there is none."""
+    row = BuildRow
+    query = select(row.through_clip).where(row.video_id == video_id, row.builder == builder)
+    through = session.scalar(query)
+    return -1 if through is None else through
+
+
+def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
+    """Return all that a builder built of a video, closed revisions and relations included."""
+    return BuiltMemory(
+        through_clip=built_through(session, video_id, builder),
+        nodes=tuple(_nodes(session, video_id, builder)),
+        entities=tuple(_entities(session, video_id, builder)),
+        relations=tuple(_relations(session, video_id, builder)),
+    )
+
+
+def _nodes(session: Session, video_id: str, builder: str) -> Iterator[StoredNode]:
+    n, r = NodeRow, NodeRevisionRow
+    columns = (n.id, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms)
+    query = select(*columns, r.from_clip, r.to_clip, func.halfvec_send(r.embedding))
+    query = query.join(r, r.node_id == n.id)
+    query = query.where(*_of(n, video_id, builder)).order_by(r.from_clip, r.id)
+    rows = session.execute(query).all()
+    vectors = _vectors(row[-1] for row in rows)
+    for (node, level, number, label, content, start, end, begins, ends, _), vector in zip(
+        rows, vectors, strict=True
+    ):
+        span = TimeSpan.of(start, end)
+        yield StoredNode(node, level, number, label, content, span, begins, ends, vector)
+
+
+def _entities(session: Session, video_id: str, builder: str) -> Iterator[StoredEntity]:
+    e = EntityRow
+    query = select(e.id, e.type, e.name, e.from_clip, func.halfvec_send(e.embedding))
+    rows = session.execute(query.where(*_of(e, video_id, builder)).order_by(e.id)).all()
+    for row, vector in zip(rows, _vectors(row[-1] for row in rows), strict=True):
+        yield StoredEntity(row.id, EntityKey(row.type, row.name), row.from_clip, vector)
+
+
+def _relations(session: Session, video_id: str, builder: str) -> Iterator[StoredRelation]:
+    r = RelationRow
+    ends = (r.id, r.level, r.subject_id, r.predicate, r.object_id, r.node_id)
+    more = (r.start_ms, r.end_ms, r.evidence, r.confidence, r.from_clip, r.to_clip)
+    query = select(*ends, *more, func.halfvec_send(r.embedding)).where(*_of(r, video_id, builder))
+    rows = session.execute(query.order_by(r.from_clip, r.id)).all()
+    for row, vector in zip(rows, _vectors(row[-1] for row in rows), strict=True):
+        yield StoredRelation(
+            id=row.id,
+            level=row.level,
+            subject=row.subject_id,
+            predicate=row.predicate,
+            object=row.object_id,
+            node=row.node_id,
+            span=TimeSpan.of(row.start_ms, row.end_ms),
+            evidence=tuple(row.evidence),
+            confidence=row.confidence,
+            from_clip=row.from_clip,
+            to_clip=row.to_clip,
+            vector=vector,
+        )
+
+
+def _of(table: Any, video_id: str, builder: str) -> tuple[ColumnElement[bool], ...]:
+    return table.video_id == video_id, table.builder == builder
+
+
+def _vectors(packed: Iterable[Any]) -> list[Vector | None]:
+    """Unpack vectors; None where a row has none."""
+    given = list(packed)
+    unpacked = iter(unpack_halfvecs(one for one in given if one is not None))
+    return [None if one is None else next(unpacked) for one in given]
+
+
+def _stored(vector: Vector | None) -> list[float] | None:
+    return None if vector is None else vector.tolist()
+
+
+def apply_change(
+    session: Session, video_id: str, builder: str, version: int, through: int, change: Change
+) -> None:
+    """Store what one step of a build adds and closes, and that it went through clip ``through``."""
+    nodes = _add_nodes(session, video_id, builder, change.nodes)
+    _add_entities(session, video_id, builder, change.entities)
+    ids = _entity_ids(session, video_id, builder)
+    _close_relations(session, video_id, builder, change.closed, ids)
+    values = [
+        {
+            "video_id": video_id,
+            "builder": builder,
+            "level": draft.level,
+            "subject_id": ids[draft.subject],
+            "predicate": draft.predicate,
+            "object_id": ids[draft.object],
+            "node_id": nodes.get(draft.node) if draft.node else None,
+            "start_ms": draft.span.start_ms,
+            "end_ms": draft.span.end_ms,
+            "evidence": list(draft.evidence),
+            "confidence": draft.confidence,
+            "from_clip": draft.clip,
+            "to_clip": None,
+            "embedding": _stored(draft.vector),
+        }
+        for draft in change.relations
+    ]
+    if values:
+        session.execute(insert(RelationRow), values)
+    where = {"video_id": video_id, "builder": builder}
+    progress = {"version": version, "through_clip": through}
+    row = insert(BuildRow).values(**where, **progress)
+    session.execute(
+        row.on_conflict_do_update(
+            index_elements=["video_id", "builder"], set_=progress | {"built_at": func.now()}
+        )
+    )
+
+
+def _add_nodes(
+    session: Session, video_id: str, builder: str, drafts: Sequence[NodeDraft]
+) -> dict[tuple[str, int], int]:
+    """Add revisions of nodes, closing those before; return the nodes' ids by level and number."""
+    of_builder = {"video_id": video_id, "builder": builder}
+    keys = list(dict.fromkeys((draft.level, draft.number) for draft in drafts))
+    if not keys:
+        return {}
+    rows = [{**of_builder, "level": level, "number": number} for level, number in keys]
+    added = insert(NodeRow).on_conflict_do_nothing()
+    session.execute(added, rows)
+    n, r = NodeRow, NodeRevisionRow
+    query = select(n.level, n.number, n.id).where(*_of(n, video_id, builder))
+    wanted = set(keys)
+    ids = {
+        (level, number): node
+        for level, number, node in session.execute(query)
+        if (level, number) in wanted
+    }
+    for draft in drafts:
+        node = ids[draft.level, draft.number]
+        earlier = (r.node_id == node, r.to_clip.is_(None))
+        session.execute(update(r).where(*earlier).values(to_clip=draft.clip))
+    values = [
+        {
+            "node_id": ids[draft.level, draft.number],
+            "label": draft.label,
+            "text": draft.text,
+            "start_ms": draft.span.start_ms,
+            "end_ms": draft.span.end_ms,
+            "children": list(draft.children),
+            "from_clip": draft.clip,
+            "to_clip": None,
+            "embedding": _stored(draft.vector),
+        }
+        for draft in drafts
+    ]
+    session.execute(insert(r), values)
+    return ids
+
+
+def _add_entities(
+    session: Session, video_id: str, builder: str, drafts: Sequence[EntityDraft]
+) -> None:
+    rows = [
+        {
+            "video_id": video_id,
+            "builder": builder,
+            "type": draft.key.type,
+            "name": draft.key.name,
+            "attributes": draft.attributes,
+            "from_clip": draft.clip,
+            "embedding": _stored(draft.vector),
+        }
+        for draft in drafts
+    ]
+    if rows:
+        session.execute(insert(EntityRow).on_conflict_do_nothing(), rows)
+
+
+def _entity_ids(session: Session, video_id: str, builder: str) -> dict[EntityKey, int]:
+    e = EntityRow
+    rows = session.execute(select(e.type, e.name, e.id).where(*_of(e, video_id, builder)))
+    return {EntityKey(kind, name): entity for kind, name, entity in rows}
+
+
+def _close_relations(
+    session: Session,
+    video_id: str,
+    builder: str,
+    closed: Sequence[ClosedRelation],
+    ids: Mapping[EntityKey, int],
+) -> None:
+    r = RelationRow
+    for one in closed:
+        same = (
+            r.level == one.level,
+            r.subject_id == ids[one.subject],
+            r.predicate == one.predicate,
+            r.object_id == ids[one.object],
+        )
+        still = (*_of(r, video_id, builder), *same, r.to_clip.is_(None))
+        session.execute(update(r).where(*still).values(to_clip=one.clip))
+
+
+def cited_built(
+    session: Session, scope: Scope, nodes: Collection[int], relations: Collection[int]
+) -> Iterator[tuple[str, TimeSpan, str, int | None]]:
+    """Yield ref, span, text and clip of those of these nodes and relations that hold in scope."""
+    n, r = NodeRow, NodeRevisionRow
+    query = select(n.id, r.label, r.text, r.start_ms, r.end_ms).join(r, r.node_id == n.id)
+    holds = (n.video_id == scope.video, n.id.in_(sorted(nodes)), valid_at(r, scope.last_clip))
+    for node, label, content, start, end in session.execute(query.where(*holds)):
+        full = f"{label}: {content}" if label else content
+        yield f"n{node}", TimeSpan.of(start, end), full, None
+    yield from _cited_relations(session, scope, relations)
+
+
+def _cited_relations(
+    session: Session, scope: Scope, ids: Collection[int]
+) -> Iterator[tuple[str, TimeSpan, str, int | None]]:
+    r, subject, target = RelationRow, aliased(EntityRow), aliased(EntityRow)
+    query = select(r.id, subject.name, r.predicate, target.name, r.start_ms, r.end_ms)
+    query = query.join(subject, subject.id == r.subject_id).join(target, target.id == r.object_id)
+    holds = (r.video_id == scope.video, r.id.in_(sorted(ids)), valid_at(r, scope.last_clip))
+    for relation, who, what, whom, start, end in session.execute(query.where(*holds)):
+        yield f"r{relation}", TimeSpan.of(start, end), f"{who} {what} {whom}", None

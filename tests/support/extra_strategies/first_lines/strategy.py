@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from agent.builder import Embed
 from agent.reasoners.port import Conclusion, DecisionContext
 from agent.strategy import PolicyParts, RunTool, Strategy, Tool, ToolArguments
 from domain.asking import Action, Evidence
+from domain.built import (
+    BuiltMemory,
+    Change,
+    EntityDraft,
+    EntityKey,
+    NodeDraft,
+    RelationDraft,
+    WatchedClip,
+)
+from domain.media import Video
 from domain.memories import MemoryView
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
@@ -57,15 +70,49 @@ class TwoLooks:
         return self._responder.conclude(decision)
 
 
+class PairBuilder:
+    """Keeps the first line of every two clips, and what its first word does to its last."""
+
+    version = 1
+    step_clips = 2
+
+    def begin(self, video: Video, built: BuiltMemory, embed: Embed) -> PairBuild:
+        return PairBuild(built, embed)
+
+
+class PairBuild:
+    """Counts the pairs that were built before."""
+
+    def __init__(self, built: BuiltMemory, embed: Embed) -> None:
+        self._number, self._embed = len(built.nodes), embed
+
+    def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
+        lines = [line for clip in clips for line in clip.lines]
+        if not lines:
+            return Change()
+        text, last = lines[0].text, clips[-1].clip
+        node = NodeDraft(
+            "pair", self._number, text, lines[0].span, last, vector=self._embed([text])[0]
+        )
+        who, whom = (EntityKey("WORD", word) for word in (text.split()[0], text.split()[-1]))
+        said = RelationDraft(
+            "pair", who, "says", whom, lines[0].span, last, (last,), ("pair", self._number)
+        )
+        self._number += 1
+        entities = [EntityDraft(key, last) for key in dict.fromkeys((who, whom))]
+        return Change([node], entities, [said])
+
+
 STRATEGY = Strategy(
     name="first-lines",
     title="reads the first lines",
     paper="none",
-    builds="nothing",
+    builds="the first line of every two clips",
     needs="nothing",
     version=1,
     machine="tool_loop",
     tools=(Tool("lines", "Reads lines in order.", Lines, open_lines),),
     policy=TwoLooks,
+    builder=PairBuilder,
     rounds=3,
 )

@@ -1,0 +1,46 @@
+"""A memory builder: what a strategy keeps of a video, built from what was watched.
+
+A build goes forward in steps of clips. Each step is applied in one transaction together with how
+far it went, so a build that was killed resumes with the next step. A row holds from the clip on
+after which it was known, so a question as of a moment sees what was built by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from domain.built import BuiltMemory, Change, WatchedClip
+from domain.media import Video
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
+"""Returns the unit vector of each text, (N, D)."""
+
+
+class Build(Protocol):
+    """The build of one video, which goes on from what was built before."""
+
+    def step(self, clips: Sequence[WatchedClip], /, *, ended: bool) -> Change:
+        """Return what these clips add; they follow those of the step before.
+
+        Args:
+            clips: a step's clips in order; clips that failed are left out.
+            ended: nothing follows them.
+        """
+
+
+class MemoryBuilder(Protocol):
+    """Builds the memory of a strategy. ``version`` is stored with what it builds.
+
+    ``step_clips`` is how many clips a step takes, counted from the first of the video.
+    """
+
+    version: int
+    step_clips: int
+
+    def begin(self, video: Video, built: BuiltMemory, embed: Embed, /) -> Build:
+        """Begin or resume the build of a video."""

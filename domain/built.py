@@ -1,0 +1,145 @@
+"""What a strategy builds of a video: nodes, entities and relations, as drafts and as stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from domain.memories import Memory
+from domain.time import TimeSpan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+
+class EntityKey(NamedTuple):
+    """What names an entity of a video: its type, such as PERSON, and its name or tag."""
+
+    type: str
+    name: str
+
+
+@dataclass(frozen=True)
+class WatchedClip:
+    """A clip that was watched, with its lines in order of time."""
+
+    clip: int
+    span: TimeSpan
+    lines: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeDraft:
+    """A node as it is after ``clip``; ``children`` are numbers of nodes of a finer level."""
+
+    level: str
+    number: int
+    text: str
+    span: TimeSpan
+    clip: int
+    label: str = ""
+    children: tuple[int, ...] = ()
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EntityDraft:
+    """An entity that is first named in ``clip``."""
+
+    key: EntityKey
+    clip: int
+    attributes: dict[str, Any] = field(default_factory=dict)
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RelationDraft:
+    """A relation that holds after ``clip``. ``node``: level and number of what states it."""
+
+    level: str
+    subject: EntityKey
+    predicate: str
+    object: EntityKey
+    span: TimeSpan
+    clip: int
+    evidence: tuple[int, ...] = ()
+    node: tuple[str, int] | None = None
+    confidence: float = 1.0
+    vector: Vector | None = None
+
+
+class ClosedRelation(NamedTuple):
+    """A relation that no longer holds after ``clip``."""
+
+    level: str
+    subject: EntityKey
+    predicate: str
+    object: EntityKey
+    clip: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one step of a build adds and closes, in one transaction."""
+
+    nodes: Sequence[NodeDraft] = ()
+    entities: Sequence[EntityDraft] = ()
+    relations: Sequence[RelationDraft] = ()
+    closed: Sequence[ClosedRelation] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class StoredNode:
+    """A revision of a node: the node's row id and content; valid from ``from_clip`` on."""
+
+    id: int
+    level: str
+    number: int
+    label: str
+    text: str
+    span: TimeSpan
+    from_clip: int
+    to_clip: int | None
+    vector: Vector | None
+
+
+@dataclass(frozen=True, eq=False)
+class StoredEntity:
+    """An entity with its row id."""
+
+    id: int
+    key: EntityKey
+    from_clip: int
+    vector: Vector | None
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRelation:
+    """A relation with its row id and those of its ends and of the node that states it."""
+
+    id: int
+    level: str
+    subject: int
+    predicate: str
+    object: int
+    node: int | None
+    span: TimeSpan
+    evidence: tuple[int, ...]
+    confidence: float
+    from_clip: int
+    to_clip: int | None
+    vector: Vector | None
+
+
+@dataclass(frozen=True)
+class BuiltMemory:
+    """All that a builder built of a video; ``through_clip`` is -1 before its first step."""
+
+    through_clip: int = -1
+    nodes: tuple[StoredNode, ...] = ()
+    entities: tuple[StoredEntity, ...] = ()
+    relations: tuple[StoredRelation, ...] = ()

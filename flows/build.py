@@ -1,0 +1,110 @@
+"""Builds the memory of a strategy from what was watched: in steps, each stored at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.builder import MemoryBuilder
+from agent.strategy import Strategy
+from domain import faults
+from domain.built import Change, WatchedClip
+from domain.errors import Busy, InputError
+from domain.media import ClipState, Video
+from flows.workspace import Workspace
+from store.database import Store
+from store.queries.builds import apply_change, built_through, read_built
+from store.queries.clips import clips_page, memory_view
+from store.queries.memories import memories_of_clips
+from store.queries.percepts import lock_video
+from store.queries.videos import WATCHING, find_video, video_state
+
+OnStep = Callable[[int, int], None]
+"""Called with how many clips are built, of how many."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build did: clips that it went through in this run, of all that were watched."""
+
+    video: Video
+    strategy: str
+    clips: int
+    total: int
+
+
+def builder_of(strategy: Strategy) -> MemoryBuilder:
+    """Return the builder of a strategy.
+
+    Raises:
+        InputError: it builds nothing of its own.
+    """
+    if strategy.builder is None:
+        raise InputError(
+            f"{strategy.name} builds no memory of its own: it answers from what was watched"
+        )
+    return strategy.builder()
+
+
+def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) -> Built:
+    """Build what is missing of a strategy's memory of a video, as far as it was watched.
+
+    Raises:
+        NotFound: there is no such video.
+        InputError: the strategy builds nothing of its own.
+        Busy: another process builds the same.
+    """
+    builder, store = builder_of(strategy), workspace.store
+    with store.begin(snapshot=True) as session:
+        video = find_video(session, name)
+        last = memory_view(session, [video.id]).scopes[0].last_clip
+        state = video_state(session, video.id)
+        built = read_built(session, video.id, strategy.name)
+    ended = state is not None and state.state != WATCHING
+    run = builder.begin(video, built, workspace.toolbox.text.embed)
+    through = built.through_clip
+    on_step(through + 1, last + 1)
+    for stop in _step_ends(through, last, builder.step_clips, ended=ended):
+        workspace.give_way()
+        clips = watched_clips(store, video.id, range(through + 1, stop + 1))
+        change = run.step(clips, ended=ended and stop == last)
+        _apply(store, video, strategy.name, builder.version, (through, stop), change)
+        through = stop
+        on_step(through + 1, last + 1)
+    return Built(video, strategy.name, through - built.through_clip, last + 1)
+
+
+def _step_ends(through: int, last: int, size: int, *, ended: bool) -> Iterator[int]:
+    """Yield the last clip of each step; one that is not full only where nothing follows."""
+    stop = (through + 1) // size * size + size - 1
+    while stop <= last:
+        yield stop
+        through, stop = stop, stop + size
+    if ended and through < last:
+        yield last
+
+
+def watched_clips(store: Store, video: str, clips: Sequence[int]) -> list[WatchedClip]:
+    """Return clips that were watched, with their lines as of the last of them."""
+    with store.begin() as session:
+        found = clips_page(session, video, min(clips), len(clips))
+        lines = [m.memory for m in memories_of_clips(session, video, clips, max(clips))]
+    return [
+        WatchedClip(c.index, c.span, tuple(line for line in lines if line.clip == c.index))
+        for c in found
+        if c.index in clips and c.state is ClipState.DONE
+    ]
+
+
+def _apply(
+    store: Store, video: Video, builder: str, version: int, steps: tuple[int, int], change: Change
+) -> None:
+    """Store a step, unless another process stored it meanwhile."""
+    before, through = steps
+    with store.begin() as session:
+        lock_video(session, video.id)
+        if built_through(session, video.id, builder) != before:
+            raise Busy(f"another homer builds {builder} of {video.title}: wait until it is done")
+        apply_change(session, video.id, builder, version, through, change)
+        faults.fault_point(faults.FaultPoint.BUILD_ROWS)
+    faults.fault_point(faults.FaultPoint.BUILD_COMMITTED)
