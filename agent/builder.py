@@ -36,11 +36,22 @@ class Build(Protocol):
 class MemoryBuilder(Protocol):
     """Builds the memory of a strategy. ``version`` is stored with what it builds.
 
-    ``step_clips`` is how many clips a step takes, counted from the first of the video.
+    ``step_ms`` is how much of the video a step takes, in whole clips and counted from its start;
+    ``look_back_ms`` is how much of what was watched before a step bears on it.
     """
 
     version: int
-    step_clips: int
+    step_ms: int
+    look_back_ms: int
 
-    def begin(self, video: Video, built: BuiltMemory, embed: Embed, /) -> Build:
-        """Begin or resume the build of a video."""
+    def begin(
+        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], embed: Embed, /
+    ) -> Build:
+        """Begin or resume the build of a video.
+
+        Args:
+            video: the video.
+            built: what was built before.
+            earlier: the clips of the last ``look_back_ms`` that were built.
+            embed: the text encoder.
+        """

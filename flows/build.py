@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -61,10 +62,13 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
         state = video_state(session, video.id)
         built = read_built(session, video.id, strategy.name)
     ended = state is not None and state.state != WATCHING
-    run = builder.begin(video, built, workspace.toolbox.text.embed)
     through = built.through_clip
+    clip_ms = _clip_ms(store, video.id)
+    back = range(max(0, through + 1 - math.ceil(builder.look_back_ms / clip_ms)), through + 1)
+    earlier = watched_clips(store, video.id, back)
+    run = builder.begin(video, built, earlier, workspace.toolbox.text.embed)
     on_step(through + 1, last + 1)
-    for stop in _step_ends(through, last, builder.step_clips, ended=ended):
+    for stop in _step_ends(through, last, max(1, builder.step_ms // clip_ms), ended=ended):
         workspace.give_way()
         clips = watched_clips(store, video.id, range(through + 1, stop + 1))
         change = run.step(clips, ended=ended and stop == last)
@@ -72,6 +76,13 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
         through = stop
         on_step(through + 1, last + 1)
     return Built(video, strategy.name, through - built.through_clip, last + 1)
+
+
+def _clip_ms(store: Store, video: str) -> int:
+    """Return the length of the clips of a video, in milliseconds; all but the last have it."""
+    with store.begin() as session:
+        first = clips_page(session, video, 0, 1)
+    return first[0].span.length_ms if first else 1
 
 
 def _step_ends(through: int, last: int, size: int, *, ended: bool) -> Iterator[int]:
@@ -86,6 +97,8 @@ def _step_ends(through: int, last: int, size: int, *, ended: bool) -> Iterator[i
 
 def watched_clips(store: Store, video: str, clips: Sequence[int]) -> list[WatchedClip]:
     """Return clips that were watched, with their lines as of the last of them."""
+    if not clips:
+        return []
     with store.begin() as session:
         found = clips_page(session, video, min(clips), len(clips))
         lines = [m.memory for m in memories_of_clips(session, video, clips, max(clips))]

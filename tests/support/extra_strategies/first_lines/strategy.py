@@ -74,9 +74,12 @@ class PairBuilder:
     """Keeps the first line of every two clips, and what its first word does to its last."""
 
     version = 1
-    step_clips = 2
+    step_ms = 60_000
+    look_back_ms = 0
 
-    def begin(self, video: Video, built: BuiltMemory, embed: Embed) -> PairBuild:
+    def begin(
+        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], embed: Embed
+    ) -> PairBuild:
         return PairBuild(built, embed)
 
 

@@ -1,0 +1,246 @@
+"""Builds WorldMM's memory of a video: captions at four scales, their entities and triples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from agent.builder import Embed
+from domain.built import (
+    BuiltMemory,
+    Change,
+    ClosedRelation,
+    EntityDraft,
+    EntityKey,
+    NodeDraft,
+    RelationDraft,
+    WatchedClip,
+)
+from domain.media import Video
+from domain.memories import MemoryKind, MemorySource
+from domain.people import TAG
+from domain.time import TimeSpan
+from strategies.worldmm.captions import (
+    DocumentCounts,
+    SeenLine,
+    coarser_caption,
+    finest_caption,
+)
+from strategies.worldmm.levels import MENTIONED, level_of
+from strategies.worldmm.phrases import EntityKind
+from strategies.worldmm.scales import (
+    ScaleWindow,
+    due_windows,
+    finer_windows,
+    summarised_scale,
+)
+from strategies.worldmm.semantic_build import SemanticBuild
+from strategies.worldmm.settings import WorldMemorySettings
+from strategies.worldmm.triples import CaptionFacts, Known, extract, is_narrated
+
+
+class WorldBuilder:
+    """Builds ten minutes at a time, without a language model."""
+
+    version = 1
+
+    def __init__(self, settings: WorldMemorySettings | None = None) -> None:
+        self._settings = settings or WorldMemorySettings()
+        self.step_ms = self._settings.semantic_window_ms
+        self.look_back_ms = max(self._settings.scales_ms[0], self._settings.short_scales_ms[0])
+
+    def begin(
+        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], embed: Embed
+    ) -> WorldBuild:
+        """Begin or resume the build of a video."""
+        return WorldBuild(self._settings, video, built, earlier, embed)
+
+
+class WorldBuild:
+    """One build: what it still needs of what came before.
+
+    Args:
+        settings: the numbers.
+        video: its length decides the scales.
+        built: what was built before.
+        earlier: the last clips that were built.
+        embed: the text encoder.
+    """
+
+    def __init__(
+        self,
+        settings: WorldMemorySettings,
+        video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        embed: Embed,
+    ) -> None:
+        self._settings, self._embed = settings, embed
+        self._scales = settings.scales(video.duration_ms or None)
+        self._built_ms = earlier[-1].span.end_ms if earlier else 0
+        self._lines = [line for clip in earlier for line in seen_lines(clip)]
+        scales = {level_of(scale): scale for scale in self._scales}
+        stored = [(scales[node.level], node) for node in built.nodes if node.level in scales]
+        self._captions = {(scale, node.number): node.text for scale, node in stored}
+        self._counts = DocumentCounts()
+        for (scale, _), text in self._captions.items():
+            if scale == self._scales[0]:
+                self._counts.add(text)
+        self._types = {entity.key.name: entity.key.type for entity in built.entities}
+        self._semantic = SemanticBuild(settings, built)
+
+    def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
+        """Return the captions that these clips complete, with their entities and triples."""
+        if not clips:
+            return Change()
+        lines = [line for clip in clips for line in seen_lines(clip)]
+        self._lines += lines
+        seen_ms = clips[-1].span.end_ms
+        known = self._known(lines)
+        nodes, extracts = [], []
+        for window in self._due(seen_ms, ended=ended):
+            text = self._caption(window)
+            if text:
+                clip = _clip_at(clips, min(window.end_ms, seen_ms))
+                nodes.append(self._node(window, text, clip, seen_ms))
+                extracts.append((window, clip, extract(text, known)))
+        entities = {
+            name: clip
+            for _, clip, found in reversed(extracts)
+            for name in (entity.name for entity in found.entities)
+            if name not in self._types
+        }
+        for _, _, found in extracts:
+            for entity in found.entities:
+                self._types.setdefault(entity.name, str(entity.kind))
+        relations = [
+            relation
+            for window, clip, found in extracts
+            for relation in self._relations(found, window, clip, seen_ms)
+        ]
+        finest = level_of(self._scales[0])
+        lasting = self._semantic.step([r for r in relations if r.level == finest], clips[-1].clip)
+        self._forget(seen_ms)
+        self._built_ms = seen_ms
+        return self._embedded(nodes, entities, [*relations, *lasting.relations], lasting.closed)
+
+    def _known(self, lines: Sequence[SeenLine]) -> Known:
+        """Return who is known by now, and whether these descriptions are in the first person."""
+        people = {name for name, kind in self._types.items() if kind == EntityKind.PERSON}
+        people |= {line.speaker for line in lines if line.speaker}
+        described = [line.text for line in lines if not line.speaker]
+        names = tuple(sorted(name for name in people if not TAG.fullmatch(name)))
+        return Known(people=names, narrated=bool(described) and is_narrated(described))
+
+    def _due(self, seen_ms: int, *, ended: bool) -> Iterator[ScaleWindow]:
+        times = [line.span.start_ms for line in self._lines]
+        finest = self._scales[0]
+        times += [number * finest for scale, number in self._captions if scale == finest]
+        coarsest = self._scales[-1]
+        open_from = self._built_ms // coarsest * coarsest
+        recent = [time for time in times if time >= open_from]
+        yield from due_windows(self._scales, recent, self._built_ms, seen_ms, ended=ended)
+
+    def _caption(self, window: ScaleWindow) -> str:
+        """Write the caption of a window; "" where there was nothing."""
+        finer = summarised_scale(self._scales, window.scale_ms)
+        if finer is None:
+            text = finest_caption(line for line in self._lines if _starts_in(line, window.span))
+            if text:
+                self._counts.add(text)
+        else:
+            parts = [(one.scale_ms, one.number) for one in finer_windows(window, finer)]
+            texts = [self._captions[part] for part in parts if part in self._captions]
+            text = coarser_caption(texts, self._counts, self._settings.summary_sentences)
+        if text:
+            self._captions[window.scale_ms, window.number] = text
+        return text
+
+    def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> NodeDraft:
+        finer = summarised_scale(self._scales, window.scale_ms)
+        parts = [] if finer is None else list(finer_windows(window, finer))
+        return NodeDraft(
+            level=level_of(window.scale_ms),
+            number=window.number,
+            text=text,
+            span=TimeSpan.of(window.span.start_ms, min(window.end_ms, seen_ms)),
+            clip=clip,
+            children=tuple(
+                one.number for one in parts if (one.scale_ms, one.number) in self._captions
+            ),
+        )
+
+    def _forget(self, seen_ms: int) -> None:
+        """Drop lines whose finest window is complete."""
+        finest = self._scales[0]
+        open_from = seen_ms // finest * finest
+        self._lines = [line for line in self._lines if line.span.start_ms >= open_from]
+
+    def _relations(
+        self, found: CaptionFacts, window: ScaleWindow, clip: int, seen_ms: int
+    ) -> Iterator[RelationDraft]:
+        """Yield the triples of a caption, and a mention of every entity that is in none."""
+        ends = {name for triple in found.triples for name in (triple.subject, triple.object)}
+        stated = [(one.subject, one.predicate, one.object) for one in found.triples]
+        mentions = [(e.name, MENTIONED, e.name) for e in found.entities if e.name not in ends]
+        level = level_of(window.scale_ms)
+        for subject, predicate, target in [*stated, *mentions]:
+            yield RelationDraft(
+                level=level,
+                subject=self._key(subject),
+                predicate=predicate,
+                object=self._key(target),
+                span=TimeSpan.of(window.span.start_ms, min(window.end_ms, seen_ms)),
+                clip=clip,
+                evidence=(clip,),
+                node=(level, window.number),
+            )
+
+    def _key(self, name: str) -> EntityKey:
+        return EntityKey(self._types.setdefault(name, str(EntityKind.CONCEPT)), name)
+
+    def _embedded(
+        self,
+        nodes: Sequence[NodeDraft],
+        entities: dict[str, int],
+        relations: Sequence[RelationDraft],
+        closed: Sequence[ClosedRelation],
+    ) -> Change:
+        """Return the change with the vectors of captions, of entities' names and of triples."""
+        triples = [one for one in relations if one.predicate != MENTIONED]
+        ends = {key for one in relations for key in (one.subject, one.object)}
+        new = {key: entities[key.name] for key in sorted(ends) if key.name in entities}
+        texts = [node.text for node in nodes] + [key.name for key in new]
+        distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
+        vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
+        return Change(
+            nodes=[replace(node, vector=vectors[node.text]) for node in nodes],
+            entities=[
+                EntityDraft(key, clip, vector=vectors[key.name]) for key, clip in new.items()
+            ],
+            relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
+            closed=closed,
+        )
+
+
+def triple_text(relation: RelationDraft) -> str:
+    """Return a relation as a sentence, as it is embedded and shown."""
+    return f"{relation.subject.name} {relation.predicate} {relation.object.name}"
+
+
+def seen_lines(clip: WatchedClip) -> Iterator[SeenLine]:
+    """Yield what happened in a clip: its episodic lines."""
+    for line in clip.lines:
+        if line.kind is MemoryKind.EPISODIC:
+            said = line.source is MemorySource.SAID
+            speaker = line.speaker or "" if said else ""
+            yield SeenLine(span=line.span, text=line.text, speaker=speaker)
+
+
+def _starts_in(line: SeenLine, span: TimeSpan) -> bool:
+    return span.start_ms <= line.span.start_ms < span.end_ms
+
+
+def _clip_at(clips: Sequence[WatchedClip], end_ms: int) -> int:
+    """Return the clip after which a window that ends there is known."""
+    return next((c.clip for c in clips if c.span.end_ms >= end_ms), clips[-1].clip)
