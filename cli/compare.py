@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from cli.answers import build_question, models_needed, progress_listener
 from cli.console import note, say, say_json, say_table
 from cli.options import (
     SEVERAL_WORDS,
@@ -18,15 +19,17 @@ from cli.options import (
     parse_as_of,
     split_names,
 )
+from domain.asking import Question
 from domain.errors import HomerError
 from domain.settings import AskSettings
+from flows.workspace import Workspace, open_workspace
+from graphs.runner import Runner
+from models.preload import preloading
+from strategies.registry import find_strategy, strategy_names
+from views.side_by_side import SideBySide, StrategyRow, side_by_side
+from views.strategies import StrategyLine, list_strategies
+from views.trajectory import load_history
 from views.words import plain_line, shortened
-
-if TYPE_CHECKING:
-    from domain.asking import Question
-    from flows.workspace import Workspace
-    from views.side_by_side import SideBySide, StrategyRow
-    from views.strategies import StrategyLine
 
 SHOWN = 3
 """Pieces of evidence shown that only one strategy found."""
@@ -43,9 +46,6 @@ def strategies(json: Json = False) -> None:
       homer strategies
       homer strategies --json
     """
-    # Strategies take half a second to import, which help does without.
-    from views.strategies import list_strategies
-
     known = list_strategies()
     if json:
         return say_json([one.model_dump(mode="json") for one in known])
@@ -92,11 +92,6 @@ def compare(
       homer compare "Who opens the talk?" --video talk
       homer compare "Where was it?" -v talk -o Paris -o Berlin --strategy homer,NAME
     """
-    # LangGraph and SQLAlchemy take a second to import, which help and usage errors do without.
-    from cli.answers import build_question, models_needed
-    from flows.workspace import open_workspace
-    from models.preload import preloading
-
     as_of_ms = parse_as_of(as_of)
     names = _names(strategy or [])
     with open_workspace(profile) as workspace:
@@ -114,8 +109,6 @@ def _names(given: list[str]) -> tuple[str, ...]:
     Raises:
         NotFound: there is no such strategy.
     """
-    from strategies.registry import find_strategy, strategy_names
-
     wanted = split_names(given) or strategy_names()
     return tuple(dict.fromkeys(find_strategy(name).name for name in wanted))
 
@@ -128,11 +121,6 @@ def _ask_each(
     Raises:
         HomerError: all of them failed; the first error.
     """
-    from cli.answers import progress_listener
-    from graphs.runner import Runner
-    from views.side_by_side import side_by_side
-    from views.trajectory import load_history
-
     histories, failures = [], list[HomerError]()
     with Runner(workspace.store, workspace.toolbox) as runner:
         for number, name in enumerate(names, start=1):

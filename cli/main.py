@@ -35,6 +35,7 @@ COMMANDS = {
     "retry": ("retry", "Retry the failed clips of a video, however often they have failed."),
     "ask": ("ask", "Answer a question, with the times in the video that support the answer."),
     "compare": ("compare", "Answer a question by several strategies, and compare them."),
+    "build": ("build", "Build the memory of a strategy from what was watched of a video."),
     "strategies": ("compare", "List the strategies: ways of remembering and of asking."),
     "videos": ("library", "List the videos in the library."),
     "show": ("library", "Show what is in memory of a video: clips, people, segments and edges."),

@@ -32,7 +32,7 @@ from people.model_transactions import TransactionEmbedder, run_with_models
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
 from store.queries.audit import record_deed
-from store.queries.builds import cut_builds
+from store.queries.builds import built_refs, cut_builds
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import CutRevision
 from store.queries.encoders import record_encoder, text_model
@@ -185,6 +185,7 @@ class _Deletion:
             cut_clips.texts_elsewhere(session, video, clips),
         )
         refs = cut_clips.refs_in(session, video, clips)
+        refs |= built_refs(session, video, min(clips))
         identities = cut_clips.identities_in_clips(session, video, clips)
         cut_clips.cut_clips(session, video, clips)
         cut_builds(session, video, clips)

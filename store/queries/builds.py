@@ -59,7 +59,21 @@ def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
     session.execute(delete(node).where(node.video_id == video_id, ~with_revision))
     build = BuildRow
     later = (build.video_id == video_id, build.through_clip >= first)
-    session.execute(update(build).where(*later).values(through_clip=first - 1))
+    changed = {"through_clip": first - 1, "built_at": func.now()}
+    session.execute(update(build).where(*later).values(changed))
+
+
+def built_refs(session: Session, video_id: str, first: int) -> set[str]:
+    """Return the refs of nodes and relations that were built from clip ``first`` on."""
+    node, revision, relation = NodeRow, NodeRevisionRow, RelationRow
+    nodes = select(node.id).join(revision, revision.node_id == node.id)
+    later = (node.video_id == video_id, revision.from_clip >= first)
+    relations = select(relation.id).where(
+        relation.video_id == video_id, relation.from_clip >= first
+    )
+    return {f"n{row}" for row in session.scalars(nodes.where(*later))} | {
+        f"r{row}" for row in session.scalars(relations)
+    }
 
 
 def delete_builds(session: Session, video_id: str) -> None:
@@ -74,6 +88,14 @@ def built_through(session: Session, video_id: str, builder: str) -> int:
     query = select(row.through_clip).where(row.video_id == video_id, row.builder == builder)
     through = session.scalar(query)
     return -1 if through is None else through
+
+
+def built_version(session: Session, video_id: str, builder: str) -> tuple[Any, ...]:
+    """Return what changes whenever something of a build does; empty where there is none."""
+    row = BuildRow
+    query = select(row.through_clip, row.built_at, row.version)
+    found = session.execute(query.where(row.video_id == video_id, row.builder == builder)).first()
+    return tuple(found or ())
 
 
 def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:

@@ -1,13 +1,13 @@
-"""The tables of a library as a whole: its own row, the audit log, processed files."""
+"""Tables of a library as a whole: its own row, the audit log, processed files, blobs."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Index, text
+from sqlalchemy import BigInteger, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from store.tables.base import Base, added_at
+from store.tables.base import Base, added_at, video_column
 
 
 class LibraryRow(Base):
@@ -48,3 +48,12 @@ class TakenRow(Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     told: Mapped[str | None]
     taken_at: Mapped[datetime] = added_at()
+
+
+class BlobRow(Base):
+    """A blob that a video uses; one in use by another video is never deleted with this one."""
+
+    __tablename__ = "blobs"
+    video_id: Mapped[str] = video_column(primary_key=True)
+    sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
+    size: Mapped[int] = mapped_column(BigInteger)

@@ -35,7 +35,7 @@ from store.tables.built import (
     RelationRow,
 )
 from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
-from store.tables.library import AuditRow, LibraryRow, TakenRow
+from store.tables.library import AuditRow, BlobRow, LibraryRow, TakenRow
 from store.tables.questions import (
     JudgementRow,
     MessageRow,
@@ -483,12 +483,3 @@ class PatchRow(Base):
     applied: Mapped[dict[str, Any]] = mapped_column(JSONB)
     dropped: Mapped[list[Any]] = mapped_column(JSONB)
     pending: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="clips left uncovered")
-
-
-class BlobRow(Base):
-    """A blob that a video uses; one in use by another video is never deleted with this one."""
-
-    __tablename__ = "blobs"
-    video_id: Mapped[str] = video_column(primary_key=True)
-    sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
-    size: Mapped[int] = mapped_column(BigInteger)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agent.builder import Embed
@@ -104,12 +104,7 @@ class WorldBuild:
                 clip = _clip_at(clips, min(window.end_ms, seen_ms))
                 nodes.append(self._node(window, text, clip, seen_ms))
                 extracts.append((window, clip, extract(text, known)))
-        entities = {
-            name: clip
-            for _, clip, found in reversed(extracts)
-            for name in (entity.name for entity in found.entities)
-            if name not in self._types
-        }
+        before = frozenset(self._types)
         for _, _, found in extracts:
             for entity in found.entities:
                 self._types.setdefault(entity.name, str(entity.kind))
@@ -122,7 +117,8 @@ class WorldBuild:
         lasting = self._semantic.step([r for r in relations if r.level == finest], clips[-1].clip)
         self._forget(seen_ms)
         self._built_ms = seen_ms
-        return self._embedded(nodes, entities, [*relations, *lasting.relations], lasting.closed)
+        new = {key: clip for key, clip in _first_clips(relations).items() if key.name not in before}
+        return self._embedded(nodes, new, [*relations, *lasting.relations], lasting.closed)
 
     def _known(self, lines: Sequence[SeenLine]) -> Known:
         """Return who is known by now, and whether these descriptions are in the first person."""
@@ -202,14 +198,12 @@ class WorldBuild:
     def _embedded(
         self,
         nodes: Sequence[NodeDraft],
-        entities: dict[str, int],
+        new: Mapping[EntityKey, int],
         relations: Sequence[RelationDraft],
         closed: Sequence[ClosedRelation],
     ) -> Change:
         """Return the change with the vectors of captions, of entities' names and of triples."""
         triples = [one for one in relations if one.predicate != MENTIONED]
-        ends = {key for one in relations for key in (one.subject, one.object)}
-        new = {key: entities[key.name] for key in sorted(ends) if key.name in entities}
         texts = [node.text for node in nodes] + [key.name for key in new]
         distinct = list(dict.fromkeys([*texts, *map(triple_text, triples)]))
         vectors = dict(zip(distinct, self._embed(distinct), strict=True)) if distinct else {}
@@ -221,6 +215,15 @@ class WorldBuild:
             relations=[replace(one, vector=vectors.get(triple_text(one))) for one in relations],
             closed=closed,
         )
+
+
+def _first_clips(relations: Iterable[RelationDraft]) -> dict[EntityKey, int]:
+    """Return the first clip of each entity of these relations, in order."""
+    first: dict[EntityKey, int] = {}
+    for relation in relations:
+        for key in (relation.subject, relation.object):
+            first[key] = min(first.get(key, relation.clip), relation.clip)
+    return first
 
 
 def triple_text(relation: RelationDraft) -> str:

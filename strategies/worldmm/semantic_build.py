@@ -75,8 +75,8 @@ class SemanticBuild:
         )
         lasting = list(self._recurring.lasting(again, self._settings.occasions))
         change = consolidate_by_rules(lasting, self._valid, clip)
-        gone = {id(one.triple) for one in change.closed}
-        self._valid = [one for one in self._valid if id(one.triple) not in gone]
+        gone = {(one.triple, one.from_clip) for one in change.closed}
+        self._valid = [one for one in self._valid if (one.triple, one.from_clip) not in gone]
         self._valid += change.added
         return SemanticStep(
             relations=[self._relation(one, clip) for one in change.added],

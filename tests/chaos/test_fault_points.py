@@ -65,6 +65,7 @@ SHORT = {
     "delete": {(P.DELETED, KILL), (P.BLOB_REMOVED, KILL)},
     "reembed": {(P.REEMBEDDED_BATCH, KILL), (P.REEMBEDDED, KILL_POSTGRES)},
     "delete a span": {(P.CUT_ROWS, KILL), (P.BLOB_REMOVED, KILL)},
+    "build": {(P.BUILD_ROWS, KILL), (P.BUILD_COMMITTED, KILL)},
 }
 """The faults of the short suite: each kind of fault, before and after each work's commits."""
 

@@ -13,17 +13,17 @@ from agent.strategy import Strategy
 from domain import faults
 from domain.errors import Busy, InputError
 from domain.faults import FaultPoint
-from flows import build as building
 from flows.build import Built, build
 from retrieval.citations import cite
 from store.database import Store
-from store.queries.builds import cut_builds
+from store.queries.builds import cut_builds, delete_builds, read_built
 from store.queries.clips import memory_view
 from store.queries.records import video_records
 from store.tables.schema import BuildRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import CLIPS, PARTY, remember_party
 from tests.support.caption_evaluations import workspace_of
+from tests.support.remembered import Said, watch
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
 KINDS = ("build", "node_revision", "entity", "relation")
@@ -116,15 +116,13 @@ def test_what_was_built_is_cited_as_of_the_moment(party: Store, pairs: Strategy)
 def test_two_builds_at_a_time_do_not_mix(
     party: Store, pairs: Strategy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = building.read_built
-
     def overtaken(*arguments: Any) -> Any:
-        before = read(*arguments)
-        monkeypatch.setattr(building, "read_built", read)
+        before = read_built(*arguments)
+        monkeypatch.setattr("flows.build.read_built", read_built)
         built(party, pairs)
         return before
 
-    monkeypatch.setattr(building, "read_built", overtaken)
+    monkeypatch.setattr("flows.build.read_built", overtaken)
     with pytest.raises(Busy, match="another homer builds first-lines"):
         built(party, pairs)
     with party.begin() as session:
@@ -134,3 +132,102 @@ def test_two_builds_at_a_time_do_not_mix(
 def test_a_strategy_without_a_memory_of_its_own_says_so(party: Store) -> None:
     with pytest.raises(InputError, match="homer builds no memory of its own"):
         built(party, find_strategy("homer"))
+
+
+WEEK = (
+    "I put the cup on the table",
+    "Lucia waters the plants in the kitchen",
+    "I talk with Katrina about dinner",
+    "Shure plays the guitar in the living room",
+    "I open the fridge and take the milk",
+)
+COFFEE = "Lucia drinks coffee with Alice"
+MINUTES, PAUSE = 75, 30
+"""The length of the day, and clips from one coffee to the next: a quarter of an hour."""
+
+
+@pytest.fixture
+def day(store: Store) -> Store:
+    """Captions of more than an hour, with coffee every quarter of it."""
+    texts = [WEEK[n % len(WEEK)] if n % PAUSE else COFFEE for n in range(2 * MINUTES)]
+    clips = [[Said(text, 3, source="caption")] for text in texts]
+    clips[0] += [Said("Good morning", 9, speaker=name) for name in ("Lucia", "Alice")]
+    watch(store, PARTY, clips)
+    ended(store)
+    return store
+
+
+def worlds(store: Store, as_of_ms: int | None) -> dict[str, list[str]]:
+    """The texts of captions by scale, and what lasts, as of a moment."""
+    with store.begin() as session:
+        last = memory_view(session, [PARTY], as_of_ms).scopes[0].last_clip
+        memory = read_built(session, PARTY, "worldmm")
+    names = {entity.id: entity.key.name for entity in memory.entities}
+    texts: dict[str, list[str]] = {}
+    for node in memory.nodes:
+        if node.from_clip <= last:
+            texts.setdefault(node.level, []).append(node.text)
+    lasting = [
+        f"{names[r.subject]} {r.predicate} {names[r.object]}"
+        for r in memory.relations
+        if r.level == "semantic" and r.from_clip <= last and (r.to_clip or last + 1) > last
+    ]
+    return texts | {"semantic": sorted(lasting)}
+
+
+def test_captions_at_four_scales_and_what_recurs(day: Store) -> None:
+    built(day, find_strategy("worldmm"))
+    texts = worlds(day, None)
+    counts = {level: len(found) for level, found in texts.items() if level != "semantic"}
+    assert counts == {"30 s": 150, "180 s": 25, "600 s": 8, "3600 s": 2}
+    assert all(len(text.splitlines()) <= 8 for text in texts["3600 s"])
+    assert texts["semantic"] == ["Lucia drink coffee", "Lucia drink with Alice"]
+
+
+def test_as_of_a_moment_there_is_what_was_known_then(day: Store) -> None:
+    built(day, find_strategy("worldmm"))
+    early = worlds(day, 20 * 60_000)
+    assert {level: len(found) for level, found in early.items() if level != "semantic"} == {
+        "30 s": 40,
+        "180 s": 6,
+        "600 s": 2,
+    }
+    whole = worlds(day, None)
+    for level, texts in early.items():
+        if level != "semantic":
+            assert whole[level][: len(texts)] == texts
+
+
+@pytest.mark.parametrize("step", [1, 4, 7])
+def test_a_killed_build_of_a_day_goes_on_to_the_same_rows(
+    day: Store, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    strategy = find_strategy("worldmm")
+    built(day, strategy)
+    whole = rows(day)
+    with day.begin() as session:
+        delete_builds(session, PARTY)
+    seen: list[FaultPoint] = []
+
+    def dies(at: FaultPoint) -> None:
+        seen.extend([at] if at is FaultPoint.BUILD_ROWS else [])
+        if len(seen) == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(faults, "fault_point", dies)
+    with pytest.raises(KeyboardInterrupt):
+        built(day, strategy)
+    monkeypatch.setattr(faults, "fault_point", lambda _: None)
+    built(day, strategy)
+    assert rows(day) == whole
+
+
+def test_a_cut_build_is_built_again_to_the_same_rows(day: Store) -> None:
+    strategy = find_strategy("worldmm")
+    built(day, strategy)
+    whole = rows(day)
+    with day.begin() as session:
+        cut_builds(session, PARTY, [40])
+    assert len(rows(day)) < len(whole)
+    built(day, strategy)
+    assert rows(day) == whole

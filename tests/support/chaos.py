@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 import psutil
 import psycopg
+from sqlalchemy import update
 
 from domain import faults
 from domain.asking import Question
@@ -29,6 +30,7 @@ from domain.faults import FaultPoint as P
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.trajectory import canonical_event
 from flows import executors
+from flows.build import build
 from flows.ingest_steps import SilentListener, open_direct_steps, watch
 from flows.ingest_video import open_video
 from flows.restore import import_exported_video
@@ -46,6 +48,8 @@ from store.database import Store, open_store
 from store.home import Home
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
+from store.tables.schema import VideoRow
+from strategies.registry import all_strategies
 from tests.support import full_video, machine, span_deletion
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.forked_processes import forked
@@ -54,6 +58,8 @@ from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, LongerVectors
 from tests.support.obedient_model import obedient, texts_of
+from tests.support.remembered import Said
+from tests.support.remembered import watch as remember
 from views.library import delete_video_rows, export_to_file, list_library
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
@@ -338,6 +344,26 @@ class Reembed(Scenario):
         reembed_video(store, VIDEO, LongerVectors(), Quiet())
 
 
+class BuildMemory(Scenario):
+    """The memory of a strategy, of captions of half an hour."""
+
+    name = "build"
+    points = (P.BUILD_ROWS, P.BUILD_COMMITTED)
+
+    def prepare(self, store: Store) -> None:
+        said = [[Said(f"Ann puts cup {clip} on the table", 3)] for clip in range(60)]
+        remember(store, VIDEO, said)
+        with store.begin() as session:
+            session.execute(update(VideoRow).values(state="done"))
+
+    def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
+        tools = WordToolbox()
+        workspace = Workspace(store.home, store, tools.profile, tools)
+        for strategy in all_strategies():
+            if strategy.builder is not None:
+                build(workspace, VIDEO, strategy, lambda *_: None)
+
+
 SCENARIOS: dict[str, Scenario] = {
     one.name: one
     for one in (
@@ -350,6 +376,7 @@ SCENARIOS: dict[str, Scenario] = {
         Delete(),
         DeleteSpan(),
         Reembed(),
+        BuildMemory(),
     )
 }
 

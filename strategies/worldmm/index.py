@@ -1,0 +1,179 @@
+"""WorldMM's memory of a video as arrays, and what of it may be searched as of a clip.
+
+All that was built of a video is read once and shared by the questions that follow; what a question
+may see is chosen from it by the clips from and to which each part holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from store.database import Store
+from store.queries.builds import built_version, read_built
+from strategies.worldmm.episodic import ScaleIndex
+from strategies.worldmm.graph import Flags, Pairs, Synonyms, Vectors, scale_graph, synonyms
+from strategies.worldmm.levels import MENTIONED, SEMANTIC
+from strategies.worldmm.phrases import EntityKind
+from strategies.worldmm.semantic_search import SemanticIndex, semantic_index
+from strategies.worldmm.settings import WorldMemorySettings
+
+CACHED = 4
+"""Videos whose memory is held at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleView:
+    """A scale as of a clip: what is searched, and the nodes by their number in it."""
+
+    index: ScaleIndex
+    nodes: Sequence[StoredNode]
+
+
+@dataclass(frozen=True, eq=False)
+class SemanticView:
+    """The relations that last as of a clip: what is searched, and the relations by number."""
+
+    index: SemanticIndex
+    relations: Sequence[StoredRelation]
+
+
+class WorldIndex:
+    """What was built of one video.
+
+    Args:
+        built: all of it.
+        settings: the numbers.
+    """
+
+    def __init__(self, built: BuiltMemory, settings: WorldMemorySettings) -> None:
+        self._built, self._settings = built, settings
+        self.entities: Sequence[StoredEntity] = built.entities
+        self._rows = {entity.id: row for row, entity in enumerate(built.entities)}
+        vectors = [row.vector for row in built.nodes] + [row.vector for row in built.entities]
+        self._width = next((len(vector) for vector in vectors if vector is not None), 0)
+
+    @cached_property
+    def _alike(self) -> Synonyms:
+        """Return the entities whose names are alike, over all that was built."""
+        if not self.entities:
+            return Synonyms(np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+        vectors = self._stacked([entity.vector for entity in self.entities])
+        apart = np.array([e.key.type == EntityKind.PERSON for e in self.entities], dtype=np.bool_)
+        return synonyms(vectors, self._settings.synonym_cosine, apart=apart)
+
+    def levels(self) -> tuple[str, ...]:
+        """Return the levels of the captions, finest first."""
+        found = {node.level for node in self._built.nodes}
+        return tuple(sorted(found, key=lambda level: int(level.split()[0])))
+
+    def scale(self, level: str, last_clip: int) -> ScaleView:
+        """Return a scale as of a clip."""
+        nodes = [
+            node
+            for node in self._built.nodes
+            if node.level == level and _holds(node.from_clip, node.to_clip, last_clip)
+        ]
+        numbers = {node.id: number for number, node in enumerate(nodes)}
+        relations = [
+            one
+            for one in self._built.relations
+            if one.level == level
+            and one.node in numbers
+            and _holds(one.from_clip, one.to_clip, last_clip)
+        ]
+        stated = [one for one in relations if one.predicate != MENTIONED]
+        mentions = {
+            (self._rows[end], numbers[one.node])
+            for one in relations
+            if one.node is not None
+            for end in (one.subject, one.object)
+        }
+        ends = self._ends(stated)
+        graph = scale_graph(
+            len(self.entities),
+            len(nodes),
+            _pairs(sorted(mentions)),
+            ends,
+            self._alike_by(last_clip),
+        )
+        index = ScaleIndex(
+            graph,
+            self._stacked([node.vector for node in nodes]),
+            self._stacked([one.vector for one in stated]),
+            ends,
+        )
+        return ScaleView(index, nodes)
+
+    def semantic(self, last_clip: int) -> SemanticView:
+        """Return the relations that last as of a clip."""
+        relations = [
+            one
+            for one in self._built.relations
+            if one.level == SEMANTIC and _holds(one.from_clip, one.to_clip, last_clip)
+        ]
+        vectors = self._stacked([one.vector for one in relations])
+        ends, alike = self._ends(relations), self._alike_by(last_clip)
+        return SemanticView(semantic_index(len(self.entities), ends, vectors, alike), relations)
+
+    def _alike_by(self, last_clip: int) -> Synonyms:
+        """Return the synonyms among the entities that are known by a clip."""
+        known = np.array([e.from_clip <= last_clip for e in self.entities], dtype=np.bool_)
+        both: Flags = np.asarray(known[self._alike.pairs].all(axis=1))
+        return Synonyms(self._alike.pairs[both], self._alike.cosines[both])
+
+    def _stacked(self, vectors: Sequence[NDArray[np.float32] | None]) -> Vectors:
+        """Stack vectors to rows; a missing one is zero."""
+        stacked = np.zeros((len(vectors), self._width), dtype=np.float32)
+        for row, vector in enumerate(vectors):
+            if vector is not None:
+                stacked[row] = vector
+        return stacked
+
+    def _ends(self, relations: Sequence[StoredRelation]) -> Pairs:
+        return _pairs([(self._rows[one.subject], self._rows[one.object]) for one in relations])
+
+
+class WorldIndexes:
+    """The indexes of the videos asked about last. Thread-safe.
+
+    Args:
+        store: the store.
+        builder: the name under which the memory was built.
+        settings: the numbers.
+    """
+
+    def __init__(self, store: Store, builder: str, settings: WorldMemorySettings) -> None:
+        self._store, self._builder, self._settings = store, builder, settings
+        self._held: OrderedDict[str, tuple[object, WorldIndex]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, video: str) -> WorldIndex:
+        """Return the index of a video as it is built now."""
+        with self._lock:
+            with self._store.begin(snapshot=True) as session:
+                version = built_version(session, video, self._builder)
+                held = self._held.get(video)
+                if held is None or held[0] != version:
+                    built = read_built(session, video, self._builder)
+                    held = (version, WorldIndex(built, self._settings))
+            self._held[video] = held
+            self._held.move_to_end(video)
+            while len(self._held) > CACHED:
+                self._held.popitem(last=False)
+            return held[1]
+
+
+def _holds(from_clip: int, to_clip: int | None, last_clip: int) -> bool:
+    return from_clip <= last_clip and (to_clip is None or to_clip > last_clip)
+
+
+def _pairs(pairs: Sequence[tuple[int, int]]) -> Pairs:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,221 @@
+"""WorldMM's searches of its episodic and semantic memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from domain.asking import Evidence
+from domain.errors import InputError
+from domain.memories import MemoryView, Scope
+from domain.search import Extract, Weighed
+from domain.texts import make_storable
+from models.ports import TextEmbedder, embed_queries
+from people.corrected import people_as_of
+from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
+from retrieval.people_in_query import view_people, with_current_names
+from retrieval.result import Retrieval
+from store.database import Store
+from strategies.worldmm.arguments import MemoryArguments
+from strategies.worldmm.captions import caption_sentences
+from strategies.worldmm.choice import ScaleCandidate, choose_across_scales
+from strategies.worldmm.episodic import search_scale
+from strategies.worldmm.graph import Vectors
+from strategies.worldmm.index import SemanticView, WorldIndexes
+from strategies.worldmm.semantic_search import search_semantic
+from strategies.worldmm.settings import WorldMemorySettings
+
+TEMPERATURE = 0.05
+"""Divisor from cosines to logits of the options."""
+DIGITS = 4
+"""Decimals of recorded cosines."""
+QUOTED = 2
+"""Sentences of a caption that an answer quotes at most."""
+
+Texts = dict[str, str]
+
+
+class _Search:
+    """What both searches share.
+
+    Args:
+        store: the store.
+        text: the model that the memory was built with.
+        indexes: the memory of videos.
+        settings: the numbers.
+    """
+
+    name = ""
+
+    def __init__(
+        self,
+        store: Store,
+        text: TextEmbedder,
+        indexes: WorldIndexes,
+        settings: WorldMemorySettings,
+    ) -> None:
+        self._store, self._text = store, text
+        self._indexes, self._settings = indexes, settings
+
+    def __call__(
+        self, view: MemoryView, arguments: MemoryArguments, seen: frozenset[str]
+    ) -> Retrieval:
+        """Return what is found, best first, scored by option if there are any."""
+        self._check_built(view)
+        query = make_storable(arguments.query)
+        vector = embed_queries(self._text, [query])[0]
+        found, reason = self._found(view, query, vector)
+        evidence = tuple(piece for piece in found if piece.ref not in seen)
+        best = max((piece.score for piece in evidence), default=0.0)
+        return Retrieval(
+            mode=self.name,
+            query=query,
+            evidence=evidence,
+            nothing_close=best < closeness_threshold(max(1, len(evidence))),
+            searched=reason,
+            weighed=self._weigh(query, arguments.options, evidence),
+            temperature=TEMPERATURE,
+            extract=self._extract(vector, evidence),
+        )
+
+    def _found(self, view: MemoryView, query: str, vector: Vectors) -> tuple[list[Evidence], str]:
+        raise NotImplementedError
+
+    def _check_built(self, view: MemoryView) -> None:
+        """Check that something was built of every video.
+
+        Raises:
+            InputError: of one nothing was; the message says what to run.
+        """
+        for video in view.videos:
+            if not self._indexes.of(video).levels():
+                raise InputError(
+                    f"nothing was built of {video} for this strategy yet: homer build {video}"
+                )
+
+    @cached_property
+    def _cosine_scale(self) -> CosineScale:
+        return cosine_scale(self._text)
+
+    def _nearness(self, vector: Vectors, other: Vectors) -> float:
+        return self._cosine_scale.nearness(float(vector @ other))
+
+    def _names(self, scope: Scope) -> Texts:
+        with self._store.begin() as session:
+            people = people_as_of(session, scope)
+        return view_people({scope.video: people}).names(scope.video)
+
+    def _weigh(
+        self, question: str, options: Sequence[str], evidence: Sequence[Evidence]
+    ) -> tuple[Weighed, ...]:
+        """Score each piece by the best cosine of its sentences with question and option."""
+        if not options or not evidence:
+            return ()
+        claims = embed_queries(
+            self._text, [make_storable(f"{question} {option}") for option in options]
+        )
+        return tuple(
+            Weighed(
+                ref=piece.ref,
+                scores=tuple(
+                    round(float(score), DIGITS)
+                    for score in (self._sentences(piece)[1] @ claims.T).max(axis=0)
+                ),
+            )
+            for piece in evidence
+        )
+
+    def _sentences(self, piece: Evidence) -> tuple[list[str], Vectors]:
+        sentences = caption_sentences(piece.text) or [piece.text]
+        return sentences, self._text.embed(sentences)
+
+    def _extract(self, vector: Vectors, evidence: Sequence[Evidence]) -> Extract | None:
+        """Quote the sentences nearest to the query from the piece that has the nearest."""
+        best: Extract | None = None
+        for piece in evidence:
+            sentences, vectors = self._sentences(piece)
+            cosines = vectors @ vector
+            order = sorted(np.argsort(-cosines, kind="stable")[:QUOTED].tolist())
+            score = self._cosine_scale.nearness(float(cosines.max()))
+            if best is None or score > best.score:
+                best = Extract(
+                    text=" ".join(sentences[n] for n in order),
+                    refs=(piece.ref,),
+                    video=piece.video,
+                    span=piece.span,
+                    score=score,
+                )
+        return best
+
+
+class EpisodicSearch(_Search):
+    """Finds captions of all scales by their graphs, and keeps those that fit the question."""
+
+    name = "episodic"
+
+    def _found(self, view: MemoryView, query: str, vector: Vectors) -> tuple[list[Evidence], str]:
+        pieces: dict[str, Evidence] = {}
+        by_scale: list[list[ScaleCandidate]] = [[] for _ in self._settings.captions]
+        for scope in view.scopes:
+            for place, piece in self._of_video(scope, vector):
+                pieces[piece.ref] = piece
+                candidate = ScaleCandidate(
+                    ref=piece.ref, scale=place, span=piece.span, score=piece.score
+                )
+                by_scale[place].append(candidate)
+        chosen = choose_across_scales(query, by_scale, self._settings.captions_kept)
+        return [pieces[one.ref] for one in chosen.chosen], chosen.reason
+
+    def _of_video(self, scope: Scope, vector: Vectors) -> Iterator[tuple[int, Evidence]]:
+        """Yield the captions of a video with the place of their scale, finest 0."""
+        index, names = self._indexes.of(scope.video), self._names(scope)
+        most = self._settings.captions
+        for place, level in enumerate(index.levels()[: len(most)]):
+            scale = index.scale(level, scope.last_clip)
+            for one in search_scale(scale.index, vector, most[place], self._settings).captions:
+                node = scale.nodes[one.number]
+                yield (
+                    place,
+                    Evidence(
+                        ref=f"n{node.id}",
+                        video=scope.video,
+                        span=node.span,
+                        text=with_current_names(node.text, names),
+                        score=self._nearness(vector, scale.index.caption_vectors[one.number]),
+                    ),
+                )
+
+
+class SemanticSearch(_Search):
+    """Finds what lasts: habits, relations, attributes."""
+
+    name = "semantic"
+
+    def _found(
+        self,
+        view: MemoryView,
+        query: str,  # noqa: ARG002 - found by its vector alone
+        vector: Vectors,
+    ) -> tuple[list[Evidence], str]:
+        pieces = [piece for scope in view.scopes for piece in self._of_video(scope, vector)]
+        pieces.sort(key=lambda piece: -piece.score)
+        kept = pieces[: self._settings.semantic_triples]
+        return kept, f"{len(kept)} of what recurs or lasts"
+
+    def _of_video(self, scope: Scope, vector: Vectors) -> Iterator[Evidence]:
+        index, names = self._indexes.of(scope.video), self._names(scope)
+        view: SemanticView = index.semantic(scope.last_clip)
+        named = {entity.id: entity.key.name for entity in index.entities}
+        for one in search_semantic(view.index, vector, self._settings):
+            relation = view.relations[one.number]
+            text = f"{named[relation.subject]} {relation.predicate} {named[relation.object]}"
+            times = len(relation.evidence)
+            yield Evidence(
+                ref=f"r{relation.id}",
+                video=scope.video,
+                span=relation.span,
+                text=with_current_names(f"{text} ({times} times)" if times > 1 else text, names),
+                score=self._nearness(vector, view.index.vectors[one.number]),
+            )
