@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from domain.time import TimeSpan
 from strategies.worldmm.choice import QuestionForm, ScaleCandidate, choose_across_scales
 from strategies.worldmm.choice import question_form as form_of
-from strategies.worldmm.episodic import ScaleIndex, search_scale
+from strategies.worldmm.episodic import Numbered, ScaleIndex, entity_seeds, search_scale
 from strategies.worldmm.graph import GraphParts, Vectors, synonyms
 from strategies.worldmm.settings import WorldMemorySettings
 from strategies.worldmm.triples import Known, extract
@@ -89,6 +89,13 @@ def test_without_triples_the_captions_own_likeness_ranks() -> None:
     found = search_scale(index, embed(["garden"])[0], 6, SETTINGS, lambda _: [])
     assert found.triples == ()
     assert CAPTIONS[found.captions[0].number] == "Ann waters the garden."
+
+
+def test_an_entity_weighs_the_mean_of_its_triples_over_the_captions_it_stands_in() -> None:
+    ends = np.array([[0, 1], [0, 2]])
+    matched = (Numbered(0, 0.9), Numbered(1, 0.5))
+    seeds = entity_seeds(np.array([7.0, 2.0, 1.0, 5.0]), ends, matched)
+    assert seeds.tolist() == pytest.approx([0.1, 0.45, 0.5, 0])
 
 
 def test_whoever_stands_everywhere_leads_nowhere_in_particular() -> None:
