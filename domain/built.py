@@ -137,9 +137,14 @@ class StoredRelation:
 
 @dataclass(frozen=True)
 class BuiltMemory:
-    """All that a builder built of a video; ``through_clip`` is -1 before its first step."""
+    """All that a builder built of a video; ``through_clip`` is -1 before its first step.
+
+    ``encoder`` is the text encoder that made the vectors, "" before the first step.
+    """
 
     through_clip: int = -1
+    version: int = 0
+    encoder: str = ""
     nodes: tuple[StoredNode, ...] = ()
     entities: tuple[StoredEntity, ...] = ()
     relations: tuple[StoredRelation, ...] = ()

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from agent.builder import MemoryBuilder
 from agent.strategy import Strategy
 from domain import faults
-from domain.built import Change, WatchedClip
+from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import ClipState, Video
 from flows.workspace import Workspace
 from store.database import Store
-from store.queries.builds import apply_change, built_through, read_built
+from store.queries.builds import (
+    StepMade,
+    apply_change,
+    built_through,
+    delete_build,
+    read_built,
+)
 from store.queries.clips import clips_page, memory_view
 from store.queries.memories import memories_of_clips
 from store.queries.percepts import lock_video
@@ -62,17 +68,24 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
         state = video_state(session, video.id)
         built = read_built(session, video.id, strategy.name)
     ended = state is not None and state.state != WATCHING
+    text = workspace.toolbox.text
+    if built.encoder and (built.encoder, built.version) != (text.name, builder.version):
+        # Its vectors cannot be compared with those to come, or its rules were others.
+        with store.begin() as session:
+            delete_build(session, video.id, strategy.name)
+        built = BuiltMemory()
     through = built.through_clip
     clip_ms = _clip_ms(store, video.id)
     back = range(max(0, through + 1 - math.ceil(builder.look_back_ms / clip_ms)), through + 1)
     earlier = watched_clips(store, video.id, back)
-    run = builder.begin(video, built, earlier, workspace.toolbox.text.embed)
+    run = builder.begin(video, built, earlier, text.embed)
     on_step(through + 1, last + 1)
     for stop in _step_ends(through, last, max(1, builder.step_ms // clip_ms), ended=ended):
         workspace.give_way()
         clips = watched_clips(store, video.id, range(through + 1, stop + 1))
         change = run.step(clips, ended=ended and stop == last)
-        _apply(store, video, strategy.name, builder.version, (through, stop), change)
+        made = StepMade(stop, builder.version, text.name)
+        _apply(store, video, strategy.name, through, made, change)
         through = stop
         on_step(through + 1, last + 1)
     return Built(video, strategy.name, through - built.through_clip, last + 1)
@@ -110,14 +123,13 @@ def watched_clips(store: Store, video: str, clips: Sequence[int]) -> list[Watche
 
 
 def _apply(
-    store: Store, video: Video, builder: str, version: int, steps: tuple[int, int], change: Change
+    store: Store, video: Video, builder: str, before: int, made: StepMade, change: Change
 ) -> None:
-    """Store a step, unless another process stored it meanwhile."""
-    before, through = steps
+    """Store a step after clip ``before``, unless another process stored it meanwhile."""
     with store.begin() as session:
         lock_video(session, video.id)
         if built_through(session, video.id, builder) != before:
             raise Busy(f"another homer builds {builder} of {video.title}: wait until it is done")
-        apply_change(session, video.id, builder, version, through, change)
+        apply_change(session, video.id, builder, made, change)
         faults.fault_point(faults.FaultPoint.BUILD_ROWS)
     faults.fault_point(faults.FaultPoint.BUILD_COMMITTED)

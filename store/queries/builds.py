@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -82,6 +82,12 @@ def delete_builds(session: Session, video_id: str) -> None:
         session.execute(delete(table).where(table.video_id == video_id))
 
 
+def delete_build(session: Session, video_id: str, builder: str) -> None:
+    """Delete what one builder built of a video, except frames: those cannot be seen again."""
+    for table in (RelationRow, EntityRow, NodeRow, BuildRow):
+        session.execute(delete(table).where(*_of(table, video_id, builder)))
+
+
 def built_through(session: Session, video_id: str, builder: str) -> int:
     """Return the last clip of a build; -1 where there is none."""
     row = BuildRow
@@ -93,15 +99,18 @@ def built_through(session: Session, video_id: str, builder: str) -> int:
 def built_version(session: Session, video_id: str, builder: str) -> tuple[Any, ...]:
     """Return what changes whenever something of a build does; empty where there is none."""
     row = BuildRow
-    query = select(row.through_clip, row.built_at, row.version)
+    query = select(row.through_clip, row.built_at, row.version, row.encoder)
     found = session.execute(query.where(row.video_id == video_id, row.builder == builder)).first()
     return tuple(found or ())
 
 
 def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
     """Return all that a builder built of a video, closed revisions and relations included."""
+    row = session.get(BuildRow, (video_id, builder))
     return BuiltMemory(
-        through_clip=built_through(session, video_id, builder),
+        through_clip=-1 if row is None else row.through_clip,
+        version=0 if row is None else row.version,
+        encoder="" if row is None else row.encoder,
         nodes=tuple(_nodes(session, video_id, builder)),
         entities=tuple(_entities(session, video_id, builder)),
         relations=tuple(_relations(session, video_id, builder)),
@@ -169,10 +178,18 @@ def _stored(vector: Vector | None) -> list[float] | None:
     return None if vector is None else vector.tolist()
 
 
+class StepMade(NamedTuple):
+    """Through which clip a step went, with which version of the builder and which encoder."""
+
+    through_clip: int
+    version: int
+    encoder: str
+
+
 def apply_change(
-    session: Session, video_id: str, builder: str, version: int, through: int, change: Change
+    session: Session, video_id: str, builder: str, made: StepMade, change: Change
 ) -> None:
-    """Store what one step of a build adds and closes, and that it went through clip ``through``."""
+    """Store what one step of a build adds and closes, and how far it went."""
     nodes = _add_nodes(session, video_id, builder, change.nodes)
     _add_entities(session, video_id, builder, change.entities)
     ids = _entity_ids(session, video_id, builder)
@@ -199,7 +216,7 @@ def apply_change(
     if values:
         session.execute(insert(RelationRow), values)
     where = {"video_id": video_id, "builder": builder}
-    progress = {"version": version, "through_clip": through}
+    progress = made._asdict()
     row = insert(BuildRow).values(**where, **progress)
     session.execute(
         row.on_conflict_do_update(

@@ -238,7 +238,7 @@ def _patches(video: str) -> Query:
 
 def _builds(video: str) -> Query:
     b = BuildRow
-    query = select(b.builder, b.version, b.through_clip).where(b.video_id == video)
+    query = select(b.builder, b.version, b.encoder, b.through_clip).where(b.video_id == video)
     return query.order_by(b.builder)
 
 

@@ -18,12 +18,16 @@ from store.tables.base import Base, added_at, primary_key, reference, video_colu
 
 
 class BuildRow(Base):
-    """How far a builder has built the memory of a video: through which clip, -1 for none."""
+    """How far a builder has built the memory of a video: through which clip, -1 for none.
+
+    ``encoder`` made the vectors.
+    """
 
     __tablename__ = "builds"
     video_id: Mapped[str] = video_column(primary_key=True)
     builder: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int]
+    encoder: Mapped[str]
     through_clip: Mapped[int]
     built_at: Mapped[datetime] = added_at()
 

@@ -69,6 +69,11 @@ class WorldIndex:
         apart = np.array([e.key.type == EntityKind.PERSON for e in self.entities], dtype=np.bool_)
         return synonyms(vectors, self._settings.synonym_cosine, apart=apart)
 
+    @property
+    def encoder(self) -> str:
+        """Return the text encoder that made the vectors; "" if nothing was built."""
+        return self._built.encoder
+
     def levels(self) -> tuple[str, ...]:
         """Return the levels of the captions, finest first."""
         found = {node.level for node in self._built.nodes}

@@ -84,15 +84,21 @@ class _Search:
         raise NotImplementedError
 
     def _check_built(self, view: MemoryView) -> None:
-        """Check that something was built of every video.
+        """Check that something was built of every video, with this text encoder.
 
         Raises:
-            InputError: of one nothing was; the message says what to run.
+            InputError: of one nothing was, or with another; the message says what to run.
         """
         for video in view.videos:
-            if not self._indexes.of(video).levels():
+            index = self._indexes.of(video)
+            if not index.levels():
                 raise InputError(
                     f"nothing was built of {video} for this strategy yet: homer build {video}"
+                )
+            if index.encoder != self._text.name:
+                raise InputError(
+                    f"what was built of {video} has vectors of {index.encoder}, this profile "
+                    f"searches with {self._text.name}: build it anew with homer build {video}"
                 )
 
     @cached_property

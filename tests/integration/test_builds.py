@@ -11,17 +11,21 @@ from sqlalchemy import update
 import strategies
 from agent.strategy import Strategy
 from domain import faults
+from domain.asking import Question
 from domain.errors import Busy, InputError
 from domain.faults import FaultPoint
+from domain.trajectory import EvidenceRetrieved
 from flows.build import Built, build
+from graphs.runner import Runner
 from retrieval.citations import cite
 from store.database import Store
 from store.queries.builds import cut_builds, delete_builds, read_built
 from store.queries.clips import memory_view
 from store.queries.records import video_records
+from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow, VideoRow
 from strategies.registry import find_strategy
-from tests.support.asking import CLIPS, PARTY, remember_party
+from tests.support.asking import CLIPS, PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import workspace_of
 from tests.support.remembered import Said, watch
 
@@ -231,3 +235,20 @@ def test_a_cut_build_is_built_again_to_the_same_rows(day: Store) -> None:
     assert len(rows(day)) < len(whole)
     built(day, strategy)
     assert rows(day) == whole
+
+
+def test_with_another_encoder_all_is_built_anew(party: Store) -> None:
+    strategy = find_strategy("worldmm")
+    assert built(party, strategy).clips == 5
+    before = rows(party)
+    with party.begin() as session:
+        session.execute(update(BuildRow).values(encoder="another"))
+    with Runner(party, WordToolbox()) as runner:
+        question = Question(text="What does Bob play?", videos=(PARTY,))
+        asked = runner.ask(question, strategy=strategy.name)
+    with party.begin() as session:
+        events = events_of(session, asked.trajectory_id)
+    refused = [event.refused for event in events if isinstance(event, EvidenceRetrieved)]
+    assert all("has vectors of another" in why and "homer build" in why for why in refused)
+    assert built(party, strategy).clips == 5
+    assert rows(party) == before
