@@ -59,8 +59,8 @@ STRUCTURE = {
         nodes.builder nodes.level entities.builder entities.type relations.builder
         relations.level""",
     "names of models, and times": """
-        videos.models videos.encoders builds.encoder clips.encoder keyframes.description_encoder memories.encoder
-        segment_revisions.encoder clips.gaps""",
+        videos.models videos.encoders builds.encoder clips.encoder keyframes.description_encoder
+        memories.encoder segment_revisions.encoder clips.gaps""",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "of no video: a digest of what a schedule found, and why it could not be watched":
         "taken.key taken.told",
