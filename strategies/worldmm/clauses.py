@@ -269,7 +269,7 @@ class ClauseReader:
             at += 1
         if at < len(self._tokens) and "ADJ" in self._tokens[at].kinds:
             word = self._tokens[at].word
-            self._emit(subjects, be.text, (Phrase(word, word),), note=False)
+            self._emit(subjects, be.text, (Phrase(word, word, quality=True),))
             return at + 1
         return at
 
@@ -314,11 +314,9 @@ class ClauseReader:
         subjects: Sequence[Phrase],
         predicate: str,
         objects: Sequence[Phrase],
-        note: bool = True,
     ) -> None:
         """State the triples of every subject with every object that stand for somebody."""
-        if note:
-            self._note(objects)
+        self._note([*subjects, *objects])
         for subject in map(self._resolved, subjects):
             for thing in map(self._resolved, objects):
                 if subject and thing and subject != thing and not self._muted:

@@ -61,12 +61,16 @@ class NamedEntity(Frozen):
 
 @dataclass(frozen=True)
 class Phrase:
-    """A noun phrase: its name as an entity, its head, and whether it stands for something else."""
+    """A noun phrase: its name as an entity, its head, and whether it stands for something else.
+
+    With ``quality`` it is an adjective, as what something is.
+    """
 
     name: str
     head: str
     named: bool = False
     pronoun: bool = False
+    quality: bool = False
 
     @property
     def entity(self) -> NamedEntity | None:
@@ -75,7 +79,8 @@ class Phrase:
             return NamedEntity(name=self.name, kind=EntityKind.PERSON)
         if self.pronoun or self.head in NO_ENTITIES:
             return None
-        return NamedEntity(name=self.name, kind=_kind(self.head))
+        kind = EntityKind.CONCEPT if self.quality else _kind(self.head)
+        return NamedEntity(name=self.name, kind=kind)
 
 
 def _kind(head: str) -> EntityKind:

@@ -115,6 +115,15 @@ def test_without_a_subject_it_is_the_narrators_where_one_narrates() -> None:
     assert not is_narrated([])
 
 
+@pytest.mark.parametrize(
+    "sentence", [*STATED, "I am very happy.", "Ann: It is deep.", "Put it on me."]
+)
+def test_both_ends_of_a_triple_are_entities(sentence: str) -> None:
+    found = extract(sentence, NARRATED)
+    named = {entity.name for entity in found.entities}
+    assert {end for t in found.triples for end in (t.subject, t.object)} <= named
+
+
 def test_entities_have_kinds() -> None:
     caption = "Lucia carries a red cup into the kitchen.\nEveryone hears an explanation from Ann."
     kinds = {entity.name: entity.kind for entity in extract(caption, KNOWN).entities}
@@ -163,8 +172,8 @@ def test_a_whole_name_is_one_word() -> None:
 PIECES = st.sampled_from(
     sorted(
         listed(
-            """I Ann put the cup on and who is if to of , . ? : there let us be <face_1> some
-            running 's because looked at not"""
+            """I Ann put the cup on happy white and who is if to of , . ? : there let us be
+            <face_1> some running 's because looked at not"""
         )
     )
 )
@@ -179,4 +188,5 @@ def test_any_string_of_words_is_read_to_its_end(text: str) -> None:
         assert triple.predicate
         assert triple.object
         assert triple.subject != triple.object
+        assert {triple.subject, triple.object} <= named
     assert all(len(name.split()) < 12 for name in named)
