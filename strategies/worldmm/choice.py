@@ -1,7 +1,8 @@
 """Chooses captions across scales by the question's form (English); pure.
 
 Questions of particular events are answered by fine captions, those of habits and relations by
-coarse ones. Where the form says neither, finer ones are preferred a little.
+coarse ones; where the form says neither, finer ones are preferred less. A caption within those that
+coarser scales found counts more: the scales agree on it.
 """
 
 from __future__ import annotations
@@ -37,11 +38,13 @@ _EVENTS = re.compile(
     re.IGNORECASE,
 )
 _WEIGHTS = {
-    QuestionForm.EVENT: (1.0, 0.8, 0.6, 0.4),
-    QuestionForm.OPEN: (1.0, 0.9, 0.8, 0.7),
+    QuestionForm.EVENT: (1.0, 0.5, 0.25, 0.1),
+    QuestionForm.OPEN: (1.0, 0.7, 0.5, 0.3),
     QuestionForm.HABIT: (0.4, 0.6, 0.8, 1.0),
 }
 """Factor on a candidate's score at each scale, finest first."""
+AGREEMENT = 0.6
+"""Share that the score of a coarser candidate adds to those that lie within it."""
 _ORDERS = {
     QuestionForm.EVENT: "fine captions first",
     QuestionForm.OPEN: "fine captions before coarse ones as good",
@@ -99,11 +102,23 @@ def choose_across_scales(
 def _weighed(
     found: Sequence[Sequence[ScaleCandidate]], weights: Sequence[float]
 ) -> Iterable[tuple[float, ScaleCandidate]]:
-    """Yield candidates with their share of the best score of their scale, times its weight."""
-    for candidates, weight in zip(found, weights, strict=True):
-        best = max((candidate.score for candidate in candidates), default=0.0)
-        for candidate in candidates:
-            yield (weight * candidate.score / best if best > 0 else 0.0), candidate
+    """Yield candidates with their weight: the scale's, times their share and what agrees."""
+    shares = [_shares(candidates) for candidates in found]
+    for scale, (of_scale, weight) in enumerate(zip(shares, weights, strict=True)):
+        coarser = [pair for others in shares[scale + 1 :] for pair in others]
+        for share, candidate in of_scale:
+            agreeing = sum(other for other, one in coarser if _holds(one, candidate))
+            yield weight * (share + AGREEMENT * agreeing), candidate
+
+
+def _shares(candidates: Sequence[ScaleCandidate]) -> list[tuple[float, ScaleCandidate]]:
+    """Return candidates with their share of the best score among them."""
+    best = max((candidate.score for candidate in candidates), default=0.0)
+    return [(one.score / best if best > 0 else 0.0, one) for one in candidates]
+
+
+def _holds(coarse: ScaleCandidate, fine: ScaleCandidate) -> bool:
+    return coarse.span.overlap_ms(fine.span) == fine.span.length_ms
 
 
 def _within(one: ScaleCandidate, other: ScaleCandidate) -> bool:

@@ -158,6 +158,14 @@ def test_events_are_looked_up_in_fine_captions_and_habits_in_coarse_ones() -> No
     assert "n6 at 12:00:00-13:00:00" in habit.reason
 
 
+def test_a_caption_on_which_coarser_scales_agree_comes_first() -> None:
+    fine = (_candidate("n1", 0, 9000, 30, 0.10), _candidate("n2", 0, 4000, 30, 0.09))
+    alone = choose_across_scales("When was it?", (fine, (), (), ()), 1)
+    agreed = choose_across_scales("When was it?", (fine, (), (), FOUND[3]), 1)
+    assert [one.ref for one in alone.chosen] == ["n1"]
+    assert [one.ref for one in agreed.chosen] == ["n2"]
+
+
 def test_a_caption_within_a_chosen_one_is_left_out() -> None:
     inside = (FOUND[0], FOUND[1][1:], (), ())
     chosen = choose_across_scales("What is on the shelf?", inside, 3).chosen
