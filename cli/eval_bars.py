@@ -25,6 +25,7 @@ from evals.first_questions import QuestionSet, read_first_questions
 from evals.local import JudgedAnswer, LocalReport, LocalRow, OfVideo, split_by_presence, watch_all
 from evals.media_questions import read_media_questions
 from evals.scores import PercentInterval, Summary
+from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from strategies.registry import find_strategy
 from views.words import plain_line, shortened
@@ -99,6 +100,8 @@ def egolife(
     questions = questions_in(folder)
     with open_workspace(profile) as workspace, meter() as bar:
         imported = import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
+        chosen = [find_strategy(name) for name in others]
+        build_each(workspace, imported.video, chosen, lambda name: import_progress(bar, name))
         bar.start("questions", (1 + len(others)) * len(questions))
         report = egolife_evaluation.evaluate(
             workspace,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cli.console import note, say, say_json
-from cli.options import Json, Profile
+from cli.options import Json, Profile, split_names
 from cli.progress import ProgressMeter, meter
 from domain.errors import InputError
 from views.words import plain_line
@@ -61,6 +61,14 @@ def ingest(
         Literal["keyframes", "frames", "video"] | None,
         typer.Option(help="What a language model is shown of each clip. Default: as set."),
     ] = None,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--memory",
+            metavar="NAME,...",
+            help="Build the memory of this strategy as well: see 'homer strategies'. Repeatable.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what it will cost and how long it will take, and end."),
@@ -92,6 +100,7 @@ def ingest(
     try:
         with open_workspace(profile) as opened, meter() as bar:
             workspace = opened.with_workers(workers, pool).with_clip_view(clip_view)
+            workspace = workspace.with_memory_of(tuple(split_names(memory or [])))
             listener = Reporter(bar)
             outcomes = []
             for outcome in watch_files(

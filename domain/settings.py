@@ -114,6 +114,9 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     clips_at_once: int = Field(
         default=2, ge=1, le=8, description="clips that a language model writes at a time"
     )
+    strategies: tuple[str, ...] = Field(
+        default=(), description="whose own memory is built when a video was watched"
+    )
     patch_every: PositiveInt = 10
     same_fact: float = Field(default=0.85, gt=0, le=1)
     segments_min: PositiveInt = 3

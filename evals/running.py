@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -21,6 +21,7 @@ from evals.baseline import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of
+from flows.build import build_each
 from flows.ingest_files import watch_files
 from flows.ingest_steps import Listener
 from flows.learning import question_type
@@ -35,6 +36,7 @@ from store.queries import evaluations as stored
 from store.queries import skills as skill_rows
 from store.queries.evaluations import Result, Slot
 from store.queries.learning import put_judgement
+from strategies.registry import find_strategy
 
 BEFORE = -1
 """The batch number under which the skills before the run are recorded."""
@@ -140,6 +142,7 @@ class EvaluationSteps:
         """Ingest a video and plan its questions; a video that fails is left out."""
         try:
             known = self._ingested(self._videos[video])
+            self._build(known, video)
         except (InputError, ModelError) as error:
             self.left_out[video] = str(error)
             self._count_cost()
@@ -150,6 +153,16 @@ class EvaluationSteps:
         with self.workspace.store.begin() as session:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
+
+    def _build(self, known: str, video: str) -> None:
+        """Build the memory of the strategies that are asked."""
+        settings = self.plan.settings
+        asked = dict.fromkeys((settings.ask.strategy, *settings.strategies))
+
+        def progress(name: str) -> Callable[[int, int], None]:
+            return partial(self._listener.importing, f"{video}: {name}")
+
+        build_each(self.workspace, known, map(find_strategy, asked), progress)
 
     def _slots(self, planned: PlannedQuestion, video: str) -> Iterator[Slot]:
         item = planned.question.model_dump(mode="json")

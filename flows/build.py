@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.builder import MemoryBuilder
@@ -28,6 +28,7 @@ from store.queries.videos import WATCHING, find_video, video_state
 
 OnStep = Callable[[int, int], None]
 """Called with how many clips are built, of how many."""
+Progress = Callable[[str], OnStep]
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,18 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
         through = stop
         on_step(through + 1, last + 1)
     return Built(video, strategy.name, through - built.through_clip, last + 1)
+
+
+def build_each(
+    workspace: Workspace, name: str, strategies: Iterable[Strategy], progress: Progress
+) -> None:
+    """Build what is missing of a video for those strategies that build a memory of their own.
+
+    ``progress`` returns what is called with the steps of the strategy of that name.
+    """
+    for strategy in strategies:
+        if strategy.builder is not None:
+            build(workspace, name, strategy, progress(strategy.name))
 
 
 def _clip_ms(store: Store, video: str) -> int:

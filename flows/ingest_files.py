@@ -8,11 +8,13 @@ from pathlib import Path
 
 from domain.errors import HomerError, InputError
 from domain.settings import CLUSTERS, Subtitles
+from flows.build import build, builder_of
 from flows.ingest_steps import Listener, open_direct_steps, watch
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
+from strategies.registry import find_strategy
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,10 @@ def watch_files(
 
     Raises:
         SetupError: the database, a model or the worker pool is missing, so no file can be watched.
+        InputError: a strategy of the settings is not there, or builds no memory.
     """
+    for name in workspace.settings.memory.strategies:
+        builder_of(find_strategy(name))
     with WorkerPool(workspace.settings.work) as pool, workspace.turn():
         runner = _IngestionRunner(workspace, listener, pool, direct)
         for path in paths:
@@ -63,9 +68,20 @@ def watch_files(
                     workspace, path, again=again, only=only, subtitles=subtitles
                 ) as ingestion:
                     outcome = FileOutcome(path, runner.run(ingestion))
+                _build_memories(workspace, outcome, listener)
             except InputError as error:
                 outcome = FileOutcome(path, error=error)
             yield outcome
+
+
+def _build_memories(workspace: Workspace, outcome: FileOutcome, listener: Listener) -> None:
+    """Build the memory of the strategies of the settings, of a video that was watched."""
+    if outcome.watched is None:
+        return
+    for name in workspace.settings.memory.strategies:
+        made = build(workspace, outcome.watched.video.id, find_strategy(name), lambda *_: None)
+        if made.clips:
+            listener.said(f"{made.video.title}: the memory of {name} is built")
 
 
 class _IngestionRunner:

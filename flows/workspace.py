@@ -73,6 +73,14 @@ class Workspace:
         settings = self.settings.model_copy(update={"work": work})
         return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
 
+    def with_memory_of(self, strategies: tuple[str, ...]) -> Workspace:
+        """Return a copy in which the memory of these strategies is built; none: as set."""
+        if not strategies:
+            return self
+        memory = self.settings.memory.model_copy(update={"strategies": strategies})
+        settings = self.settings.model_copy(update={"memory": memory})
+        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
+
     def with_clip_view(self, clip_view: ClipViewKind | None = None) -> Workspace:
         """Return a copy in which a language model is shown this of each clip; None: as set."""
         if clip_view is None:

@@ -78,7 +78,7 @@ def after_round(
     if not spent:
         return counted, ""
     if not counted.grace:
-        hints = strategy_hints(modes, settings.memory.modes)
+        hints = mode_hints(modes, settings.memory.modes)
         changes = {"grace": True, "hints": (*counted.hints, *hints)}
         return counted.model_copy(update=changes), "grace round: little new was found"
     warning = "last round: the search gives nothing new"
@@ -97,9 +97,7 @@ def _counted(progress: ProgressLedger, gain: RoundGain) -> ProgressLedger:
     return progress.model_copy(update=changes)
 
 
-def strategy_hints(
-    tried: Sequence[Mode], available: Sequence[Mode] = tuple(Mode)
-) -> tuple[str, ...]:
+def mode_hints(tried: Sequence[Mode], available: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
     """Return suggestions after these modes: first unused modes, else other words."""
     unused = [hint for mode, hint in _STRATEGIES.items() if mode in available and mode not in tried]
     return tuple(unused) or ("All modes were tried: use other words, names or times.",)

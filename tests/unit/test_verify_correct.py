@@ -12,8 +12,8 @@ from agent.harness.correct import (
     forced_mode,
     harness_search,
     keywords,
+    mode_hints,
     replan_reasons,
-    strategy_hints,
 )
 from agent.harness.verify import increment, is_low, payload_words
 from agent.state import Focus, ProgressLedger
@@ -122,9 +122,9 @@ def test_a_good_grace_round_gives_the_search_new_life() -> None:
 
 
 def test_suggestions_fit_what_was_not_tried() -> None:
-    assert not any("mode event" in hint for hint in strategy_hints([Mode.EVENT]))
-    assert len(strategy_hints([Mode.EVENT])) == 3
-    assert "other words" in strategy_hints(list(Mode))[0]
+    assert not any("mode event" in hint for hint in mode_hints([Mode.EVENT]))
+    assert len(mode_hints([Mode.EVENT])) == 3
+    assert "other words" in mode_hints(list(Mode))[0]
 
 
 def plan() -> Ledger:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from agent.strategy import Strategy
 from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
 from domain.media import Video
-from domain.settings import Pool, Settings, WorkSettings
+from domain.settings import MemorySettings, Pool, Settings, WorkSettings
 from flows import ingest_files, reporting
+from flows.build import Built
 from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import IngestSteps, open_direct_steps
 from flows.ingest_video import IngestResult
@@ -88,9 +90,14 @@ def refused(kept: Notes) -> Any:
 
 
 def run(
-    notes: Notes, *names: str, direct: bool = True, pool: Pool | None = None, **more: Any
+    notes: Notes,
+    *names: str,
+    direct: bool = True,
+    pool: Pool | None = None,
+    memory: tuple[str, ...] = (),
+    **more: Any,
 ) -> list[FileOutcome]:
-    settings = Settings(work=WorkSettings(pool=pool))
+    settings = Settings(work=WorkSettings(pool=pool), memory=MemorySettings(strategies=memory))
     workspace: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
     paths = [Path(name) for name in names]
     return list(watch_files(workspace, paths, notes, direct=direct, **more))
@@ -113,6 +120,30 @@ def test_a_file_that_cannot_be_watched_stops_no_other(notes: Notes, bad: str) ->
     assert second.watched is None
     assert bad in str(second.error)
     assert notes.told[-1] == "close b"
+
+
+def test_the_memory_of_strategies_is_built_of_what_was_watched(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_: object, video: str, strategy: Strategy, __: object) -> Built:
+        notes.told.append(f"build {strategy.name} {video}")
+        return Built(VIDEO, strategy.name, 5, 5)
+
+    monkeypatch.setattr(ingest_files, "build", build)
+    run(notes, "a", "bad", memory=("worldmm",))
+    assert notes.told == [
+        *("open a", "watch a", "close a", f"build worldmm {VIDEO.id}"),
+        "said t: the memory of worldmm is built",
+    ]
+
+
+@pytest.mark.parametrize("name", ["oracle", "homer"])
+def test_a_strategy_that_builds_nothing_is_refused_before_anything_is_watched(
+    notes: Notes, name: str
+) -> None:
+    with pytest.raises(InputError, match=name):
+        run(notes, "a", memory=(name,))
+    assert notes.told == []
 
 
 def test_a_database_that_is_gone_stops_them_all(notes: Notes) -> None:
