@@ -233,7 +233,7 @@ def structure_of(question: str, options: Sequence[str] = ()) -> Structure | None
     declined. The rules are for English.
     """
     text = normalise_question(question)
-    if not is_english(question) or not text or len(text) > LONGEST:
+    if not text or len(text) > LONGEST or not is_english(question):
         return None
     recognised = _recognised(text)
     if options:

@@ -18,8 +18,8 @@ FIRST_PERSON_SHARE = 0.1
 """Least share of sentences with "I" in descriptions that a narrator writes."""
 
 _SPOKEN = re.compile(rf"(?P<who>{TAG.pattern}|[A-Z][\w'’]*(?: [A-Z][\w'’]*){{0,2}}): ?(?P<text>.+)")
-_QUOTED = re.compile(r"[“\"][^”\"]*[”\"]")
-_BRACKETED = re.compile(r"\([^)]*\)")
+_QUOTED = re.compile(r"[“\"][^“”\"]*+[”\"]")
+_BRACKETED = re.compile(r"\([^()]*+\)")
 _FIRST_PERSON = re.compile(r"\b(?:I|my|me)\b")
 _KIND_OF_LINE = frozenset({"Seen", "Heard", "Screen", "Music", "Sound"})
 """What stands before a colon without being a speaker."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from httpx import ASGITransport, AsyncClient
+from sqlalchemy import update
 
 from agent.reasoners.port import DecisionContext
 from api.app_state import ApiState
@@ -18,12 +19,16 @@ from api.auth import AccessRules
 from api.concurrency import QuestionSlots
 from domain.errors import ModelError
 from domain.ledger import SubtaskDraft
+from flows.build import build_each
 from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.audit import audit_entries
 from store.queries.trajectories import StoredTrajectory, list_trajectories
+from store.tables.schema import VideoRow
+from strategies.registry import all_strategies
 from tests.support.api import CLIENT, HERE, WordState, client_of, events_in, problem
 from tests.support.asking import PARTY, remember_party
+from tests.support.caption_evaluations import workspace_of
 from tests.support.machine import (
     FINDS,
     VIDEO,
@@ -358,6 +363,9 @@ def test_who_hears_nothing_for_a_while_is_reported_that_it_goes_on(
 
 def test_a_strategy_is_chosen_by_its_name(store: Store) -> None:
     remember_party(store)
+    with store.begin() as session:
+        session.execute(update(VideoRow).values(state="done"))
+    build_each(workspace_of(store), PARTY, all_strategies(), lambda _: lambda *_: None)
     with client_of(WordState(store, "local")) as client:
         names = [one["name"] for one in client.get("/strategies").json()]
         for name in names:

@@ -118,10 +118,10 @@ def test_an_unknown_video_is_said_before_anything_is_asked(party: Store, tmp_pat
 class Unlucky(Runner):
     """Cannot reach its model for one of the questions."""
 
-    def ask(self, question: Question, *args: Any) -> AskResult:
+    def ask(self, question: Question, *args: Any, **more: Any) -> AskResult:
         if question.options:
             raise ModelError("the connection was refused")
-        return super().ask(question, *args)
+        return super().ask(question, *args, **more)
 
 
 def unlucky(store: Store, toolbox: Toolbox) -> Runner:

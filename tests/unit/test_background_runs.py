@@ -28,7 +28,9 @@ class Scripted:
         self.on, self.here = threading.Semaphore(0), threading.Semaphore(0)
         self.asked: list[object] = []
 
-    def begin(self, question: Question, tell: RunListener) -> tuple[Any, Any]:
+    def begin(
+        self, question: Question, tell: RunListener, *, strategy: str | None = None
+    ) -> tuple[Any, Any]:
         self.asked.append(question)
         return {"trajectory": "aa11"}, tell
 
@@ -147,7 +149,9 @@ def test_a_fault_is_reported_by_its_class_and_not_swallowed(runs: BackgroundRuns
 
 def test_a_question_that_cannot_be_begun_is_told_at_once(runs: BackgroundRuns) -> None:
     class Refusing(Scripted):
-        def begin(self, question: Question, tell: RunListener) -> tuple[Any, Any]:
+        def begin(
+            self, question: Question, tell: RunListener, *, strategy: str | None = None
+        ) -> tuple[Any, Any]:
             raise InputError("no such video")
 
     with pytest.raises(InputError):

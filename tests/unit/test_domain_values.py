@@ -191,7 +191,7 @@ REF = {"ref": "m1", "video": "v", "span": SPAN, "text": "t", "score": 0.5}
         (Answer, {"text": "t", "confidence": 0.95}, {"confidence": 0.96}),
         (Answer, {"text": "t", "confidence": 0}, {"option": "AB"}),
         (Action, {"kind": "search"}, {"kind": "dance"}),
-        (Action, {"kind": "search"}, {"mode": "smell"}),
+        (Action, {"kind": "search"}, {"mode": "Smell it!"}),
         (Subtask, {"id": "t1", "text": "x"}, {"id": "t0"}),
         (Question, {"text": "q", "videos": ["v"]}, {"text": ""}),
         (Question, {"text": "q", "videos": ["v"]}, {"videos": []}),
