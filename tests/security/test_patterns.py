@@ -52,6 +52,9 @@ def slow(use: Use) -> str | None:
         for length in (FIRST, SCREEN):
             seconds = cpu(lambda: use.run(one.text(length)))  # noqa: B023 - run at once
             if seconds > PAUSE_S:
+                # Python may have collected the garbage of other tests in between.
+                seconds = cpu(lambda: use.run(one.text(length)))  # noqa: B023 - run at once
+            if seconds > PAUSE_S:
                 return f"{use.where} {use.method}: {seconds:.2f} s for {length} of {one}"
         costs.append((seconds, -number, one))
     worst, second = sorted(costs, reverse=True)[:2]
