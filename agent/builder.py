@@ -28,7 +28,7 @@ class Build(Protocol):
         """Return what these clips add; they follow those of the step before.
 
         Args:
-            clips: a step's clips in order; clips that failed are left out.
+            clips: a step's clips in order; clips that failed or were deleted have no lines.
             ended: nothing follows them.
         """
 

@@ -11,7 +11,7 @@ from agent.strategy import Strategy
 from domain import faults
 from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import Busy, InputError
-from domain.media import ClipState, Video
+from domain.media import Video
 from flows.workspace import Workspace
 from store.database import Store
 from store.queries.builds import (
@@ -122,7 +122,7 @@ def _step_ends(through: int, last: int, size: int, *, ended: bool) -> Iterator[i
 
 
 def watched_clips(store: Store, video: str, clips: Sequence[int]) -> list[WatchedClip]:
-    """Return clips that were watched, with their lines as of the last of them."""
+    """Return clips with their lines as of the last of them; failed and deleted ones have none."""
     if not clips:
         return []
     with store.begin() as session:
@@ -131,7 +131,7 @@ def watched_clips(store: Store, video: str, clips: Sequence[int]) -> list[Watche
     return [
         WatchedClip(c.index, c.span, tuple(line for line in lines if line.clip == c.index))
         for c in found
-        if c.index in clips and c.state is ClipState.DONE
+        if c.index in clips
     ]
 
 

@@ -87,7 +87,7 @@ class WorldBuild:
             if scale == self._scales[0]:
                 self._counts.add(text)
         self._types = {entity.key.name: entity.key.type for entity in built.entities}
-        self._semantic = SemanticBuild(settings, built)
+        self._semantic = SemanticBuild(settings, built, level_of(self._scales[0]))
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
         """Return the captions that these clips complete, with their entities and triples."""
@@ -113,8 +113,7 @@ class WorldBuild:
             for window, clip, found in extracts
             for relation in self._relations(found, window, clip, seen_ms)
         ]
-        finest = level_of(self._scales[0])
-        lasting = self._semantic.step([r for r in relations if r.level == finest], clips[-1].clip)
+        lasting = self._semantic.step(relations, clips[-1].clip)
         self._forget(seen_ms)
         self._built_ms = seen_ms
         new = {key: clip for key, clip in _first_clips(relations).items() if key.name not in before}

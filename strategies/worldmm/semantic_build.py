@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from domain.built import BuiltMemory, ClosedRelation, EntityKey, RelationDraft
 from domain.time import TimeSpan
 from strategies.worldmm.clauses import Triple
-from strategies.worldmm.levels import MENTIONED, SEMANTIC, level_of
+from strategies.worldmm.levels import MENTIONED, SEMANTIC
 from strategies.worldmm.semantic import (
     EpisodicTriple,
     Recurrences,
@@ -32,17 +32,14 @@ class SemanticBuild:
     Args:
         settings: the numbers.
         built: what was built before.
+        level: of the finest scale.
     """
 
-    def __init__(self, settings: WorldMemorySettings, built: BuiltMemory) -> None:
-        self._settings = settings
+    def __init__(self, settings: WorldMemorySettings, built: BuiltMemory, level: str) -> None:
+        self._settings, self._level = settings, level
         self._recurring = Recurrences(settings.semantic_window_ms)
         self._spans: dict[str, TimeSpan] = {}
         self._keys = {entity.id: entity.key for entity in built.entities}
-        finest = {level_of(settings.scales_ms[0]), level_of(settings.short_scales_ms[0])}
-        # Both scales may be stored: of a short video 30 s is the second.
-        levels = {relation.level for relation in built.relations} & finest
-        level = min(levels, key=lambda one: int(one.split()[0]), default="")
         self._recurring.add(
             self._seen(self._triple(r.subject, r.predicate, r.object), r.span, r.from_clip)
             for r in built.relations
@@ -63,7 +60,7 @@ class SemanticBuild:
 
     def step(self, relations: Sequence[RelationDraft], clip: int) -> SemanticStep:
         """Count the triples of a step; ``clip`` is from when on what they change is known."""
-        stated = [r for r in relations if r.predicate != MENTIONED]
+        stated = [r for r in relations if r.level == self._level and r.predicate != MENTIONED]
         self._names |= {key.name: key for r in stated for key in (r.subject, r.object)}
         again = self._recurring.add(
             self._seen(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 import strategies
 from agent.strategy import Strategy
@@ -23,7 +23,7 @@ from store.queries.builds import cut_builds, delete_builds, read_built
 from store.queries.clips import memory_view
 from store.queries.records import video_records
 from store.queries.trajectories import events_of
-from store.tables.schema import BuildRow, VideoRow
+from store.tables.schema import BuildRow, ClipRow, MemoryRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import CLIPS, PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import workspace_of
@@ -235,6 +235,18 @@ def test_a_cut_build_is_built_again_to_the_same_rows(day: Store) -> None:
     assert len(rows(day)) < len(whole)
     built(day, strategy)
     assert rows(day) == whole
+
+
+def test_a_build_goes_on_after_a_deleted_clip(day: Store) -> None:
+    strategy = find_strategy("worldmm")
+    built(day, strategy)
+    with day.begin() as session:
+        cut_builds(session, PARTY, [40])
+        session.execute(delete(MemoryRow).where(MemoryRow.clip == 39))
+        session.execute(update(ClipRow).where(ClipRow.clip == 39).values(state="deleted"))
+    built(day, strategy)
+    nodes = [(r["level"], r["number"]) for r in rows(day) if r["row"] == "node_revision"]
+    assert len(nodes) == len(set(nodes))
 
 
 def test_with_another_encoder_all_is_built_anew(party: Store) -> None:
