@@ -26,6 +26,7 @@ from models.ports import TextEmbedder, embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.encoders import Encoders
 from retrieval.line_set import Matrix
+from retrieval.option_cosines import TEMPERATURE, weigh_by_cosines
 from retrieval.ports import TextModels
 from retrieval.result import Retrieval
 from retrieval.vector_store import AS_OF_MS, VIDEO, MemoryVectorStore
@@ -33,11 +34,6 @@ from strategies.plain_rag.arguments import NAME, NearestArguments
 
 if TYPE_CHECKING:
     from store.database import Store
-
-TEMPERATURE = 0.05
-"""Divisor from cosines to logits of the options."""
-DIGITS = 4
-"""Decimals of recorded cosines."""
 
 
 class NearestLines:
@@ -78,9 +74,6 @@ class NearestLines:
     def _queries(self, texts: Sequence[str]) -> Matrix:
         rows = [embed_queries(self._models.text, [make_storable(text)]) for text in texts]
         return np.concatenate(rows)
-
-    def _embedded(self, texts: Sequence[str]) -> Matrix:
-        return np.concatenate([self._models.text.embed([make_storable(text)]) for text in texts])
 
     def _nearest(
         self, view: MemoryView, query: str, text: TextEmbedder, lines: int, seen: frozenset[str]
@@ -124,8 +117,6 @@ class NearestLines:
         if not options or not evidence:
             return ()
         claims = self._queries([f"{question} {option}" for option in options])
-        cosines = self._embedded([piece.text for piece in evidence]) @ claims.T
-        return tuple(
-            Weighed(ref=piece.ref, scores=tuple(round(float(value), DIGITS) for value in row))
-            for piece, row in zip(evidence, cosines, strict=True)
-        )
+        embed = self._models.text.embed
+        vectors = [embed([make_storable(piece.text)]) for piece in evidence]
+        return weigh_by_cosines(evidence, vectors, claims)

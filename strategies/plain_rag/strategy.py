@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.reasoners.port import Conclusion, DecisionContext
-from agent.strategy import PolicyParts, RunTool, Strategy, Tool
-from domain.asking import Action
+from agent.search_each import SearchEach
+from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
 from strategies.plain_rag.arguments import LINES, NAME, NearestArguments
 
 if TYPE_CHECKING:
@@ -34,33 +33,9 @@ NEAREST = Tool(
 )
 
 
-class OneSearch:
-    """Searches once with the question, and answers from what was found."""
-
-    def __init__(self, parts: PolicyParts) -> None:
-        self._responder = parts.responder
-        self.name, self.note = parts.responder.name, parts.responder.note
-
-    def act(self, decision: DecisionContext) -> Action:
-        """Search with the question; answer once that was done."""
-        if decision.searches:
-            return Action(kind="answer", reason="the one search is made")
-        options = decision.question.options
-        return Action(
-            kind="search",
-            reason=f"the {LINES} nearest lines",
-            mode=NAME,
-            query=decision.question.text,
-            arguments={"options": list(options)} if options else {},
-        )
-
-    def rescue(self, decision: DecisionContext) -> Action:
-        """Return the same: nothing else can be done."""
-        return self.act(decision)
-
-    def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer with the profile's model or rules."""
-        return self._responder.conclude(decision)
+def one_search(parts: PolicyParts) -> AgentPolicy:
+    """Return the policy: one search with the question, then the answer."""
+    return SearchEach(parts, {NAME: f"the {LINES} nearest lines"}, "the one search is made")
 
 
 STRATEGY = Strategy(
@@ -72,6 +47,6 @@ STRATEGY = Strategy(
     version=1,
     machine="tool_loop",
     tools=(NEAREST,),
-    policy=OneSearch,
+    policy=one_search,
     rounds=2,
 )

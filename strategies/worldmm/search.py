@@ -15,6 +15,7 @@ from domain.texts import make_storable
 from models.ports import TextEmbedder, embed_queries
 from people.corrected import people_as_of
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
+from retrieval.option_cosines import TEMPERATURE, weigh_by_cosines
 from retrieval.people_in_query import view_people, with_current_names
 from retrieval.result import Retrieval
 from store.database import Store
@@ -27,14 +28,12 @@ from strategies.worldmm.index import SemanticView, WorldIndexes
 from strategies.worldmm.semantic_search import search_semantic
 from strategies.worldmm.settings import WorldMemorySettings
 
-TEMPERATURE = 0.05
-"""Divisor from cosines to logits of the options."""
-DIGITS = 4
-"""Decimals of recorded cosines."""
 QUOTED = 2
 """Sentences of a caption that an answer quotes at most."""
 
 Texts = dict[str, str]
+Sentences = tuple[list[str], Vectors]
+"""Sentences with their vectors, (S, D)."""
 
 
 class _Search:
@@ -68,6 +67,7 @@ class _Search:
         vector = embed_queries(self._text, [query])[0]
         found, reason = self._found(view, query, vector)
         evidence = tuple(piece for piece in found if piece.ref not in seen)
+        sentences = [self._sentences(piece) for piece in evidence]
         best = max((piece.score for piece in evidence), default=0.0)
         return Retrieval(
             mode=self.name,
@@ -75,9 +75,9 @@ class _Search:
             evidence=evidence,
             nothing_close=best < closeness_threshold(max(1, len(evidence))),
             searched=reason,
-            weighed=self._weigh(query, arguments.options, evidence),
+            weighed=self._weigh(query, arguments.options, evidence, sentences),
             temperature=TEMPERATURE,
-            extract=self._extract(vector, evidence),
+            extract=self._extract(vector, evidence, sentences),
         )
 
     def _found(self, view: MemoryView, query: str, vector: Vectors) -> tuple[list[Evidence], str]:
@@ -114,40 +114,36 @@ class _Search:
         return view_people({scope.video: people}).names(scope.video)
 
     def _weigh(
-        self, question: str, options: Sequence[str], evidence: Sequence[Evidence]
+        self,
+        question: str,
+        options: Sequence[str],
+        evidence: Sequence[Evidence],
+        sentences: Sequence[Sentences],
     ) -> tuple[Weighed, ...]:
         """Score each piece by the best cosine of its sentences with question and option."""
         if not options or not evidence:
             return ()
-        claims = embed_queries(
-            self._text, [make_storable(f"{question} {option}") for option in options]
-        )
-        return tuple(
-            Weighed(
-                ref=piece.ref,
-                scores=tuple(
-                    round(float(score), DIGITS)
-                    for score in (self._sentences(piece)[1] @ claims.T).max(axis=0)
-                ),
-            )
-            for piece in evidence
-        )
+        claims = [make_storable(f"{question} {option}") for option in options]
+        vectors = [each for _, each in sentences]
+        return weigh_by_cosines(evidence, vectors, embed_queries(self._text, claims))
 
-    def _sentences(self, piece: Evidence) -> tuple[list[str], Vectors]:
+    def _sentences(self, piece: Evidence) -> Sentences:
+        """Return the sentences of a piece, and their vectors (S, D)."""
         sentences = caption_sentences(piece.text) or [piece.text]
         return sentences, self._text.embed(sentences)
 
-    def _extract(self, vector: Vectors, evidence: Sequence[Evidence]) -> Extract | None:
+    def _extract(
+        self, vector: Vectors, evidence: Sequence[Evidence], sentences: Sequence[Sentences]
+    ) -> Extract | None:
         """Quote the sentences nearest to the query from the piece that has the nearest."""
         best: Extract | None = None
-        for piece in evidence:
-            sentences, vectors = self._sentences(piece)
+        for piece, (texts, vectors) in zip(evidence, sentences, strict=True):
             cosines = vectors @ vector
             order = sorted(np.argsort(-cosines, kind="stable")[:QUOTED].tolist())
             score = self._cosine_scale.nearness(float(cosines.max()))
             if best is None or score > best.score:
                 best = Extract(
-                    text=" ".join(sentences[n] for n in order),
+                    text=" ".join(texts[n] for n in order),
                     refs=(piece.ref,),
                     video=piece.video,
                     span=piece.span,

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.reasoners.port import Conclusion, DecisionContext
-from agent.strategy import PolicyParts, RunTool, Strategy, Tool
-from domain.asking import Action
+from agent.search_each import SearchEach
+from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
 from strategies.worldmm.arguments import MemoryArguments
 from strategies.worldmm.settings import WorldMemorySettings
 
@@ -54,36 +53,10 @@ SEMANTIC = Tool(
 NOTE = "WorldMM's memory was written by rules."
 
 
-class SearchEach:
-    """Searches each memory once, then answers from everything that was found."""
-
-    def __init__(self, parts: PolicyParts) -> None:
-        self._responder = parts.responder
-        self.name = parts.responder.name
-        self.note = " ".join(part for part in (parts.responder.note, NOTE) if part)
-
-    def act(self, decision: DecisionContext) -> Action:
-        """Search what was not searched yet, episodic memory first; then answer."""
-        made = {search.found.mode for search in decision.searches}
-        for tool in (EPISODIC, SEMANTIC):
-            if tool.name not in made:
-                options = decision.question.options
-                return Action(
-                    kind="search",
-                    reason=tool.description,
-                    mode=tool.name,
-                    query=decision.question.text,
-                    arguments={"options": list(options)} if options else {},
-                )
-        return Action(kind="answer", reason="each memory was searched")
-
-    def rescue(self, decision: DecisionContext) -> Action:
-        """Return the same: the rules do not depend on replies."""
-        return self.act(decision)
-
-    def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer with the profile's model or rules."""
-        return self._responder.conclude(decision)
+def search_memories(parts: PolicyParts) -> AgentPolicy:
+    """Return the policy: episodic memory, then what lasts, then the answer."""
+    reasons = {tool.name: tool.description for tool in (EPISODIC, SEMANTIC)}
+    return SearchEach(parts, reasons, "each memory was searched", NOTE)
 
 
 def _builder() -> MemoryBuilder:
@@ -102,7 +75,7 @@ STRATEGY = Strategy(
     version=1,
     machine="tool_loop",
     tools=(EPISODIC, SEMANTIC),
-    policy=SearchEach,
+    policy=search_memories,
     builder=_builder,
     rounds=SETTINGS.rounds,
 )
