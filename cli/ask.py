@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import SEVERAL_WORDS, AsOf, Json, Profile, Strategy, Videos, WordsCommand
+from cli.options import SEVERAL_WORDS, AsOf, Choices, Json, Profile, Strategy, Videos, WordsCommand
 from domain.errors import InputError
 
 
@@ -16,10 +16,7 @@ def ask(
         str | None, typer.Argument(metavar="QUESTION", help="The question, in quotes.")
     ] = None,
     video: Videos = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="An option to choose from. Repeatable."),
-    ] = None,
+    option: Choices = None,
     as_of: AsOf = None,
     batch: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ask the questions of a JSON lines file.")

@@ -12,6 +12,7 @@ from cli.console import note, say, say_json, say_table
 from cli.options import (
     SEVERAL_WORDS,
     AsOf,
+    Choices,
     Json,
     Profile,
     Videos,
@@ -65,10 +66,7 @@ def _list(known: Sequence[StrategyLine]) -> None:
 def compare(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     video: Videos = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="An option to choose from. Repeatable."),
-    ] = None,
+    option: Choices = None,
     as_of: AsOf = None,
     strategy: Annotated[
         list[str] | None,

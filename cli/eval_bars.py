@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from cli.console import note, say, say_json, say_table
 from cli.ingest import Reporter
-from cli.options import Json, Profile, split_names
+from cli.options import Json, MoreStrategies, Profile, split_names
 from cli.progress import ProgressMeter, answer_progress, import_progress, meter
 from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
@@ -74,15 +74,7 @@ def egolife(
         Path,
         typer.Argument(metavar="FOLDER", help="Folder with captions.jsonl.gz and questions.json."),
     ],
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--strategy",
-            "-s",
-            metavar="NAME,...",
-            help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
-        ),
-    ] = None,
+    strategy: MoreStrategies = None,
     out: Out = None,
     profile: Profile = None,
     json: Json = False,
@@ -96,12 +88,11 @@ def egolife(
     Example:
       homer eval egolife data/egolife --out answers.jsonl
     """
-    others = [find_strategy(name).name for name in split_names(strategy or [])]
+    others = [find_strategy(name) for name in split_names(strategy or [])]
     questions = questions_in(folder)
     with open_workspace(profile) as workspace, meter() as bar:
         imported = import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
-        chosen = [find_strategy(name) for name in others]
-        build_each(workspace, imported.video, chosen, lambda name: import_progress(bar, name))
+        build_each(workspace, imported.video, others, lambda name: import_progress(bar, name))
         bar.start("questions", (1 + len(others)) * len(questions))
         report = egolife_evaluation.evaluate(
             workspace,
@@ -110,7 +101,7 @@ def egolife(
             out,
             answer_progress(bar),
             import_progress(bar, "baseline"),
-            others,
+            [one.name for one in others],
         )
     say_json(report_json(report, report.bars)) if json else _show_egolife(report)
     raise typer.Exit(code_of(report.bars))

@@ -9,7 +9,7 @@ import typer
 
 from cli.console import note, say_json
 from cli.ingest import STOPPED, Reporter
-from cli.options import Json, Profile, split_names
+from cli.options import Json, MoreStrategies, Profile, split_names
 from cli.progress import ImportProgress, ProgressMeter, meter
 from domain.evaluation_options import STAGES, AblationStage, Protocol
 from views.words import plain_line
@@ -42,15 +42,7 @@ def run(
             help="Ask also with less memory: entity, events, edges, or all. Repeatable.",
         ),
     ] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--strategy",
-            "-s",
-            metavar="NAME,...",
-            help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
-        ),
-    ] = None,
+    strategy: MoreStrategies = None,
     protocol: Annotated[
         Protocol | None,
         typer.Option(help="How to learn skills. Default: split; with --ablate or --strategy none."),

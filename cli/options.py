@@ -58,6 +58,21 @@ Strategy = Annotated[
 ]
 
 
+MoreStrategies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--strategy",
+        "-s",
+        metavar="NAME,...",
+        help="Ask also by this strategy: see 'homer strategies'. Repeatable.",
+    ),
+]
+Choices = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", help="An option to choose from. Repeatable."),
+]
+
+
 def split_names(given: Sequence[str]) -> list[str]:
     """Return the names of a repeatable option whose values may also be separated by commas."""
     return [part.strip() for value in given for part in value.split(",") if part.strip()]

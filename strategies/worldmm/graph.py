@@ -150,13 +150,14 @@ class GraphParts:
     def ends(self) -> Pairs:
         """Return the entities of each triple by its number, (T, 2)."""
         numbered = [(self.numbers[t.subject], self.numbers[t.object]) for t in self.triples]
-        return _pairs(numbered)
+        return pairs_of(numbered)
 
     def graph(self) -> ScaleGraph:
         """Return the graph of all that was added."""
-        mentions, relations = _pairs(self._mentions), _pairs(self._relations)
+        mentions, relations = pairs_of(self._mentions), pairs_of(self._relations)
         return scale_graph(len(self.numbers), self.captions, mentions, relations, self.alike)
 
 
-def _pairs(numbers: Sequence[tuple[int, int]]) -> Pairs:
+def pairs_of(numbers: Sequence[tuple[int, int]]) -> Pairs:
+    """Return pairs of numbers as an array, (N, 2)."""
     return np.array(numbers, dtype=np.int64).reshape(-1, 2)

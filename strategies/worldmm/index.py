@@ -19,7 +19,16 @@ from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
 from store.database import Store
 from store.queries.builds import built_version, read_built
 from strategies.worldmm.episodic import ScaleIndex
-from strategies.worldmm.graph import Flags, Pairs, Synonyms, Vectors, scale_graph, synonyms
+from strategies.worldmm.graph import (
+    NO_SYNONYMS,
+    Flags,
+    Pairs,
+    Synonyms,
+    Vectors,
+    pairs_of,
+    scale_graph,
+    synonyms,
+)
 from strategies.worldmm.levels import MENTIONED, SEMANTIC
 from strategies.worldmm.phrases import EntityKind
 from strategies.worldmm.semantic_search import SemanticIndex, semantic_index
@@ -64,7 +73,7 @@ class WorldIndex:
     def _alike(self) -> Synonyms:
         """Return the entities whose names are alike, over all that was built."""
         if not self.entities:
-            return Synonyms(np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+            return NO_SYNONYMS
         vectors = self._stacked([entity.vector for entity in self.entities])
         apart = np.array([e.key.type == EntityKind.PERSON for e in self.entities], dtype=np.bool_)
         return synonyms(vectors, self._settings.synonym_cosine, apart=apart)
@@ -105,7 +114,7 @@ class WorldIndex:
         graph = scale_graph(
             len(self.entities),
             len(nodes),
-            _pairs(sorted(mentions)),
+            pairs_of(sorted(mentions)),
             ends,
             self._alike_by(last_clip),
         )
@@ -143,7 +152,7 @@ class WorldIndex:
         return stacked
 
     def _ends(self, relations: Sequence[StoredRelation]) -> Pairs:
-        return _pairs([(self._rows[one.subject], self._rows[one.object]) for one in relations])
+        return pairs_of([(self._rows[one.subject], self._rows[one.object]) for one in relations])
 
 
 class WorldIndexes:
@@ -178,7 +187,3 @@ class WorldIndexes:
 
 def _holds(from_clip: int, to_clip: int | None, last_clip: int) -> bool:
     return from_clip <= last_clip and (to_clip is None or to_clip > last_clip)
-
-
-def _pairs(pairs: Sequence[tuple[int, int]]) -> Pairs:
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
