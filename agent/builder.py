@@ -8,8 +8,10 @@ after which it was known, so a question as of a moment sees what was built by th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from agent.ask_model import AskModel
 from domain.built import BuiltMemory, Change, WatchedClip
 from domain.media import Video
 
@@ -21,6 +23,14 @@ Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 """Returns the unit vector of each text, (N, D)."""
 
 
+@dataclass(frozen=True)
+class BuildModels:
+    """The models of a builder: the text encoder, and the language model if the profile has one."""
+
+    embed: Embed
+    model: AskModel | None = None
+
+
 class Build(Protocol):
     """The build of one video, which goes on from what was built before."""
 
@@ -30,6 +40,9 @@ class Build(Protocol):
         Args:
             clips: a step's clips in order; clips that failed or were deleted have no lines.
             ended: nothing follows them.
+
+        Raises:
+            ModelError: the language model cannot be reached; the same step can be made again.
         """
 
 
@@ -45,7 +58,12 @@ class MemoryBuilder(Protocol):
     look_back_ms: int
 
     def begin(
-        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], embed: Embed, /
+        self,
+        video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+        /,
     ) -> Build:
         """Begin or resume the build of a video.
 
@@ -53,5 +71,5 @@ class MemoryBuilder(Protocol):
             video: the video.
             built: what was built before.
             earlier: the clips of the last ``look_back_ms`` that were built.
-            embed: the text encoder.
+            models: the text encoder, and the language model if there is one.
         """

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
+from agent.ask_model import Reply
 from agent.budget import RunBudget
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from store.database import Store
-
-Reply = TypeVar("Reply", bound=BaseModel)
 
 LEAST_REPLY = 32
 """Tokens: with room for a shorter reply than this, no call is made."""
@@ -65,10 +62,13 @@ class Calls:
         images: Sequence[bytes] = (),
         labels: Sequence[str] = (),
         last: bool = False,
+        clocked: bool = True,
     ) -> Reply:
         """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
 
-        ``labels``: a text before each of the images, or none.
+        ``labels``: a text before each of the images, or none. ``clocked``: whether a call is
+        refused once the seconds are spent; a replay repeats these decisions by their number, so
+        those within a step that a replay does not repeat are not.
 
         Raises:
             Unreadable: the reply does not fit the schema.
@@ -76,7 +76,7 @@ class Calls:
             ModelError: the model cannot be reached.
         """
         tokens_in = request_tokens(messages, schema, len(images), labels)
-        tokens_left = self._afford(tokens_in, last=last)
+        tokens_left = self._afford(tokens_in, last=last, clocked=clocked)
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -93,24 +93,26 @@ class Calls:
         except ReplayMiss:
             raise
         except ModelError as error:
-            raise self._classified(error) from error
+            raise self._classified(error, clocked=clocked) from error
         return reply.value
 
-    def _afford(self, tokens_in: int, *, last: bool) -> int:
+    def _afford(self, tokens_in: int, *, last: bool, clocked: bool) -> int:
         """Return how many tokens the reply may have within the budget.
 
         Raises:
             BudgetExceeded: there is no room for a reply.
         """
-        exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
+        exhausted = ""
+        if clocked:
+            exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
         tokens_left = self._budget.tokens_left - tokens_in
         if exhausted or tokens_left < LEAST_REPLY:
             raise BudgetExceeded(exhausted or "too few tokens are left for another call")
         return tokens_left
 
-    def _classified(self, error: ModelError) -> Exception:
+    def _classified(self, error: ModelError, *, clocked: bool) -> Exception:
         """Turn a model error into spent time, an unreadable reply or an unreachable model."""
-        if self._budget.late():
+        if clocked and self._budget.late():
             return BudgetExceeded(f"time ran out during a call: {error}")
         if self._last is not None and self._last.reply is not None:
             return Unreadable(str(error))
@@ -163,6 +165,45 @@ class Calls:
     def _store_call(self, call: CallRecord) -> None:
         with self._store.begin() as session:
             add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
+
+
+class ToolCalls:
+    """The calls of a tool, as ``agent.ask_model.AskModel``; a replay repeats them by the record.
+
+    Args:
+        calls: those of the run.
+        round: the round in which the tool is used.
+    """
+
+    def __init__(self, calls: Calls, round: int) -> None:  # noqa: A002 - the word of the record
+        self._calls, self._round = calls, round
+
+    @property
+    def sees(self) -> bool:
+        """Check whether the model accepts images."""
+        return self._calls.sees
+
+    def ask(
+        self,
+        purpose: str,
+        messages: Sequence[Message],
+        schema: type[Reply],
+        *,
+        temperature: float = 0.0,
+        images: Sequence[bytes] = (),
+        labels: Sequence[str] = (),
+    ) -> Reply:
+        """Ask for a reply in ``schema``; see ``AskModel``."""
+        return self._calls.ask(
+            purpose,
+            messages,
+            schema,
+            round=self._round,
+            temperature=temperature,
+            images=images,
+            labels=labels,
+            clocked=False,
+        )
 
 
 def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:

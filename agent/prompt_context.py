@@ -69,6 +69,9 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         people=context.people,
         skills=skills_now(context.recorder),
         pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
+        notes=tuple(
+            e.action.note for e in context.recorder.of(Acted) if e.action and e.action.note
+        ),
         seconds=context.budget.seconds_left,
         tokens=context.budget.tokens_left,
         **more,
@@ -152,6 +155,12 @@ def with_image_notes(event: EvidenceRetrieved, notes: Sequence[ImageNote]) -> Ev
     changed = with_notes({e.ref: e for e in event.evidence}, notes)
     evidence = tuple(changed.get(e.ref, e) for e in event.evidence)
     return event.model_copy(update={"evidence": evidence})
+
+
+def notes(recorder: Recorder) -> tuple[str, ...]:
+    """Return what the actions so far carry over."""
+    actions = (event.action for event in recorder.of(Acted))
+    return tuple(action.note for action in actions if action is not None and action.note)
 
 
 def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:

@@ -7,7 +7,7 @@ what a person edited.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.state import State
@@ -21,6 +21,7 @@ from domain.trajectory import (
     EvidenceRetrieved,
     Forked,
     ModelCalled,
+    Prompted,
     SkillsRouted,
     SupportScored,
 )
@@ -61,7 +62,8 @@ class ReplaySource:
         self._stop = stop
         self.served = 0
         self._calls = deque(calls)
-        self._found = deque(e for e in recorded if isinstance(e, EvidenceRetrieved))
+        self._found = deque(_results_with_calls(recorded))
+        self._calls_of_tool: tuple[Event, ...] = ()
         self._skills = [e.skills for e in recorded if isinstance(e, SkillsRouted)]
         self._action = action
         self._support = deque(e for e in recorded if isinstance(e, SupportScored))
@@ -97,13 +99,23 @@ class ReplaySource:
         Raises:
             ReplayMiss: it is not next, and only the record may be used.
         """
-        following = self._found[0] if self._found else None
+        following, calls = self._found[0] if self._found else (None, ())
         asked = (mode, query, arguments or {})
         if following and (following.mode, following.query, following.arguments) == asked:
-            return self._found.popleft()
+            self._found.popleft()
+            self._calls_of_tool = calls
+            return following
         self._found.clear()
         self._miss(f"search {mode} {query!r}")
         return None
+
+    def calls_of_tool(self) -> tuple[Event, ...]:
+        """Return the events of the calls that the tool made for the result returned last."""
+        for event in self._calls_of_tool:
+            if isinstance(event, ModelCalled) and self._calls and _is_of(self._calls[0], event):
+                self._calls.popleft()
+                self.served += 1
+        return self._calls_of_tool
 
     def support(self, claim: str) -> SupportScored | None:
         """Return the recorded scores of this claim if they are next, else None.
@@ -136,6 +148,23 @@ class ReplaySource:
     def _miss(self, what: str) -> None:
         if self.alone:
             raise ReplayMiss(f"the record has no {what} at this place")
+
+
+def _results_with_calls(
+    events: Iterable[Event],
+) -> Iterator[tuple[EvidenceRetrieved, tuple[Event, ...]]]:
+    """Yield each result of a search with the calls that its tool made, which directly precede it.
+
+    Before the searches of HOMER's own machine there are none.
+    """
+    calls: list[Event] = []
+    for event in events:
+        if isinstance(event, EvidenceRetrieved):
+            yield event, tuple(calls)
+        if isinstance(event, Prompted | ModelCalled):
+            calls.append(event)
+        else:
+            calls.clear()
 
 
 def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:

@@ -6,23 +6,27 @@ answers and the evaluations. A strategy answers from what its own tools returned
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
+from agent.ask_model import AskModel
 from agent.budget import RunBudget
 from agent.builder import MemoryBuilder
 from agent.model_calls import Calls
+from agent.pictures import LoadImage
 from agent.reasoners.port import DecisionContext, Responder
 from domain.asking import Action
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
+from domain.settings import AskSettings
 from retrieval.result import Retrieval
 
 if TYPE_CHECKING:
+    from models.profile import Profile
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -33,34 +37,51 @@ class ToolArguments(Frozen):
     query: str = ""
 
 
+@dataclass(frozen=True)
+class ToolUse:
+    """The circumstances in which a tool is used.
+
+    ``seen`` are the refs that were shown already; ``model`` is None without a language model;
+    ``without`` are the parts of the strategy that are switched off.
+    """
+
+    seen: frozenset[str] = frozenset()
+    model: AskModel | None = None
+    without: frozenset[str] = frozenset()
+
+
 class RunTool(Protocol):
     """A tool that is ready to be used on a library."""
 
-    def __call__(self, view: MemoryView, arguments: Any, seen: frozenset[str], /) -> Retrieval:
+    def __call__(self, view: MemoryView, arguments: Any, use: ToolUse, /) -> Retrieval:
         """Return what the tool finds.
 
         Args:
             view: the videos, each up to which clip.
             arguments: of the tool's own type.
-            seen: the refs that were shown already.
+            use: the circumstances.
 
         Raises:
             InputError: an argument does not fit what is in memory; the message says which.
+            Unreadable: a model's reply does not fit, and there is no way without it.
+            ModelError: the model cannot be reached.
         """
+
+
+OpenTools = Callable[["Store", "Toolbox"], Mapping[str, RunTool]]
+"""Makes the tools of a strategy ready, by name; models are loaded when they are first used."""
 
 
 @dataclass(frozen=True)
 class Tool:
     """A way to look something up in memory.
 
-    ``description`` and the fields of ``arguments`` are shown to language models. ``open`` makes the
-    tool ready; models are loaded when it is first used.
+    ``description`` and the fields of ``arguments`` are shown to language models.
     """
 
     name: str
     description: str
     arguments: type[ToolArguments]
-    open: Callable[[Store, Toolbox], RunTool]
 
     def parse(self, action: Action) -> ToolArguments:
         """Return the arguments of an action, checked.
@@ -93,11 +114,24 @@ class AgentPolicy(Responder, Protocol):
 
 @dataclass(frozen=True)
 class PolicyParts:
-    """What a policy may use: the profile's responder, and calls to its model if it has one."""
+    """What a policy may use.
+
+    ``responder`` is the profile's; ``calls`` are to its language model, None without one;
+    ``settings`` are those of the run; ``load_image`` loads a JPEG by its SHA-256; ``tools`` are
+    those that are offered, and ``without`` the parts of the strategy that are switched off.
+    """
 
     responder: Responder
     calls: Calls | None
     budget: RunBudget
+    settings: AskSettings
+    load_image: LoadImage
+    tools: tuple[Tool, ...] = ()
+    without: frozenset[str] = frozenset()
+
+
+WITHOUT = "-without-"
+"""Between the name of a strategy and its parts that are switched off."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +142,9 @@ class Strategy:
     same. ``builds`` is what it keeps of a video, besides what every strategy sees; ``needs`` is
     what it cannot do without. ``paper`` is where it is described. ``policy`` is None for a machine
     that decides with the profile's reasoner; ``rounds``: at most, None: as the settings say.
-    ``builder`` is None for a strategy that keeps nothing of its own.
+    ``builder`` is None for a strategy that keeps nothing of its own. ``offered`` says which tools
+    a profile has the models for; None: all. ``parts`` can be switched off to measure what they
+    add, each with what it is; ``without`` are those that are.
     """
 
     name: str
@@ -119,10 +155,19 @@ class Strategy:
     version: int
     machine: str
     tools: tuple[Tool, ...]
+    open_tools: OpenTools
     oldest_replayed: int = 1
     policy: Callable[[PolicyParts], AgentPolicy] | None = None
     builder: Callable[[], MemoryBuilder] | None = None
     rounds: int | None = None
+    offered: Callable[[Profile], tuple[str, ...]] | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+
+    @property
+    def memory(self) -> str:
+        """Return the name under which its memory is stored, whatever is switched off."""
+        return self.name.partition(WITHOUT)[0]
 
     def tool(self, name: str) -> Tool:
         """Return the tool of that name.
@@ -136,19 +181,42 @@ class Strategy:
         names = ", ".join(tool.name for tool in self.tools)
         raise NotFound(f"{self.name} has no tool {name!r}: use one of {names}")
 
+    def tools_for(self, profile: Profile) -> tuple[str, ...]:
+        """Return the names of the tools that a profile has the models for."""
+        return tuple(t.name for t in self.tools) if self.offered is None else self.offered(profile)
+
+    def switched_off(self, parts: str) -> Strategy:
+        """Return the strategy without these of its parts, joined by ``-``.
+
+        Raises:
+            NotFound: it has no such part; the message lists those that it has.
+        """
+        asked = frozenset(parts.split("-"))
+        if unknown := sorted(asked - self.parts.keys()):
+            names = ", ".join(self.parts) or "none"
+            raise NotFound(f"{self.name} has no part {unknown[0]!r} to switch off: it has {names}")
+        name = self.name + WITHOUT + "-".join(part for part in self.parts if part in asked)
+        return replace(self, name=name, without=asked)
+
     def replays(self, version: int) -> bool:
         """Check whether records made by this version of the strategy replay the same."""
         return self.oldest_replayed <= version <= self.version
 
 
-RunNamedTool = Callable[[Tool, MemoryView, ToolArguments, frozenset[str]], Retrieval]
-"""Runs a tool over a view with its arguments; the refs are those that were shown already."""
+RunNamedTool = Callable[[Strategy, Tool, MemoryView, ToolArguments, ToolUse], Retrieval]
+"""Runs a tool of a strategy over a view with its arguments, under the circumstances."""
 
 
 @dataclass(frozen=True)
 class ToolLoop:
-    """What the steps of the tool loop use: the strategy, its policy, and its open tools."""
+    """What the steps of the tool loop use.
+
+    ``calls`` are to the profile's language model, None without one; ``offered`` are the names of
+    the tools that the policy may use.
+    """
 
     strategy: Strategy
     policy: AgentPolicy
     run_tool: RunNamedTool
+    calls: Calls | None
+    offered: tuple[str, ...]

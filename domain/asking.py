@@ -104,7 +104,8 @@ class Action(Frozen):
 
     ``mode`` is the tool; ``arguments`` are those of a strategy's own tool, which checks them.
     ``support``: how well the citations support the answer, where the reasoner said so.
-    ``span``: the time of the video that a KEYFRAME search looks at, if it names one.
+    ``span``: the time of the video that a KEYFRAME search looks at, if it names one. ``note``: what
+    the policy carries over to later rounds.
     """
 
     kind: str = Field(pattern=r"^(search|answer)$")
@@ -117,6 +118,7 @@ class Action(Frozen):
     support: tuple[Support, ...] = ()
     not_in_memory: bool = False
     span: TimeSpan | None = None
+    note: str = ""
 
 
 class Evidence(Frozen):

@@ -51,7 +51,7 @@ class Setup(Frozen):
 
     ``model`` is the language model, "" without one; ``sees`` whether it accepts images; ``people``
     are the names by tag at that time, ``languages`` those of the text model. ``calibration`` maps
-    raw confidences to calibrated ones.
+    raw confidences to calibrated ones. ``tools`` are those that were offered; empty: all.
     """
 
     settings: AskSettings = AskSettings()
@@ -60,6 +60,7 @@ class Setup(Frozen):
     people: tuple[tuple[str, str], ...] = ()
     languages: tuple[str, ...] = ()
     calibration: Calibration = Calibration()
+    tools: tuple[str, ...] = ()
 
 
 class QuestionAsked(_Event):

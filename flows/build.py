@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.builder import MemoryBuilder
+from agent.builder import BuildModels, MemoryBuilder
 from agent.strategy import Strategy
 from domain import faults
 from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import Video
+from flows.builder_model import builder_model
 from flows.workspace import Workspace
 from store.database import Store
 from store.queries.builds import (
@@ -67,29 +68,32 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
         video = find_video(session, name)
         last = memory_view(session, [video.id]).scopes[0].last_clip
         state = video_state(session, video.id)
-        built = read_built(session, video.id, strategy.name)
+        built = read_built(session, video.id, strategy.memory)
     ended = state is not None and state.state != WATCHING
     text = workspace.toolbox.text
     if built.encoder and (built.encoder, built.version) != (text.name, builder.version):
         # Its vectors cannot be compared with those to come, or its rules were others.
         with store.begin() as session:
-            delete_build(session, video.id, strategy.name)
+            delete_build(session, video.id, strategy.memory)
         built = BuiltMemory()
     through = built.through_clip
     clip_ms = _clip_ms(store, video.id)
     back = range(max(0, through + 1 - math.ceil(builder.look_back_ms / clip_ms)), through + 1)
     earlier = watched_clips(store, video.id, back)
-    run = builder.begin(video, built, earlier, text.embed)
+    model = builder_model(workspace, video, strategy.memory)
+    run = builder.begin(video, built, earlier, BuildModels(text.embed, model))
     on_step(through + 1, last + 1)
     for stop in _step_ends(through, last, max(1, builder.step_ms // clip_ms), ended=ended):
         workspace.give_way()
         clips = watched_clips(store, video.id, range(through + 1, stop + 1))
+        if model is not None:
+            model.begin_step(stop)
         change = run.step(clips, ended=ended and stop == last)
         made = StepMade(stop, builder.version, text.name)
-        _apply(store, video, strategy.name, through, made, change)
+        _apply(store, video, strategy.memory, through, made, change)
         through = stop
         on_step(through + 1, last + 1)
-    return Built(video, strategy.name, through - built.through_clip, last + 1)
+    return Built(video, strategy.memory, through - built.through_clip, last + 1)
 
 
 def build_each(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from agent.budget import RunBudget
@@ -21,6 +22,7 @@ from agent.strategy import (
     Tool,
     ToolArguments,
     ToolLoop,
+    ToolUse,
 )
 from domain.errors import InputError
 from domain.evaluation_options import STAGES, AblationStage
@@ -62,7 +64,7 @@ class ProfileContexts:
         self._memories: dict[AblationStage, SearchableMemory] = {
             stage: retrievers.restricted_to(stage) for stage in STAGES
         }
-        self._tools = OpenTools(store, toolbox)
+        self._tools = StrategyTools(store, toolbox)
         self._skills = SkillLibrary(store, toolbox)
 
     def make_context(
@@ -83,7 +85,12 @@ class ProfileContexts:
             people=setup.people if setup else self._people(view),
             skills=self._skills,
             languages=setup.languages if setup else self._toolbox.profile.search_languages,
-            tool_loop=tool_loop_of(strategy, PolicyParts(reasoner, calls, budget), self._tools),
+            tool_loop=tool_loop_of(
+                strategy,
+                PolicyParts(reasoner, calls, budget, settings, self._store.blobs.get),
+                self._tools,
+                setup.tools if setup else strategy.tools_for(self._toolbox.profile),
+            ),
         )
 
     def _memory(self, stage: AblationStage) -> SearchableMemory:
@@ -120,26 +127,39 @@ class ProfileContexts:
         return LlmReasoner(calls, settings, self._store.blobs.get, recorder.version)
 
 
-class OpenTools:
-    """The tools of strategies on a store, each opened when first used. Thread-safe."""
+class StrategyTools:
+    """The tools of strategies on a store, opened when one is first used. Thread-safe."""
 
     def __init__(self, store: Store, toolbox: Toolbox) -> None:
         self._store, self._toolbox = store, toolbox
-        self._open: dict[Tool, RunTool] = {}
+        self._open: dict[str, Mapping[str, RunTool]] = {}
         self._lock = threading.Lock()
 
     def __call__(
-        self, tool: Tool, view: MemoryView, arguments: ToolArguments, seen: frozenset[str]
+        self,
+        strategy: Strategy,
+        tool: Tool,
+        view: MemoryView,
+        arguments: ToolArguments,
+        use: ToolUse,
     ) -> Retrieval:
         """Return what a tool finds; see ``agent.strategy.RunTool``."""
         with self._lock:
-            if tool not in self._open:
-                self._open[tool] = tool.open(self._store, self._toolbox)
-        return self._open[tool](view, arguments, seen)
+            if strategy.memory not in self._open:
+                self._open[strategy.memory] = strategy.open_tools(self._store, self._toolbox)
+        return self._open[strategy.memory][tool.name](view, arguments, use)
 
 
-def tool_loop_of(strategy: Strategy, parts: PolicyParts, run_tool: RunNamedTool) -> ToolLoop | None:
-    """Return what the tool loop uses; None for a strategy on another machine."""
+def tool_loop_of(
+    strategy: Strategy, parts: PolicyParts, run_tool: RunNamedTool, offered: tuple[str, ...]
+) -> ToolLoop | None:
+    """Return what the tool loop uses; None for a strategy on another machine.
+
+    ``offered`` are the names of the tools that the policy may use; empty: all, as in older records.
+    """
     if strategy.policy is None:
         return None
-    return ToolLoop(strategy, strategy.policy(parts), run_tool)
+    tools = tuple(t for t in strategy.tools if not offered or t.name in offered)
+    policy = strategy.policy(replace(parts, tools=tools, without=strategy.without))
+    names = tuple(tool.name for tool in tools)
+    return ToolLoop(strategy, policy, run_tool, parts.calls, names)

@@ -22,9 +22,9 @@ from agent.recorder import Recorder
 from agent.replay_source import Halt, ReplaySource, inherited_count, split_recorded_calls
 from agent.run_context import RunContext
 from agent.state import State
-from agent.strategy import PolicyParts, Tool, ToolArguments
+from agent.strategy import PolicyParts, Strategy, Tool, ToolArguments
 from domain.asking import Mode
-from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
+from domain.errors import HomerError, InputError, MachineChanged, NotFound, ReplayMiss
 from domain.memories import MemoryView
 from domain.search import Aim
 from domain.time import TimeSpan
@@ -48,7 +48,7 @@ from models.profile import ChatSpec
 from nodes.stop import stop
 from retrieval.result import Retrieval
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
-from strategies.registry import find_strategy, strategy_names
+from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -134,11 +134,8 @@ def _check_version(trajectory: str, events: Sequence[Event]) -> None:
     if not isinstance(first, QuestionAsked) or is_replayed(first):
         return
     name, version = first.machine, first.version
-    now = (
-        f"this is version {find_strategy(name).version}"
-        if name in strategy_names()
-        else "there is no such strategy here"
-    )
+    strategy = _strategy_of(first)
+    now = f"this is version {strategy.version}" if strategy else "there is no such strategy here"
     raise MachineChanged(
         f"trajectory {trajectory} was made by version {version} of the strategy {name}, {now}: it "
         "can be looked at, not run again; ask the question anew"
@@ -147,8 +144,15 @@ def _check_version(trajectory: str, events: Sequence[Event]) -> None:
 
 def is_replayed(first: QuestionAsked) -> bool:
     """Check whether a record that begins so can be replayed."""
-    known = first.machine in strategy_names()
-    return known and find_strategy(first.machine).replays(first.version)
+    strategy = _strategy_of(first)
+    return strategy is not None and strategy.replays(first.version)
+
+
+def _strategy_of(first: QuestionAsked) -> Strategy | None:
+    try:
+        return find_strategy(first.machine)
+    except NotFound:
+        return None
 
 
 def first_divergence(
@@ -233,17 +237,18 @@ def _make_context(
     question_event = _first(recorder)
     calls_made = _calls(store, recorder, budget, question_event, calls)
     made = reasoner(recorder, budget) if reasoner else _reasoner(store, question_event, calls_made)
-    parts = PolicyParts(made, calls_made, budget)
+    settings = question_event.setup.settings
+    parts = PolicyParts(made, calls_made, budget, settings, store.blobs.get)
     return RunContext(
         reasoner=made,
         memory=_NoMemory(),
         cite=recorder.replay_source.cite,
-        settings=question_event.setup.settings,
+        settings=settings,
         recorder=recorder,
         budget=budget,
         people=question_event.setup.people,
         languages=question_event.setup.languages,
-        tool_loop=tool_loop_of(recorder.strategy, parts, _no_tool),
+        tool_loop=tool_loop_of(recorder.strategy, parts, _no_tool, question_event.setup.tools),
     )
 
 
@@ -275,7 +280,9 @@ def _reasoner(store: Store, question_event: QuestionAsked, calls: Calls | None) 
     return LlmReasoner(calls, settings, store.blobs.get, version)
 
 
-def _no_tool(tool: Tool, _view: object, arguments: ToolArguments, _seen: object) -> Retrieval:
+def _no_tool(
+    _strategy: object, tool: Tool, _view: object, arguments: ToolArguments, _use: object
+) -> Retrieval:
     """Refuse to use a tool.
 
     Raises:

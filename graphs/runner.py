@@ -311,8 +311,14 @@ class Runner:
             people=context.people,
             languages=context.languages,
             calibration=self._profile.calibration,
+            tools=self._tools(context),
             **self._models(),
         )
+
+    def _tools(self, context: RunContext) -> tuple[str, ...]:
+        """Return the tools that are offered, where the profile lacks the models for some."""
+        strategy = context.recorder.strategy
+        return strategy.tools_for(self._profile) if strategy.offered else ()
 
     def _models(self) -> dict[str, Any]:
         llm = self._profile.reasoner == "llm"

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 
 import strategies
-from agent.strategy import Strategy
+from agent.strategy import WITHOUT, Strategy
 from domain.errors import NotFound
 
 
@@ -19,14 +19,20 @@ def strategy_names() -> tuple[str, ...]:
 
 
 def find_strategy(name: str) -> Strategy:
-    """Return the strategy of that name.
+    """Return the strategy of that name; ``NAME-without-PART`` is one with a part switched off.
 
     Raises:
-        NotFound: there is none; the message lists those that there are.
+        NotFound: there is none, or it has no such part; the message lists those that there are.
     """
     names = strategy_names()
-    if name not in names:
+    whole, without, parts = name.partition(WITHOUT)
+    if whole not in names:
         raise NotFound(f"there is no strategy {name!r}: use one of {', '.join(names)}")
+    strategy = _load(whole)
+    return strategy.switched_off(parts) if without else strategy
+
+
+def _load(name: str) -> Strategy:
     found = import_module(f"strategies.{name.replace('-', '_')}.strategy").STRATEGY
     if not isinstance(found, Strategy) or found.name != name:
         raise TypeError(f"strategies/{name}/strategy.py has no STRATEGY of that name")

@@ -58,7 +58,8 @@ class DecisionContext(Frozen):
     the focus has edges to; ``people``: names by tag. ``seconds`` and ``tokens``: what is left of
     the budget. ``planned``: the latest plan as it was made or repaired. ``modes``: the available
     search modes. ``skills``: those that apply now, cautionary ones only once the search goes badly.
-    ``pictures``: the images of the searches so far, the latest search's first.
+    ``pictures``: the images of the searches so far, the latest search's first. ``notes``: what the
+    actions so far carry over, oldest first.
     """
 
     question: Question
@@ -82,6 +83,7 @@ class DecisionContext(Frozen):
     people: tuple[tuple[str, str], ...] = ()
     skills: tuple[RoutedSkill, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    notes: tuple[str, ...] = ()
     seconds: float = 0.0
     tokens: int = 0
 

@@ -76,7 +76,7 @@ class Ask(BaseModel):
     profile: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Set of models; the server's default."
     )
-    strategy: Annotated[str, Field(max_length=40)] | None = Field(
+    strategy: Annotated[str, Field(max_length=80)] | None = Field(
         default=None, description="How memory is searched: GET /strategies. The server's default."
     )
 

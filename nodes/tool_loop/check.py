@@ -33,9 +33,12 @@ def complaint_about(action: Action | None, context: RunContext) -> str:
     if action.kind == "answer":
         return ""
     try:
-        context.loop.strategy.tool(str(action.mode)).parse(action)
+        tool = context.loop.strategy.tool(str(action.mode))
+        tool.parse(action)
     except (InputError, NotFound) as error:
         return str(error)
+    if tool.name not in context.loop.offered:
+        return f"{tool.name} cannot be used here: use one of {', '.join(context.loop.offered)}"
     same = [e.round for e in context.recorder.of(EvidenceRetrieved) if _repeats(action, e)]
     return f"That search was made in round {same[0]}: make another, or answer." if same else ""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from agent.model_calls import ToolCalls
+from agent.reasoners.port import Unreadable
 from agent.run_context import RunContext
 from agent.state import State, action_of, view_of
+from agent.strategy import ToolUse
 from domain import faults
 from domain.asking import Action
-from domain.errors import InputError, NotFound
-from domain.trajectory import EvidenceRetrieved
+from domain.errors import BudgetExceeded, InputError, NotFound
+from domain.trajectory import EvidenceRetrieved, ModelCalled
 from nodes.bind import bind
 from nodes.retrieve import event_of
 
@@ -17,12 +20,22 @@ def use_tool(state: State, context: RunContext) -> State:
     action = action_of(state)
     if action is None or action.mode is None:
         return {"next": "record"}
-    recorded = context.recorder.replay_source.found(action.mode, action.query, action.arguments)
-    found = recorded or _found(state, context, action)
+    found = _recorded(context, action) or _found(state, context, action)
     context.recorder.add(found.model_copy(update={"round": state["round"]}))
     if found.refused:
         return {"next": "record"}
     return {**bind(state, context), "next": "record"}
+
+
+def _recorded(context: RunContext, action: Action) -> EvidenceRetrieved | None:
+    """Return the recorded result if there is one, after the calls that the tool made for it."""
+    source, name = context.recorder.replay_source, str(action.mode)
+    found = source.found(name, action.query, action.arguments)
+    for event in source.calls_of_tool() if found else ():
+        if isinstance(event, ModelCalled):
+            context.budget.add(event.tokens_in, event.tokens_out)
+        context.recorder.add(event)
+    return found
 
 
 def _found(state: State, context: RunContext, action: Action) -> EvidenceRetrieved:
@@ -30,13 +43,21 @@ def _found(state: State, context: RunContext, action: Action) -> EvidenceRetriev
     tool = context.loop.strategy.tool(name)
     called = {"mode": name, "query": action.query, "arguments": action.arguments}
     try:
-        arguments = tool.parse(action)
-        retrieval = context.loop.run_tool(tool, view_of(state), arguments, _seen(context))
-    except (InputError, NotFound) as error:
+        arguments, use = tool.parse(action), _use(state, context)
+        retrieval = context.loop.run_tool(
+            context.loop.strategy, tool, view_of(state), arguments, use
+        )
+    except (InputError, NotFound, Unreadable, BudgetExceeded) as error:
         refusal = {"evidence": (), "nothing_close": True, "refused": str(error)}
         return EvidenceRetrieved.model_validate({**called, **refusal})
     faults.fault_point(faults.FaultPoint.SEARCHED)
     return event_of(retrieval, state["round"]).model_copy(update=called)
+
+
+def _use(state: State, context: RunContext) -> ToolUse:
+    loop = context.loop
+    model = ToolCalls(loop.calls, state["round"]) if loop.calls else None
+    return ToolUse(seen=_seen(context), model=model, without=loop.strategy.without)
 
 
 def _seen(context: RunContext) -> frozenset[str]:

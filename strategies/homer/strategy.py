@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.strategy import Strategy
 from domain.trajectory import MACHINE_VERSION, OLDEST_REPLAYED
-from strategies.homer.tools import MODE_TOOLS
+from strategies.homer.tools import MODE_TOOLS, open_modes
 
 STRATEGY = Strategy(
     name="homer",
@@ -16,4 +16,5 @@ STRATEGY = Strategy(
     oldest_replayed=OLDEST_REPLAYED,
     machine="homer",
     tools=MODE_TOOLS,
+    open_tools=open_modes,
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from agent.strategy import RunTool, Tool, ToolArguments
+from agent.strategy import RunTool, Tool, ToolArguments, ToolUse
 from domain.asking import Mode
 from domain.memories import MemoryView
 from domain.time import TimeSpan
@@ -42,20 +41,21 @@ class KeyframeArguments(ModeArguments):
 def mode_tool(mode: Mode) -> Tool:
     """Return a retrieval mode as a tool."""
     arguments = KeyframeArguments if mode is Mode.KEYFRAME else ModeArguments
-    return Tool(str(mode), DESCRIPTIONS[mode], arguments, _opener(mode))
+    return Tool(str(mode), DESCRIPTIONS[mode], arguments)
 
 
-def _opener(mode: Mode) -> Callable[[Store, Toolbox], RunTool]:
-    def opened(store: Store, toolbox: Toolbox) -> RunTool:
-        retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
+def open_modes(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
+    """Open the four modes, which share their retrievers."""
+    retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
+    return {str(mode): _runner(retrievers, mode) for mode in Mode}
 
-        def run(view: MemoryView, arguments: ModeArguments, seen: frozenset[str]) -> Retrieval:
-            span = arguments.span if isinstance(arguments, KeyframeArguments) else None
-            return retrievers.search(view, mode, arguments.query, arguments.focus, seen, span=span)
 
-        return run
+def _runner(retrievers: Retrievers, mode: Mode) -> RunTool:
+    def run(view: MemoryView, arguments: ModeArguments, use: ToolUse) -> Retrieval:
+        span = arguments.span if isinstance(arguments, KeyframeArguments) else None
+        return retrievers.search(view, mode, arguments.query, arguments.focus, use.seen, span=span)
 
-    return opened
+    return run
 
 
 MODE_TOOLS = tuple(map(mode_tool, Mode))

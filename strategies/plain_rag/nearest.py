@@ -17,6 +17,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 
+from agent.strategy import ToolUse
 from domain.asking import Evidence
 from domain.memories import MemoryView
 from domain.search import Weighed
@@ -48,15 +49,15 @@ class NearestLines:
         self._store, self._models = store, models
         self._encoders = Encoders(models)
 
-    def __call__(
-        self, view: MemoryView, arguments: NearestArguments, seen: frozenset[str]
-    ) -> Retrieval:
+    def __call__(self, view: MemoryView, arguments: NearestArguments, use: ToolUse) -> Retrieval:
         """Return the nearest lines not shown yet, scored by option if there are any."""
         query = make_storable(arguments.query)
         with self._store.begin() as session:
             found = self._encoders.named_in_view(session, view.scopes)
         encoders = self._encoders.load(found)
-        near = [self._nearest(view, query, text, arguments.lines, seen) for text in encoders.texts]
+        near = [
+            self._nearest(view, query, text, arguments.lines, use.seen) for text in encoders.texts
+        ]
         by_score = sorted(chain.from_iterable(near), key=lambda piece: -piece.score)
         evidence = tuple(by_score[: arguments.lines])
         close = bool(evidence) and evidence[0].score >= closeness_threshold(len(evidence))

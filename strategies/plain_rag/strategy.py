@@ -17,19 +17,18 @@ if TYPE_CHECKING:
     from store.database import Store
 
 
-def open_nearest(store: Store, toolbox: Toolbox) -> RunTool:
+def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the search for the nearest lines."""
     # Imports llama-index, which takes seconds.
     from strategies.plain_rag.nearest import NearestLines
 
-    return NearestLines(store, toolbox)
+    return {NAME: NearestLines(store, toolbox)}
 
 
 NEAREST = Tool(
     name=NAME,
     description="Finds the lines of memory whose vectors are nearest to the query's.",
     arguments=NearestArguments,
-    open=open_nearest,
 )
 
 
@@ -47,6 +46,7 @@ STRATEGY = Strategy(
     version=1,
     machine="tool_loop",
     tools=(NEAREST,),
+    open_tools=open_tools,
     policy=one_search,
     rounds=2,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from agent.builder import Embed
+from agent.builder import BuildModels, Embed
 from domain.built import (
     BuiltMemory,
     Change,
@@ -50,10 +50,14 @@ class WorldBuilder:
         self.look_back_ms = max(self._settings.scales_ms[0], self._settings.short_scales_ms[0])
 
     def begin(
-        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], embed: Embed
+        self,
+        video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
     ) -> WorldBuild:
         """Begin or resume the build of a video."""
-        return WorldBuild(self._settings, video, built, earlier, embed)
+        return WorldBuild(self._settings, video, built, earlier, models.embed)
 
 
 class WorldBuild:

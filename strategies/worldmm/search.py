@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from agent.strategy import ToolUse
 from domain.asking import Evidence
 from domain.errors import InputError
 from domain.memories import MemoryView, Scope
@@ -58,15 +59,13 @@ class _Search:
         self._store, self._text = store, text
         self._indexes, self._settings = indexes, settings
 
-    def __call__(
-        self, view: MemoryView, arguments: MemoryArguments, seen: frozenset[str]
-    ) -> Retrieval:
+    def __call__(self, view: MemoryView, arguments: MemoryArguments, use: ToolUse) -> Retrieval:
         """Return what is found, best first, scored by option if there are any."""
         self._check_built(view)
         query = make_storable(arguments.query)
         vector = embed_queries(self._text, [query])[0]
         found, reason = self._found(view, query, vector)
-        evidence = tuple(piece for piece in found if piece.ref not in seen)
+        evidence = tuple(piece for piece in found if piece.ref not in use.seen)
         sentences = [self._sentences(piece) for piece in evidence]
         best = max((piece.score for piece in evidence), default=0.0)
         return Retrieval(

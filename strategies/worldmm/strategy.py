@@ -21,34 +21,28 @@ NAME = "worldmm"
 SETTINGS = WorldMemorySettings()
 
 
-def open_episodic(store: Store, toolbox: Toolbox) -> RunTool:
-    """Open the search of captions."""
+def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
+    """Open the searches of captions and of what lasts, which share the memory that is built."""
     # Imports scipy, which takes half a second.
     from strategies.worldmm.index import WorldIndexes
-    from strategies.worldmm.search import EpisodicSearch
+    from strategies.worldmm.search import EpisodicSearch, SemanticSearch
 
-    return EpisodicSearch(store, toolbox.text, WorldIndexes(store, NAME, SETTINGS), SETTINGS)
-
-
-def open_semantic(store: Store, toolbox: Toolbox) -> RunTool:
-    """Open the search of what lasts."""
-    from strategies.worldmm.index import WorldIndexes
-    from strategies.worldmm.search import SemanticSearch
-
-    return SemanticSearch(store, toolbox.text, WorldIndexes(store, NAME, SETTINGS), SETTINGS)
+    indexes = WorldIndexes(store, NAME, SETTINGS)
+    return {
+        EPISODIC.name: EpisodicSearch(store, toolbox.text, indexes, SETTINGS),
+        SEMANTIC.name: SemanticSearch(store, toolbox.text, indexes, SETTINGS),
+    }
 
 
 EPISODIC = Tool(
     name="episodic",
     description="Finds captions at four time scales, by the entities and triples they share.",
     arguments=MemoryArguments,
-    open=open_episodic,
 )
 SEMANTIC = Tool(
     name="semantic",
     description="Finds what lasts: habits, relations and attributes of people and things.",
     arguments=MemoryArguments,
-    open=open_semantic,
 )
 NOTE = "WorldMM's memory was written by rules."
 
@@ -75,6 +69,7 @@ STRATEGY = Strategy(
     version=1,
     machine="tool_loop",
     tools=(EPISODIC, SEMANTIC),
+    open_tools=open_tools,
     policy=search_memories,
     builder=_builder,
     rounds=SETTINGS.rounds,

@@ -41,7 +41,7 @@ from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
-NAMES = ("first-lines", *strategy_names())
+NAMES = ("first-lines", "first-lines-without-rest", *strategy_names())
 OPEN = Question(text="What does Bob play on the piano?", videos=(PARTY,))
 CHOICE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 EARLY = OPEN.model_copy(update={"as_of_ms": 60_000})
@@ -173,6 +173,54 @@ def test_with_a_language_model_its_calls_are_on_record(party: Store, strategy: S
     replayed = replay(party, made.trajectory_id)
     assert replayed.divergence is None
     assert replayed.calls == calls
+
+
+def test_calls_of_a_tool_are_on_record_and_repeated_by_the_record(party: Store) -> None:
+    heard: list[Event] = []
+    with OpenAIServer(obedient) as server, Runner(party, LlmToolbox(server)) as runner:
+        made = runner.ask(OPEN, collect_events(heard), strategy="first-lines")
+        asked_for = [event.purpose for event in heard if isinstance(event, ModelCalled)]
+        assert asked_for[:2] == ["remark", "remark"]
+        assert len(server.requests) == len(asked_for)
+    assert [search.searched for search in searches(heard)] == ["no remark", "no remark"]
+    again = replay(party, made.trajectory_id)
+    assert again.divergence is None
+    assert again.calls == len(asked_for)
+
+
+def test_a_call_of_a_tool_that_was_paid_for_is_not_made_again(party: Store) -> None:
+    def broken(event: RunEvent) -> None:
+        if isinstance(event, EvidenceRetrieved):
+            raise RuntimeError("the power went out")
+
+    with OpenAIServer(obedient) as server:
+        with Runner(party, LlmToolbox(server)) as runner, pytest.raises(RuntimeError):
+            runner.ask(OPEN, broken, strategy="first-lines")
+        paid = len(server.requests)
+        with party.begin() as session:
+            broken_off = list_trajectories(session)[0]
+        made = resume(party, LlmToolbox(server), broken_off.id)
+        with party.begin() as session:
+            events = events_of(session, made.trajectory_id)
+        calls = sum(isinstance(event, ModelCalled) for event in events)
+        assert paid == 1
+        assert len(server.requests) == calls
+    assert replay(party, made.trajectory_id).divergence is None
+
+
+def test_a_part_that_is_switched_off_finds_less_in_the_same_memory(party: Store) -> None:
+    whole, less = (
+        [
+            piece
+            for search in searches(asked(party, find_strategy(name), OPEN)[1])
+            for piece in search.evidence
+        ]
+        for name in ("first-lines", "first-lines-without-rest")
+    )
+    assert len(less) == 2 < len(whole)
+    assert {piece.ref for piece in less} < {piece.ref for piece in whole}
+    with pytest.raises(NotFound, match="has no part 'wings' to switch off: it has rest"):
+        find_strategy("first-lines-without-wings")
 
 
 def test_a_fork_cannot_use_a_tool_that_the_strategy_has_not(party: Store) -> None:

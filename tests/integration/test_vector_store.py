@@ -11,6 +11,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 
+from agent.strategy import ToolUse
 from domain.errors import InputError, NotFound
 from retrieval.vector_store import MemoryDocuments, MemoryRetriever, MemoryVectorStore
 from store.database import Store
@@ -122,12 +123,12 @@ def test_plain_rag_skips_shown_lines_and_scores_options(library: Store) -> None:
     with library.begin() as session:
         view = memory_view(session, [FILM])
     query = "who paints the red door"
-    first = nearest(view, NearestArguments(query=query), frozenset())
+    first = nearest(view, NearestArguments(query=query), ToolUse())
     seen = frozenset(one.ref for one in first.evidence[:1])
-    again = nearest(view, NearestArguments(query=query), seen)
+    again = nearest(view, NearestArguments(query=query), ToolUse(seen=seen))
     assert not seen & {one.ref for one in again.evidence}
     options = ("Ada paints", "rain falls")
-    chosen = nearest(view, NearestArguments(query=query, options=options), frozenset())
+    chosen = nearest(view, NearestArguments(query=query, options=options), ToolUse())
     by_ref = {one.ref: one.scores for one in chosen.weighed}
     rain = next(e.ref for e in chosen.evidence if e.text.startswith("rain"))
     assert by_ref[rain][1] > by_ref[rain][0]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.builder import Embed
+from pydantic import BaseModel
+
+from agent.builder import BuildModels, Embed
 from agent.reasoners.port import Conclusion, DecisionContext
-from agent.strategy import PolicyParts, RunTool, Strategy, Tool, ToolArguments
+from agent.strategy import PolicyParts, RunTool, Strategy, Tool, ToolArguments, ToolUse
 from domain.asking import Action, Evidence
 from domain.built import (
     BuiltMemory,
@@ -19,10 +21,19 @@ from domain.built import (
 )
 from domain.media import Video
 from domain.memories import MemoryView
+from models.messages import user
 from models.toolbox import Toolbox
 from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.memories import memories_of_clips
+
+SECOND = "rest"
+
+
+class Remark(BaseModel):
+    """What a model says of the lines."""
+
+    answer: str = ""
 
 
 class Lines(ToolArguments):
@@ -32,22 +43,27 @@ class Lines(ToolArguments):
     count: int = 3
 
 
-def open_lines(store: Store, toolbox: Toolbox) -> RunTool:
+def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the reading of lines; no model is needed."""
 
-    def run(view: MemoryView, arguments: Lines, seen: frozenset[str]) -> Retrieval:
+    def run(view: MemoryView, arguments: Lines, use: ToolUse) -> Retrieval:
         with store.begin() as session:
             scope = view.scopes[0]
             clips = range(scope.last_clip + 1)
             rows = memories_of_clips(session, scope.video, clips, scope.last_clip)
         chosen = [row.memory for row in rows][arguments.first : arguments.first + arguments.count]
+        chosen = chosen[:1] if SECOND in use.without else chosen
+        searched = ""
+        if use.model is not None:
+            asked = user(f"The search is over. <question>{len(chosen)} lines</question>")
+            searched = use.model.ask("remark", [asked], Remark).answer or "no remark"
         evidence = tuple(
             Evidence(ref=f"m{row.id}", video=scope.video, span=row.span, text=row.text, score=0.9)
             for row in chosen
         )
-        return Retrieval(mode="lines", query=arguments.query, evidence=evidence)
+        return Retrieval(mode="lines", query=arguments.query, evidence=evidence, searched=searched)
 
-    return run
+    return {"lines": run}
 
 
 class TwoLooks:
@@ -78,9 +94,13 @@ class PairBuilder:
     look_back_ms = 0
 
     def begin(
-        self, video: Video, built: BuiltMemory, earlier: Sequence[WatchedClip], embed: Embed
+        self,
+        video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
     ) -> PairBuild:
-        return PairBuild(built, embed)
+        return PairBuild(built, models.embed)
 
 
 class PairBuild:
@@ -114,8 +134,10 @@ STRATEGY = Strategy(
     needs="nothing",
     version=1,
     machine="tool_loop",
-    tools=(Tool("lines", "Reads lines in order.", Lines, open_lines),),
+    tools=(Tool("lines", "Reads lines in order.", Lines),),
+    open_tools=open_tools,
     policy=TwoLooks,
+    parts={SECOND: "all lines but the first of each look"},
     builder=PairBuilder,
     rounds=3,
 )

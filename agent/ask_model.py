@@ -1,0 +1,46 @@
+"""The port to the profile's language model for tools, policies and builders of strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from models.messages import Message
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class AskModel(Protocol):
+    """Asks the profile's language model; each call is recorded with its cost."""
+
+    @property
+    def sees(self) -> bool:
+        """Check whether the model accepts images."""
+
+    def ask(
+        self,
+        purpose: str,
+        messages: Sequence[Message],
+        schema: type[Reply],
+        *,
+        temperature: float = 0.0,
+        images: Sequence[bytes] = (),
+        labels: Sequence[str] = (),
+    ) -> Reply:
+        """Ask for a reply in ``schema``.
+
+        Args:
+            purpose: what the call is for, a word or two, for the record.
+            messages: the turns; the images go with the last user turn.
+            schema: a pydantic model.
+            temperature: of the sampling.
+            images: JPEG files.
+            labels: a text before each of the images, or none.
+
+        Raises:
+            Unreadable: the reply does not fit the schema.
+            BudgetExceeded: the tokens of a question are spent.
+            ModelError: the model cannot be reached.
+        """
