@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +18,14 @@ from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
 from evals.bars import Bar, all_met
-from evals.egolife import BaselineComparison, EgoReport, StrategySummary, import_week, questions_in
+from evals.egolife import BaselineComparison, EgoReport, import_week, questions_in
 from evals.egolife_questions import CAPTIONS, TITLE
 from evals.first import FirstAnswer, FirstReport, FirstRow
 from evals.first_questions import QuestionSet, read_first_questions
 from evals.local import JudgedAnswer, LocalReport, LocalRow, OfVideo, split_by_presence, watch_all
 from evals.media_questions import read_media_questions
 from evals.scores import PercentInterval, Summary
+from evals.word_baseline import WORDS
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from strategies.registry import find_strategy
@@ -79,7 +80,7 @@ def egolife(
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Measure answers on EgoLife, a week of captions, beside a baseline.
+    """Measure answers on EgoLife, a week of captions, beside baselines.
 
     Each question is asked as of its time. Captions that are not in memory are imported first. The
     exit code is 1 if a bar is missed.
@@ -150,11 +151,8 @@ def _show_egolife(report: EgoReport) -> None:
     heads = ("", "questions", "right %", "top 1 %", "top 3 %", "top 10 %", "IoU %")
     say_table(heads, _ego_rows("all", report.every, report.baseline))
     say()
-    if report.strategies:
-        say_table(
-            ("strategy", *heads[1:], "seconds"), map(_strategy_row, report.strategies.items())
-        )
-        say()
+    say_table(("answered by", *heads[1:], "seconds"), _compared_rows(report))
+    say()
     kinds = [row for kind, both in report.types.items() for row in _short_rows(kind, both)]
     say_table(("by type", *heads[1:]), kinds)
     say()
@@ -164,10 +162,19 @@ def _show_egolife(report: EgoReport) -> None:
     show_bars(report.bars)
 
 
-def _strategy_row(entry: tuple[str, StrategySummary]) -> tuple[object, ...]:
-    name, made = entry
-    figures = map(_with_interval, _figures(made.summary))
-    return (name, made.summary.questions, *figures, f"{made.seconds:.0f}")
+def _compared_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
+    """Yield a row for each baseline and each strategy, over the same questions."""
+    yield _compared_row(report.baseline, report.every.plain)
+    if report.words is not None:
+        yield _compared_row(WORDS, report.words)
+    yield _compared_row("Homer", report.every.homer, report.ask_s)
+    for name, made in report.strategies.items():
+        yield _compared_row(name, made.summary, made.seconds)
+
+
+def _compared_row(name: str, made: Summary, seconds: float | None = None) -> tuple[object, ...]:
+    took = "" if seconds is None else f"{seconds:.0f}"
+    return (name, made.questions, *map(_with_interval, _figures(made)), took)
 
 
 def _ego_rows(name: str, both: BaselineComparison, baseline: str) -> list[tuple[object, ...]]:

@@ -14,7 +14,7 @@ COMMANDS = {
         "eval_bars",
         "Measure answers to questions about clips: cited moments and chosen options.",
     ),
-    "egolife": ("eval_bars", "Measure answers on EgoLife, a week of captions, beside a baseline."),
+    "egolife": ("eval_bars", "Measure answers on EgoLife, a week of captions, beside baselines."),
     "data": ("eval_data", "List the data sets and where to get them, or check a copy of one."),
     "all": (
         "eval_all",

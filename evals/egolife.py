@@ -1,4 +1,4 @@
-"""EgoLifeQA: a week of captions and questions about it, compared with the baseline."""
+"""EgoLifeQA: a week of captions and questions about it, compared with the baselines."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from evals.bars import Bar
 from evals.baseline import Baseline
 from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_questions
 from evals.scores import Summary, WeekScore, by_type, judge, summary
+from evals.word_baseline import WordBaseline
 from flows.workspace import Workspace
 from graphs.batch import BatchQuestion
 from memory.captions import read_captions
@@ -51,7 +52,10 @@ class StrategySummary:
 
 @dataclass(frozen=True)
 class EgoReport:
-    """The results of the evaluation; ``strategies`` are those asked besides the profile's."""
+    """The results of the evaluation.
+
+    ``strategies`` are those asked besides the profile's; ``words`` is the baseline of words.
+    """
 
     imported: Imported
     questions: int
@@ -61,6 +65,7 @@ class EgoReport:
     every: BaselineComparison
     types: dict[str, BaselineComparison]
     strategies: dict[str, StrategySummary] = field(default_factory=dict)
+    words: Summary | None = None
 
     @property
     def bars(self) -> list[Bar]:
@@ -133,7 +138,7 @@ def evaluate(
     progress: Progress | None = None,
     strategies: Sequence[str] = (),
 ) -> EgoReport:
-    """Ask all questions as of their times, and judge the answers and the baseline's.
+    """Ask all questions as of their times, and judge the answers and the baselines'.
 
     ``progress`` reports how much of the memory the baseline has embedded. ``strategies`` are asked
     as well, one after the other.
@@ -141,6 +146,7 @@ def evaluate(
     batch_questions = [question.to_batch_question(imported.video) for question in questions]
     batch = ask_all(workspace, batch_questions, out, on_result)
     baseline = Baseline.of(workspace.store, imported.video, workspace.toolbox.text, progress)
+    words = WordBaseline.of(workspace.store, imported.video)
     pairs = _judged(baseline, questions, batch)
     homer, plain = (by_type((q.type, pair[n]) for q, pair in pairs) for n in (0, 1))
     return EgoReport(
@@ -155,6 +161,7 @@ def evaluate(
             name: _by_strategy(workspace, questions, batch_questions, on_result, name)
             for name in strategies
         },
+        words=summary([_plain(question, words) for question, _ in pairs]),
     )
 
 
@@ -187,7 +194,7 @@ def _ours(question: EgoQuestion, line: dict[str, Any]) -> WeekScore:
     return judge(right, spans_of(line, "retrieved"), question.target)
 
 
-def _plain(question: EgoQuestion, baseline: Baseline) -> WeekScore:
+def _plain(question: EgoQuestion, baseline: Baseline | WordBaseline) -> WeekScore:
     answer = baseline.answer(question.question, question.options, question.as_of.video_s)
     return judge(answer.option == question.right, answer.retrieved, question.target)
 

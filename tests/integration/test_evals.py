@@ -88,6 +88,7 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
     assert first["every"]["homer"]["accuracy"]["value"] == 100
     assert first["every"]["homer"]["found"]["1"]["value"] == 100
     assert first["every"]["plain"]["questions"] == first["questions"] == 2
+    assert first["words"]["found"]["3"]["value"] == 100
     assert first["imported"]["seconds"] > 0
     assert {bar["name"].split(",")[0] for bar in first["bars"]} >= {"import", "asking"}
 
@@ -100,6 +101,7 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
     assert again.exit_code in (0, 1), again.stderr
     assert "was in memory already; 2 questions were asked" in again.stdout
     assert "all: Homer" in again.stdout
+    assert "BM25 of words" in again.stdout
     assert "EntityLog: baseline" in again.stdout
     assert "import, seconds" not in again.stdout
     assert len(out.read_text().splitlines()) == 2

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 
 from domain.errors import ModelError
 from evals.asking import Batch, _collect, spans_of
-from evals.baseline import EMBED_BATCH, RETRIEVED, Baseline, _embedded
+from evals.baseline import EMBED_BATCH, RETRIEVED, Baseline, Plain, _embedded
 from evals.local import judge, split_by_presence
 from evals.media_questions import MediaQuestion
+from evals.scores import Span
+from evals.word_baseline import WordBaseline
 from graphs.batch import BatchResult
+from retrieval.terms import terms
 from store.queries.memories import ClipText
 
 AXES = ("gate", "piano", "rain")
@@ -69,6 +72,36 @@ def test_it_gives_each_clip_once_and_no_more_than_asked(texts: list[str]) -> Non
 
 def test_where_all_are_alike_the_earlier_one_is_first() -> None:
     assert baseline("gate", "gate", "gate").answer("gate", ("gate",), 30).retrieved[0] == (0, 10)
+
+
+def word_baseline(*texts: str) -> WordBaseline:
+    """Clips of ten seconds with these texts."""
+    clips = [ClipText(n * 10_000, (n + 1) * 10_000, text) for n, text in enumerate(texts)]
+    return WordBaseline(clips, [terms(text) for text in texts])
+
+
+def test_words_that_few_clips_have_count_more() -> None:
+    clips = word_baseline("Ann sings", "Ann paints a gate", "Ann cooks rice", "Ann sings")
+    found = clips.answer("Who paints Ann?", ("by rice", "by gate"), 40)
+    assert found.option == 1
+    assert found.retrieved[0] == (10, 20)
+
+
+@pytest.mark.parametrize(
+    ("as_of_s", "option", "retrieved"),
+    [(9, 0, ()), (10, 0, ()), (20, 1, ((10, 20),)), (29, 1, ((10, 20),)), (30, 0, ((20, 30),))],
+)
+def test_words_of_clips_that_have_not_ended_are_unknown(
+    as_of_s: float, option: int, retrieved: tuple[Span, ...]
+) -> None:
+    clips = word_baseline("rain", "the piano is old", "a red piano, a red piano")
+    found = clips.answer("the piano", ("red", "old"), as_of_s)
+    assert (found.option, found.retrieved[:1]) == (option, retrieved)
+
+
+@pytest.mark.parametrize("texts", [(), ("",), ("the", "of the"), ("rain",)])
+def test_without_a_word_in_common_no_clip_is_found(texts: tuple[str, ...]) -> None:
+    assert word_baseline(*texts).answer("the piano", ("gate", "the"), 1e9) == Plain(0, ())
 
 
 @pytest.mark.parametrize(
