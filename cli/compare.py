@@ -61,6 +61,9 @@ def _list(known: Sequence[StrategyLine]) -> None:
         say(f"  builds: {one.builds}")
         say(f"  needs: {one.needs}")
         say(f"  tools: {', '.join(one.tools)}")
+        if one.parts:
+            parts = "; ".join(f"{part} ({what})" for part, what in one.parts.items())
+            say(f"  parts that {one.name}-without-PART leaves out: {parts}")
 
 
 def compare(

@@ -36,6 +36,7 @@ COMMANDS = {
     "ask": ("ask", "Answer a question, with the times in the video that support the answer."),
     "compare": ("compare", "Answer a question by several strategies, and compare them."),
     "build": ("build", "Build the memory of a strategy from what was watched of a video."),
+    "tool": ("tool", "Use a tool of a strategy once, and print what it finds."),
     "strategies": ("compare", "List the strategies: ways of remembering and of asking."),
     "videos": ("library", "List the videos in the library."),
     "show": ("library", "Show what is in memory of a video: clips, people, segments and edges."),

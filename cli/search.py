@@ -80,13 +80,13 @@ def search(
         if like is not None:
             example = partial(example_of, workspace.store, like=like)
             found, titles = search_alike(workspace.store, example, video or (), as_of_ms)
-            say_json(found.model_dump(mode="json")) if json else _show(found, titles)
+            say_json(found.model_dump(mode="json")) if json else show_found(found, titles)
             return
         retrievers = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
         found, titles = search_once(
             workspace.store, retrievers, Mode(mode), query, video or (), as_of_ms, span=span
         )
-    say_json(found.model_dump(mode="json")) if json else _show(found, titles)
+    say_json(found.model_dump(mode="json")) if json else show_found(found, titles)
 
 
 def _refuse_other_searches(query: str, at: str | None, mode: Mode) -> None:
@@ -97,7 +97,8 @@ def _refuse_other_searches(query: str, at: str | None, mode: Mode) -> None:
         raise InputError("--like searches by the image alone: leave out the query and --at")
 
 
-def _show(found: Retrieval, titles: dict[str, str]) -> None:
+def show_found(found: Retrieval, titles: dict[str, str]) -> None:
+    """Print what a search found, with scores and times."""
     if found.focus is not None:
         say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
     if found.nothing_close:

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from graphs.context_factory import StrategyTools
 from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -27,6 +28,7 @@ class AgentPool:
     _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
     _runners: dict[str, Runner] = field(default_factory=dict)
     _retrievers: dict[str, Retrievers] = field(default_factory=dict)
+    _tools: dict[str, StrategyTools] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def toolbox(self, profile: str | None = None) -> Toolbox:
@@ -55,6 +57,18 @@ class AgentPool:
                 settings = toolbox.profile.settings
                 self._retrievers[name] = Retrievers(self.store, toolbox, settings)
             return self._retrievers[name]
+
+    def tools(self, profile: str | None = None) -> StrategyTools:
+        """Return the tools of strategies with the models of a profile.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        name = profile or self.profile
+        with self._lock:
+            if name not in self._tools:
+                self._tools[name] = StrategyTools(self.store, self.toolbox(name))
+            return self._tools[name]
 
     def runner(self, profile: str | None = None) -> Runner:
         """Return the runner with the models of a profile.

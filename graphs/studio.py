@@ -1,7 +1,8 @@
-"""The machine for LangGraph's own studio and server (``langgraph.json``).
+"""The machines for LangGraph's own studio and server (``langgraph.json``).
 
 A question goes in as ``{"text": "Who opens the talk?"}``, with ``videos``, ``options`` and
-``as_of`` where needed. The server's runs are trajectories like any other.
+``as_of`` where needed; to the tool loop with its ``strategy``. The server's runs are trajectories
+like any other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from domain.asking import Question, check_options
 from domain.errors import InputError
 from domain.time import parse_clock
 from graphs.ask_result import answer_json
-from graphs.homer import HOMER
+from graphs.machines import MACHINES
 from graphs.runner import DONE, Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -27,18 +28,23 @@ from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import named_or_only
+from strategies.registry import all_strategies, find_strategy
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 
 class Asking(TypedDict, total=False):
-    """What a user of the studio fills in; ``videos`` are ids or titles, ``as_of`` is ``MM:SS``."""
+    """What a user of the studio fills in; ``videos`` are ids or titles, ``as_of`` is ``MM:SS``.
+
+    ``strategy``: one of the machine; the default is the first of them.
+    """
 
     text: str
     videos: list[str]
     options: list[str]
     as_of: str
+    strategy: str
 
 
 class Answered(TypedDict, total=False):
@@ -60,9 +66,10 @@ class StudioRuns:
         self._contexts: dict[str, RunContext] = {}
         self._lock = threading.Lock()
 
-    def begin(self, asking: Asking) -> State:
-        """Store a question, and return the state to start from."""
-        state, context = self.runner.begin(question_of(self.store, asking))
+    def begin(self, asking: Asking, machine: str) -> State:
+        """Store a question for a machine, and return the state to start from."""
+        strategy = strategy_on(machine, asking.get("strategy"))
+        state, context = self.runner.begin(question_of(self.store, asking), strategy=strategy)
         with self._lock:
             self._contexts[state["trajectory"]] = context
         return state
@@ -106,15 +113,42 @@ def runs() -> StudioRuns:
 
 
 def homer() -> CompiledStateGraph[Any, Any]:
-    """Build the machine with a first step that takes the question and a last one that ends it."""
+    """Build the HOMER machine."""
+    return _build("homer")
+
+
+def tool_loop() -> CompiledStateGraph[Any, Any]:
+    """Build the machine of the other strategies."""
+    return _build("tool_loop")
+
+
+def _build(name: str) -> CompiledStateGraph[Any, Any]:
+    """Build a machine with a first step that takes the question and a last one that ends it."""
+    machine = MACHINES[name]
     graph = StateGraph(StudioState, input_schema=Asking, output_schema=Answered)
-    graph.add_node("question", lambda state: runs().begin(state), input_schema=Asking)
-    HOMER.add_steps(graph, "end", lambda state: runs().context_of(state))
+    graph.add_node("question", lambda state: runs().begin(state, name), input_schema=Asking)
+    machine.add_steps(graph, "end", lambda state: runs().context_of(state))
     graph.add_node("end", lambda state: runs().end(state))
     graph.add_edge(START, "question")
-    graph.add_edge("question", HOMER.start)
+    graph.add_edge("question", machine.start)
     graph.add_edge("end", END)
     return graph.compile()
+
+
+def strategy_on(machine: str, name: str | None) -> str:
+    """Return the strategy of that name, checked that it runs on a machine; None: the first.
+
+    Raises:
+        NotFound: there is no such strategy.
+        InputError: it runs on another machine.
+    """
+    on_machine = [one.name for one in all_strategies() if one.machine == machine]
+    if name is None:
+        return on_machine[0]
+    if find_strategy(name).machine != machine:
+        names = ", ".join(on_machine)
+        raise InputError(f"the strategy {name} runs on another machine: use one of {names}")
+    return name
 
 
 def question_of(store: Store, asking: Asking) -> Question:

@@ -49,7 +49,7 @@ def search_once(
     wanted = query if query.strip() or span is None else str(span)
     if not wanted.strip():
         raise InputError("the query is empty")
-    view, titles = _view(store, videos, as_of_ms)
+    view, titles = view_of_names(store, videos, as_of_ms)
     return retrievers.search(view, mode, wanted, focus, span=span), titles
 
 
@@ -72,11 +72,11 @@ def search_alike(
         NotFound: No video has one of the names, or the example is not in view.
         Ambiguous: Several videos match a name.
     """
-    view, titles = _view(store, videos, as_of_ms)
+    view, titles = view_of_names(store, videos, as_of_ms)
     return images_alike(store, view, example(view)), titles
 
 
-def _view(
+def view_of_names(
     store: Store, videos: Sequence[str], as_of_ms: int | None
 ) -> tuple[MemoryView, dict[str, str]]:
     """Return the view, and the titles of all videos by id."""

@@ -15,6 +15,7 @@ from domain.time import TimeSpan, parse_clock_span
 from retrieval.images_alike import example_of_ref, image_example
 from retrieval.result import Retrieval
 from retrieval.search_once import search_alike, search_once
+from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
 from ui.app_state import PageState
 from ui.errors import show_error
 from ui.evidence import show_moment
@@ -36,18 +37,23 @@ class UploadedImage(Protocol):
 
 @dataclass(frozen=True)
 class Sought:
-    """What the form asks for: words, a time of images, or images like another one."""
+    """What the form asks for: words, a time of images, images like another one, or a tool.
+
+    ``arguments`` are those of the tool besides the query, as ``KEY=VALUE``.
+    """
 
     query: str
     mode: Mode
     at: str = ""
     like: str = ""
     image: UploadedImage | None = None
+    tool: str = ""
+    arguments: str = ""
 
     @property
     def empty(self) -> bool:
         """Whether nothing is asked for."""
-        return not (self.query or self.at or self.like or self.image)
+        return not (self.query or self.at or self.like or self.image or self.tool)
 
 
 def show_search(state: PageState, video: Video) -> None:
@@ -77,11 +83,37 @@ def _form() -> Sought | None:
             at = st.text_input("At", text_param("at"), placeholder="12:30 or 12:30-12:45")
             like = st.text_input("Like the image", text_param("like"), placeholder="k12")
             image = st.file_uploader("Like an image of your own", type=IMAGE_TYPES)
+        with st.expander("With a tool of a strategy"):
+            tool, arguments = _tool_fields()
         sent = st.form_submit_button("Search", type="primary")
-    sought = Sought(query.strip(), MODES[mode], at.strip(), like.strip(), image)
+    sought = Sought(
+        query.strip(), MODES[mode], at.strip(), like.strip(), image, tool, arguments.strip()
+    )
     if sent:
-        set_params(q=sought.query or None, at=sought.at or None, like=sought.like or None)
+        set_params(
+            q=sought.query or None,
+            at=sought.at or None,
+            like=sought.like or None,
+            tool=sought.tool or None,
+            arguments=sought.arguments or None,
+        )
     return sought if sent or not sought.empty else None
+
+
+def _tool_fields() -> tuple[str, str]:
+    """Draw the fields of a tool; return its name, "" for none, and its arguments."""
+    descriptions = {one.tool.name: one.tool.description for one in list_tools()}
+    names, given = ["", *descriptions], text_param("tool")
+    tool = st.selectbox(
+        "Tool",
+        names,
+        index=names.index(given) if given in names else 0,
+        format_func=lambda name: f"{name}: {descriptions[name]}" if name else "none",
+    )
+    arguments = st.text_input(
+        "Arguments besides the query", text_param("arguments"), placeholder="lines=5"
+    )
+    return tool, arguments
 
 
 def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
@@ -90,6 +122,10 @@ def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
     Raises:
         HomerError: nothing can be searched for, or what is given cannot be read.
     """
+    if sought.tool:
+        named, arguments = find_tool(sought.tool), parse_arguments(sought.arguments.split())
+        run = state.tools(video.profile)
+        return use_once(state.store, run, named, sought.query, arguments, (video.id,))[0]
     if sought.image is not None:
         example = image_example(sought.image.name, sought.image.getvalue())
         return search_alike(state.store, lambda _: example, (video.id,))[0]

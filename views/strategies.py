@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import PositiveInt
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import Field, PositiveInt
 
 from domain.base import Frozen
+from strategies.named_tools import NamedTool
 from strategies.registry import all_strategies
 
 
@@ -18,6 +22,16 @@ class StrategyLine(Frozen):
     needs: str
     version: PositiveInt
     tools: tuple[str, ...]
+    parts: dict[str, str] = Field(description="what NAME-without-PART switches off")
+
+
+class ToolLine(Frozen):
+    """A tool of a strategy, with the JSON schema of its arguments."""
+
+    name: str
+    strategy: str
+    description: str
+    arguments: dict[str, Any]
 
 
 def list_strategies() -> tuple[StrategyLine, ...]:
@@ -31,6 +45,20 @@ def list_strategies() -> tuple[StrategyLine, ...]:
             needs=strategy.needs,
             version=strategy.version,
             tools=tuple(tool.name for tool in strategy.tools),
+            parts=dict(strategy.parts),
         )
         for strategy in all_strategies()
+    )
+
+
+def tool_lines(tools: Iterable[NamedTool]) -> tuple[ToolLine, ...]:
+    """Return tools with the schemas that language models are given."""
+    return tuple(
+        ToolLine(
+            name=one.tool.name,
+            strategy=one.strategy.name,
+            description=one.tool.description,
+            arguments=one.tool.arguments.model_json_schema(),
+        )
+        for one in tools
     )

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import Retrieved, cite, keyframe_path, with_scores
 from api.app_state import ApiState, State
 from api.params import AsOf, LookAt, Profile, as_of_ms, span_of
-from domain.asking import Mode
+from domain.asking import Mode, ToolName
 from domain.errors import InputError
 from domain.memories import Segment
 from domain.people import tags_in_words
 from retrieval.images_alike import example_of_ref
 from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.search_once import search_alike, search_once
+from strategies.named_tools import find_tool, list_tools, use_once
+from views.strategies import ToolLine, tool_lines
 
 router = APIRouter(tags=["search"])
 _SEGMENT = re.compile(r"s?([1-9]\d{0,17})")
@@ -53,7 +55,7 @@ class Found(BaseModel):
     ``nothing_close``: no score is high enough to count; the nearest results are listed.
     """
 
-    mode: Mode
+    mode: ToolName = Field(description="the search mode, or the tool")
     query: str
     focus: EventFound | None = Field(description="the event that the search ended on")
     evidence: list[Retrieved]
@@ -118,6 +120,49 @@ def search(
             span_of(at),
         )
         return _search_body(state, result, at_ms)
+
+
+class ToolRequest(BaseModel):
+    """A use of a tool: its arguments, videos and time."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: Annotated[str, Field(max_length=2000)] = ""
+    arguments: dict[str, Any] = Field(
+        default={}, description="besides `query`: see the tool's schema in GET /tools"
+    )
+    videos: Annotated[list[Annotated[str, Field(max_length=400)]], Field(max_length=100)] = Field(
+        default=[], description="Ids or titles; without any, all videos."
+    )
+    as_of: Annotated[str, Field(max_length=40)] | None = Field(
+        default=None, description="As of this time of the video: MM:SS, H:MM:SS or d2 H:MM:SS."
+    )
+    strategy: Annotated[str, Field(max_length=80)] | None = Field(
+        default=None, description="The strategy whose tool it is, if several have one."
+    )
+    profile: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="Set of models; the server's default."
+    )
+
+
+@router.get("/tools", summary="List tools")
+def tools() -> tuple[ToolLine, ...]:
+    """The tools of all strategies, with the JSON schemas of their arguments."""
+    return tool_lines(list_tools())
+
+
+@router.post("/tools/{name}", summary="Use a tool once")
+def use_tool(
+    state: State,
+    name: Annotated[str, Path(max_length=40, description="Its name: GET /tools.")],
+    body: ToolRequest,
+) -> Found:
+    """One use of a tool without a language model, like `homer tool`."""
+    named, at_ms = find_tool(name, body.strategy), as_of_ms(body.as_of)
+    run = state.tools(state.profile_name(body.profile))
+    with state.searches.slot():
+        found, _ = use_once(state.store, run, named, body.query, body.arguments, body.videos, at_ms)
+        return _search_body(state, found, at_ms)
 
 
 def _parse_focus(focus: str | None) -> int | None:

@@ -7,15 +7,14 @@ searches is made of their arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.page_rank import WeightedGraph, weighted_graph
-from strategies.worldmm.clauses import Triple
-from strategies.worldmm.phrases import EntityKind, NamedEntity
+from strategies.worldmm.phrases import EntityKind
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -103,59 +102,6 @@ def scale_graph(
     weights = np.concatenate([np.ones(len(mentions) + len(relations)), alike.cosines])
     graph = weighted_graph(entities + captions, edges, weights)
     return ScaleGraph(entities, captions, standing, graph)
-
-
-class GraphParts:
-    """Collects the entities, captions and triples of a scale as captions are written."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.kinds: list[EntityKind] = []
-        self.triples: dict[Triple, int] = {}
-        self.captions = 0
-        self._mentions: list[tuple[int, int]] = []
-        self._relations: list[tuple[int, int]] = []
-        self.alike = NO_SYNONYMS
-
-    def add_caption(self, entities: Iterable[NamedEntity], triples: Sequence[Triple]) -> None:
-        """Add the next caption with its entities and triples.
-
-        Raises:
-            KeyError: subject or object of a triple is among no caption's entities.
-        """
-        named = {entity.name: entity.kind for entity in entities}
-        for name, kind in named.items():
-            if self.numbers.setdefault(name, len(self.numbers)) == len(self.kinds):
-                self.kinds.append(kind)
-            self._mentions.append((self.numbers[name], self.captions))
-        for triple in triples:
-            ends = self.numbers[triple.subject], self.numbers[triple.object]
-            self._relations.append(ends)
-            self.triples.setdefault(triple, len(self.triples))
-        self.captions += 1
-
-    def add_synonyms(self, vectors: Vectors, least: float, known: int = 0) -> None:
-        """Join entities from number ``known`` on to those with names alike.
-
-        Args:
-            vectors: (E, D), unit rows of the names of all entities by number.
-            least: cosine of synonyms.
-            known: entities that were joined before.
-        """
-        apart = np.array([kind in APART for kind in self.kinds], dtype=np.bool_)
-        more = synonyms(vectors, least, known=known, apart=apart)
-        pairs = np.concatenate([self.alike.pairs, more.pairs])
-        self.alike = Synonyms(pairs, np.concatenate([self.alike.cosines, more.cosines]))
-
-    def ends(self) -> Pairs:
-        """Return the entities of each triple by its number, (T, 2)."""
-        numbered = [(self.numbers[t.subject], self.numbers[t.object]) for t in self.triples]
-        return pairs_of(numbered)
-
-    def graph(self) -> ScaleGraph:
-        """Return the graph of all that was added."""
-        mentions, relations = pairs_of(self._mentions), pairs_of(self._relations)
-        return scale_graph(len(self.numbers), self.captions, mentions, relations, self.alike)
 
 
 def pairs_of(numbers: Sequence[tuple[int, int]]) -> Pairs:

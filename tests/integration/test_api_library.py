@@ -293,3 +293,35 @@ def test_health_needs_the_database_and_says_so_plainly(home: Home, database: str
         output = problem(client.get("/videos"), 503, "database")
     assert "retry-after" in gone.headers
     assert "secret" not in str(output)
+
+
+def test_tools_of_strategies_are_used_by_their_names(client: TestClient) -> None:
+    listed = {one["name"]: one for one in client.get("/tools").json()}
+    assert listed["nearest"]["strategy"] == "plain-rag"
+    assert listed["nearest"]["arguments"]["properties"]["lines"]["maximum"] == 200
+    body = {"query": "rain", "arguments": {"lines": 2}, "videos": [PARTY]}
+    found = client.post("/tools/nearest", json=body).json()
+    assert (found["mode"], len(found["evidence"])) == ("nearest", 2)
+    early = client.post("/tools/nearest", json={**body, "as_of": "1:00"}).json()
+    assert all(piece["end_s"] <= 60 for piece in early["evidence"])
+    event = client.post("/tools/event", json={"query": "rain", "videos": [PARTY]}).json()
+    assert event["focus"]["ref"].startswith("s")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("telescope", {"query": "stars"}, 404, "there is no tool 'telescope'"),
+        ("nearest", {"query": "a", "arguments": {"lines": 10**9}}, 422, "less than or equal"),
+        ("nearest", {"query": "a", "arguments": {"store": "x"}}, 422, "Extra inputs"),
+        ("nearest", {"query": "a", "rows": 2}, 422, "rows"),
+        ("nearest", {"query": "a", "videos": ["nowhere"]}, 404, "nowhere"),
+        ("nearest", {"query": "a", "strategy": "oracle"}, 404, "oracle"),
+    ],
+)
+def test_a_tool_that_cannot_be_used_so_says_why(
+    client: TestClient, path: str, body: dict[str, object], status: int, words: str
+) -> None:
+    answer = client.post(f"/tools/{path}", json=body)
+    assert answer.status_code == status
+    assert words in answer.text

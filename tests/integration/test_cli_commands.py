@@ -475,3 +475,37 @@ def test_a_question_is_answered_by_a_strategy_of_that_name(homer: Homer, lecture
         assert data(homer("trajectory", asked["id"], "--json"))["machine"] == name
         assert homer("replay", asked["id"]).exit_code == 0
     assert homer("ask", "When?", "--strategy", "oracle").exit_code == 2
+
+
+def test_tools_are_listed_and_used_by_their_names(homer: Homer, lecture: str) -> None:
+    listed = data(homer("tool", "--json"))
+    names = {(one["strategy"], one["name"]) for one in listed}
+    assert {("homer", "event"), ("plain-rag", "nearest")} <= names
+    assert all(one["arguments"]["additionalProperties"] is False for one in listed)
+    found = data(
+        homer("tool", "nearest", "green paint", "-v", "lecture", "-a", "lines=2", "--json")
+    )
+    assert (found["mode"], len(found["evidence"])) == ("nearest", 2)
+    assert "painted green" in homer("tool", "nearest", "what was painted green").stdout
+    assert homer("tool", "video", "the market").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("telescope", "stars"), "there is no tool 'telescope': use one of "),
+        (("nearest", "stars", "-a", "lines"), "argument lines: write it as KEY=VALUE"),
+        (("nearest", "stars", "-a", "lines=1", "-a", "lines=2"), "argument lines is given twice"),
+        (("nearest", "stars", "-a", "lines=many"), "nearest: lines: Input should be a valid int"),
+        (("nearest", "stars", "-a", "lines=100000"), "nearest: lines: Input should be less than"),
+        (("nearest", "stars", "-a", "rows=1"), "nearest: rows: Extra inputs are not permitted"),
+        (("nearest",), "nearest: query: String should have at least 1 character"),
+        (("nearest", "stars", "-s", "homer"), "there is no tool 'nearest': use one of event"),
+    ],
+)
+def test_a_tool_that_cannot_be_used_so_says_why(
+    homer: Homer, lecture: str, arguments: tuple[str, ...], message: str
+) -> None:
+    used = homer("tool", *arguments)
+    assert used.exit_code == 2
+    assert message in used.stderr

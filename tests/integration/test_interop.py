@@ -18,7 +18,7 @@ from domain.settings import Settings
 from graphs import studio
 from graphs.ask import ask
 from graphs.ask_result import answer_json
-from graphs.homer import HOMER
+from graphs.machines import MACHINES
 from graphs.replay import replay
 from retrieval.adapters import as_langchain_tools, as_llama_index
 from retrieval.result import Retrieval
@@ -110,9 +110,9 @@ def test_every_mode_is_a_llama_index_retriever(
     assert [n.node.node_id for n in nodes] == [e.ref for e in found.evidence]
 
 
-def factory() -> Any:
+def factory(graph: str = "homer") -> Any:
     """What ``langgraph.json`` names, loaded as LangGraph's server loads it."""
-    named = json.loads((ROOT / "langgraph.json").read_text())["graphs"]["homer"]
+    named = json.loads((ROOT / "langgraph.json").read_text())["graphs"][graph]
     path, _, name = named.partition(":")
     spec = importlib.util.spec_from_file_location("served", ROOT / path)
     assert spec is not None
@@ -135,12 +135,14 @@ def served(party: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     opened.store.close()
 
 
-def test_the_studio_shows_the_machines_own_steps_without_opening_anything() -> None:
-    _, make = factory()
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_studio_shows_the_machines_own_steps_without_opening_anything(name: str) -> None:
+    _, make = factory(name)
     graph = make()
     nodes = set(graph.get_graph().nodes)
-    assert set(HOMER.steps) | {"question", "end"} <= nodes
-    assert set(graph.get_input_jsonschema()["properties"]) == {"text", "videos", "options", "as_of"}
+    assert set(MACHINES[name].steps) | {"question", "end"} <= nodes
+    fields = {"text", "videos", "options", "as_of", "strategy"}
+    assert set(graph.get_input_jsonschema()["properties"]) == fields
     assert set(graph.get_output_jsonschema()["properties"]) == {"answer"}
 
 
@@ -155,6 +157,21 @@ def test_a_question_in_the_studio_is_a_trajectory_like_any_other(party: Store, s
         row = find_trajectory(session, said["trajectory"])
     assert (row.state, row.answer is not None) == ("done", True)
     assert replay(party, row.id).whole
+
+
+def test_the_studio_runs_the_strategy_that_is_named_on_its_machine(
+    party: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", party.url)
+    monkeypatch.setattr(studio, "Toolbox", lambda _profile, _weights: WordToolbox())
+    studio.runs.cache_clear()
+    question = {"text": "Who opens the gate?", "strategy": "plain-rag"}
+    said = studio.tool_loop().invoke(question, {"recursion_limit": 200})["answer"]
+    with party.begin() as session:
+        assert find_trajectory(session, said["trajectory"]).machine == "plain-rag"
+    with pytest.raises(InputError, match="homer runs on another machine: use one of plain-rag"):
+        studio.tool_loop().invoke({"text": "Who?", "strategy": "homer"})
+    studio.runs.cache_clear()
 
 
 def test_the_server_that_was_restarted_goes_on_with_its_thread(

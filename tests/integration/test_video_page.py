@@ -139,6 +139,26 @@ def test_images_of_a_time_and_like_another_are_found(party: Store) -> None:
         assert not page.exception
 
 
+def test_a_tool_of_a_strategy_searches_the_video_and_its_address_leads_back(party: Store) -> None:
+    page = open_page("video", video=PARTY, show="Search")
+    page.text_input[0].set_value("rain")
+    next(box for box in page.selectbox if box.label == "Tool").set_value("nearest")
+    given = next(box for box in page.text_input if box.label == "Arguments besides the query")
+    given.set_value("lines=1")
+    page = press(page, "Search")
+    assert not page.exception
+    found = [button for button in page.button if (button.key or "").startswith("found_")]
+    assert page.query_params["tool"] in ("nearest", ["nearest"])
+    again = open_page("video", video=PARTY, show="Search", q="rain", tool="nearest")
+    more = [button for button in again.button if (button.key or "").startswith("found_")]
+    assert len(more) > len(found)
+    wrong = open_page(
+        "video", video=PARTY, show="Search", q="rain", tool="nearest", arguments="lines"
+    )
+    assert "KEY=VALUE" in words(wrong)
+    assert not wrong.exception
+
+
 def test_an_empty_search_is_one_message(party: Store) -> None:
     page = press(open_page("video", video=PARTY, show="Search"), "Search")
     assert not page.exception

@@ -18,13 +18,18 @@ from api.auth import MIN_KEY_CHARS, AccessRules
 from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
 from api.routes.questions import Ask
+from api.routes.search import ToolRequest
 from api.server import GRACE_S, PORT
 from domain.asking import Mode
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 BLOCKS = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
 CALLS = [shlex.split(line)[1:] for line in BLOCKS.splitlines() if line.startswith("curl ")]
-BODIES: dict[str, type[BaseModel]] = {"/questions": Ask, "/videos": Add}
+BODIES: dict[str, type[BaseModel]] = {
+    "/questions": Ask,
+    "/videos": Add,
+    "/tools/nearest": ToolRequest,
+}
 
 
 def option(words: list[str], name: str) -> str | None:
@@ -53,7 +58,7 @@ def test_the_document_shows_every_way_to_ask() -> None:
     shown = {urlsplit(word).path for words in CALLS for word in words if word.startswith("http")}
     assert len(CALLS) > 12
     assert {path.split("/")[1] for path in shown} == {
-        *("videos", "questions", "search", "media", "jobs")
+        *("videos", "questions", "search", "tools", "media", "jobs")
     }
     for mode in Mode:
         assert f"`{mode}`" in TEXT

@@ -13,9 +13,10 @@ from domain.time import TimeSpan
 from strategies.worldmm.choice import QuestionForm, ScaleCandidate, choose_across_scales
 from strategies.worldmm.choice import question_form as form_of
 from strategies.worldmm.episodic import Numbered, ScaleIndex, entity_seeds, search_scale
-from strategies.worldmm.graph import GraphParts, Vectors, synonyms
+from strategies.worldmm.graph import Vectors, synonyms
 from strategies.worldmm.settings import WorldMemorySettings
 from strategies.worldmm.triples import Known, extract
+from tests.support.scale_graphs import GraphParts
 
 SETTINGS = WorldMemorySettings()
 KNOWN = Known(people=("Ann", "Lucia"))
