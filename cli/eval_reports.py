@@ -12,6 +12,7 @@ from cli.options import Json
 from evals.export import as_csv, as_page, write
 from evals.layout import ReportTable, changes_table, effect_table, headline, tables
 from evals.records import compare_runs, fit_calibration, list_runs, run_report, run_rows
+from evals.submission import Submission, write_submissions
 from evals.tables import RunLine, RunReport
 from store.database import Store, open_store
 from store.home import Home
@@ -69,6 +70,12 @@ def report(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report to an HTML file.")
     ] = None,
+    submission: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write the answers of each arm for the data set's leaderboard."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show a run: right answers by type, ablation, learning, cost, causes of errors.
@@ -80,6 +87,7 @@ def report(
     Examples:
       homer eval report own-local-split
       homer eval report mine --html mine.html
+      homer eval report egomemreason-local-none --submission answers
     """
     with _store() as store:
         found, rows = run_report(store, name), run_rows(store, name)
@@ -87,10 +95,18 @@ def report(
         write(csv, as_csv(rows))
     if html is not None:
         write(html, as_page(found, rows))
+    if submission is not None:
+        for written in write_submissions(submission, name, found.settings.dataset, rows):
+            note(_submission_line(written))
     if json:
         questions = {"questions": [row.model_dump(mode="json") for row in rows]}
         return say_json(found.model_dump(mode="json") | questions)
     return show_report(found)
+
+
+def _submission_line(written: Submission) -> str:
+    asked = "" if written.wanted is None else f" of {written.wanted}"
+    return f"{written.file}: {written.answers}{asked} answers, {plain_line(written.arm)}"
 
 
 def compare(

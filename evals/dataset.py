@@ -82,7 +82,8 @@ class Counts:
 class DatasetSource:
     """A data set that Homer can read. ``where`` says how to get it and lay it out.
 
-    ``read(folder)`` reads the published files; ``published`` is their size.
+    ``read(folder)`` reads the published files; ``published`` is their size. ``submission`` turns
+    chosen letters by question id into the JSON that its leaderboard reads; None: there is none.
 
     Raises:
         InputError: by ``read``: a file is missing or not as published.
@@ -94,3 +95,4 @@ class DatasetSource:
     where: str
     read: Callable[[Path], Dataset]
     published: Counts = Counts()
+    submission: Callable[[Mapping[str, str]], object] | None = None

@@ -47,7 +47,7 @@ class _EgoLifeTime(Published):
     @property
     def video_ms(self) -> int:
         """Return the milliseconds of video time since the start of day 1."""
-        return _video_ms(int(self.date[3:]), self.time)
+        return clock_ms(int(self.date[3:]), self.time)
 
 
 class _EgoLifeRow(Published):
@@ -94,10 +94,11 @@ def _stamps(words: str) -> Iterator[int]:
         if match[1]:
             day = int(match[1])
         elif day:
-            yield _video_ms(day, match[2])
+            yield clock_ms(day, match[2])
 
 
-def _video_ms(day: int, time: str) -> int:
+def clock_ms(day: int, time: str) -> int:
+    """Return the milliseconds of video time at ``HHMMSS`` of a day, from 1."""
     hours, minutes, seconds = int(time[:2]), int(time[2:4]), int(time[4:6])
     return (day - 1) * _DAY_MS + 1000 * (3600 * hours + 60 * minutes + seconds)
 
@@ -112,7 +113,7 @@ def read(folder: Path) -> Dataset:
     if path.name == QUESTIONS:
         return _read_ours(root_of(folder), path)
     rows = list(all_checked(_EgoLifeRow, records(path)))
-    video = EvalVideo(name=PERSON, captions=_captions(root_of(folder)))
+    video = EvalVideo(name=PERSON, captions=captions_of(root_of(folder), PERSON))
     return dataset("egolifeqa", str(path), [video], [_question(*row) for row in rows])
 
 
@@ -130,14 +131,22 @@ def _question(place: str, row: _EgoLifeRow) -> EvalQuestion:
     )
 
 
-def _captions(root: Path) -> Path | None:
-    names = (CAPTIONS, CAPTIONS.removesuffix(".gz"))
+def captions_of(root: Path, person: str) -> Path | None:
+    """Find the captions of a person's week: in a file of the person's name, or in ``CAPTIONS``.
+
+    ``CAPTIONS`` holds those of the person that EgoLifeQA is about.
+
+    Raises:
+        InputError: the name, or a link, leads out of the folder.
+    """
+    files = (f"{person}.jsonl.gz", *((CAPTIONS,) if person == PERSON else ()))
+    names = (name for file in files for name in (file, file.removesuffix(".gz")))
     paths = (inside(root, name, str(root)) for name in names)
     return next((path for path in paths if path.is_file()), None)
 
 
 def _read_ours(root: Path, path: Path) -> Dataset:
-    video = EvalVideo(name=TITLE, captions=_captions(root))
+    video = EvalVideo(name=TITLE, captions=captions_of(root, PERSON))
     questions = [_ours(str(path), item) for item in read_ego_questions(path)]
     return dataset("egolifeqa", str(path), [video], questions)
 

@@ -19,6 +19,7 @@ MODULES = (
     "streamingbench",
     "longvideobench",
     "egolife",
+    "egomem_reason",
     "hippovlog",
     "mm_lifelong",
     "nextqa",

@@ -107,6 +107,41 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
     assert len(out.read_text().splitlines()) == 2
 
 
+def test_answers_that_a_leaderboard_scores_are_written_for_each_strategy(
+    homer: Callable[..., Result], week: Path, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "example_id": number,
+            "identity": "A1_JAKE",
+            "query_time": moment,
+            "question": asked["question"],
+            "options": dict(zip("ABCD", asked["options"], strict=True)),
+            "query_type": "Event Linking",
+        }
+        for number, moment, asked in (
+            (12, "DAY2, 16:40:00", QUESTIONS[1]),
+            (3, "DAY1, 12:30:00", QUESTIONS[0]),
+        )
+    ]
+    (week / "annotations_public.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    strategies = ("--strategy", "plain-rag")
+    done = homer("run", "egomemreason", str(week), "--direct", *strategies, "--name", "week")
+    assert done.exit_code == 0, done.output
+    shown = homer("report", "week", "--submission", str(tmp_path / "answers"))
+    assert shown.exit_code == 0, shown.output
+    assert "2 of 500 answers, plain-rag" in shown.stderr
+    files = sorted((tmp_path / "answers").iterdir())
+    assert [file.name for file in files] == ["week-perceptual-buffer.json", "week-plain-rag.json"]
+    assert json.loads(files[0].read_text()) == [
+        {"example_id": 3, "predicted_answer": "A"},
+        {"example_id": 12, "predicted_answer": "B"},
+    ]
+    plain = json.loads(files[1].read_text())
+    assert [one["example_id"] for one in plain] == [3, 12]
+    assert {one["predicted_answer"] for one in plain} <= set("ABCD")
+
+
 def short_videos(folder: Path) -> Path:
     """Two short captioned videos in one file, and a question about each."""
     folder.mkdir()

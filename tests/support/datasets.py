@@ -234,6 +234,16 @@ LIFELONG: dict[str, Any] = {
     "total_intervals": [[105826.63, 105834.13], [11867, 11842]],
 }
 
+EGOMEM: dict[str, Any] = {
+    "example_id": 7,
+    "p_id": "A1_JAKE_DAY7_19_00_00_q007",
+    "identity": "A1_JAKE",
+    "query_time": "DAY7, 19:00:00",
+    "question": "In which order did I use these?",
+    "options": {"B": "Cup, pan", "A": "Pan, cup", "C": "Only the pan"},
+    "query_type": "Event Ordering",
+}
+
 NEXT: dict[str, Any] = {
     "id": "3238737531_4",
     "video": "3238737531",
@@ -258,6 +268,7 @@ EXAMPLES: dict[str, Files] = {
     "longvideobench": {"lvb_val.json": [LONGVIDEO]},
     "longvideobench-test": {"lvb_test_wo_gt.json": [LONGVIDEO]},
     "egolifeqa": {"EgoLifeQA_A1_JAKE.json": [EGOLIFE]},
+    "egomemreason": {"annotations_public.jsonl": [EGOMEM]},
     "hippovlog": {"questions.jsonl": [HIPPO]},
     "mm-lifelong": {"month/val.json": [LIFELONG]},
     "nextqa": {"questions.json": {"questions": [NEXT]}},

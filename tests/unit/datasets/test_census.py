@@ -18,6 +18,7 @@ from evals.datasets.census import Census, census
 from evals.datasets.ovo_bench import MODES
 from tests.support.datasets import (
     EGOLIFE,
+    EGOMEM,
     EGOSCHEMA,
     EXAMPLES,
     HIPPO,
@@ -161,6 +162,13 @@ def _lifelong() -> Files:
     }
 
 
+def _egomem() -> Files:
+    types = source("egomemreason").published.types
+    kinds = [kind for kind, count in types.items() for _ in range(count)]
+    rows = [{**EGOMEM, "example_id": n, "query_type": k} for n, k in enumerate(kinds, 1)]
+    return {"annotations_public.jsonl": rows}
+
+
 WHOLE = {
     "m3-robot": _m3(robot([ROBOT_QA]), 1276, 100),
     "m3-web": _m3(WEB["abc-_123XYZ"], 3214, 920),
@@ -170,6 +178,7 @@ WHOLE = {
     "video-mme-long": _video_mme(),
     "streamingbench": _streaming(),
     "egolifeqa": _egolife(),
+    "egomemreason": _egomem(),
     "hippovlog": _hippo(),
     "lvbench": _lvbench(),
     "egoschema": _egoschema(),
@@ -204,6 +213,7 @@ def test_every_published_set_was_tried_at_its_size() -> None:
         ("egoschema-subset", 500),
         ("lvbench", 1549),
         ("ovo-bench", 3035),
+        ("egomemreason", 0),
     ],
 )
 def test_answers_that_are_stored_by_the_authors_are_unknown(
@@ -214,7 +224,7 @@ def test_answers_that_are_stored_by_the_authors_are_unknown(
 
 @pytest.mark.parametrize(
     ("name", "as_of"),
-    [("ovo-bench", 3035), ("streamingbench", 4500), ("egolifeqa", 500), ("lvbench", 0)],
+    [("ovo-bench", 3035), ("streamingbench", 4500), ("egolifeqa", 500), ("egomemreason", 500)],
 )
 def test_online_questions_have_their_time(tmp_path: Path, name: str, as_of: int) -> None:
     assert counted(name, lay(tmp_path, WHOLE[name])).as_of == as_of

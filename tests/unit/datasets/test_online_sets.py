@@ -13,8 +13,10 @@ from domain.time import TimeSpan
 from evals.datasets import read
 from evals.datasets.egolife import targets
 from evals.datasets.streamingbench import joined_options
+from evals.submission import write_submissions
 from tests.support.datasets import (
     EGOLIFE,
+    EGOMEM,
     LIFELONG,
     OVO,
     STREAMING,
@@ -228,6 +230,63 @@ def test_the_form_of_eval_egolife_is_read_too(tmp_path: Path) -> None:
         TimeSpan.of(50_000, 51_000),
         TimeSpan.of(86_390_000, 86_405_000),
     )
+
+
+def test_egomemreason_has_a_week_for_each_person_and_keeps_its_answers(tmp_path: Path) -> None:
+    other = {**EGOMEM, "example_id": 8, "identity": "A4_LUCIA", "query_time": "day 2, 9:05:01"}
+    files = {
+        "annotations_public.jsonl": [EGOMEM, other],
+        "captions.jsonl.gz": None,
+        "A4_LUCIA.jsonl": None,
+    }
+    found = read("egomemreason", lay(tmp_path, files))
+    first, second = found.questions
+    assert first.options == ("Pan, cup", "Cup, pan", "Only the pan")
+    assert (first.id, first.answer, first.types) == ("7", "", ("Event Ordering",))
+    assert first.as_of_ms == 6 * DAY_MS + 19 * 3_600_000
+    assert second.as_of_ms == DAY_MS + 1000 * (9 * 3600 + 5 * 60 + 1)
+    names = {video.name: video.captions and video.captions.name for video in found.videos}
+    assert names == {"A1_JAKE": "captions.jsonl.gz", "A4_LUCIA": "A4_LUCIA.jsonl"}
+
+
+def test_egomemreason_without_person_type_and_time_is_about_the_whole_first_week(
+    tmp_path: Path,
+) -> None:
+    bare = {name: EGOMEM[name] for name in ("example_id", "question", "options")}
+    (asked,) = read("egomemreason", lay(tmp_path, {"annotations_public.jsonl": [bare]})).questions
+    assert (asked.video, asked.as_of_ms, asked.types) == ("A1_JAKE", None, ())
+
+
+@pytest.mark.parametrize(
+    ("more", "output"),
+    [
+        ({"query_time": "DAY7, 25:00:00"}, "line 2: query_time.*DAY7, 25:00:00"),
+        ({"query_time": 7}, "line 2: query_time"),
+        ({"options": {"A": "Pan", "C": "Cup"}}, "line 2: options.*A, C"),
+        ({"options": ["Pan", "Cup"]}, "line 2: options"),
+        ({"example_id": "q8"}, "line 2: example_id"),
+        ({"question": None}, "line 2: question"),
+        ({"identity": "../A1"}, "leads out of the folder"),
+        ({"example_id": 7}, "'7' comes twice"),
+    ],
+)
+def test_a_wrong_question_of_egomemreason_is_reported(
+    tmp_path: Path, more: dict[str, Any], output: str
+) -> None:
+    rows = [EGOMEM, {**EGOMEM, "example_id": 8, **more}]
+    with pytest.raises(InputError, match=output):
+        read("egomemreason", lay(tmp_path, {"annotations_public.jsonl": rows}))
+
+
+@pytest.mark.parametrize(
+    ("name", "output"), [("egolifeqa", "no leaderboard"), ("egomemreason", "no option yet")]
+)
+def test_nothing_is_written_where_nothing_can_be_submitted(
+    tmp_path: Path, name: str, output: str
+) -> None:
+    with pytest.raises(InputError, match=output):
+        write_submissions(tmp_path / "answers", "run", name, ())
+    assert not (tmp_path / "answers").exists()
 
 
 def test_mm_lifelong_is_three_videos_on_clocks_of_their_own(tmp_path: Path) -> None:

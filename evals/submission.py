@@ -1,0 +1,62 @@
+"""The answers of a run in the form that the leaderboard of its data set reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from domain.errors import InputError
+from evals.datasets import source
+from evals.export import write
+from evals.tables import AnsweredQuestion
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The written answers of an arm, of so many; ``wanted`` by the data set, None: unknown."""
+
+    file: Path
+    arm: str
+    answers: int
+    wanted: int | None
+
+
+def write_submissions(
+    folder: Path, run: str, dataset: str, rows: Sequence[AnsweredQuestion]
+) -> list[Submission]:
+    """Write a file for each arm of a run that chose options.
+
+    Raises:
+        InputError: the data set has no leaderboard, nothing was chosen, or nothing can be written.
+        NotFound: there is no such data set.
+    """
+    asked = source(dataset)
+    if asked.submission is None:
+        raise InputError(f"{asked.title} has no leaderboard that Homer can write for")
+    chosen: dict[str, dict[str, str]] = {}
+    for row in rows:
+        if row.option:
+            chosen.setdefault(row.arm, {})[row.id] = row.option
+    if not chosen:
+        raise InputError(f"the run {run} has chosen no option yet")
+    _make(folder)
+    written = []
+    for arm, letters in chosen.items():
+        file = folder / f"{run}-{_in_a_file_name(arm)}.json"
+        write(file, json.dumps(asked.submission(letters), indent=1) + "\n")
+        written.append(Submission(file, arm, len(letters), asked.published.questions))
+    return written
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror or error}") from error
+
+
+def _in_a_file_name(arm: str) -> str:
+    return re.sub(r"[^a-z0-9.+]+", "-", arm.lower()).strip("-")
