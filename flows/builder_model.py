@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agent.ask_model import Reply
 from agent.reasoners.port import Unreadable
 from domain.errors import ModelError
 from domain.media import Video
 from flows.workspace import Workspace
-from memory.writer_calls import CallRecording
-from models.chat import CallRecord, StructuredChat
+from memory.writer_calls import BuildRecording
+from models.chat import CallRecord, Recorded, StructuredChat
 from models.messages import Message
+from store.queries.builds import built_at
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """What calls to a language model took; no cost where no price is known."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: ModelUse) -> ModelUse:
+        return ModelUse(
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cost_usd + other.cost_usd,
+        )
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        tokens = self.tokens_in + self.tokens_out
+        cost = f", ${self.cost_usd:.4f}" if self.cost_usd else ""
+        return f"{self.calls:,} calls, {tokens:,} tokens{cost}"
 
 
 class BuilderModel:
     """The profile's model of the role ``writer``, as ``agent.ask_model.AskModel``.
 
-    Each call is stored at once; after an interruption its reply is used instead of another call.
+    Each call is stored at once; after an interruption its reply is used instead of another call,
+    also if it could not be read. ``use`` is what the calls took that were made, not reused.
 
     Args:
         workspace: has the model and the store.
@@ -28,18 +55,28 @@ class BuilderModel:
     def __init__(self, workspace: Workspace, video: Video, strategy: str) -> None:
         self._workspace, self._video, self._strategy = workspace, video, strategy
         self._replied = False
+        self.use = ModelUse()
         self.begin_step(-1)
 
     def begin_step(self, last: int) -> None:
         """Record the calls that follow with the step that ends with clip ``last``."""
-        self._recording = CallRecording(self._workspace.store, self._video.id, last, window=True)
+        store, video = self._workspace.store, self._video.id
+        with store.begin() as session:
+            since = built_at(session, video, self._strategy)
+        self._recording = BuildRecording(store, video, last, since)
         self._chat: StructuredChat = self._workspace.toolbox.chat(
-            "writer", self._record, self._recording.recorded_reply, live=True
+            "writer", self._record, self._recorded, live=True
         )
 
     def _record(self, call: CallRecord) -> None:
         self._replied = call.reply is not None
+        self.use += ModelUse(1, call.tokens_in, call.tokens_out, call.cost_usd)
         self._recording.record(call)
+
+    def _recorded(self, request: str) -> Recorded | None:
+        found = self._recording.recorded_reply(request)
+        self._replied = found is not None and found.reply is not None
+        return found
 
     @property
     def sees(self) -> bool:

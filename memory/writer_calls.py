@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from models.chat import CallRecord, Recorded
 from store.database import Store
 from store.queries.calls import NewCall, add_call, call_of_video
 from store.queries.clips import last_attempt_at
 from store.queries.videos import protect_video
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
 
 
 class CallRecording:
@@ -42,10 +47,34 @@ class CallRecording:
     def recorded_reply(self, request: str) -> Recorded | None:
         """Return what the model said to this request in a run that was broken off, if it did."""
         with self._store.begin() as session:
-            since = None if self._window else last_attempt_at(session, self._video, self._clip)
             skip = self._call_counts[request]
+            since = self._since(session)
             row = call_of_video(session, self._video, request, skip, since, sound=self._window)
         if row is None:
             return None
         self._call_counts[request] += 1
         return Recorded(row.reply, row.error, row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+
+    def _since(self, session: Session) -> datetime | None:
+        """Return after which time calls are reused; None: all."""
+        return None if self._window else last_attempt_at(session, self._video, self._clip)
+
+
+class BuildRecording(CallRecording):
+    """The model calls for one step of the build of a strategy's memory.
+
+    Those are reused that were made since the step before was stored, also if they were unreadable.
+
+    Args:
+        store: The store.
+        video_id: The video.
+        clip: The last clip of the step.
+        since: When the step before was stored; None where none was.
+    """
+
+    def __init__(self, store: Store, video_id: str, clip: int, since: datetime | None) -> None:
+        super().__init__(store, video_id, clip)
+        self._built_at = since
+
+    def _since(self, session: Session) -> datetime | None:  # noqa: ARG002 - known already
+        return self._built_at

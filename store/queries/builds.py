@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import ColumnElement, delete, func, select, update
@@ -35,6 +36,14 @@ from store.tables.schema import (
 
 if TYPE_CHECKING:
     from domain.built import Vector
+
+
+class StepMade(NamedTuple):
+    """Through which clip a step went, with which version of the builder and which encoder."""
+
+    through_clip: int
+    version: int
+    encoder: str
 
 
 def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
@@ -94,6 +103,23 @@ def built_through(session: Session, video_id: str, builder: str) -> int:
     query = select(row.through_clip).where(row.video_id == video_id, row.builder == builder)
     through = session.scalar(query)
     return -1 if through is None else through
+
+
+def restart_build(session: Session, video_id: str, builder: str, made: StepMade) -> None:
+    """Delete what one builder built of a video, except frames, to build it from the first clip on.
+
+    Replies that a language model gave before are not reused then.
+    """
+    delete_build(session, video_id, builder)
+    values = {"video_id": video_id, "builder": builder, **made._asdict()}
+    session.execute(insert(BuildRow).values(values))
+
+
+def built_at(session: Session, video_id: str, builder: str) -> datetime | None:
+    """Return when the last step of a build was stored; None where there is none."""
+    row = BuildRow
+    query = select(row.built_at).where(row.video_id == video_id, row.builder == builder)
+    return session.scalar(query)
 
 
 def built_version(session: Session, video_id: str, builder: str) -> tuple[Any, ...]:
@@ -176,14 +202,6 @@ def _vectors(packed: Iterable[Any]) -> list[Vector | None]:
 
 def _stored(vector: Vector | None) -> list[float] | None:
     return None if vector is None else vector.tolist()
-
-
-class StepMade(NamedTuple):
-    """Through which clip a step went, with which version of the builder and which encoder."""
-
-    through_clip: int
-    version: int
-    encoder: str
 
 
 def apply_change(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from agent.builder import BuildModels, Embed
+from agent.builder import BuildModels
+from agent.reasoners.port import Unreadable
 from domain.built import (
     BuiltMemory,
     Change,
@@ -21,12 +23,14 @@ from domain.memories import MemoryKind, MemorySource
 from domain.people import TAG
 from domain.time import TimeSpan
 from strategies.worldmm.captions import (
+    BREAK,
     DocumentCounts,
     SeenLine,
     coarser_caption,
     finest_caption,
 )
 from strategies.worldmm.levels import MENTIONED, level_of
+from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.phrases import EntityKind
 from strategies.worldmm.scales import (
     ScaleWindow,
@@ -35,12 +39,15 @@ from strategies.worldmm.scales import (
     summarised_scale,
 )
 from strategies.worldmm.semantic_build import SemanticBuild
+from strategies.worldmm.semantic_model import SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
 from strategies.worldmm.triples import CaptionFacts, Known, extract, is_narrated
 
+_LOG = logging.getLogger(f"homer.{__name__}")
+
 
 class WorldBuilder:
-    """Builds ten minutes at a time, without a language model."""
+    """Builds ten minutes at a time, by rules or with a language model."""
 
     version = 1
 
@@ -57,7 +64,7 @@ class WorldBuilder:
         models: BuildModels,
     ) -> WorldBuild:
         """Begin or resume the build of a video."""
-        return WorldBuild(self._settings, video, built, earlier, models.embed)
+        return WorldBuild(self._settings, video, built, earlier, models)
 
 
 class WorldBuild:
@@ -68,7 +75,7 @@ class WorldBuild:
         video: its length decides the scales.
         built: what was built before.
         earlier: the last clips that were built.
-        embed: the text encoder.
+        models: the text encoder, and the language model if there is one.
     """
 
     def __init__(
@@ -77,9 +84,10 @@ class WorldBuild:
         video: Video,
         built: BuiltMemory,
         earlier: Sequence[WatchedClip],
-        embed: Embed,
+        models: BuildModels,
     ) -> None:
-        self._settings, self._embed = settings, embed
+        self._settings, self._embed = settings, models.embed
+        self._writer = ModelWriter(models.model, settings) if models.model else None
         self._scales = settings.scales(video.duration_ms or None)
         self._built_ms = earlier[-1].span.end_ms if earlier else 0
         self._lines = [line for clip in earlier for line in seen_lines(clip)]
@@ -91,7 +99,9 @@ class WorldBuild:
             if scale == self._scales[0]:
                 self._counts.add(text)
         self._types = {entity.key.name: entity.key.type for entity in built.entities}
-        self._semantic = SemanticBuild(settings, built, level_of(self._scales[0]))
+        by_model = SemanticByModel(settings, self._writer, models.embed) if self._writer else None
+        finest = level_of(self._scales[0])
+        self._semantic = SemanticBuild(settings, built, finest, self._key, by_model)
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
         """Return the captions that these clips complete, with their entities and triples."""
@@ -107,7 +117,7 @@ class WorldBuild:
             if text:
                 clip = _clip_at(clips, min(window.end_ms, seen_ms))
                 nodes.append(self._node(window, text, clip, seen_ms))
-                extracts.append((window, clip, extract(text, known)))
+                extracts.append((window, clip, self._facts(text, known)))
         before = frozenset(self._types)
         for _, _, found in extracts:
             for entity in found.entities:
@@ -117,11 +127,13 @@ class WorldBuild:
             for window, clip, found in extracts
             for relation in self._relations(found, window, clip, seen_ms)
         ]
-        lasting = self._semantic.step(relations, clips[-1].clip)
+        span = TimeSpan.of(clips[0].span.start_ms, seen_ms)
+        lasting = self._semantic.step(relations, span, clips[-1].clip)
         self._forget(seen_ms)
         self._built_ms = seen_ms
+        relations += lasting.relations
         new = {key: clip for key, clip in _first_clips(relations).items() if key.name not in before}
-        return self._embedded(nodes, new, [*relations, *lasting.relations], lasting.closed)
+        return self._embedded(nodes, new, relations, lasting.closed)
 
     def _known(self, lines: Sequence[SeenLine]) -> Known:
         """Return who is known by now, and whether these descriptions are in the first person."""
@@ -145,15 +157,36 @@ class WorldBuild:
         finer = summarised_scale(self._scales, window.scale_ms)
         if finer is None:
             text = finest_caption(line for line in self._lines if _starts_in(line, window.span))
+            text = self._written(window, text.split(BREAK), text)
             if text:
                 self._counts.add(text)
         else:
             parts = [(one.scale_ms, one.number) for one in finer_windows(window, finer)]
             texts = [self._captions[part] for part in parts if part in self._captions]
             text = coarser_caption(texts, self._counts, self._settings.summary_sentences)
+            text = self._written(window, texts, text)
         if text:
             self._captions[window.scale_ms, window.number] = text
         return text
+
+    def _written(self, window: ScaleWindow, lines: Sequence[str], by_rules: str) -> str:
+        """Return the model's caption; that by rules without a model, or without a reply."""
+        if self._writer is None or not by_rules:
+            return by_rules
+        try:
+            return self._writer.caption(window.span, lines)
+        except Unreadable:
+            _LOG.warning("the caption of %s is by rules: no reply could be read", window.span)
+        return by_rules
+
+    def _facts(self, caption: str, known: Known) -> CaptionFacts:
+        """Return the entities and triples of a caption, by the model if there is one."""
+        if self._writer is not None:
+            try:
+                return self._writer.facts(caption, known.people)
+            except Unreadable:
+                _LOG.warning("the triples of a caption are by rules: no reply could be read")
+        return extract(caption, known)
 
     def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> NodeDraft:
         finer = summarised_scale(self._scales, window.scale_ms)

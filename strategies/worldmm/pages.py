@@ -35,6 +35,11 @@ def consolidate_page(new: Triple, existing: Sequence[Triple]) -> str:
     return prompt("consolidate", new=_triple(new), existing=_numbered_triples(existing))
 
 
+def repair_page(complaints: Iterable[str]) -> str:
+    """Return the request to reply again."""
+    return prompt("repair", complaints=join_lines(f"- {sanitise(one)}" for one in complaints))
+
+
 def filter_page(query: str, triples: Sequence[Triple]) -> str:
     """Return the request to choose among the triples matched to a query."""
     return prompt("filter", query=sanitise(query), triples=_numbered_triples(triples))

@@ -6,10 +6,11 @@ Names of nested classes are keys of ``$defs`` in schemas that models read: they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, NonNegativeInt
+from pydantic import BaseModel, Field, NonNegativeInt, StringConstraints
 
+from domain.people import TAG
 from models.reply_schema import pinned
 from strategies.worldmm.clauses import Triple
 from strategies.worldmm.consolidation import Consolidation
@@ -18,6 +19,12 @@ from strategies.worldmm.triples import CaptionFacts
 
 LONGEST_NAME = 120
 """Most characters of an entity or predicate."""
+
+Name = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)
+]
+LONGEST_CAPTION = 4_000
+"""Most characters of a caption, since later prompts repeat it."""
 
 Memory = Literal["episodic", "semantic", "visual"]
 """The memories that a round may search."""
@@ -30,13 +37,25 @@ class WrittenCaption(BaseModel):
 
     caption: str = Field(min_length=1)
 
+    @property
+    def text(self) -> str:
+        """The caption on one line."""
+        return _one_line(self.caption)
+
+    def complaints(self, lines: Iterable[str]) -> list[str]:
+        """Return what the model is asked to put right, given what it wrote of."""
+        wrong = [] if self.text else ["the caption is empty"]
+        if len(self.text) > LONGEST_CAPTION:
+            wrong.append(f"the caption is longer than {LONGEST_CAPTION} characters")
+        return [*wrong, *_made_up([self.text], tags_in(lines))]
+
 
 class WrittenEntity(BaseModel):  # Its name is a key of "$defs": it stays.
     """An entity of a caption."""
 
     model_config = pinned("WrittenEntity", "An entity of a caption.")
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    name: Name
     kind: Literal["PERSON", "GROUP", "LOCATION", "OBJECT", "CONCEPT"]
 
 
@@ -45,9 +64,9 @@ class WrittenTriple(BaseModel):  # Its name is a key of "$defs": it stays.
 
     model_config = pinned("WrittenTriple", "Subject, predicate and object.")
 
-    subject: str = Field(min_length=1, max_length=LONGEST_NAME)
-    predicate: str = Field(min_length=1, max_length=LONGEST_NAME)
-    object: str = Field(min_length=1, max_length=LONGEST_NAME)
+    subject: Name
+    predicate: Name
+    object: Name
 
     def triple(self) -> Triple:
         """Return it as a triple."""
@@ -66,22 +85,25 @@ class WrittenFacts(BaseModel):
     entities: list[WrittenEntity]
     triples: list[WrittenTriple]
 
-    def facts(self) -> CaptionFacts:
-        """Return what is sound: triples whose ends are entities, each once."""
+    def facts(self, caption: str) -> CaptionFacts:
+        """Return what is sound: entities with known tags, and triples between them, each once."""
+        known = tags_in([caption])
         entities = {
             (name := _one_line(one.name)): NamedEntity(name=name, kind=EntityKind(one.kind))
             for one in self.entities
+            if tags_in([one.name]) <= known
         }
         found = dict.fromkeys(one.triple() for one in self.triples)
         sound = [one for one in found if one.subject in entities and one.object in entities]
         return CaptionFacts(entities=tuple(entities.values()), triples=tuple(sound))
 
-    def complaints(self) -> list[str]:
-        """Return what the model is asked to put right."""
+    def complaints(self, caption: str) -> list[str]:
+        """Return what the model is asked to put right, given the caption."""
         known = {_one_line(one.name) for one in self.entities}
         ends = [end for one in self.triples for end in (one.subject, one.object)]
         unlisted = dict.fromkeys(end for end in map(_one_line, ends) if end not in known)
-        return [f"{end!r} is in a triple but not among the entities" for end in unlisted]
+        wrong = [f"{end!r} is in a triple but not among the entities" for end in unlisted]
+        return [*wrong, *_made_up([*known, *ends], tags_in([caption]))]
 
 
 class WrittenKnowledge(WrittenTriple):  # Its name is a key of "$defs": it stays.
@@ -103,6 +125,14 @@ class WrittenSemantics(BaseModel):
         """Return the triples that rest on some of the ``shown`` ones, with their numbers."""
         resting = [(one.triple(), _known(one.evidence, shown)) for one in self.triples]
         return [(triple, evidence) for triple, evidence in resting if evidence]
+
+    def complaints(self, shown: int) -> list[str]:
+        """Return what the model is asked to put right."""
+        return [
+            f"{one.triple().text!r} rests on no triple that was shown: they are numbered from 0"
+            for one in self.triples
+            if not _known(one.evidence, shown)
+        ]
 
 
 class ConsolidationReply(BaseModel):
@@ -176,6 +206,16 @@ class RespondReply(BaseModel):
 
 def _known(numbers: Iterable[int], shown: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in numbers if number < shown))
+
+
+def tags_in(texts: Iterable[str]) -> set[str]:
+    """Return the tags of people in texts."""
+    return {match[0] for text in texts for match in TAG.finditer(text)}
+
+
+def _made_up(texts: Iterable[str], known: set[str]) -> list[str]:
+    """Complain about tags of people that nobody goes by."""
+    return [f"nobody goes by {tag}" for tag in sorted(tags_in(texts) - known)]
 
 
 def _one_line(text: str) -> str:

@@ -1,10 +1,12 @@
-"""Builds semantic triples as episodic ones come in: what recurs, and what takes whose place."""
+"""Builds semantic triples as episodic ones come in: what lasts, and what takes whose place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agent.reasoners.port import Unreadable
 from domain.built import BuiltMemory, ClosedRelation, EntityKey, RelationDraft
 from domain.time import TimeSpan
 from strategies.worldmm.clauses import Triple
@@ -12,10 +14,16 @@ from strategies.worldmm.levels import MENTIONED, SEMANTIC
 from strategies.worldmm.semantic import (
     EpisodicTriple,
     Recurrences,
+    SemanticChange,
     SemanticTriple,
     consolidate_by_rules,
 )
+from strategies.worldmm.semantic_model import SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
+
+_LOG = logging.getLogger(f"homer.{__name__}")
+
+KeyOf = Callable[[str], EntityKey]
 
 
 @dataclass(frozen=True)
@@ -33,10 +41,20 @@ class SemanticBuild:
         settings: the numbers.
         built: what was built before.
         level: of the finest scale.
+        key_of: returns the key of the entity of a name.
+        model: says what lasts; None: what recurs does.
     """
 
-    def __init__(self, settings: WorldMemorySettings, built: BuiltMemory, level: str) -> None:
+    def __init__(
+        self,
+        settings: WorldMemorySettings,
+        built: BuiltMemory,
+        level: str,
+        key_of: KeyOf,
+        model: SemanticByModel | None = None,
+    ) -> None:
         self._settings, self._level = settings, level
+        self._key_of, self._model = key_of, model
         self._recurring = Recurrences(settings.semantic_window_ms)
         self._spans: dict[str, TimeSpan] = {}
         self._keys = {entity.id: entity.key for entity in built.entities}
@@ -56,22 +74,25 @@ class SemanticBuild:
             for r in built.relations
             if r.level == SEMANTIC and r.to_clip is None
         ]
-        self._names = {key.name: key for key in self._keys.values()}
 
-    def step(self, relations: Sequence[RelationDraft], clip: int) -> SemanticStep:
-        """Count the triples of a step; ``clip`` is from when on what they change is known."""
-        stated = [r for r in relations if r.level == self._level and r.predicate != MENTIONED]
-        self._names |= {key.name: key for r in stated for key in (r.subject, r.object)}
-        again = self._recurring.add(
+    def step(self, relations: Sequence[RelationDraft], span: TimeSpan, clip: int) -> SemanticStep:
+        """Return what the triples of a step change.
+
+        Args:
+            relations: of the captions of the step.
+            span: of the step.
+            clip: from which on the change is known.
+        """
+        seen = [
             self._seen(
                 Triple(subject=r.subject.name, predicate=r.predicate, object=r.object.name),
                 r.span,
                 r.clip,
             )
-            for r in stated
-        )
-        lasting = list(self._recurring.lasting(again, self._settings.occasions))
-        change = consolidate_by_rules(lasting, self._valid, clip)
+            for r in relations
+            if r.level == self._level and r.predicate != MENTIONED
+        ]
+        change = self._change(seen, span, clip)
         gone = {(one.triple, one.from_clip) for one in change.closed}
         self._valid = [one for one in self._valid if (one.triple, one.from_clip) not in gone]
         self._valid += change.added
@@ -79,6 +100,17 @@ class SemanticBuild:
             relations=[self._relation(one, clip) for one in change.added],
             closed=[self._closed(one, clip) for one in change.closed],
         )
+
+    def _change(self, seen: Sequence[EpisodicTriple], span: TimeSpan, clip: int) -> SemanticChange:
+        """Return what the model makes of triples; by rules without one, or without a reply."""
+        again = self._recurring.add(seen)
+        if self._model is not None:
+            try:
+                return self._model.change(seen, self._valid, span, clip)
+            except Unreadable:
+                _LOG.warning("what lasts of %s is by rules: no reply could be read", span)
+        lasting = list(self._recurring.lasting(again, self._settings.occasions))
+        return consolidate_by_rules(lasting, self._valid, clip)
 
     def _seen(self, triple: Triple, span: TimeSpan, clip: int) -> EpisodicTriple:
         self._spans[str(clip)] = span
@@ -88,16 +120,13 @@ class SemanticBuild:
         keys = self._keys
         return Triple(subject=keys[subject].name, predicate=predicate, object=keys[target].name)
 
-    def _key(self, name: str) -> EntityKey:
-        return self._names[name]
-
     def _relation(self, one: SemanticTriple, clip: int) -> RelationDraft:
         spans = [self._spans[ref] for ref in one.evidence if ref in self._spans]
         return RelationDraft(
             level=SEMANTIC,
-            subject=self._key(one.triple.subject),
+            subject=self._key_of(one.triple.subject),
             predicate=one.triple.predicate,
-            object=self._key(one.triple.object),
+            object=self._key_of(one.triple.object),
             span=spans[-1] if spans else TimeSpan.of(0, 0),
             clip=clip,
             evidence=tuple(int(ref) for ref in one.evidence),
@@ -106,8 +135,8 @@ class SemanticBuild:
     def _closed(self, one: SemanticTriple, clip: int) -> ClosedRelation:
         return ClosedRelation(
             SEMANTIC,
-            self._key(one.triple.subject),
+            self._key_of(one.triple.subject),
             one.triple.predicate,
-            self._key(one.triple.object),
+            self._key_of(one.triple.object),
             clip,
         )

@@ -53,6 +53,7 @@ SLOTS: dict[str, set[str]] = {
     "decide_memories": set(),
     "decide_visual": set(),
     "decide": {"question", "history", "round", "rounds"},
+    "repair": {"complaints"},
     "respond_system": set(),
     "respond": {"question", "history"},
 }
@@ -132,8 +133,9 @@ def test_triples_of_unlisted_entities_are_dropped_with_a_complaint() -> None:
             ],
         }
     )
-    assert [triple.text for triple in reply.facts().triples] == ["Ann hold red cup"]
-    assert reply.complaints() == ["'boat' is in a triple but not among the entities"]
+    caption = "Ann holds her red cup."
+    assert [triple.text for triple in reply.facts(caption).triples] == ["Ann hold red cup"]
+    assert reply.complaints(caption) == ["'boat' is in a triple but not among the entities"]
 
 
 def test_knowledge_without_evidence_that_was_shown_is_dropped() -> None:
@@ -142,6 +144,9 @@ def test_knowledge_without_evidence_that_was_shown_is_dropped() -> None:
         {"triples": [{**tea, "evidence": [1, 7, 1]}, {**tea, "evidence": [9]}]}
     )
     assert reply.sound(shown=2) == [(TRIPLE, (1,))]
+    assert reply.complaints(shown=2) == [
+        "'Ann like tea' rests on no triple that was shown: they are numbered from 0"
+    ]
     with pytest.raises(ValidationError):
         WrittenSemantics.model_validate({"triples": [{**tea, "evidence": []}]})
 

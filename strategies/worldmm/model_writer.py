@@ -1,0 +1,130 @@
+"""Writes captions, triples and what lasts with a language model.
+
+A reply that cannot be used is asked for once more with the complaints; what is still unsound then
+is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from agent.ask_model import AskModel
+from agent.reasoners.port import Unreadable
+from domain.time import TimeSpan
+from models.messages import assistant, system, user
+from strategies.worldmm.clauses import Triple
+from strategies.worldmm.consolidation import Consolidation, complaints_about
+from strategies.worldmm.pages import (
+    caption_page,
+    consolidate_page,
+    repair_page,
+    semantic_page,
+    triples_page,
+)
+from strategies.worldmm.prompts import prompt
+from strategies.worldmm.replies import (
+    ConsolidationReply,
+    WrittenCaption,
+    WrittenFacts,
+    WrittenSemantics,
+    tags_in,
+)
+from strategies.worldmm.settings import WorldMemorySettings
+from strategies.worldmm.triples import CaptionFacts
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class ModelWriter:
+    """Writes WorldMM's memory. Each method raises ``Unreadable`` where no reply can be read.
+
+    Args:
+        model: the language model.
+        settings: the numbers.
+    """
+
+    def __init__(self, model: AskModel, settings: WorldMemorySettings) -> None:
+        self._model, self._settings = model, settings
+
+    def caption(self, span: TimeSpan, lines: Sequence[str]) -> str:
+        """Return the caption of a stretch from its lines or finer captions, in order."""
+        rules = prompt("caption_system", sentences=self._settings.summary_sentences)
+        reply = self._ask(
+            "caption",
+            rules,
+            caption_page(span, lines),
+            WrittenCaption,
+            lambda written: written.complaints(lines),
+        )
+        if wrong := reply.complaints(lines):
+            raise Unreadable(wrong[0])
+        return reply.text
+
+    def facts(self, caption: str, people: Sequence[str]) -> CaptionFacts:
+        """Return the entities and triples of a caption."""
+        reply = self._ask(
+            "triples",
+            prompt("triples_system"),
+            triples_page(caption, people),
+            WrittenFacts,
+            lambda written: written.complaints(caption),
+        )
+        return reply.facts(caption)
+
+    def lasting(
+        self, span: TimeSpan, triples: Sequence[Triple]
+    ) -> list[tuple[Triple, tuple[int, ...]]]:
+        """Return what lasts of the triples of some minutes, with the numbers it rests on.
+
+        What names people by tags that none of the triples has is left out.
+        """
+        reply = self._ask(
+            "semantic",
+            prompt("semantic_system"),
+            semantic_page(span, triples),
+            WrittenSemantics,
+            lambda written: written.complaints(len(triples)),
+        )
+        known = tags_in(one.text for one in triples)
+        sound = reply.sound(len(triples))
+        return [(triple, numbers) for triple, numbers in sound if tags_in([triple.text]) <= known]
+
+    def consolidation(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
+        """Decide which existing triples a new one replaces, and how it reads then."""
+        shown = len(existing)
+        decision = self._ask(
+            "consolidate",
+            prompt("consolidate_system"),
+            consolidate_page(new, existing),
+            ConsolidationReply,
+            lambda reply: complaints_about(reply.decision(), shown),
+        ).decision()
+        replaced = tuple(number for number in decision.replaced if number < shown)
+        known = tags_in(one.text for one in (new, *existing))
+        triple = decision.triple if tags_in([decision.triple.text]) <= known else new
+        return Consolidation(replaced=replaced, triple=triple)
+
+    def _ask(
+        self,
+        purpose: str,
+        rules: str,
+        page: str,
+        schema: type[Reply],
+        complaints: Callable[[Reply], list[str]],
+    ) -> Reply:
+        messages = [system(rules), user(page)]
+        try:
+            reply = self._model.ask(purpose, messages, schema)
+        except Unreadable as error:
+            repair = user(repair_page([str(error)]))
+            return self._model.ask(f"{purpose}-repair", [*messages, repair], schema)
+        if not (wrong := complaints(reply)):
+            return reply
+        turns = [*messages, assistant(reply.model_dump_json()), user(repair_page(wrong))]
+        try:
+            return self._model.ask(f"{purpose}-repair", turns, schema)
+        except Unreadable:
+            return reply

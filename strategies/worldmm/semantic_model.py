@@ -1,0 +1,134 @@
+"""What lasts of some minutes by a language model, consolidated with what is known already."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.builder import Embed
+from agent.reasoners.port import Unreadable
+from domain.time import TimeSpan
+from strategies.worldmm.clauses import Triple
+from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
+from strategies.worldmm.graph import Vectors
+from strategies.worldmm.model_writer import ModelWriter
+from strategies.worldmm.semantic import (
+    EpisodicTriple,
+    SemanticChange,
+    SemanticTriple,
+    contradicts,
+    says_same,
+)
+from strategies.worldmm.settings import WorldMemorySettings
+
+_LOG = logging.getLogger(f"homer.{__name__}")
+
+
+@dataclass
+class _Changing:
+    """What is valid while new triples are consolidated one after another."""
+
+    valid: list[SemanticTriple]
+    closed: list[SemanticTriple] = field(default_factory=list)
+    added: list[SemanticTriple] = field(default_factory=list)
+
+    def apply(self, change: SemanticChange, clip: int) -> None:
+        """Close and add; what began in this step and is replaced in it never was."""
+        (new,) = change.added
+        gone = {one.triple for one in change.closed} | {new.triple}
+        begun = {one.triple for one in self.added}
+        self.closed += [
+            one.model_copy(update={"to_clip": clip})
+            for one in self.valid
+            if one.triple in gone - begun
+        ]
+        self.added = [*(one for one in self.added if one.triple not in gone), new]
+        self.valid = [*(one for one in self.valid if one.triple not in gone), new]
+
+
+class SemanticByModel:
+    """Draws what lasts from triples, and lets the model say what it replaces.
+
+    Args:
+        settings: the numbers.
+        writer: asks the model.
+        embed: the text encoder.
+    """
+
+    def __init__(self, settings: WorldMemorySettings, writer: ModelWriter, embed: Embed) -> None:
+        self._settings, self._writer, self._embed = settings, writer, embed
+        self._vectors: dict[str, Vectors] = {}
+
+    def change(
+        self,
+        seen: Sequence[EpisodicTriple],
+        valid: Sequence[SemanticTriple],
+        span: TimeSpan,
+        clip: int,
+    ) -> SemanticChange:
+        """Return what some minutes change.
+
+        Args:
+            seen: their triples, in order of time.
+            valid: the triples that last and are not closed.
+            span: the minutes.
+            clip: from which on the change is known.
+
+        Raises:
+            Unreadable: no reply says what lasts.
+        """
+        rests: dict[Triple, dict[str, None]] = {}
+        for one in seen:
+            rests.setdefault(one.triple, {})[one.ref] = None
+        if not rests:
+            return SemanticChange()
+        shown = list(rests)
+        changing = _Changing(list(valid))
+        for triple, numbers in self._writer.lasting(span, shown):
+            refs = dict.fromkeys(ref for number in numbers for ref in rests[shown[number]])
+            new = SemanticTriple(
+                triple=triple, occasions=len(refs), days=(), evidence=tuple(refs), from_clip=clip
+            )
+            near = self._near(new, changing.valid)
+            changing.apply(consolidate(new, near, self._decide, clip), clip)
+        return SemanticChange(closed=tuple(changing.closed), added=tuple(changing.added))
+
+    def _near(
+        self, new: SemanticTriple, valid: Sequence[SemanticTriple]
+    ) -> tuple[SemanticTriple, ...]:
+        """Return the triples that a new one may replace, most alike first."""
+        if not valid:
+            return ()
+        existing = np.stack([self._vector(one.text) for one in valid])
+        least, most = self._settings.consolidation_cosine, self._settings.consolidation_candidates
+        numbers = candidates_for(self._vector(new.text), existing, least, most)
+        return tuple(valid[number] for number in numbers)
+
+    def _vector(self, text: str) -> Vectors:
+        """Return the vector of a text, embedded alone: the same whatever else is embedded."""
+        if text not in self._vectors:
+            self._vectors[text] = self._embed([text])[0]
+        return self._vectors[text]
+
+    def _decide(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
+        """Ask the model, else decide by rules; what reads the same is replaced in any case."""
+        try:
+            decision = self._writer.consolidation(new, existing)
+        except Unreadable:
+            _LOG.warning("a triple was consolidated by rules: no reply could be read")
+            decision = _by_rules(new, existing)
+        same = [number for number, old in enumerate(existing) if old == decision.triple]
+        replaced = tuple(dict.fromkeys((*decision.replaced, *same)))
+        return decision.model_copy(update={"replaced": replaced})
+
+
+def _by_rules(new: Triple, existing: Sequence[Triple]) -> Consolidation:
+    replaced = [
+        number
+        for number, old in enumerate(existing)
+        if says_same(new, old) or contradicts(new, old)
+    ]
+    return Consolidation(replaced=tuple(replaced), triple=new)
