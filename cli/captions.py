@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -18,11 +19,12 @@ from flows.restore import import_exported_video
 from flows.workspace import Workspace, open_workspace
 from memory.captions import CaptionTrack, read_captions, read_tracks
 from memory.import_captions import import_track
+from memory.scaled_captions import import_reference, read_scaled_captions
 from memory.writers import make_writers
 from models.profile import load_profile
 from store.database import open_store
 from store.home import Home
-from store.queries.videos import VideoState, video_state
+from store.queries.videos import VideoState, find_video, video_state
 from store.vector_index import build_index
 from views.words import plain_line
 
@@ -40,6 +42,14 @@ def import_captions(
         Path | None,
         typer.Option(metavar="FILE", help="Timed captions: .jsonl, .jsonl.gz, .srt or .vtt."),
     ] = None,
+    scale: Annotated[
+        bool,
+        typer.Option(
+            "--scale",
+            help="With --captions: they are at several time scales, of a video in memory, and are "
+            "stored as a reference for 'homer eval captions'.",
+        ),
+    ] = False,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
@@ -47,15 +57,21 @@ def import_captions(
 
     A JSON line of captions has "start" and "end" in seconds and "text", and optionally "day",
     "speaker", "kind" and "video". With days, video time is (day - 1) * 86400 + the second of the
-    day. If lines have "video" and no title is given, all videos of the file are imported.
+    day. If lines have "video" and no title is given, all videos of the file are imported. With
+    --scale each caption also has "scale_s", and the file may be a JSON list.
 
     \b
     Examples:
       homer import talk.zip
       homer import lecture --captions lecture.srt
       homer import --captions many.jsonl
+      homer import week --captions summaries.json --scale
     """
     limits = load_profile(profile, Home.default().config).settings.imports
+    if scale:
+        if captions is None or title is None:
+            raise typer.BadParameter("--scale needs VIDEO and --captions FILE")
+        return _import_reference(title, captions, limits, as_json=json)
     if captions is not None and title is None:
         return _import_many(captions, profile, limits, as_json=json)
     if captions is None or title is None:
@@ -71,6 +87,20 @@ def import_captions(
         raise KeyboardInterrupt(STOPPED) from stop
     say_json(found) if json else _show(found)
     raise typer.Exit(4 if found["failed"] else 0)
+
+
+def _import_reference(title: str, captions: Path, limits: ImportLimits, *, as_json: bool) -> None:
+    """Store captions at several scales beside a video in memory."""
+    scaled = read_scaled_captions(captions, limits)
+    with open_store(Home.default()) as store:
+        with store.begin() as session:
+            video = find_video(session, title)
+        import_reference(store, video, scaled)
+    counts = Counter(one.level for one in scaled)
+    if as_json:
+        return say_json({"video": video.id, "title": video.title, "captions": counts})
+    each = ", ".join(f"{count} of {level}" for level, count in counts.items())
+    return say(f"{plain_line(video.title)}: a reference of {len(scaled)} captions ({each})")
 
 
 def _show(found: Mapping[str, object]) -> None:

@@ -15,6 +15,10 @@ COMMANDS = {
         "Measure answers to questions about clips: cited moments and chosen options.",
     ),
     "egolife": ("eval_bars", "Measure answers on EgoLife, a week of captions, beside baselines."),
+    "captions": (
+        "eval_captions",
+        "Compare what strategies built of a video with a reference of captions at its scales.",
+    ),
     "data": ("eval_data", "List the data sets and where to get them, or check a copy of one."),
     "all": (
         "eval_all",

@@ -157,15 +157,29 @@ def _read_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_SourceLi
         NotFound: there is no such file.
         InputError: it cannot be read, or has no line.
     """
-    if not path.is_file():
-        raise NotFound(f"there is no file {path}")
-    data = _read_file(path, limits)
-    text = _decode(path, data, limits)
+    data, text = _read_existing(path, limits)
     is_subtitle_file = path.name.lower().removesuffix(".gz").endswith(SUBTITLE_SUFFIXES)
     lines = list(_subtitle_lines(path, text) if is_subtitle_file else _parse_jsonl(path, text))
     if not lines:
         raise InputError(f"{path} holds no timed line: nothing to import")
     return data, lines
+
+
+def read_text(path: Path, limits: ImportLimits = DEFAULT_LIMITS) -> str:
+    """Return the text of a file, which may be gzipped.
+
+    Raises:
+        NotFound: there is no such file.
+        InputError: it cannot be read, or is too large.
+    """
+    return _read_existing(path, limits)[1]
+
+
+def _read_existing(path: Path, limits: ImportLimits) -> tuple[bytes, str]:
+    if not path.is_file():
+        raise NotFound(f"there is no file {path}")
+    data = _read_file(path, limits)
+    return data, _decode(path, data, limits)
 
 
 def _by_time(lines: Iterable[CaptionLine]) -> tuple[CaptionLine, ...]:
@@ -226,15 +240,15 @@ def _parse_jsonl(path: Path, text: str) -> Iterator[_SourceLine]:
     for number, raw in enumerate(text.split("\n"), 1):
         if raw.strip():
             try:
-                video, line = _parse_json_line(json.loads(raw))
+                video, line = parse_json_line(json.loads(raw))
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
             if line.text:
                 yield _SourceLine(video, line, number)
 
 
-def _parse_json_line(row: Any) -> tuple[str, CaptionLine]:
-    """One JSONL object as a line, and the name of its video.
+def parse_json_line(row: Any) -> tuple[str, CaptionLine]:
+    """Return one JSON object as a line, and the name of its video.
 
     Raises:
         ValueError: it is not what it should be.

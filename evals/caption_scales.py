@@ -1,0 +1,205 @@
+"""What a strategy built of captions, compared with captions at the same scales written elsewhere.
+
+The strategy's builder reads the reference's captions as if they had been watched, so that entities
+and relations of both are taken from text by the same rules or model. A caption is compared with
+the one of its scale that overlaps it most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.builder import BuildModels, MemoryBuilder
+from agent.strategy import Strategy
+from domain.built import BuiltMemory, Change, StoredNode, WatchedClip
+from domain.errors import InputError
+from domain.media import Video
+from domain.memories import Memory, MemoryKind, MemorySource
+from flows.build import builder_of
+from memory.scaled_captions import REFERENCE
+from store.database import Store
+from store.queries.builds import read_built
+from store.queries.videos import find_video
+
+Names = frozenset[tuple[str, ...]]
+"""Entities, as one name each, or triples of subject, predicate and object; without case."""
+
+
+class Facts(NamedTuple):
+    """What a caption states."""
+
+    entities: Names
+    triples: Names
+
+
+NOTHING = Facts(frozenset(), frozenset())
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far what was built has what the reference has, over all captions; in percent."""
+
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        """Return the harmonic mean of both."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+@dataclass(frozen=True)
+class ScaleAgreement:
+    """The agreement at a scale, over so many captions of the reference."""
+
+    scale: str
+    captions: int
+    entities: Agreement
+    triples: Agreement
+
+
+def compare_scales(store: Store, name: str, strategy: Strategy) -> list[ScaleAgreement]:
+    """Compare what a strategy built of a video with the reference, finest scale first.
+
+    Raises:
+        NotFound: there is no such video.
+        InputError: no reference was imported, or the strategy built nothing, or not at its scales.
+    """
+    builder = builder_of(strategy)
+    with store.begin(snapshot=True) as session:
+        video = find_video(session, name)
+        reference = read_built(session, video.id, REFERENCE)
+        built = read_built(session, video.id, strategy.memory)
+    if not reference.nodes:
+        raise InputError(
+            f"no reference of {video.title} is here: homer import VIDEO --captions FILE --scale"
+        )
+    nodes = {level: _of_level(built.nodes, level) for level in _levels(reference.nodes)}
+    shared = [level for level in nodes if nodes[level]]
+    if not shared:
+        raise InputError(
+            f"{strategy.memory} built nothing of {video.title} at the scales of the reference: "
+            f"homer build VIDEO --memory {strategy.memory}"
+        )
+    states = _stated(built)
+    return [
+        _agreement(
+            level,
+            _read_by(builder, video, built, _of_level(reference.nodes, level)),
+            nodes[level],
+            states,
+        )
+        for level in shared
+    ]
+
+
+def _levels(nodes: Iterable[StoredNode]) -> list[str]:
+    return sorted({node.level for node in nodes}, key=lambda level: int(level.split()[0]))
+
+
+def _of_level(nodes: Iterable[StoredNode], level: str) -> list[StoredNode]:
+    return [node for node in nodes if node.level == level and node.to_clip is None]
+
+
+def _stated(built: BuiltMemory) -> dict[int, Facts]:
+    """Return what each node that was built states, by its id."""
+    names = {entity.id: entity.key.name for entity in built.entities}
+    triples: dict[int, list[tuple[str, str, str]]] = {}
+    for one in built.relations:
+        if one.node is not None:
+            triple = (names[one.subject], one.predicate, names[one.object])
+            triples.setdefault(one.node, []).append(triple)
+    return {node: _facts(stated) for node, stated in triples.items()}
+
+
+def _facts(relations: Iterable[tuple[str, str, str]]) -> Facts:
+    """Sort relations; one whose ends are the same only mentions an entity."""
+    entities: set[tuple[str, ...]] = set()
+    triples: set[tuple[str, ...]] = set()
+    for relation in relations:
+        subject, predicate, target = (part.casefold() for part in relation)
+        entities |= {(subject,), (target,)}
+        if subject != target:
+            triples.add((subject, predicate, target))
+    return Facts(frozenset(entities), frozenset(triples))
+
+
+def _read_by(
+    builder: MemoryBuilder, video: Video, built: BuiltMemory, captions: Sequence[StoredNode]
+) -> list[tuple[StoredNode, Facts]]:
+    """Return captions with what the builder reads in them, knowing the entities it built."""
+    known = replace(built, nodes=(), relations=(), through_clip=-1)
+    run = builder.begin(video, known, (), BuildModels(_no_vectors))
+    change = run.step(list(_watched(video, captions)), ended=True)
+    return [(caption, _stated_at(change, caption)) for caption in captions]
+
+
+def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return vectors that say nothing, (N, 1): what captions state does not rest on them."""
+    return np.zeros((len(texts), 1), dtype=np.float32)
+
+
+def _watched(video: Video, captions: Iterable[StoredNode]) -> Iterator[WatchedClip]:
+    """Yield captions as if each were the line of a clip."""
+    for number, caption in enumerate(captions):
+        line = Memory(
+            id=number + 1,
+            video=video.id,
+            clip=number,
+            kind=MemoryKind.EPISODIC,
+            text=caption.text,
+            span=caption.span,
+            source=MemorySource.CAPTION,
+        )
+        yield WatchedClip(number, caption.span, (line,))
+
+
+def _stated_at(change: Change, caption: StoredNode) -> Facts:
+    """Return what the finest node states in which a caption begins."""
+    start_ms = caption.span.start_ms
+    here = [node for node in change.nodes if node.span.start_ms <= start_ms < node.span.end_ms]
+    if not here:
+        return NOTHING
+    finest = min(here, key=lambda node: node.span.length_ms)
+    return _facts(
+        (one.subject.name, one.predicate, one.object.name)
+        for one in change.relations
+        if one.node == (finest.level, finest.number)
+    )
+
+
+def _agreement(
+    level: str,
+    reference: Sequence[tuple[StoredNode, Facts]],
+    nodes: Sequence[StoredNode],
+    states: dict[int, Facts],
+) -> ScaleAgreement:
+    pairs = [
+        (states.get(node.id, NOTHING), wanted)
+        for caption, wanted in reference
+        if (node := _nearest(caption, nodes)) is not None
+    ]
+    return ScaleAgreement(
+        scale=level,
+        captions=len(pairs),
+        entities=_share([(ours.entities, wanted.entities) for ours, wanted in pairs]),
+        triples=_share([(ours.triples, wanted.triples) for ours, wanted in pairs]),
+    )
+
+
+def _nearest(caption: StoredNode, nodes: Iterable[StoredNode]) -> StoredNode | None:
+    """Return the node that overlaps a caption most; None where none does."""
+    best = max(nodes, key=lambda node: caption.span.overlap_ms(node.span), default=None)
+    return best if best is not None and caption.span.overlap_ms(best.span) else None
+
+
+def _share(pairs: Sequence[tuple[Names, Names]]) -> Agreement:
+    both = sum(len(ours & wanted) for ours, wanted in pairs)
+    ours, wanted = (sum(len(pair[n]) for pair in pairs) for n in (0, 1))
+    return Agreement(100 * both / max(1, ours), 100 * both / max(1, wanted))
