@@ -120,7 +120,7 @@ class Calls:
 
     def _note(self, call: CallRecord) -> None:
         """Store a call at once, so that it is not paid for twice, and count it."""
-        self._store_call(call)
+        record_call_of(self._store, self._recorder.trajectory, call)
         self._count(call)
 
     def _recorded_reply(self, request: str) -> Recorded | None:
@@ -162,9 +162,11 @@ class Calls:
             )
         )
 
-    def _store_call(self, call: CallRecord) -> None:
-        with self._store.begin() as session:
-            add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
+
+def record_call_of(store: Store, trajectory: str, call: CallRecord) -> None:
+    """Store a call of a trajectory at once."""
+    with store.begin() as session:
+        add_call(session, NewCall(**vars(call), trajectory_id=trajectory))
 
 
 class ToolCalls:

@@ -50,7 +50,7 @@ def reembed(
             except KeyboardInterrupt as stop:
                 raise KeyboardInterrupt(STOPPED) from stop
     if json:
-        totals = {"rows": plan.rows, "characters": plan.characters, "tokens": plan.tokens}
+        totals = {"rows": plan.rows, "characters": plan.characters}
         return say_json(plan.model_dump(mode="json") | totals)
     return say(str(plan) if dry_run or not plan.rows else f"{plan.rows:,} rows are embedded anew")
 

@@ -14,6 +14,7 @@ from graphs.edits import fork_line
 from graphs.forks import editable
 from store.database import open_store
 from store.home import Home
+from store.queries.calls import embeddings_of
 from store.queries.trajectories import (
     StoredTrajectory,
     events_of,
@@ -66,8 +67,9 @@ def trajectory(
             return _show_list(listed, forks_of(session, [row.id for row in listed]), json)
         found = find_trajectory(session, name)
         events, marks = events_of(session, found.id), marks_of(session, found.id)
+        used = usage_in(events, embeddings_of(session, found.id))
     if usage:
-        return _show_usage(events, json)
+        return _show_usage(used, json)
     if at is not None:
         return _show_round(events, at, json)
     if json:
@@ -110,8 +112,7 @@ def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
     return None
 
 
-def _show_usage(events: Sequence[Event], as_json: bool) -> None:
-    used = usage_in(events)
+def _show_usage(used: TrajectoryUsage, as_json: bool) -> None:
     if as_json:
         return say_json(used.model_dump(mode="json"))
     say_table(("purpose", *_HEADS), _usage_rows(used.by_purpose, used))

@@ -1,8 +1,9 @@
 """What an ingestion will cost, before it starts: images, tokens, money and time.
 
 A few clips of the file are perceived as they would be, and the request that the model would be sent
-is built and counted; no model that costs is called, and nothing is stored. How long a model's
-replies are, and how long they take, is known from those on record.
+is built and counted; no language model is called, and nothing is stored. How long a model's
+replies are, and how long they take, is known from those on record. Texts that an embeddings
+endpoint would be sent are counted too (``flows.embedding_cost``).
 """
 
 from __future__ import annotations
@@ -16,20 +17,30 @@ from statistics import fmean, median
 
 from domain.base import Frozen
 from domain.media import Group, IdentityKind, Video
+from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import Subtitles
 from domain.time import format_clock
+from flows.embedding_cost import (
+    CHARACTERS_A_TOKEN,
+    embedding_cost,
+    sent_characters,
+    tokens_a_character,
+    uses_endpoint,
+)
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
 from memory.writers import make_writers
+from memory.writers.labels import is_telling
 from memory.writers.llm_clip import LlmClipWriter, RequestSize
 from memory.writers.llm_event import LlmEventWriter
+from memory.writers.local_event import expected_summary_lines
 from memory.writers.port import ClipContext
 from models.messages import text_tokens
 from models.prices import cost_usd, is_priced
 from people.clip_people import ClipPeople
+from people.memory_lines import search_text
 from perception.decode import read_clips
-from perception.perceive_clip import Perceived
 from perception.reader import ClipReader
 from perception.source import clips_of, probe_source, video_id
 from perception.worker import decode_and_perceive
@@ -41,6 +52,8 @@ SAMPLES = 3
 """Clips that are perceived for an estimate."""
 LINE_TOKENS = 30
 """Tokens of one line of memory, or of one description, in a model's reply."""
+EMBEDDED_SHARE = 0.55
+"""Of a model's reply, the part that is text of lines, descriptions and segments, not their form."""
 PATCH_REPLY_TOKENS = 1_200
 """Tokens of a patch of the event graph in a model's reply."""
 
@@ -49,7 +62,8 @@ class IngestEstimate(Frozen):
     """What watching a file will take.
 
     ``images``, ``tokens_in`` and ``tokens_out`` are means of a clip, patches of the event graph
-    included. ``cost_usd`` and ``seconds`` are of all clips; no cost where no price is known.
+    and texts for an embeddings endpoint included. ``cost_usd`` and ``seconds`` are of all clips; no
+    cost where no price is known.
     ``model_timed``: the seconds include the model's replies, as long as those on record took.
     """
 
@@ -69,7 +83,8 @@ class IngestEstimate(Frozen):
         count = f"{self.clips} clip{'s' * (self.clips != 1)}"
         tokens = self.tokens_in + self.tokens_out
         cost = "at an unknown price" if self.cost_usd is None else f"${self.cost_usd:.4f} in all"
-        used = f"{self.images:.1f} images and {tokens:,.0f} tokens a clip, {cost}" if tokens else ""
+        images = f"{self.images:.1f} images and " if self.images else ""
+        used = f"{images}{tokens:,.0f} tokens a clip, {cost}" if tokens else ""
         besides = "" if self.model_timed else " besides the model's replies"
         took = f"about {format_clock(round(self.seconds * 1_000))} in all{besides}"
         return f"{self.title}: {'; '.join(filter(None, [count, used, took]))}"
@@ -98,11 +113,17 @@ def sum_of(estimates: Sequence[IngestEstimate]) -> IngestEstimate:
 
 @dataclass(frozen=True)
 class _Sample:
-    """One perceived clip: the seconds it took, its request, and tokens of what was said."""
+    """One perceived clip: the seconds it took, its request, and tokens of what was said.
+
+    ``embedded`` are the texts that are embedded of it, without those that a model writes;
+    ``telling`` those of them that summaries by rules are made of.
+    """
 
     seconds: float
     request: RequestSize
     spoken: int
+    embedded: tuple[str, ...]
+    telling: tuple[str, ...]
 
 
 def estimate_file(
@@ -137,10 +158,12 @@ def estimate_file(
     # The first one also loads the models.
     perceiving = median(one.seconds for one in samples[1:] or samples)
     workers = workspace.settings.work.workers
-    if workspace.profile.writer != "llm":
+    if workspace.profile.writer == "llm":
+        found = _with_model(workspace, path.stem, len(pending), samples, perceiving / workers)
+    else:
         seconds = len(pending) * perceiving / workers
-        return IngestEstimate(title=path.stem, clips=len(pending), seconds=seconds)
-    return _with_model(workspace, path.stem, len(pending), samples, perceiving / workers)
+        found = IngestEstimate(title=path.stem, clips=len(pending), seconds=seconds)
+    return _with_endpoint(workspace, found, samples) if uses_endpoint(workspace.profile) else found
 
 
 def _pending_clips(
@@ -171,21 +194,27 @@ def _sample(
     perceived = replace(perceived, percept=percept)
     texts = (*percept.utterances, *percept.captions, *percept.subtitles, *percept.chapters)
     spoken = sum(text_tokens(one.text) for one in texts)
-    return _Sample(seconds, _request_size(workspace, perceived), spoken)
-
-
-def _request_size(workspace: Workspace, perceived: Perceived) -> RequestSize:
-    """Return the size of the first request for a clip whose people nobody knows yet."""
-    writer = make_writers(workspace.toolbox, workspace.profile).clip
-    if not isinstance(writer, LlmClipWriter):
-        return RequestSize(0, 0)
-    percept = perceived.percept
+    # Nobody knows the clip's people yet.
     people = ClipPeople(
         faces={group.number: _new_identity(group) for group in percept.faces},
         voices={group.number: _new_identity(group) for group in percept.voices},
     )
     context = ClipContext("", blobs=perceived.blobs, view=perceived.view)
-    return writer.request_size(percept, people, context)
+    writer = make_writers(workspace.toolbox, workspace.profile).clip
+    if not isinstance(writer, LlmClipWriter):
+        written = writer.write(percept, people, context)
+        return _Sample(seconds, RequestSize(0, 0), spoken, *_embedded(written, people))
+    written = writer.quote(percept, people, context)
+    size = writer.request_size(percept, people, context)
+    return _Sample(seconds, size, spoken, *_embedded(written, people))
+
+
+def _embedded(written: ClipMemories, people: ClipPeople) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the distinct texts of a clip's memory, and those of them for summaries by rules."""
+    lines = {search_text(draft, people): is_telling(draft) for draft in written.drafts}
+    described = (people.replace_tags(one.text) for one in written.descriptions)
+    texts = tuple(dict.fromkeys([*lines, *described]))
+    return texts, tuple(text for text, telling in lines.items() if telling)
 
 
 def _new_identity(group: Group) -> Identity:
@@ -226,3 +255,30 @@ def _with_model(
 def _blank_patch(workspace: Workspace) -> int:
     writer = make_writers(workspace.toolbox, workspace.profile).event
     return writer.blank_tokens if isinstance(writer, LlmEventWriter) else 0
+
+
+def _with_endpoint(
+    workspace: Workspace, estimate: IngestEstimate, samples: Sequence[_Sample]
+) -> IngestEstimate:
+    """Add what an embeddings endpoint takes: for the lines of a clip, and for segments."""
+    profile, settings = workspace.profile, workspace.settings.memory
+    rate = tokens_a_character(workspace)
+    sent = fmean(sent_characters(profile, one.embedded) for one in samples)
+    tokens = rate * sent
+    if profile.writer == "llm":
+        written = estimate.tokens_out * CHARACTERS_A_TOKEN * EMBEDDED_SHARE
+        texts = settings.lines + workspace.settings.watch.keyframes
+        tokens += rate * (written + sent_characters(profile, texts * [""]))
+    else:
+        telling = [text for one in samples for text in one.telling]
+        lines = len(telling) / len(samples) * estimate.clips
+        summed_up = expected_summary_lines(lines, estimate.clips, settings)
+        tokens += rate * summed_up * fmean(map(len, telling or [""])) / estimate.clips
+    cost = embedding_cost(profile, tokens * estimate.clips)
+    unknown = cost is None or estimate.cost_usd is None
+    return estimate.model_copy(
+        update={
+            "tokens_in": estimate.tokens_in + tokens,
+            "cost_usd": None if unknown else (cost or 0.0) + (estimate.cost_usd or 0.0),
+        }
+    )

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from domain.base import Frozen
 from domain.errors import Busy
 from domain.time import format_clock
+from flows.embedding_cost import (
+    CHARACTERS_A_TOKEN,
+    embedding_cost,
+    embedding_seconds,
+    sent_characters,
+    tokens_a_character,
+    uses_endpoint,
+)
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
-from memory.reembed import reembed_video
-from models.prices import cost_usd, is_priced
-from models.profile import OPENAI
+from memory.reembed import reembed_video, texts_to_embed
 from store.advisory_locks import claim_encoder
 from store.database import Store
 from store.progress import Progress
 from store.queries.reembed import rows_left
 from store.queries.videos import list_videos
 from views.library import resolve_video
-
-CHARACTERS_A_TOKEN = 4
-SAMPLE = tuple(f"Somebody carries a lamp into the hall and says sentence {n}." for n in range(32))
-"""Texts whose embedding is timed for an estimate."""
 
 
 class VideoLeft(Frozen):
@@ -44,6 +45,7 @@ class ReembedPlan(Frozen):
 
     encoder: str
     videos: tuple[VideoLeft, ...] = ()
+    tokens: int = 0
     cost_usd: float | None = 0.0
     seconds: float | None = None
 
@@ -56,11 +58,6 @@ class ReembedPlan(Frozen):
     def characters(self) -> int:
         """The characters of their texts."""
         return sum(video.characters for video in self.videos)
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of their texts, about."""
-        return self.characters // CHARACTERS_A_TOKEN
 
     def __str__(self) -> str:
         """Return the plan in one line."""
@@ -99,22 +96,24 @@ def plan_reembedding(
         if count.rows
     )
     plan = ReembedPlan(encoder=encoder, videos=left)
-    seconds = _seconds(workspace, plan.characters) if timed and left else None
-    return plan.model_copy(update={"cost_usd": _cost(workspace, plan.tokens), "seconds": seconds})
+    asked = timed and bool(left)
+    tokens = _tokens(workspace, plan, asked=asked)
+    return plan.model_copy(
+        update={
+            "tokens": tokens,
+            "cost_usd": embedding_cost(workspace.profile, tokens),
+            "seconds": embedding_seconds(workspace, plan.characters) if asked else None,
+        }
+    )
 
 
-def _cost(workspace: Workspace, tokens: int) -> float | None:
-    if not workspace.profile.text.startswith(f"{OPENAI}:"):
-        return 0.0
-    spec = workspace.profile.text_endpoint
-    return cost_usd(spec, tokens, 0) if is_priced(spec) else None
-
-
-def _seconds(workspace: Workspace, characters: int) -> float:
-    workspace.toolbox.text.embed(SAMPLE[:1])  # Loads the model.
-    start = time.monotonic()
-    workspace.toolbox.text.embed(SAMPLE)
-    return (time.monotonic() - start) * characters / sum(map(len, SAMPLE))
+def _tokens(workspace: Workspace, plan: ReembedPlan, *, asked: bool) -> int:
+    if not (asked and uses_endpoint(workspace.profile)):
+        return plan.characters // CHARACTERS_A_TOKEN
+    # What is embedded differs from what is stored by the names of people.
+    texts = (texts_to_embed(workspace.store, one.video, plan.encoder) for one in plan.videos)
+    sent = sum(sent_characters(workspace.profile, of_video) for of_video in texts)
+    return round(tokens_a_character(workspace) * sent)
 
 
 def reembed(

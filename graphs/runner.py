@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 
 from agent.budget import RunBudget
-from agent.model_calls import recorded_calls
+from agent.model_calls import record_call_of, recorded_calls
 from agent.recorder import Recorder
 from agent.replay_source import resume_source
 from agent.run_context import RunContext
@@ -39,6 +40,7 @@ from graphs.checkpoints import Checkpoints
 from graphs.context_factory import ProfileContexts
 from graphs.forks import Parent, forked, round_state
 from graphs.machines import BOUNDARIES, machine_of
+from models.text_endpoint import recorded_embeddings
 from nodes.stop import stop
 from store.driver import driver_of
 from store.queries.audit import record_deed
@@ -369,6 +371,7 @@ class Runner:
         with (
             tracing.span(tracing.Work.QUESTION, **about) as span,
             self._unless_deleted(trajectory),
+            recorded_embeddings(partial(record_call_of, self._store, trajectory)),
         ):
             result = self._run(state, context, saved)
             span.fields |= {"rounds": result.rounds, "tokens": result.tokens}

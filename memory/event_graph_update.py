@@ -35,8 +35,10 @@ from memory.patches import (
     uncovered_clips,
 )
 from memory.ports import MemoryModels
-from memory.writer_calls import CallRecording
+from memory.writer_calls import CallRecording, record_call
 from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine, Writers
+from models.chat import CallRecord
+from models.text_endpoint import recorded_embeddings
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.database import Store
 from store.queries import events as stored
@@ -86,7 +88,8 @@ def _apply_next_patch(
     is_final: bool,
 ) -> bool:
     update = _GraphUpdate(store, video_id, writer, models, settings, is_final)
-    applied = run_with_models(store, update.run)
+    with recorded_embeddings(update.record):
+        applied = run_with_models(store, update.run)
     if applied:
         faults.fault_point(faults.FaultPoint.PATCH_COMMITTED)
     return applied
@@ -117,6 +120,7 @@ class _GraphUpdate:
         self._store, self._video, self._is_final = store, video_id, is_final
         self._writer, self._settings = writer, settings
         self._vectors = TransactionEmbedder(models.text)
+        self._at_clip: int | None = None
         self._written_for: object = None
         self._written: tuple[EventPatch, int] = (EventPatch(), 0)
 
@@ -130,12 +134,17 @@ class _GraphUpdate:
         due = due_window(session, self._video, self._settings.patch_every, self._is_final)
         if due is None:
             return False
+        self._at_clip = due.at_clip
         window = read_window(session, self._video, due, self._vectors)
         proposal = self._propose(session, due, window)
         apply_patch(session, window, proposal, self._vectors)
         _save_patch(session, due, window, proposal)
         faults.fault_point(faults.FaultPoint.PATCH_ROWS)
         return True
+
+    def record(self, call: CallRecord) -> None:
+        """Store a request for vectors; it counts for the last clip of the window."""
+        record_call(self._store, self._video, self._at_clip, call)
 
     def _propose(self, session: Session, due: DueWindow, window: EventWindow) -> Proposal:
         """Return the written patch without items that the memory does not support."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -19,9 +21,11 @@ from memory.captions import CaptionTrack, caption_clips
 from memory.event_graph_update import update_event_graph
 from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
 from memory.write_clip import PerceptWithoutBlobs, remember, remember_many
+from memory.writer_calls import record_call
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
+from models.text_endpoint import recorded_embeddings
 from people.clip_people import ClipPeople
 from people.memory_lines import search_text
 from store.database import Store
@@ -82,7 +86,10 @@ def import_track(
     percepts = list(caption_clips(track, settings.watch))
     video = track.video(title, profile)
     pending = _begin(store, video, percepts, model_names or {})
-    with _PrefetchingEmbedder(models.text) as embedder:
+    with (
+        recorded_embeddings(partial(record_call, store, video.id, None)),
+        _PrefetchingEmbedder(models.text) as embedder,
+    ):
         caption_import = _CaptionImport(
             store, video, writers, _ModelsWithText(models, embedder), settings
         )
@@ -208,7 +215,7 @@ class _PrefetchingEmbedder:
         """Start to embed texts in the background."""
         new = [t for t in dict.fromkeys(texts) if t not in self._cached and t not in self._pending]
         if new:
-            future = self._pool.submit(self._embed, new)
+            future = self._pool.submit(copy_context().run, self._embed, new)
             self._pending |= dict.fromkeys(new, future)
 
     def _embed(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -6,14 +6,17 @@ Searches compare each row by its own encoder meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain import faults
+from memory.writer_calls import record_call
 from models.ports import TextEmbedder
+from models.text_endpoint import recorded_embeddings
 from people.clip_people import ClipPeople
 from people.matching import mean_direction
 from people.memory_lines import search_text
@@ -45,9 +48,10 @@ def reembed_video(store: Store, video_id: str, embedder: TextEmbedder, progress:
         ModelError: The encoder failed; what has new vectors keeps them.
     """
     settled = False
-    while not settled:
-        _Pass(store, video_id, embedder, progress).run()
-        settled = _settle(store, video_id, embedder.name)
+    with recorded_embeddings(partial(record_call, store, video_id, None)):
+        while not settled:
+            _Pass(store, video_id, embedder, progress).run()
+            settled = _settle(store, video_id, embedder.name)
 
 
 def _settle(store: Store, video_id: str, encoder: str) -> bool:
@@ -93,11 +97,7 @@ class _Pass:
         clips = stored.clips_left(session, video, name, self._after, CLIPS)
         if not clips or known_video(session, video) is None:
             return 0, None
-        people = {clip: _people_at(session, video, clip) for clip in clips}
-        lines = stored.lines_of(session, video, clips)
-        frames = stored.descriptions_of(session, video, clips)
-        texts = [search_text(line.draft, people[line.clip]) for line in lines]
-        texts += [people[frame.clip].replace_tags(frame.text) for frame in frames]
+        lines, frames, texts = _texts_of_clips(session, video, clips)
         vectors = list(self._vectors.embed(texts)) if texts else []
         of_lines, of_frames = vectors[: len(lines)], vectors[len(lines) :]
         record_encoder(session, video, name)
@@ -117,11 +117,39 @@ class _Pass:
         revisions = stored.revisions_left(session, video, name, self._after, SEGMENTS)
         if not revisions:
             return 0, None
-        texts = [f"{revision.label}. {revision.summary}" for revision in revisions]
-        vectors = list(self._vectors.embed(texts))
+        vectors = list(self._vectors.embed([revision.embedded for revision in revisions]))
         record_encoder(session, video, name)
         stored.set_revision_vectors(session, _by_id(revisions, vectors), name)
         return len(revisions), revisions[-1].id
+
+
+def texts_to_embed(store: Store, video_id: str, encoder: str) -> Iterator[str]:
+    """Yield the texts of a video that ``reembed_video`` would embed, in batches as it does."""
+    after: int | None = -1
+    while after is not None:
+        with store.begin() as session:
+            clips = stored.clips_left(session, video_id, encoder, after, CLIPS)
+            _, _, texts = _texts_of_clips(session, video_id, clips)
+        yield from dict.fromkeys(texts)
+        after = clips[-1] if clips else None
+    after = -1
+    while after is not None:
+        with store.begin() as session:
+            revisions = stored.revisions_left(session, video_id, encoder, after, SEGMENTS)
+        yield from dict.fromkeys(revision.embedded for revision in revisions)
+        after = revisions[-1].id if revisions else None
+
+
+def _texts_of_clips(
+    session: Session, video_id: str, clips: Sequence[int]
+) -> tuple[list[stored.Line], list[stored.Description], list[str]]:
+    """Return the lines of clips, their described keyframes, and the texts to embed of both."""
+    people = {clip: _people_at(session, video_id, clip) for clip in clips}
+    lines = stored.lines_of(session, video_id, clips)
+    frames = stored.descriptions_of(session, video_id, clips)
+    texts = [search_text(line.draft, people[line.clip]) for line in lines]
+    texts += [people[frame.clip].replace_tags(frame.text) for frame in frames]
+    return lines, frames, texts
 
 
 def _by_id(

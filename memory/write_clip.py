@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from sqlalchemy.orm import Session
@@ -19,8 +20,9 @@ from memory.event_graph_update import update_event_graph
 from memory.ports import MemoryModels
 from memory.sounds import mark_continued
 from memory.store_memories import store_memories
-from memory.writer_calls import CallRecording
+from memory.writer_calls import CallRecording, record_call
 from memory.writers.port import ClipContext, Writers
+from models.text_endpoint import recorded_embeddings
 from people.characters import (
     NameClaim,
     add_characters,
@@ -108,8 +110,10 @@ def remember(
     failure = percept.error if _is_empty(percept) else None
     try:
         if failure is None:
-            writing = _ClipWriting(store, video_id, writers, models, settings)
-            writing.store([perceived], {} if draft is None else {percept.clip.index: draft})
+            drafts = {} if draft is None else {percept.clip.index: draft}
+            with recorded_embeddings(partial(record_call, store, video_id, percept.clip.index)):
+                writing = _ClipWriting(store, video_id, writers, models, settings)
+                writing.store([perceived], drafts)
             return ClipState.DONE
     except ModelError as error:
         failure = str(error)

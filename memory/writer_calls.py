@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 
+def record_call(store: Store, video_id: str, clip: int | None, call: CallRecord) -> None:
+    """Store a call of a video's memory at once, unless the video was deleted meanwhile.
+
+    ``clip``: None if it is for no single clip.
+    """
+    new = NewCall(**asdict(call), video_id=video_id, clip=clip)
+    with store.begin() as session:
+        if protect_video(session, video_id):
+            add_call(session, new)
+
+
 class CallRecording:
     """The model calls for one clip, or for one window of the event graph.
 
@@ -39,10 +50,7 @@ class CallRecording:
     def record(self, call: CallRecord) -> None:
         """Store a call, unless the video was deleted meanwhile."""
         self._call_counts[call.request_hash] += call.reply is not None
-        new = NewCall(**asdict(call), video_id=self._video, clip=self._clip)
-        with self._store.begin() as session:
-            if protect_video(session, self._video):
-                add_call(session, new)
+        record_call(self._store, self._video, self._clip, call)
 
     def recorded_reply(self, request: str) -> Recorded | None:
         """Return what the model said to this request in a run that was broken off, if it did."""

@@ -1,26 +1,53 @@
-"""Sentence embeddings of a server that speaks OpenAI's protocol."""
+"""Sentence embeddings of a server that speaks OpenAI's protocol.
+
+Its requests cost, as calls to language models do: ``recorded_embeddings`` says who records them.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import SecretStr
 
 from domain.errors import ModelError, SetupError
+from models.chat import CallRecord, Sink
 from models.chat_models import api_key, key_variable, redact_key
 from models.endpoint import KEY_REFUSED
 from models.extras import extra_of
+from models.messages import text_tokens
+from models.prices import cost_usd
 from models.profile import ChatSpec, EncoderSpec
 from models.retries import CallFailed, call_with_retries
 from models.secrets import redacted_url
+from store.queries.calls import EMBED
 
 if TYPE_CHECKING:
-    from langchain_openai import OpenAIEmbeddings
+    from openai.resources import Embeddings
+    from openai.types import CreateEmbeddingResponse
+
+_sink: ContextVar[Sink | None] = ContextVar("embedding_sink", default=None)
+
+
+@contextmanager
+def recorded_embeddings(sink: Sink) -> Iterator[None]:
+    """Give each request to an embeddings endpoint that is made within to ``sink``.
+
+    Texts are not part of the record: they are stored already where they are of a memory, and a
+    question's are on its own record. The reply on record is the number of texts and of their
+    characters, from which later ones are estimated.
+    """
+    token = _sink.set(sink)
+    try:
+        yield
+    finally:
+        _sink.reset(token)
 
 
 class EndpointTextEmbedder:
@@ -32,15 +59,21 @@ class EndpointTextEmbedder:
         endpoint: The model, ``openai:NAME``, where it is and how it is called.
         spec: How it reads texts, and how many in a request.
         languages: Those it was made for; empty: not known.
+        profile: The profile's name, for the record.
     """
 
     def __init__(
-        self, endpoint: ChatSpec, spec: EncoderSpec, languages: tuple[str, ...] = ()
+        self,
+        endpoint: ChatSpec,
+        spec: EncoderSpec,
+        languages: tuple[str, ...] = (),
+        profile: str = "",
     ) -> None:
         self.name = endpoint.model
         self.languages = languages
         self._endpoint = endpoint
         self._spec = spec
+        self._profile = profile
 
     @cached_property
     def dimensions(self) -> int:
@@ -70,15 +103,53 @@ class EndpointTextEmbedder:
         place = {text: index for index, text in enumerate(distinct)}
         return np.asarray(rows[[place[text] for text in texts]], np.float32)
 
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        """Return how many tokens the server counts in texts to be stored, by embedding them.
+
+        Raises:
+            ModelError: No answer.
+            SetupError: A package or key is missing, or the key is refused.
+        """
+        counted: list[CallRecord] = []
+        with recorded_embeddings(counted.append):
+            self.embed(texts)
+        return sum(call.tokens_in for call in counted)
+
     def _rows(self, batch: list[str]) -> NDArray[np.float32]:
-        """Embed one batch, with retries until the time is over."""
-        call = partial(self._client.embed_documents, batch)
-        deadline = time.monotonic() + self._spec.timeout_s
+        """Embed one batch, with retries until the time is over, and record the request."""
+        call = partial(self._client.create, input=batch, model=self._endpoint.model_name)
+        started = time.monotonic()
         try:
-            found = call_with_retries(call, deadline, self._spec.retries)
+            found = call_with_retries(call, started + self._spec.timeout_s, self._spec.retries)
         except CallFailed as failure:
-            raise self._error(failure) from None  # It has the key, maybe.
-        return self._checked(found, len(batch))
+            error = self._error(failure)
+            self._record(started, error=str(error))
+            raise error from None  # The failure has the key, maybe.
+        self._record(started, batch, found)
+        return self._checked([item.embedding for item in found.data], len(batch))
+
+    def _record(
+        self,
+        started: float,
+        batch: Sequence[str] = (),
+        found: CreateEmbeddingResponse | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Give a request to whoever records them: what it took, or how it failed."""
+        sink = _sink.get()
+        if sink is None:
+            return
+        ms = round((time.monotonic() - started) * 1000)
+        record = CallRecord("", EMBED, self._profile, self.name, (), None, error, 0, 0, 0.0, ms)
+        if found is not None:
+            tokens = _tokens(batch, found)
+            record = replace(
+                record,
+                reply={"texts": len(batch), "characters": sum(map(len, batch))},
+                tokens_in=tokens,
+                cost_usd=cost_usd(self._endpoint, tokens, 0),
+            )
+        sink(record)
 
     def _checked(self, found: list[list[float]], count: int) -> NDArray[np.float32]:
         """Return the vectors of a reply as L2-normalised rows."""
@@ -91,27 +162,22 @@ class EndpointTextEmbedder:
         return np.asarray(rows / norms, np.float32)
 
     @cached_property
-    def _client(self) -> OpenAIEmbeddings:
+    def _client(self) -> Embeddings:
         if not extra_of("openai").installed:
             raise SetupError(
                 f"the text model {self.name!r} needs a package that is not installed: "
                 f"{extra_of('openai').hint}"
             )
-        # LangChain is slow to import, and other text models do without.
-        from langchain_openai import OpenAIEmbeddings
+        # OpenAI's client is slow to import, and other text models do without.
+        from openai import OpenAI
 
-        key = api_key(self._endpoint)
-        return OpenAIEmbeddings(
-            model=self._endpoint.model_name,
-            openai_api_base=self._spec.base_url,
-            openai_api_key=SecretStr(key) if key is not None else None,
-            request_timeout=self._spec.timeout_s,
+        return OpenAI(
+            base_url=self._spec.base_url,
+            api_key=api_key(self._endpoint),
+            timeout=self._spec.timeout_s,
             # Retries and deadlines are ours (models.retries), as for language models.
             max_retries=0,
-            # Otherwise it would send numbers of OpenAI's tokens, which other servers do not know.
-            check_embedding_ctx_length=False,
-            chunk_size=self._spec.batch,
-        )
+        ).embeddings
 
     @property
     def _place(self) -> str:
@@ -126,6 +192,13 @@ class EndpointTextEmbedder:
             )
         reason = redact_key(str(failure), self._endpoint)
         return ModelError(f"{self._place} did not answer: {reason}")
+
+
+def _tokens(batch: Sequence[str], found: CreateEmbeddingResponse) -> int:
+    """Return the tokens that a server counted; an estimate if it does not state them."""
+    # Other servers than OpenAI's may leave it out.
+    counted: int | None = getattr(found.usage, "prompt_tokens", None)
+    return sum(map(text_tokens, batch)) if counted is None else counted
 
 
 def _batches(texts: Sequence[str], size: int) -> Iterator[list[str]]:

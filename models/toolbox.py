@@ -150,7 +150,7 @@ class Toolbox:
     def _text_encoder(self, profile: Profile) -> TextEmbedder:
         if profile.text.startswith(f"{OPENAI}:"):
             return EndpointTextEmbedder(
-                profile.text_endpoint, profile.encoder, profile.search_languages
+                profile.text_endpoint, profile.encoder, profile.search_languages, profile.name
             )
         from models.text_embedding import OnnxTextEmbedder
 

@@ -255,23 +255,32 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
         ),
         edges=tuple(events.as_edge(row) for row in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
-        cost=sum((clip.cost for clip in shown), ClipCost()),
+        cost=sum((clip.cost for clip in shown), _cost_of_no_clip(session, video.id)),
         languages=tuple(texts.spoken_languages(session, video.id, last)),
         stream=stream_details(session, video.id, as_of_ms),
     )
 
 
+_USAGE = ("calls", "failed", "tokens_in", "tokens_out", "cost_usd")
+
+
 def _costs(session: Session, video_id: str, stored: Sequence[StoredClip]) -> dict[int, ClipCost]:
     """Return the cost of each clip; the calls for a patch count for its last clip."""
     usages = {usage.clip: asdict(usage) for usage in calls.usage_by_clip(session, video_id)}
-    fields = ("calls", "failed", "tokens_in", "tokens_out", "cost_usd")
     return {
         clip.index: ClipCost(
             seconds=clip.seconds,
-            **{field: usages[clip.index][field] for field in fields if clip.index in usages},
+            **{field: usages[clip.index][field] for field in _USAGE if clip.index in usages},
         )
         for clip in stored
     }
+
+
+def _cost_of_no_clip(session: Session, video_id: str) -> ClipCost:
+    """Return the cost of calls for no single clip: vectors of captions, and new vectors."""
+    usages = calls.usage_by_clip(session, video_id)
+    ours = (asdict(usage) for usage in usages if usage.clip is None)
+    return sum((ClipCost(**{name: one[name] for name in _USAGE}) for one in ours), ClipCost())
 
 
 def shown_clips(

@@ -1,4 +1,7 @@
-"""The usage of model calls: of a trajectory by purpose and round, of a video by clip."""
+"""The usage of model calls: of a trajectory by purpose and round, of a video by clip.
+
+Requests to an embeddings endpoint are calls of a video too.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from domain.base import Frozen
 from domain.media import ClipState
 from domain.trajectory import Event, ModelCalled, RoundOpened
 from store.database import Store
-from store.queries.calls import images_sent, usage_by_clip
+from store.queries.calls import EMBED, images_sent, usage_by_clip
 from store.queries.clips import clips_of
+from store.tables.schema import ModelCallRow
 
 
 class CallTotals(Frozen):
@@ -25,7 +29,10 @@ class CallTotals(Frozen):
 
 
 class IngestUsage(Frozen):
-    """What language models took to write the memory of a video; ``clips`` are in memory."""
+    """What language models and an embeddings endpoint took to write the memory of a video.
+
+    ``clips`` are in memory.
+    """
 
     clips: int
     images: int
@@ -37,13 +44,14 @@ class IngestUsage(Frozen):
         """Return the usage of a clip in words; "" without any."""
         if not self.clips or not self.tokens_in + self.tokens_out:
             return ""
-        images, tokens = self.images / self.clips, (self.tokens_in + self.tokens_out) / self.clips
+        images = f"{self.images / self.clips:.1f} images and " if self.images else ""
+        tokens = (self.tokens_in + self.tokens_out) / self.clips
         cost = f", ${self.cost_usd:.4f} in all" if self.cost_usd else ""
-        return f"{images:.1f} images and {tokens:,.0f} tokens a clip{cost}"
+        return f"{images}{tokens:,.0f} tokens a clip{cost}"
 
 
 def ingest_usage(store: Store, video: str) -> IngestUsage:
-    """Return what language models took to write the memory of a video so far."""
+    """Return what models on servers took to write the memory of a video so far."""
     with store.begin(snapshot=True) as session:
         used = usage_by_clip(session, video)
         done = [clip for clip in clips_of(session, video) if clip.state == ClipState.DONE]
@@ -71,19 +79,23 @@ class TrajectoryUsage(Frozen):
     tokens_in_a_round: float
 
 
-def usage_in(events: Sequence[Event]) -> TrajectoryUsage:
-    """Return the usage of the calls among ``events``."""
+def usage_in(events: Sequence[Event], embeddings: Sequence[ModelCallRow] = ()) -> TrajectoryUsage:
+    """Return the usage of the calls among ``events``, and of requests to an embeddings endpoint.
+
+    Those of an endpoint are of no round.
+    """
     own = events[inherited_count(events) :]
     calls = [event for event in own if isinstance(event, ModelCalled)]
     rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
-    total = _sum(calls)
+    of_model = _sum(calls)
     purposes = dict.fromkeys(call.purpose for call in calls)
+    by_purpose = {p: _sum(c for c in calls if c.purpose == p) for p in purposes}
     return TrajectoryUsage(
-        total=total,
-        by_purpose={p: _sum(c for c in calls if c.purpose == p) for p in purposes},
+        total=_sum([*calls, *embeddings]),
+        by_purpose=by_purpose | ({EMBED: _sum(embeddings)} if embeddings else {}),
         by_round={r: _sum(c for c in calls if c.round == r) for r in _rounds(calls)},
         rounds=rounds,
-        tokens_in_a_round=total.tokens_in / rounds if rounds else 0.0,
+        tokens_in_a_round=of_model.tokens_in / rounds if rounds else 0.0,
     )
 
 
@@ -91,7 +103,7 @@ def _rounds(calls: Iterable[ModelCalled]) -> list[int]:
     return sorted({call.round for call in calls})
 
 
-def _sum(calls: Iterable[ModelCalled]) -> CallTotals:
+def _sum(calls: Iterable[ModelCalled | ModelCallRow]) -> CallTotals:
     counted = list(calls)
     return CallTotals(
         calls=len(counted),

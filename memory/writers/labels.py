@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from domain.memories import BACKGROUND_SOURCES
+from domain.memories import BACKGROUND_SOURCES, MemoryDraft
 from domain.word_lists import load_words
 from memory.patches import MAX_SUMMARY_SENTENCES, count_sentences
 from memory.writers.port import WindowLine
@@ -117,7 +117,7 @@ def summarise(lines: Sequence[WindowLine]) -> str:
     lines_to_use = _summary_lines(lines)
     if not lines_to_use:
         return ""
-    max_lines = min(MAX_SUMMARY_SENTENCES, max(4, len(lines_to_use) // 5))
+    max_lines = summary_size(len(lines_to_use))
     text = ""
     chosen: list[int] = []
     for index in _rank_by_centrality(lines_to_use):
@@ -130,15 +130,21 @@ def summarise(lines: Sequence[WindowLine]) -> str:
     return text
 
 
+def is_telling(line: WindowLine | MemoryDraft) -> bool:
+    """Check whether a line is used in summaries where there are others that are not."""
+    return line.source not in BACKGROUND_SOURCES and len(line.text.split()) >= MIN_LINE_WORDS
+
+
+def summary_size(lines: int) -> int:
+    """Return the most lines of a summary of so many lines."""
+    return min(MAX_SUMMARY_SENTENCES, max(4, lines // 5))
+
+
 def _summary_lines(lines: Sequence[WindowLine]) -> list[WindowLine]:
     unique = list({line.attributed_text.casefold(): line for line in reversed(lines)}.values())[
         ::-1
     ]
-    long_enough = [
-        line
-        for line in unique
-        if line.source not in BACKGROUND_SOURCES and len(line.text.split()) >= MIN_LINE_WORDS
-    ]
+    long_enough = [line for line in unique if is_telling(line)]
     content = [line for line in unique if line.source not in BACKGROUND_SOURCES]
     return long_enough or content or unique
 

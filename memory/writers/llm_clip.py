@@ -40,6 +40,18 @@ version on record.
 MAX_TRIES = CLIP_TRIES
 """Most requests for one clip, repairs included."""
 
+QUOTED = frozenset(
+    {
+        MemorySource.SAID,
+        MemorySource.READ,
+        MemorySource.CAPTION,
+        MemorySource.SUBTITLE,
+        MemorySource.CHAPTER,
+        MemorySource.SOUND,
+    }
+)
+"""Sources of lines that are remembered besides the model's."""
+
 ChatFactory = Callable[[Sink | None, Replay | None], StructuredChat]
 """Makes the language model, with a sink that records its calls and a replay of recorded ones."""
 
@@ -144,21 +156,8 @@ class LlmClipWriter:
         described = checked_descriptions(
             [(one.image, one.text) for one in written.keyframes], asked.keyframes, people
         )
-        quoted = LocalClipWriter().write(percept, people, context)
-        quoted_sources = (
-            MemorySource.SAID,
-            MemorySource.READ,
-            MemorySource.CAPTION,
-            MemorySource.SUBTITLE,
-            MemorySource.CHAPTER,
-            MemorySource.SOUND,
-        )
-        drafts = [
-            draft
-            for draft in quoted.drafts
-            if draft.source in quoted_sources and _is_episodic(draft)
-        ]
-        drafts += [_draft(line, percept, people) for line in written.lines]
+        quoted = self.quote(percept, people, context)
+        drafts = [*quoted.drafts, *(_draft(line, percept, people) for line in written.lines)]
         return ClipMemories(
             drafts=tuple(
                 sorted(drafts, key=lambda draft: (draft.span.start_ms, draft.span.end_ms))
@@ -171,6 +170,15 @@ class LlmClipWriter:
             writer_version=WRITER_VERSION,
             dropped=described.dropped,
         )
+
+    def quote(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
+        """Return the clip's own words and sounds, which are remembered whatever the model writes.
+
+        With them the descriptions of keyframes for those that the model leaves without one.
+        """
+        quoted = LocalClipWriter().write(percept, people, context)
+        drafts = (one for one in quoted.drafts if one.source in QUOTED and _is_episodic(one))
+        return quoted.model_copy(update={"drafts": tuple(drafts)})
 
     def request_size(
         self, percept: Percept, people: ClipPeople, context: ClipContext

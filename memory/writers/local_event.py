@@ -7,6 +7,7 @@ speech states one, and quotes it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +27,7 @@ from domain.memories import (
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, format_clock
 from memory.writers.causes import StatedCause, find_stated_causes
-from memory.writers.labels import Salience, content_words, summarise
+from memory.writers.labels import Salience, content_words, summarise, summary_size
 from memory.writers.port import EventWindow, KnownSegment, WindowLine
 from memory.writers.tiling import CutLimits, choose_cuts, depth_scores, split_at_cuts
 
@@ -38,6 +39,9 @@ MAX_CLIPS = 10
 
 MIN_LINES = 4
 """Fewest lines of a topic."""
+
+LINES_A_TOPIC = 10
+"""About how many lines a topic has, where the limits of a patch allow it."""
 
 MIN_SHARED_WORDS = 2
 """Fewest content words that a clause must share with a segment to refer to it."""
@@ -154,6 +158,23 @@ class LocalEventWriter:
             labels.add(label)
             labelled.append(_Topic(topic.clips, topic.lines, topic.span, topic.extends, label))
         return labelled
+
+
+def expected_summary_lines(lines: float, clips: int, settings: MemorySettings) -> float:
+    """Return about how many lines the summaries of a video's segments have together.
+
+    Args:
+        lines: Lines of the video that summaries are made of.
+        clips: Its clips, at least one.
+        settings: The limits of a patch.
+    """
+    windows = math.ceil(clips / settings.patch_every)
+    of_window = lines / windows
+    fewest = min(settings.segments_min, clips // windows // 2)
+    topics = min(max(of_window / LINES_A_TOPIC, fewest, 1), settings.segments_max)
+    topics = max(1, min(topics, of_window // MIN_LINES))
+    of_topic = of_window / topics
+    return windows * topics * min(of_topic, summary_size(int(of_topic)))
 
 
 def _span(clips: Iterable[int], window: EventWindow) -> TimeSpan:

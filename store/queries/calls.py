@@ -50,6 +50,9 @@ class ClipUsage:
     ms: int
 
 
+EMBED = "embed"
+"""The purpose of requests to an embeddings endpoint, which are no part of a run's dialogue."""
+
 NAME_BYTES = 20
 """As many as git's: a call refers to all its messages, which are many and often short."""
 
@@ -87,9 +90,17 @@ def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]
 
 
 def calls_of(session: Session, trajectory: str) -> list[ModelCallRow]:
-    """Return the calls that a trajectory made, in order."""
-    query = select(ModelCallRow).where(ModelCallRow.trajectory_id == trajectory)
+    """Return the calls to language models that a trajectory made, in order."""
+    row = ModelCallRow
+    query = select(row).where(row.trajectory_id == trajectory, row.purpose != EMBED)
     return list(session.scalars(query.order_by(ModelCallRow.id)))
+
+
+def embeddings_of(session: Session, trajectory: str) -> list[ModelCallRow]:
+    """Return a trajectory's requests to an embeddings endpoint, in order."""
+    row = ModelCallRow
+    query = select(row).where(row.trajectory_id == trajectory, row.purpose == EMBED)
+    return list(session.scalars(query.order_by(row.id)))
 
 
 def find_call(
@@ -154,6 +165,15 @@ def mean_call(session: Session, model: str, purpose: str) -> MeanCall | None:
     query = select(func.avg(row.ms), func.avg(row.tokens_out)).where(*of_kind)
     ms, tokens = session.execute(query).one()
     return None if ms is None else MeanCall(float(ms) / 1_000, float(tokens))
+
+
+def tokens_a_character(session: Session, model: str) -> float | None:
+    """Return the tokens a character of the texts that a model embedded; None without any."""
+    row = ModelCallRow
+    columns = func.sum(row.tokens_in), func.sum(row.reply["characters"].as_integer())
+    embedded = (row.model == model, row.purpose == EMBED, row.reply.is_not(None))
+    tokens, length = session.execute(select(*columns).where(*embedded)).one()
+    return tokens / length if length else None
 
 
 def images_sent(session: Session, video_id: str) -> int:

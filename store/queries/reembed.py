@@ -100,6 +100,11 @@ class Revision(NamedTuple):
     label: str
     summary: str
 
+    @property
+    def embedded(self) -> str:
+        """The text that its vector is computed from."""
+        return f"{self.label}. {self.summary}"
+
 
 def rows_left(session: Session, video_id: str, encoder: str) -> RowsLeft:
     """Count the rows of a video whose vector another encoder made."""

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +24,7 @@ from retrieval.retrievers import Retrievers
 from services.health import check_text_model
 from store.database import Store
 from store.tables.schema import ClipRow, MemoryRow
+from tests.support.embeddings_server import server, vectors
 from tests.support.remembered import Said, watch
 from tests.support.tiny_text_encoder import SIZE, encoder, write
 
@@ -166,53 +162,6 @@ class OwnTools:
     text: TextEmbedder
     reranker: None = None
     images: None = None
-
-
-Reply = Callable[[list[str]], tuple[int, Any]]
-MEANING = {"dog": 0, "Hund": 0, "gate": 1}
-
-
-def vectors(texts: list[str]) -> tuple[int, Any]:
-    """Reply with vectors of length 2, as OpenAI's client asks for them."""
-    rows = [2 * np.eye(3, dtype=np.float32)[MEANING.get(text.split()[-1], 2)] for text in texts]
-    data = [
-        {"object": "embedding", "index": n, "embedding": base64.b64encode(row.tobytes()).decode()}
-        for n, row in enumerate(rows)
-    ]
-    usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return 200, {"object": "list", "model": "tiny", "data": data, "usage": usage}
-
-
-@contextmanager
-def server(reply: Reply) -> Iterator[tuple[str, list[list[str]]]]:
-    """Serve embeddings by OpenAI's protocol; yields its address and the texts of each request."""
-    requests: list[list[str]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            assert self.path == "/v1/embeddings"
-            requests.append(body["input"])
-            status, content = reply(body["input"])
-            data = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("Retry-After", "0")
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{running.server_port}/v1", requests
-    finally:
-        running.shutdown()
-        running.server_close()
 
 
 def remote(url: str, **settings: Any) -> TextEmbedder:

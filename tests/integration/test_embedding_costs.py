@@ -1,0 +1,229 @@
+"""What an embeddings endpoint takes is estimated before, and is on record like other calls."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from domain.asking import Question
+from domain.errors import ModelError
+from domain.settings import MemorySettings, Settings, WatchSettings
+from flows.embedding_cost import SAMPLE
+from flows.estimate import estimate_file
+from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
+from flows.reembed import plan_reembedding, reembed
+from flows.workspace import Workspace
+from graphs.ask import ask
+from graphs.replay import replay
+from memory.reembed import reembed_video
+from models.ports import TextEmbedder
+from models.profile import ChatSpec, EncoderSpec, Price, Profile
+from models.toolbox import Toolbox
+from store.database import Store
+from store.home import Home
+from store.queries.calls import embeddings_of
+from store.queries.trajectories import events_of
+from store.tables.schema import ModelCallRow
+from tests.support.asking import PARTY, remember_party
+from tests.support.embeddings_server import count_tokens, server, word_vectors
+from tests.support.library import Quiet
+from tests.support.light_models import LightToolbox
+from tests.support.media import make_video
+from tests.support.memory import VIDEO, WordVectors
+from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.span_deletion import watch_talk
+from views.library import show_video
+from views.usage import ingest_usage, usage_in
+
+SPOKEN = (
+    "Welcome back to the harbour, where the second ship has just arrived.",
+    "She brings coffee, sugar and a few hundred letters for the islands.",
+    "Nobody knows who painted the red line along the hull.",
+    "We asked the captain, and he only laughed.",
+    "In the afternoon the crew repairs the mast with new rope.",
+    "The market opens at six, long before the sun is up.",
+    "Prices have doubled since last winter, says the woman with the scales.",
+    "Her brother keeps the books and does not trust the bank.",
+    "A storm is expected on Friday, so everything must be ashore by then.",
+    "That is all from the harbour for today.",
+)
+PRICE = Price(input=1.0, output=0.0)
+
+
+class EndpointTools(LightToolbox):
+    """Models that see nobody, and the profile's own text encoder."""
+
+    @property
+    def text(self) -> TextEmbedder:
+        if self._endpoint is None:
+            self._endpoint = self._text_encoder(self.profile)
+        return self._endpoint
+
+    _endpoint: TextEmbedder | None = None
+
+
+def workspace(home: Home, store: Store, url: str, **more: Any) -> Workspace:
+    watch = WatchSettings(clip_ms=2_000, keyframes=1, subtitles="use")
+    profile = Profile(
+        name="p",
+        text="openai:tiny",
+        encoder=EncoderSpec(base_url=url, price=PRICE, passage_prefix="passage: "),
+        settings=Settings(watch=watch, memory=MemorySettings()),
+        objects="none",
+        sounds="none",
+        **more,
+    )
+    notes = home.root / "notes"
+    notes.mkdir()
+    return Workspace(home, store, profile, EndpointTools(profile, notes))
+
+
+def talk(tmp_path: Path) -> Path:
+    """A video of 20 s with a sentence in every clip of 2 s."""
+    path = make_video(tmp_path / "harbour.mp4", seconds=20.0, scene_s=0.5, silent=True)
+    cues = (f"00:{2 * n:02}.100 --> 00:{2 * n + 1:02}.900\n{one}" for n, one in enumerate(SPOKEN))
+    (tmp_path / "harbour.vtt").write_text("WEBVTT\n\n" + "\n\n".join(cues) + "\n")
+    return path
+
+
+class Questioned(Toolbox):
+    """The profile's own text encoder, and no reranker."""
+
+    @property
+    def reranker(self) -> None:
+        return None
+
+
+def embedded(store: Store) -> list[ModelCallRow]:
+    with store.begin() as session:
+        rows = list(session.scalars(select(ModelCallRow).where(ModelCallRow.purpose == "embed")))
+        session.expunge_all()
+    return rows
+
+
+def counted(requests: list[list[str]]) -> int:
+    return sum(count_tokens(text) for texts in requests for text in texts)
+
+
+def test_watching_by_rules_takes_of_an_endpoint_what_was_estimated(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = talk(tmp_path)
+    with server(word_vectors) as (url, requests):
+        opened = workspace(home, store, url)
+        estimate = estimate_file(opened, path)
+        sent = {text.removeprefix("passage: ") for texts in requests for text in texts}
+        assert sent == set(SAMPLE), "nothing of the video is sent for an estimate"
+        requests.clear()
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+    assert outcome.watched is not None
+    taken = counted(requests)
+    used = ingest_usage(store, outcome.watched.video.id)
+    assert used.tokens_in == taken
+    assert estimate.tokens_in * 10 == pytest.approx(taken, rel=0.1)
+    assert used.cost_usd == pytest.approx(taken / 1e6)
+    assert estimate.cost_usd == pytest.approx(used.cost_usd, rel=0.1)
+    assert str(estimate).startswith(f"harbour: 10 clips; {estimate.tokens_in:,.0f} tokens a clip")
+    cost = show_video(store, "harbour").cost
+    assert (cost.tokens_in, cost.failed) == (taken, 0)
+    assert all(clip.cost.tokens_in > 0 for clip in show_video(store, "harbour").clips)
+
+
+LINES = [
+    {
+        "kind": "episodic",
+        "text": f"At this moment the man points at number {n} on the wall, and nobody answers him.",
+        "start_s": n / 12,
+        "end_s": n / 12 + 0.5,
+    }
+    for n in range(24)
+]
+SUMMARY = "They go on with the wall, and one of them counts what is left. " * 6
+PATCH = [
+    {"label": f"Part {n} of the work", "summary": SUMMARY, "clips": list(clips)}
+    for n, clips in enumerate((range(3), range(3, 6), range(6, 8), range(8, 10)))
+]
+
+
+def write(request: dict[str, Any]) -> Answer:
+    of_clip = "Write the lines of this clip" in json.dumps(request)
+    reply = {"lines": LINES} if of_clip else {"segments": PATCH}
+    return Answer(reply, tokens=(1_000, len(json.dumps(reply)) // 4))
+
+
+def test_what_a_model_writes_is_part_of_the_estimate(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = talk(tmp_path)
+    with server(word_vectors) as (url, requests), OpenAIServer(write) as model:
+        spec = ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)
+        opened = workspace(home, store, url, writer="llm", chat={"default": spec})
+        on_machine = opened.profile.model_copy(update={"text": "minilm"})
+        without = estimate_file(replace(opened, profile=on_machine), path)
+        estimate = estimate_file(opened, path)
+        requests.clear()
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+    assert outcome.exit_code == 0
+    of_endpoint = 10 * (estimate.tokens_in - without.tokens_in)
+    assert of_endpoint == pytest.approx(counted(requests), rel=0.1)
+    assert estimate.cost_usd is not None
+    assert without.cost_usd is not None
+    assert estimate.cost_usd - without.cost_usd == pytest.approx(of_endpoint / 1e6, rel=0.01)
+
+
+def test_changing_to_an_endpoint_takes_what_was_estimated(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    watch_talk(store)
+    with server(word_vectors) as (url, requests):
+        opened = workspace(home, store, url)
+        plan = plan_reembedding(opened, timed=True)
+        requests.clear()
+        reembed(opened, plan, Quiet(), print, direct=True)
+        taken = counted(requests)
+        assert plan.tokens == pytest.approx(taken, rel=0.1)
+        assert plan.cost_usd == pytest.approx(taken / 1e6, rel=0.1)
+        assert show_video(store, VIDEO).cost.tokens_in == taken
+        reembed_video(store, VIDEO, WordVectors(), Quiet())
+        requests.clear()
+        again = plan_reembedding(opened, timed=True)
+    assert {text for texts in requests for text in texts} == {f"passage: {one}" for one in SAMPLE}
+    assert again.tokens == pytest.approx(taken, rel=0.02), "known from the record"
+
+
+def test_a_question_has_its_embeddings_on_record_and_replays_without_them(
+    home: Home, store: Store
+) -> None:
+    with server(word_vectors) as (url, requests):
+        toolbox = Questioned(workspace(home, store, url).profile, Path("/nonexistent"))
+        remember_party(store)
+        asked = ask(store, toolbox, Question(text="Who plays the piano?", videos=(PARTY,)))
+        taken = counted(requests)
+        again = replay(store, asked.trajectory_id)
+        assert counted(requests) == taken
+    assert again.whole
+    rows = embedded(store)
+    assert {row.trajectory_id for row in rows} == {asked.trajectory_id}
+    with store.begin() as session:
+        used = usage_in(
+            events_of(session, asked.trajectory_id), embeddings_of(session, asked.trajectory_id)
+        )
+    assert used.by_purpose["embed"].tokens_in == used.total.tokens_in == taken > 0
+
+
+def test_a_request_that_failed_is_on_record(home: Home, store: Store) -> None:
+    watch_talk(store)
+    with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
+        opened = workspace(home, store, url)
+        with pytest.raises(ModelError, match="too long"):
+            reembed(opened, plan_reembedding(opened), Quiet(), print, direct=True)
+    (row,) = embedded(store)
+    assert row.error is not None
+    assert "too long" in row.error
+    assert (row.tokens_in, row.cost_usd) == (0, 0)
