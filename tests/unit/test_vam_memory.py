@@ -1,0 +1,274 @@
+"""VAM's moments, events and age tiers: what stays, decided strictly in order of time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.ports import Image, Vector
+from strategies.vam.events import EventBounds, EventStart, EventState
+from strategies.vam.moments import Moments, MomentState, MomentStep
+from strategies.vam.settings import HOUR, MINUTE, SECOND, VisualMemorySettings
+from strategies.vam.tiers import Thinning, ThinningState
+from strategies.vam.vectors import LIKENESS, frame_vectors
+from strategies.vam.visual_memory import FrameReason, VisualChange, VisualMemory, VisualState
+from tests.support.real_frames import frames_of
+
+SETTINGS = VisualMemorySettings()
+CHANGES = st.lists(st.floats(0, 1), min_size=1, max_size=60)
+
+
+def at(change: float, of: float = 0.0) -> Vector:
+    """A unit vector whose distance is ``change`` to that of 0, turned on by ``of`` radians."""
+    angle = of + math.acos(1 - change)
+    return np.array([math.cos(angle), math.sin(angle)], np.float32)
+
+
+def steps(vectors: Sequence[Vector], **changes: object) -> list[MomentStep]:
+    moments = Moments(SETTINGS.model_copy(update=changes), LIKENESS)
+    return [moments.add(2 * SECOND * index, vector) for index, vector in enumerate(vectors)]
+
+
+def test_frames_that_look_alike_are_one_moment_whose_end_waits() -> None:
+    found = steps([at(0), at(0.119), at(0.05), at(0.121)])
+    assert [step.starts for step in found] == [True, False, False, True]
+    assert [step.replaced_ms for step in found] == [None, None, 2_000, None]
+    assert found[3].change == pytest.approx(0.121, abs=1e-6)
+
+
+def test_frames_are_compared_with_the_first_of_their_moment() -> None:
+    slowly = [at(0, turn * 0.2) for turn in range(10)]
+    found = steps(slowly)
+    assert [step.starts for step in found] == [True, False, False] + [True, False, False] * 2 + [
+        True
+    ]
+
+
+def test_otsu_takes_over_once_there_are_enough_distances() -> None:
+    # Distances of 0.02 and 0.1 are all under the fixed threshold; Otsu tells them apart.
+    vectors = [at(0)] + [at(0.02), at(0.1)] * 15 + [at(0.1)]
+    assert not any(step.starts for step in steps(vectors)[1:31])
+    assert steps(vectors)[31].starts
+    assert not steps(vectors, least_distances=100)[31].starts
+
+
+def test_vectors_of_another_model_start_a_moment_and_are_not_compared() -> None:
+    moments = Moments(SETTINGS, LIKENESS)
+    moments.add(0, at(0))
+    moments.add(2_000, at(0.05))
+    other = Moments(SETTINGS, "clip:other", moments.state)
+    assert other.add(4_000, np.ones(5, np.float32)).starts
+    assert other.state.recent == ()
+
+
+def bounds(changes: Iterable[float], every_ms: int = 10 * SECOND, **other: object) -> list[int]:
+    """Start events where moments begin every so often; return their times."""
+    events = EventBounds(SETTINGS.model_copy(update=other))
+    found: list[EventStart] = []
+    for index, change in enumerate(changes):
+        found += events.pass_time(index * every_ms)
+        found += events.add_moment(index * every_ms, change)
+    return [start.start_ms for start in found]
+
+
+def test_events_begin_at_local_peaks_above_the_threshold() -> None:
+    assert bounds([0, 0.3, 0.5, 0.25, 0.15, 0.19, 0.13, 0.4, 0.4, 0.1]) == [0, 20_000, 70_000]
+
+
+def test_a_peak_waits_for_the_next_distance() -> None:
+    assert bounds([0, 0.3]) == [0]
+    assert bounds([0, 0.3, 0.2]) == [0, 10_000]
+    assert bounds([0, 0.3, 0.31]) == [0]
+
+
+def test_the_threshold_of_events_is_a_relaxed_otsu() -> None:
+    low_and_high = [0.0] + [0.15, 0.18] * 20
+    assert bounds(low_and_high, every_ms=SECOND, least_distances=100) == [0]
+    adaptive = bounds(low_and_high, every_ms=SECOND, least_distances=10)
+    assert adaptive[1:] == [index * SECOND for index in range(12, 40, 2)]
+
+
+def test_an_event_is_never_longer_than_five_minutes() -> None:
+    events = EventBounds(SETTINGS)
+    events.add_moment(0, 0)
+    found = [start for time in range(0, 1_000 * SECOND, 2_000) for start in events.pass_time(time)]
+    assert found == [EventStart(300_000 * n, 0) for n in (1, 2, 3)]
+
+
+def test_a_peak_in_waiting_begins_an_event_when_time_is_up() -> None:
+    events = EventBounds(SETTINGS)
+    events.add_moment(0, 0)
+    events.add_moment(100_000, 0.5)
+    assert events.pass_time(299_999) == []
+    assert events.pass_time(400_000) == [EventStart(100_000, 100_000), EventStart(400_000, 100_000)]
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.floats(0, 1)), min_size=1, max_size=60))
+def test_events_are_bounded_and_in_order(moments: list[tuple[int, float]]) -> None:
+    events, found, time = EventBounds(SETTINGS), list[EventStart](), 0
+    for step, change in moments:
+        found += events.add_moment(time, change)
+        time += step * SECOND
+        found += events.pass_time(time)
+    starts = [start.start_ms for start in found]
+    assert starts == sorted(set(starts))
+    assert all(after - before <= SETTINGS.event_ms for before, after in pairwise(starts))
+    assert all(start.frame_ms <= start.start_ms for start in found)
+    assert time - starts[-1] < SETTINGS.event_ms
+
+
+@given(CHANGES)
+def test_moments_and_events_go_on_the_same_from_their_states(changes: list[float]) -> None:
+    few = SETTINGS.model_copy(update={"least_distances": 5, "recent_distances": 9})
+    moments, events = Moments(few, LIKENESS), EventBounds(few)
+    state, bound = moments.state, events.state
+    for index, change in enumerate(changes):
+        state = MomentState.model_validate_json(state.model_dump_json())
+        bound = EventState.model_validate_json(bound.model_dump_json())
+        resumed, again = Moments(few, LIKENESS, state), EventBounds(few, bound)
+        time, vector = index * 20_000, at(change, index * 0.1)
+        assert resumed.add(time, vector) == moments.add(time, vector)
+        assert again.pass_time(time) == events.pass_time(time)
+        assert again.add_moment(time, change) == events.add_moment(time, change)
+        state, bound = resumed.state, again.state
+
+
+def by_the_rule(times: Sequence[int], staying: set[int], now: int) -> dict[int, int]:
+    """The frames that stay by the tiers' rule applied at once to all, with their tier."""
+    kept, seen = {}, set()
+    for time in times:
+        tier = SETTINGS.tier_of(max(0, now - time)) if time != times[-1] else 0
+        interval = (tier, time // SETTINGS.tiers[tier - 1].every_ms) if tier else None
+        if time in staying or interval is None or interval not in seen:
+            kept[time] = tier
+        seen.add(interval)
+    return kept
+
+
+SPACED = st.lists(st.integers(1, 300), min_size=1, max_size=200)
+
+
+@given(SPACED, st.sets(st.integers(0, 199)), st.integers(1, 400))
+def test_thinning_step_by_step_leaves_what_the_rule_leaves(
+    gaps: list[int], stays: set[int], stride_s: int
+) -> None:
+    # Ages 60 times as short, intervals too: what takes a day takes minutes.
+    times = [sum(gaps[:index]) * 20 * SECOND for index in range(len(gaps))]
+    staying = {times[index] for index in stays if index < len(times)}
+    thinning, kept, now = Thinning(SETTINGS), dict[int, int](), 0
+    for time in times:
+        while now + stride_s * MINUTE < time:
+            now += stride_s * MINUTE
+            apply(thinning, kept, now)
+        thinning.add(time)
+        kept[time] = 0
+        if time in staying:
+            thinning.protect(time)
+    for more in range(30):
+        now = max(now, times[-1]) + more * HOUR
+        apply(thinning, kept, now)
+    assert kept == by_the_rule(times, staying, now)
+
+
+def apply(thinning: Thinning, kept: dict[int, int], now: int) -> None:
+    thinned = thinning.thin(now)
+    for time in thinned.dropped:
+        del kept[time]
+    for time, tier in thinned.moved.items():
+        assert kept[time] < tier
+        kept[time] = tier
+
+
+def test_tiers_begin_at_an_hour_and_a_day_and_first_and_last_stay() -> None:
+    thinning = Thinning(SETTINGS)
+    times = list(range(0, 40 * SECOND, 5 * SECOND))
+    for time in times:
+        thinning.add(time)
+    thinning.protect(0)
+    assert not thinning.protect(0)
+    assert not thinning.protect(1)
+    assert thinning.thin(HOUR - 1).moved == {}
+    hour = thinning.thin(HOUR + 20 * SECOND)
+    assert (hour.moved, hour.dropped) == ({0: 1, 20_000: 1}, [5_000, 10_000, 15_000])
+    day = thinning.thin(24 * HOUR + 40 * SECOND)
+    assert (day.moved, day.dropped) == ({0: 2}, [25_000, 30_000, 20_000])
+    assert thinning.thin(240 * HOUR).dropped == []
+
+
+def test_thinning_goes_on_from_its_state_and_stays_small() -> None:
+    thinning, resumed, largest = Thinning(SETTINGS), Thinning(SETTINGS), 0
+    for time in range(0, 27 * HOUR, 20 * SECOND):
+        for one in (thinning, resumed):
+            one.add(time)
+            if time % (5 * MINUTE) == 0:
+                one.protect(time)
+        if time % (3 * MINUTE) == 0:
+            saved = resumed.state.model_dump_json()
+            resumed = Thinning(SETTINGS, ThinningState.model_validate_json(saved))
+            assert thinning.thin(time) == resumed.thin(time)
+            largest = max(largest, len(saved))
+    assert largest < 60_000
+
+
+def all_frames(find: Callable[[str], Path]) -> list[tuple[int, Image]]:
+    names = ("tos_battle_clip.webm", "wannaworktogether.mp4", "visualvoice_interview.mp4")
+    images = [image for name in names for image in frames_of(find(name), 0.5, 50)[::2]]
+    return [(2 * SECOND * index, image) for index, image in enumerate(images * 3)]
+
+
+def run(memory: VisualMemory, time: int) -> VisualChange:
+    return memory.end_clip(time + 2 * SECOND)
+
+
+def test_a_memory_that_is_killed_at_every_frame_decides_the_same(
+    shared_media: Callable[[str], Path],
+) -> None:
+    settings = SETTINGS.model_copy(update={"least_distances": 10, "event_ms": 60 * SECOND})
+    vectors = frame_vectors(None)
+    whole, state = VisualMemory(settings, vectors), VisualState()
+    seen: set[FrameReason] = set()
+    for time, image in all_frames(shared_media):
+        resumed = VisualMemory(
+            settings, vectors, VisualState.model_validate_json(state.model_dump_json())
+        )
+        for one in (whole, resumed):
+            one.add(time, image)
+        change = run(whole, time)
+        assert run(resumed, time) == change
+        assert resumed.state == whole.state
+        state = resumed.state
+        seen |= {frame.reason for frame in change.added.values()} | set(change.reasons.values())
+    assert seen == set(FrameReason)
+
+
+def test_what_stays_does_not_depend_on_where_clips_end(
+    shared_media: Callable[[str], Path],
+) -> None:
+    vectors = frame_vectors(None)
+    kept = []
+    for clip_frames in (1, 7, 1_000):
+        memory, rows = VisualMemory(SETTINGS, vectors), dict[int, FrameReason]()
+        for index, (time, image) in enumerate(all_frames(shared_media), 1):
+            memory.add(time, image)
+            if index % clip_frames == 0:
+                store(rows, run(memory, time))
+        store(rows, memory.end_clip(time))
+        kept.append(rows)
+    assert kept[0] == kept[1] == kept[2]
+    assert kept[0][0] is FrameReason.EVENT
+    assert 10 < len(kept[0]) < 150
+
+
+def store(rows: dict[int, FrameReason], change: VisualChange) -> None:
+    for time in change.dropped:
+        del rows[time]
+    rows |= {time: frame.reason for time, frame in change.added.items()}
+    assert change.reasons.keys() <= rows.keys()
+    rows |= change.reasons
