@@ -1,0 +1,216 @@
+"""EventMemAgent's memory: events by histograms, a uniform sample, and any second found again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy.stats import chi2, chisquare, pearsonr
+
+from models.ports import Image
+from strategies.eventmem.event_memory import EventMemory, EventMemoryState, FrameUse
+from strategies.eventmem.reservoir import place_of
+from strategies.eventmem.segmentation import (
+    Segmentation,
+    SegmentationState,
+    correlation,
+    grey_histogram,
+)
+from strategies.eventmem.settings import EventMemorySettings
+from strategies.eventmem.short_term import (
+    EventFrames,
+    EventRecord,
+    ShortTermMemory,
+    memory_at,
+)
+from tests.support.real_frames import frames_of
+
+SETTINGS = EventMemorySettings()
+CLIPS = ("tos_battle_clip.webm", "visualvoice_interview.mp4", "wannaworktogether.mp4")
+SECOND = 1_000
+
+
+def test_the_numbers_are_the_papers() -> None:
+    assert SETTINGS.model_dump() == {
+        "every_ms": 1_000,
+        "frames": 32,
+        "same_event": 0.2,
+        "least_frames": 8,
+    }
+    with pytest.raises(ValidationError):
+        EventMemorySettings.model_validate({"unknown": 1})
+
+
+def shades(*levels: int) -> Image:
+    """A picture of stripes of these greys."""
+    row = np.repeat(np.array(levels, np.uint8), 60 // len(levels))
+    return np.repeat(np.tile(row, (40, 1))[..., None], 3, axis=2)
+
+
+DARK, BRIGHT = shades(10, 20, 30), shades(200, 220, 240)
+
+
+def begins(images: list[Image]) -> list[int]:
+    segmentation = Segmentation(SETTINGS)
+    return [number for number, image in enumerate(images) if segmentation.begins_event(image)]
+
+
+def test_an_event_ends_after_more_than_eight_frames_at_an_unlike_one() -> None:
+    assert begins([DARK] * 9 + [BRIGHT] * 9 + [DARK]) == [0, 9, 18]
+    # Eight frames are too few: the event goes on, and its mean has both.
+    assert begins([DARK] * 8 + [BRIGHT] + [DARK] * 20) == [0]
+    assert begins([DARK] * 20) == [0]
+
+
+def by_scipy(images: list[Image]) -> list[int]:
+    """The same rule with scipy's correlation and a mean of all histograms of the event."""
+    starts: list[int] = []
+    event: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
+    for number, image in enumerate(images):
+        grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+        shares = np.bincount(grey.ravel(), minlength=256) / grey.size
+        if not event or (len(event) > 8 and pearsonr(shares, np.mean(event, axis=0))[0] < 0.2):
+            starts.append(number)
+            event = []
+        event.append(shares)
+    return starts
+
+
+def real_frames(find: Callable[[str], Path]) -> list[Image]:
+    return [image for name in CLIPS for image in frames_of(find(name), 0.5, 50)]
+
+
+def test_events_of_real_frames_are_those_of_scipy(shared_media: Callable[[str], Path]) -> None:
+    images = real_frames(shared_media)
+    found = begins(images)
+    assert found == by_scipy(images)
+    assert len(found) >= 4
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [([1, 1], [1, 1], 1.0), ([1, 1], [1, 2], 0.0), ([1, 2], [2, 4], 1.0), ([1, 2], [2, 1], -1.0)],
+)
+def test_correlation_of_histograms_that_do_not_vary(
+    one: list[float], other: list[float], expected: float
+) -> None:
+    assert correlation(np.array(one, float), np.array(other, float)) == pytest.approx(expected)
+
+
+def test_a_histogram_sums_to_one_whatever_the_size() -> None:
+    assert grey_histogram(DARK).sum() == pytest.approx(1)
+    assert np.allclose(grey_histogram(DARK), grey_histogram(np.tile(DARK, (3, 2, 1))))
+
+
+def sample(video: str, frames: int, event: int = 0) -> tuple[int, ...]:
+    memory = ShortTermMemory(SETTINGS, video)
+    for number in range(event * 40):
+        memory.add(number, begins_event=number % 40 == 0)
+    for number in range(frames):
+        memory.add(event * 40 + number * SECOND, begins_event=number == 0)
+    (only,) = [one for one in memory.events if one.record.number == event]
+    return tuple((time - event * 40) // SECOND for time in only.frames)
+
+
+def test_samples_are_uniform() -> None:
+    streams, frames = 2_000, 100
+    counts = Counter(frame for seed in range(streams) for frame in sample(f"video {seed}", frames))
+    observed = [counts[frame] for frame in range(frames)]
+    assert sum(observed) == streams * 32
+    # Each stream chooses 32 of 100 without replacement, which varies less than independent draws.
+    varies = (frames - 32) / (frames - 1)
+    assert chi2.sf(chisquare(observed).statistic / varies, frames - 1) > 0.01
+
+
+def test_a_frame_is_kept_with_a_chance_of_k_in_n() -> None:
+    kept = sum(place_of(f"video {seed}", 3, 128, 32) is not None for seed in range(4_000))
+    assert kept / 4_000 == pytest.approx(0.25, abs=0.02)
+    assert [place_of("v", 0, number, 4) for number in (1, 2, 3, 4)] == [0, 1, 2, 3]
+
+
+def test_samples_depend_on_the_video_and_the_event_only() -> None:
+    assert sample("a", 300) == sample("a", 300)
+    assert sample("a", 300) != sample("b", 300)
+    assert sample("a", 300, event=1) != sample("a", 300, event=0)
+
+
+STREAMS = st.lists(st.tuples(st.integers(1, 70), st.integers(0, 5)), min_size=1, max_size=8)
+"""Events of a stream: how many frames each has, and how many seconds are missing before it."""
+
+
+def frames_in(stream: list[tuple[int, int]]) -> list[tuple[int, bool]]:
+    found, second = [], 0
+    for frames, missing in stream:
+        second += missing
+        found += [((second + number) * SECOND, number == 0) for number in range(frames)]
+        second += frames
+    return found
+
+
+@given(STREAMS)
+def test_memory_has_at_most_32_frames_of_the_last_events(stream: list[tuple[int, int]]) -> None:
+    memory, evicted = ShortTermMemory(SETTINGS, "v"), list[EventFrames]()
+    for time, begins_event in frames_in(stream):
+        evicted += memory.add(time, begins_event=begins_event).evicted
+        frames = [frame for event in memory.events for frame in event.frames]
+        assert len(frames) == len(set(frames)) <= 32
+        # It holds more only if the event before, whole, would be too much.
+        if evicted:
+            assert len(frames) + min(32, evicted[-1].seen) > 32 - 1
+    numbers = [event.record.number for event in (*evicted, *memory.events)]
+    assert numbers == list(range(len(stream)))
+
+
+@given(STREAMS)
+def test_memory_as_of_any_second_is_found_again_from_the_record(
+    stream: list[tuple[int, int]],
+) -> None:
+    memory, gone, seen = ShortTermMemory(SETTINGS, "v"), list[EventRecord](), {}
+    for time, begins_event in frames_in(stream):
+        gone += [one.record for one in memory.add(time, begins_event=begins_event).evicted]
+        seen[time] = memory.events
+    records = [*gone, *(event.record for event in memory.events)]
+    for time, events in seen.items():
+        assert memory_at(records, time, SETTINGS, "v") == events
+        assert memory_at(records, time + 999, SETTINGS, "v") == events
+    assert memory_at(records, -1, SETTINGS, "v") == ()
+
+
+def test_a_memory_that_is_killed_at_every_frame_is_the_same(
+    shared_media: Callable[[str], Path],
+) -> None:
+    images = real_frames(shared_media)
+    images = [*images, *images[:1] * 60, *images]
+    whole, state = EventMemory(SETTINGS, "v"), EventMemoryState()
+    kept: dict[int, FrameUse] = {}
+    evicted: list[EventRecord] = []
+    for number, image in enumerate(images):
+        saved = EventMemoryState.model_validate_json(state.model_dump_json())
+        resumed = EventMemory(SETTINGS, "v", saved)
+        whole.add(number * SECOND, image)
+        resumed.add(number * SECOND, image)
+        change = whole.end_clip()
+        assert resumed.end_clip() == change
+        assert resumed.state == whole.state
+        state = resumed.state
+        kept = {time: use for time, use in kept.items() if time not in change.dropped}
+        kept |= change.added
+        evicted += change.evicted
+        in_memory = {frame for event in state.events for frame in event.frames}
+        first = {record.start_ms for record in evicted}
+        first |= {event.record.start_ms for event in state.events}
+        assert kept.keys() == in_memory | first
+        assert {time for time, use in kept.items() if use is FrameUse.FIRST} == first
+    assert len(evicted) >= 5
+
+
+def test_states_that_are_not_states_are_refused() -> None:
+    with pytest.raises(ValidationError):
+        SegmentationState.model_validate({"frames": 1, "more": 2})
