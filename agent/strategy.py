@@ -119,6 +119,7 @@ class PolicyParts:
     ``responder`` is the profile's; ``calls`` are to its language model, None without one;
     ``settings`` are those of the run; ``load_image`` loads a JPEG by its SHA-256; ``tools`` are
     those that are offered, and ``without`` the parts of the strategy that are switched off.
+    ``version`` is that of the strategy that began the run: it goes on as it began.
     """
 
     responder: Responder
@@ -126,6 +127,7 @@ class PolicyParts:
     budget: RunBudget
     settings: AskSettings
     load_image: LoadImage
+    version: int
     tools: tuple[Tool, ...] = ()
     without: frozenset[str] = frozenset()
 

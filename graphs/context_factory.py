@@ -87,7 +87,9 @@ class ProfileContexts:
             languages=setup.languages if setup else self._toolbox.profile.search_languages,
             tool_loop=tool_loop_of(
                 strategy,
-                PolicyParts(reasoner, calls, budget, settings, self._store.blobs.get),
+                PolicyParts(
+                    reasoner, calls, budget, settings, self._store.blobs.get, recorder.version
+                ),
                 self._tools,
                 setup.tools if setup else strategy.tools_for(self._toolbox.profile),
             ),

@@ -34,16 +34,16 @@ def act_form(decision: DecisionContext, narrow: bool, *, timed: bool = False) ->
     searched = bool(decision.steps)
     modes = [str(decision.forced or mode) for mode in _available_modes(decision)]
     fields: dict[str, Any] = {
-        "action": _one_of(["search", "answer"] if searched else ["search"]),
-        "mode": _one_of(sorted(set(modes))),
+        "action": one_of(["search", "answer"] if searched else ["search"]),
+        "mode": one_of(sorted(set(modes))),
     }
     if decision.question.options:
-        fields["answer"] = _one_of(["", *_letters(decision)])
+        fields["answer"] = one_of(["", *_letters(decision)])
         fields["not_in_memory"] = {"type": "boolean", "enum": [False]}
     if narrow:
-        fields |= _cited("citations", sorted(refs(decision.ledger)))
+        fields |= cited("citations", sorted(refs(decision.ledger)))
     reply = TimedActReply if timed else ActReply
-    return _narrowed(reply, fields, narrow, () if searched else ANSWERING)
+    return narrowed(reply, fields, narrow, () if searched else ANSWERING)
 
 
 def _available_modes(decision: DecisionContext) -> list[Mode]:
@@ -63,10 +63,10 @@ def assess_form(
         return reply
     form = reply.model_json_schema()
     if images:
-        form["$defs"]["SeenReply"]["properties"]["image"] = _one_of(images)
+        form["$defs"]["SeenReply"]["properties"]["image"] = one_of(images)
     claim = form["$defs"]["ResolutionReply"]["properties"]
-    claim["subtask"] = _one_of([s.id for s in decision.ledger.subtasks])
-    claim |= _cited("evidence", [e.ref for e in decision.found.evidence] if decision.found else [])
+    claim["subtask"] = one_of([s.id for s in decision.ledger.subtasks])
+    claim |= cited("evidence", [e.ref for e in decision.found.evidence] if decision.found else [])
     return with_schema(reply, _shortened(form))
 
 
@@ -74,29 +74,30 @@ def conclude_form(decision: DecisionContext, narrow: bool) -> type[ConcludeReply
     """Return the schema of the final answer: one of the options, if there are any."""
     fields: dict[str, Any] = {}
     if decision.question.options:
-        fields["option"] = _one_of(_letters(decision))
+        fields["option"] = one_of(_letters(decision))
         fields["not_in_memory"] = {"type": "boolean", "enum": [False]}
     if narrow:
-        fields |= _cited("citations", [e.ref for e in decision.evidence])
-    return _narrowed(ConcludeReply, fields, narrow)
+        fields |= cited("citations", [e.ref for e in decision.evidence])
+    return narrowed(ConcludeReply, fields, narrow)
 
 
 def _letters(decision: DecisionContext) -> list[str]:
     return list(ascii_uppercase[: len(decision.question.options)])
 
 
-def _one_of(values: Sequence[str]) -> dict[str, Any]:
+def one_of(values: Sequence[str]) -> dict[str, Any]:
+    """Return the schema of a text that is one of these."""
     return {"type": "string", "enum": list(values)}
 
 
-def _cited(name: str, known: Sequence[str]) -> dict[str, Any]:
+def cited(name: str, known: Sequence[str]) -> dict[str, Any]:
     """Return a list schema for these ids; an empty list if there are none."""
     most = min(4, len(known))
-    items = _one_of(known) if known else {"type": "string"}
+    items = one_of(known) if known else {"type": "string"}
     return {name: {"type": "array", "items": items, "maxItems": most, "minItems": min(1, most)}}
 
 
-def _narrowed(
+def narrowed(
     reply: type[Form], fields: dict[str, Any], narrow: bool, without: Collection[str] = ()
 ) -> type[Form]:
     """Return ``reply`` with other schemas for some fields, all of them required."""

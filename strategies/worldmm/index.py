@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,10 +40,11 @@ CACHED = 4
 
 @dataclass(frozen=True, eq=False)
 class ScaleView:
-    """A scale as of a clip: what is searched, and the nodes by their number in it."""
+    """A scale as of a clip: what is searched, and nodes and triples by their number in it."""
 
     index: ScaleIndex
     nodes: Sequence[StoredNode]
+    triples: Sequence[StoredRelation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,11 @@ class WorldIndex:
         vectors = self._stacked([entity.vector for entity in self.entities])
         apart = np.array([e.key.type == EntityKind.PERSON for e in self.entities], dtype=np.bool_)
         return synonyms(vectors, self._settings.synonym_cosine, apart=apart)
+
+    @cached_property
+    def names(self) -> Mapping[int, str]:
+        """Return the names of the entities by row id."""
+        return {entity.id: entity.key.name for entity in self.entities}
 
     @property
     def encoder(self) -> str:
@@ -124,7 +130,7 @@ class WorldIndex:
             self._stacked([one.vector for one in stated]),
             ends,
         )
-        return ScaleView(index, nodes)
+        return ScaleView(index, nodes, stated)
 
     def semantic(self, last_clip: int) -> SemanticView:
         """Return the relations that last as of a clip."""

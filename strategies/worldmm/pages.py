@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from agent.harness.constrain import letter
+from agent.harness.inform import quote_untrusted
 from domain.asking import Evidence, Question
 from domain.time import TimeSpan, format_clock
+from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines, sanitise, sanitise_generated
 from strategies.worldmm.clauses import Triple
 from strategies.worldmm.prompts import prompt
 
 NOTHING = "(no search yet)"
+SHOWN = 1_500
+"""Characters of a piece of evidence that the history shows."""
 
 
 def caption_page(span: TimeSpan, lines: Iterable[str]) -> str:
@@ -51,40 +56,59 @@ def choose_page(query: str, captions: Sequence[tuple[TimeSpan, str]], most: int)
     return prompt("choose", query=sanitise(query), captions=_numbered(shown), most=most)
 
 
-def decide_system(rounds: int, *, visual: bool) -> str:
-    """Return the instructions of the rounds; images are offered only where there are any."""
-    memories = prompt("decide_memories")
-    if visual:
-        memories = f"{memories}\n{prompt('decide_visual')}"
-    return prompt("decide_system", memories=memories, rounds=rounds)
+def decide_system(rounds: int, memories: Iterable[str]) -> str:
+    """Return the instructions of the rounds; only these memories are named."""
+    offered = "\n".join(prompt(f"decide_{memory}") for memory in memories)
+    return prompt("decide_system", memories=offered, rounds=rounds)
 
 
-def decide_page(question: Question, history: str, round_number: int, rounds: int) -> str:
-    """Return the request for the action of a round."""
+def decide_page(
+    question: Question, history: str, round_number: int, rounds: int, complaint: str = ""
+) -> str:
+    """Return the request for the action of a round; ``complaint`` is about the last reply."""
     asked = question_block(question)
     shown = history or NOTHING
-    return prompt("decide", question=asked, history=shown, round=round_number, rounds=rounds)
+    page = prompt("decide", question=asked, history=shown, round=round_number, rounds=rounds)
+    return _after_complaint(page, complaint)
 
 
-def respond_page(question: Question, history: str) -> str:
-    """Return the request for the answer."""
-    return prompt("respond", question=question_block(question), history=history or NOTHING)
+def respond_page(question: Question, history: str, complaint: str = "") -> str:
+    """Return the request for the answer; ``complaint`` is about the last reply."""
+    page = prompt("respond", question=question_block(question), history=history or NOTHING)
+    return _after_complaint(page, complaint)
 
 
 def question_block(question: Question) -> str:
-    """Return the question with its options by letter, as material."""
-    options = [
-        f"<option>{chr(ord('A') + number)}. {sanitise(option)}</option>"
+    """Return the question with its options by letter, as material, and when it is asked."""
+    lines = [f"<question>{quote_untrusted(question.text, 2_000)}</question>"]
+    lines += [
+        f"<option>{letter(number)}. {quote_untrusted(option, 600)}</option>"
         for number, option in enumerate(question.options)
     ]
-    return "\n".join([f"<question>{sanitise(question.text)}</question>", *options])
+    if question.as_of_ms is not None:
+        lines.append(f"Asked at {format_clock(question.as_of_ms)} of the video.")
+    return "\n".join(lines)
 
 
-def search_block(memory: str, query: str, found: Sequence[Evidence]) -> str:
-    """Return a search with what it found, as an entry of the history."""
-    lines = [f"[{one.ref}] {one.span}: {sanitise_generated(one.text)}" for one in found]
-    head = f"{memory}: {sanitise(query)}"
-    return "\n".join(["<found>", head, join_lines(lines), "</found>"])
+def history_of(searches: Iterable[EvidenceRetrieved]) -> str:
+    """Return all searches with what they found, oldest first."""
+    return "\n".join(
+        search_block(str(one.mode), one.query, one.evidence, one.refused) for one in searches
+    )
+
+
+def search_block(memory: str, query: str, found: Sequence[Evidence], refused: str = "") -> str:
+    """Return a search with what it found, or why it was refused, as an entry of the history."""
+    lines = [f"[{one.ref}] {one.span}: {quote_untrusted(one.full_text, SHOWN)}" for one in found]
+    head = f"{memory}: {quote_untrusted(query)}"
+    shown = f"refused: {quote_untrusted(refused)}" if refused else join_lines(lines)
+    return "\n".join(["<found>", head, shown, "</found>"])
+
+
+def _after_complaint(page: str, complaint: str) -> str:
+    if not complaint:
+        return page
+    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint))}"
 
 
 def _times(span: TimeSpan) -> dict[str, str]:

@@ -6,10 +6,15 @@ Names of nested classes are keys of ``$defs`` in schemas that models read: they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from string import ascii_uppercase
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, NonNegativeInt, StringConstraints
+from pydantic import BaseModel, BeforeValidator, Field, NonNegativeInt, StringConstraints
 
+from agent.reasoners.port import Conclusion
+from agent.reasoners.replies import Texts, refs_in
+from agent.reasoners.reply_schemas import cited, narrowed, one_of
+from domain.asking import Action
 from domain.people import TAG
 from models.reply_schema import pinned
 from strategies.worldmm.clauses import Triple
@@ -28,6 +33,11 @@ LONGEST_CAPTION = 4_000
 
 Memory = Literal["episodic", "semantic", "visual"]
 """The memories that a round may search."""
+
+
+def _named(value: Any) -> Any:
+    """Normalise the name of a memory; an empty one is none."""
+    return value.strip().lower() or None if isinstance(value, str) else value
 
 
 class WrittenCaption(BaseModel):
@@ -180,10 +190,10 @@ class DecideReply(BaseModel):
 
     reason: str
     action: Literal["search", "answer"]
-    memory: Memory | None = None
+    memory: Annotated[Memory | None, BeforeValidator(_named)] = None
     query: str = ""
 
-    def complaints(self, offered: Sequence[Memory]) -> list[str]:
+    def complaints(self, offered: Sequence[str]) -> list[str]:
         """Return what the model is asked to put right."""
         if self.action == "answer":
             return []
@@ -191,6 +201,13 @@ class DecideReply(BaseModel):
         if self.memory not in offered:
             wrong.append(f"search one of the memories {', '.join(offered)}")
         return wrong
+
+    def decision(self) -> Action:
+        """Return the action for the machine."""
+        if self.action == "answer":
+            return Action(kind="answer", reason=_one_line(self.reason))
+        query = _one_line(self.query)
+        return Action(kind="search", reason=_one_line(self.reason), mode=self.memory, query=query)
 
 
 class RespondReply(BaseModel):
@@ -201,7 +218,34 @@ class RespondReply(BaseModel):
     found: bool = Field(description="whether the findings answer the question")
     option: str | None = Field(default=None, description="the letter, where there are options")
     answer: str
-    evidence: list[str] = Field(default=[], description="ids such as n12 or r3")
+    evidence: Texts = Field(default=[], description="ids such as n12 or r3")
+
+    def conclusion(self, *, options: bool) -> Conclusion:
+        """Return the conclusion for the machine; a question with options gets one of them."""
+        option = (self.option or "").strip()
+        return Conclusion(
+            text=_one_line(self.answer),
+            option=option or None,
+            refs=refs_in(self.evidence),
+            not_in_memory=not (self.found or options),
+        )
+
+
+def decide_form(offered: Sequence[str], *, searched: bool, narrow: bool) -> type[DecideReply]:
+    """Return the schema of a decision: one of the offered memories, no answer before a search.
+
+    ``narrow``: for a model in this process.
+    """
+    actions = ["search", "answer"] if searched else ["search"]
+    return narrowed(DecideReply, {"action": one_of(actions), "memory": one_of(offered)}, narrow)
+
+
+def respond_form(options: int, refs: Sequence[str], *, narrow: bool) -> type[RespondReply]:
+    """Return the schema of an answer: one of so many options, citing some of these refs."""
+    fields = {"option": one_of(ascii_uppercase[:options])} if options else {}
+    if narrow:
+        fields |= cited("evidence", refs)
+    return narrowed(RespondReply, fields, narrow)
 
 
 def _known(numbers: Iterable[int], shown: int) -> tuple[int, ...]:

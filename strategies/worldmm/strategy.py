@@ -1,6 +1,6 @@
 """The WorldMM strategy as it is registered: memory at several time scales, as graphs.
 
-Without a language model its memory is written and searched by rules; with one, the model answers.
+Its memory is written and searched by rules, or by a language model where the profile has one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,15 @@ NOTE = "WorldMM's memory was written by rules."
 
 
 def search_memories(parts: PolicyParts) -> AgentPolicy:
-    """Return the policy: episodic memory, then what lasts, then the answer."""
+    """Return the policy: the language model's, else each memory is searched once.
+
+    Before version 2 a language model only answered.
+    """
+    if parts.calls is not None and parts.version > 1:
+        # Imports scipy, which takes half a second.
+        from strategies.worldmm.policy import ModelPolicy
+
+        return ModelPolicy(parts, parts.calls)
     reasons = {tool.name: tool.description for tool in (EPISODIC, SEMANTIC)}
     return SearchEach(parts, reasons, "each memory was searched", NOTE)
 
@@ -66,7 +74,7 @@ STRATEGY = Strategy(
     paper="WorldMM",
     builds="captions at four scales with entities and triples, and relations that recur",
     needs="homer build VIDEO; its rules read English",
-    version=1,
+    version=2,
     machine="tool_loop",
     tools=(EPISODIC, SEMANTIC),
     open_tools=open_tools,

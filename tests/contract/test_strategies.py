@@ -39,6 +39,7 @@ from tests.support.caption_evaluations import workspace_of
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
+from tests.support.world_model import obedient_to_all
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
 NAMES = ("first-lines", "first-lines-without-rest", *strategy_names())
@@ -166,7 +167,7 @@ def test_ctrl_c_ends_with_what_was_found_so_far(party: Store, strategy: Strategy
 
 def test_with_a_language_model_its_calls_are_on_record(party: Store, strategy: Strategy) -> None:
     heard: list[Event] = []
-    with OpenAIServer(obedient) as server, Runner(party, LlmToolbox(server)) as runner:
+    with OpenAIServer(obedient_to_all) as server, Runner(party, LlmToolbox(server)) as runner:
         made = runner.ask(CHOICE, collect_events(heard), strategy=strategy.name)
     calls = sum(isinstance(event, ModelCalled) for event in heard)
     assert calls > 0

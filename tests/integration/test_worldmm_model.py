@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tests.support.caption_evaluations import workspace_of
 from tests.support.obedient_model import texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
-from tests.support.world_model import WorldModel, purpose_of
+from tests.support.world_model import WorldModel, answering
 
 KINDS = ("build", "node_revision", "entity", "relation")
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate")
@@ -90,18 +90,6 @@ def captions(store: Store, level: str) -> list[str]:
     with store.begin() as session:
         nodes = read_built(session, PARTY, "worldmm").nodes
     return [node.text for node in nodes if node.level == level]
-
-
-def answering(model: WorldModel, **instead: Any) -> Callable[[dict[str, Any]], Any]:
-    """The model, but for some purposes with these answers, in order; its own for each None."""
-    left = {purpose: list(answers) for purpose, answers in instead.items()}
-
-    def answer(request: dict[str, Any]) -> Any:
-        waiting = left.get(purpose_of(request), [])
-        given = waiting.pop(0) if waiting else None
-        return model(request) if given is None else given
-
-    return answer
 
 
 def test_captions_triples_and_what_lasts_are_the_models(

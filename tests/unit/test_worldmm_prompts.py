@@ -50,9 +50,11 @@ SLOTS: dict[str, set[str]] = {
     "choose_system": {"most"},
     "choose": {"query", "captions", "most"},
     "decide_system": {"memories", "rounds"},
-    "decide_memories": set(),
+    "decide_episodic": set(),
+    "decide_semantic": set(),
     "decide_visual": set(),
     "decide": {"question", "history", "round", "rounds"},
+    "refused": {"complaint"},
     "repair": {"complaints"},
     "respond_system": set(),
     "respond": {"question", "history"},
@@ -105,10 +107,11 @@ def test_triples_are_numbered_from_0_as_replies_name_them() -> None:
     assert "\n1. Ann | like | tea\n" in page
 
 
-def test_images_are_offered_only_where_there_are_any() -> None:
-    assert "- visual:" in decide_system(5, visual=True)
-    assert "visual" not in decide_system(5, visual=False)
-    assert "5 rounds in all" in decide_system(5, visual=False)
+def test_only_memories_that_are_offered_are_named() -> None:
+    assert "- visual:" in decide_system(5, ["episodic", "visual"])
+    assert "- semantic:" not in decide_system(5, ["episodic", "visual"])
+    assert "visual" not in decide_system(5, ["episodic", "semantic"])
+    assert "5 rounds in all" in decide_system(5, ["episodic"])
 
 
 def test_a_search_is_shown_with_the_ids_to_cite() -> None:
