@@ -9,9 +9,10 @@ import typer
 from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
 from models.fetch import FetchProgress
+from models.hub import HubModel, is_hub_name
 from models.manifest import weights_named
 from models.profile import load_profile
-from models.weights import FileStatus, status
+from models.weights import FileState, FileStatus, status
 from models.weights import pull as pull_weights
 from store.home import Home
 
@@ -30,7 +31,7 @@ def show(context: typer.Context, profile: Profile = None, json: Json = False) ->
       homer models --profile openai
     """
     if context.invoked_subcommand is None:
-        rows = _rows(_names(profile, ()))
+        rows = [*_rows(_names(profile, ())), *_hub_rows(_hub_models(profile, ()))]
         say_json(rows) if json else _table(rows)
 
 
@@ -57,6 +58,11 @@ def pull(
     for pulled in fresh:
         say(f"{pulled.model}/{pulled.path.name} from {pulled.source}")
     say(f"models: {len(pulled_files)} files in place, {len(fresh)} fetched")
+    for model in _hub_models(profile, tuple(names or ())):
+        if model.state(weights) is not FileState.PRESENT:
+            note(f"fetching {model.name} from the hub")
+            record = model.fetch(weights)
+            say(f"{model.name}: {len(record.digests)} files, licence: {record.licence}")
 
 
 class _DownloadLines:
@@ -77,7 +83,32 @@ class _DownloadLines:
 
 
 def _names(profile: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    return names or load_profile(profile, Home.default().config).weights
+    if not names:
+        return load_profile(profile, Home.default().config).weights
+    return tuple(name for name in names if not is_hub_name(name))
+
+
+def _hub_models(profile: str | None, names: tuple[str, ...]) -> tuple[HubModel, ...]:
+    """Return the profile's models of the hub, or those of them that are named."""
+    used = load_profile(profile, Home.default().config).hub_models
+    return tuple(model for model in used if not names or model.name in names)
+
+
+def _hub_rows(models: tuple[HubModel, ...]) -> list[dict[str, Any]]:
+    weights = Home.default().weights
+    return [
+        {
+            "model": model.name,
+            "need": model.need,
+            "state": str(model.state(weights)),
+            "bytes": model.size(weights),
+            "languages": (),
+            "licence": model.licence(weights),
+            "restricted": False,
+            "upstream": f"https://huggingface.co/{model.name}",
+        }
+        for model in models
+    ]
 
 
 def _rows(names: tuple[str, ...]) -> list[dict[str, Any]]:

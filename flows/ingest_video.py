@@ -21,8 +21,7 @@ from flows.video_locks import exclusive_lock
 from flows.workspace import Workspace
 from memory.subtitles import SourceTexts, texts_to_use
 from models.extras import LITERT
-from models.image_text import name_of
-from models.profile import NO_MODEL, Profile
+from models.profile import Profile
 from perception.decode import read_clips
 from perception.originals import cache_original, stat_digest
 from perception.reader import ClipReader
@@ -251,4 +250,4 @@ def models_used(profile: Profile) -> dict[str, str]:
     used = {port: str(getattr(profile, port)) for port in ports}
     used |= {"speech": profile.speech_name, "text": profile.text_name}
     used["sounds"] = profile.sound_model
-    return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}
+    return used | {"images": profile.images_name}

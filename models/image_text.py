@@ -1,4 +1,4 @@
-"""Images and texts in one space: a CLIP or SigLIP model that the user has put into a folder.
+"""Images and texts in one space: a CLIP or SigLIP model of the user's own, or of the hub.
 
 No such model can be had from a package registry, so none comes with Homer. Their usual export to
 ONNX is read: a vision and a text tower, a tokenizer, and how images are prepared.
@@ -20,14 +20,12 @@ from tokenizers import Tokenizer
 
 from domain.errors import WeightsMissing
 from models.devices import CPU
+from models.image_folder import CONFIG, find_files, has_file, name_of
 from models.onnx import open_session
 from models.ports import Image, Vector
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
-FILES = ("vision_model.onnx", "text_model.onnx", "tokenizer.json", "preprocessor_config.json")
-TOWERS = "onnx"
-"""A folder inside the folder, in which exports often have the two towers."""
 MOST_TOKENS = 77
 CLOSE = {"clip": 0.22, "siglip": 0.05}
 """Cosines from which an image shows what a text says, as their makers' examples suggest."""
@@ -39,7 +37,7 @@ class ImageTextEncoder:
     """Two towers that map images and texts to one space. Thread-safe; one input a run.
 
     Args:
-        folder: holds ``FILES``, the towers perhaps in ``onnx/``, and may hold ``config.json``.
+        folder: holds ``models.image_folder.FILES``, and may hold ``config.json``.
 
     Raises:
         WeightsMissing: A file is missing or is not what it should be; the message says which, and
@@ -47,10 +45,10 @@ class ImageTextEncoder:
     """
 
     def __init__(self, folder: Path, device: str = CPU) -> None:
-        vision, text, tokenizer, config_file = _found(folder)
-        self.name = name_of(folder)
+        vision, text, tokenizer, config_file = find_files(folder)
+        self.name = name_of(folder.name)
         with _with_advice(folder):
-            known = _json(folder / "config.json") if _has(folder, "config.json") else {}
+            known = _json(folder / CONFIG) if has_file(folder, CONFIG) else {}
             self._family = _family(known)
             self._preprocessing = read_preprocessing(_json(config_file))
             self._vision, self._text = (
@@ -158,36 +156,6 @@ def _pooled(session: InferenceSession, given: dict[str, Any]) -> Vector:
     (rows,) = session.run([name], given)
     row = np.asarray(rows, np.float32).reshape(-1)
     return np.asarray(row / max(float(np.linalg.norm(row)), 1e-9), np.float32)
-
-
-def name_of(folder: Path) -> str:
-    """Return the name of a folder's model in the store."""
-    return f"clip:{folder.name}"
-
-
-def missing_files(folder: Path) -> list[str]:
-    """Return the files that a folder lacks."""
-    return [name for name in FILES if not _has(folder, name)]
-
-
-def _has(folder: Path, name: str) -> bool:
-    return _place(folder, name).is_file()
-
-
-def _place(folder: Path, name: str) -> Path:
-    inner = folder / TOWERS / name
-    return inner if not (folder / name).is_file() and inner.is_file() else folder / name
-
-
-def _found(folder: Path) -> list[Path]:
-    lacking = missing_files(folder)
-    if lacking:
-        raise WeightsMissing(
-            f"{folder} lacks {', '.join(lacking)}: put there the ONNX export of a CLIP or SigLIP "
-            "model (vision_model.onnx and text_model.onnx, perhaps in onnx/, tokenizer.json, "
-            "preprocessor_config.json), or leave `images` out of the profile"
-        )
-    return [_place(folder, name) for name in FILES]
 
 
 @contextmanager

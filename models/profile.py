@@ -17,7 +17,10 @@ from domain.errors import NotFound, SetupError
 from domain.settings import MemorySettings, Settings
 from models.devices import AUTO, DEVICE_PATTERN
 from models.extras import LITERT
+from models.hub import HUB_NAME, HubModel, folder_name, is_hub_name
+from models.image_folder import hub_image_model, name_of
 from models.manifest import load_manifest
+from models.text_folder import hub_text_model
 from models.whisper_models import model_name
 
 BUNDLED = Path(__file__).with_name("profiles")
@@ -155,8 +158,9 @@ class Profile(Frozen):
     objects: Literal["yolox-nano", "none"] = "yolox-nano"
     text: str = Field(
         default="minilm",
-        pattern=r"^(minilm|bge-small|openai:.+|[/.~].*)$",
-        description="minilm, bge-small, a folder (/..., ./..., ~/...), or openai:NAME",
+        pattern=rf"^(minilm|bge-small|openai:.+|[/.~].*|{HUB_NAME})$",
+        description="minilm, bge-small, a folder (/..., ./..., ~/...), OWNER/NAME of the hub, or "
+        "openai:NAME",
     )
     text_languages: tuple[str, ...] = Field(
         default=(), description="languages of a text model that is not of the manifest"
@@ -168,8 +172,9 @@ class Profile(Frozen):
     reranker: Literal["reranker"] | None = "reranker"
     images: str | None = Field(
         default=None,
-        pattern=r"^clip:.+$",
-        description="clip:FOLDER, with a CLIP or SigLIP model in ONNX; none comes with Homer",
+        pattern=rf"^(clip:.+|[/.~].*|{HUB_NAME})$",
+        description="a folder with a CLIP or SigLIP model in ONNX (/..., ./..., ~/..., clip:...), "
+        "or OWNER/NAME of the hub; none comes with Homer",
     )
     writer: Literal["local", "llm"] = "local"
     reasoner: Literal["local", "llm"] = "local"
@@ -180,9 +185,29 @@ class Profile(Frozen):
     calibration: Calibration = Calibration()
 
     @property
+    def images_hub(self) -> HubModel | None:
+        """The image-text model, if it is one of the hub."""
+        return hub_image_model(self.images) if self.images and is_hub_name(self.images) else None
+
+    @property
     def images_folder(self) -> Path | None:
-        """The folder of the image-text model, if the profile has one."""
-        return Path(self.images.partition(":")[2]).expanduser() if self.images else None
+        """The folder of the image-text model, if it is one of the user's own."""
+        if self.images is None or self.images_hub:
+            return None
+        return Path(self.images.removeprefix("clip:")).expanduser()
+
+    @property
+    def images_name(self) -> str:
+        """How the image-text model is called in the store."""
+        if self.images is None:
+            return NO_MODEL
+        folder = self.images_folder
+        return name_of(folder.name if folder else folder_name(self.images))
+
+    @property
+    def hub_models(self) -> tuple[HubModel, ...]:
+        """The models of the hub that this profile uses."""
+        return tuple(model for model in (self.text_hub, self.images_hub) if model)
 
     @property
     def sound_model(self) -> str:
@@ -202,6 +227,11 @@ class Profile(Frozen):
         return Path(self.text).expanduser() if self.text.startswith(("/", ".", "~")) else None
 
     @property
+    def text_hub(self) -> HubModel | None:
+        """The text model, if it is one of the hub."""
+        return hub_text_model(self.text) if is_hub_name(self.text) else None
+
+    @property
     def text_endpoint(self) -> ChatSpec:
         """The endpoint of a text model ``openai:NAME``, as those of language models are called."""
         spec = self.encoder
@@ -217,8 +247,9 @@ class Profile(Frozen):
     @property
     def text_name(self) -> str:
         """How the text model is called in the store."""
-        folder = self.text_folder
-        return f"onnx:{folder.resolve().name}" if folder else self.text
+        if folder := self.text_folder:
+            return f"onnx:{folder.resolve().name}"
+        return f"onnx:{folder_name(self.text)}" if self.text_hub else self.text
 
     def with_encoder(self, name: str) -> Profile | None:
         """Return this profile with the text encoder of a name in the store; None if not known."""

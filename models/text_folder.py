@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from domain.errors import SetupError, WeightsMissing
+from models.hub import HubModel
 
 Pooling = Literal["mean", "first", "last", "max"]
 
 MODELS = ("model.onnx", "onnx/model.onnx")
 TOKENIZER = "tokenizer.json"
+CONFIGS = (
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "tokenizer_config.json",
+    "modules.json",
+)
+"""Files that state how a model is to be used, where it has them."""
 MAX_TOKENS = 256
 LONGEST = 8192
 """No text of a memory is longer; some tokenizers state 10**30."""
@@ -53,6 +62,11 @@ class EncoderFiles:
             query_prefix=self.query_prefix if query is None else query,
             passage_prefix=self.passage_prefix if passage is None else passage,
         )
+
+
+def hub_text_model(name: str) -> HubModel:
+    """Return a text encoder of the hub, by its name there."""
+    return HubModel(name, "text", (MODELS[::-1], (TOKENIZER,)), CONFIGS)
 
 
 def missing_text_files(folder: Path) -> list[str]:

@@ -163,7 +163,10 @@ class Toolbox:
 
     def _text_files(self, profile: Profile) -> EncoderFiles:
         name, spec = profile.text, profile.encoder
-        if own := profile.text_folder:
+        own, hub = profile.text_folder, profile.text_hub
+        if hub:
+            own = hub.ready_folder(self.weights)
+        if own:
             return read_encoder_folder(own).with_prefixes(spec.query_prefix, spec.passage_prefix)
         folder = verified_folder(self.weights, name)
         pooling: Pooling = "first" if name == "bge-small" else "mean"
@@ -182,7 +185,9 @@ class Toolbox:
         """Image-text embeddings; None where the profile names no such model."""
         from models.image_text import ImageTextEncoder
 
-        folder = self.profile.images_folder
+        folder, hub = self.profile.images_folder, self.profile.images_hub
+        if hub:
+            folder = hub.ready_folder(self.weights)
         return ImageTextEncoder(folder, self.profile.device) if folder else None
 
     def chat(

@@ -117,8 +117,16 @@ def _state(path: Path, file: WeightFile) -> FileState:
         stat = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return FileState.MISSING
-    same = stat.st_size == file.size and _digest(path, stat.st_mtime_ns) == file.sha256
+    same = stat.st_size == file.size and file_digest(path) == file.sha256
     return FileState.PRESENT if same else FileState.WRONG
+
+
+def file_digest(path: Path) -> str:
+    """Return a file's SHA-256; "" where there is none."""
+    try:
+        return _digest(path, path.stat().st_mtime_ns)
+    except FileNotFoundError:
+        return ""
 
 
 @lru_cache(maxsize=256)

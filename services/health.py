@@ -15,7 +15,8 @@ from domain.errors import SetupError
 from models.chat_models import key_variable
 from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of
-from models.image_text import missing_files
+from models.hub import HubModel
+from models.image_folder import missing_files
 from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
 from models.text_folder import missing_text_files
@@ -31,6 +32,8 @@ from store.vector_index import missing_indexes
 from telemetry.otel import installed, wanted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from models.profile import Profile as ProfileModel
     from store.database import Store
 
@@ -80,10 +83,10 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
-    yield from check_text_model(profile)
+    yield from check_text_model(profile, home.weights)
     yield _device(profile)
     yield from _languages(profile)
-    yield _images(profile)
+    yield check_images(profile, home.weights)
     yield _sounds(profile)
     yield from _chat(profile)
     yield _codecs()
@@ -147,10 +150,26 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
         yield Check(f"model {name}", not bad, found, f"homer models pull {name}" if bad else "")
 
 
-def check_text_model(profile: ProfileModel) -> Iterator[Check]:
-    """Check a text model that does not come with Homer: its folder, or the key of its endpoint."""
+def _hub_model(what: str, model: HubModel, weights: Path) -> Check:
+    """Check a model of the hub: whether it is fetched, and what its licence is."""
+    folder, state = model.folder(weights), model.state(weights)
+    if state is FileState.PRESENT:
+        found = f"{model.name} in {folder}, licence: {model.licence(weights)}"
+        return Check(what, True, found)
+    if state is FileState.WRONG:
+        found = f"a file in {folder} is not the one that was fetched"
+        return Check(what, False, found, "delete the folder; then homer models pull")
+    lacking = ", ".join(model.missing(weights))
+    fix = f"homer models pull, or put {lacking} into {folder}"
+    return Check(what, False, f"{model.name} is not fetched", fix)
+
+
+def check_text_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
+    """Check a text model that does not come with Homer: its files, or the key of its endpoint."""
     name, folder = f"model {profile.text_name}", profile.text_folder
-    if folder is not None:
+    if hub := profile.text_hub:
+        yield _hub_model(name, hub, weights)
+    elif folder is not None:
         lacking = ", ".join(missing_text_files(folder))
         found = f"{folder} lacks files" if lacking else str(folder)
         yield Check(name, not lacking, found, f"put {lacking} into {folder}" if lacking else "")
@@ -182,9 +201,11 @@ def _languages(profile: ProfileModel) -> Iterator[Check]:
     yield Check("search in", True, others if made_for else unknown)
 
 
-def _images(profile: ProfileModel) -> Check:
+def check_images(profile: ProfileModel, weights: Path) -> Check:
     """Check the image-text model, which the user provides."""
     folder = profile.images_folder
+    if hub := profile.images_hub:
+        return _hub_model("images", hub, weights)
     if folder is None:
         found = "no image-text model: images are found by descriptions and words of their time"
         return Check("images", True, found)

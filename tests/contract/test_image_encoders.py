@@ -17,7 +17,8 @@ from domain.media import ClipState
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from memory.write_clip import remember
-from models.image_text import FILES, ImageTextEncoder, missing_files, preprocess, read_preprocessing
+from models.image_folder import FILES, missing_files
+from models.image_text import ImageTextEncoder, preprocess, read_preprocessing
 from models.ports import Image
 from models.profile import Profile
 from models.toolbox import Toolbox

@@ -108,7 +108,7 @@ def test_a_missing_file_is_named_with_where_to_put_it(tmp_path: Path, name: str)
     with pytest.raises(WeightsMissing, match=f"{folder} lacks {name}"):
         embedder(folder)
     profile = Profile(name="own", text=str(folder))
-    (found,) = check_text_model(profile)
+    (found,) = check_text_model(profile, tmp_path)
     assert (found.ok, found.fix) == (False, f"put {name} into {folder}")
 
 

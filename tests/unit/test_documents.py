@@ -233,7 +233,8 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
     config.write_text("\n".join(blocks))
     assert load_profile("mine", config).faces == "yunet_sface"
     assert load_profile("mine", config).settings.ask.rounds == 6
-    assert load_profile("seeing", config).images_folder == Path("/models/clip-vit-base-patch32")
+    (seeing,) = load_profile("seeing", config).hub_models
+    assert (seeing.name, seeing.need) == ("Xenova/clip-vit-base-patch32", "images")
     assert load_profile("multilingual", config).encoder.query_prefix == "query: "
     assert load_profile("endpoint", config).encoder.base_url == "http://localhost:8080/v1"
     assert load_profile("house", config).chat_for("act").base_url == "http://127.0.0.1:8000/v1"

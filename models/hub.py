@@ -1,0 +1,219 @@
+"""Models of Hugging Face's hub that a profile names ``OWNER/NAME``: fetched, checked, recorded.
+
+A model's files lie in ``WEIGHTS/NEED/OWNER--NAME/``, with a record of their revision, licence and
+digests, against which they are checked before they are loaded. Whoever puts files there by hand has
+no record: those are theirs to trust, as in any folder that a profile names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from domain.base import Frozen
+from domain.errors import WeightsMissing
+from models.fetch import ANSWER_S
+from models.weights import SCRATCH, FileState, file_digest
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoSibling
+
+HUB_NAME = r"[A-Za-z0-9][\w.-]*/[\w.-]+"
+"""The pattern of a model's name on the hub."""
+RECORD = "hub.json"
+ENDPOINT = "HF_ENDPOINT"
+"""The environment variable that names another hub than huggingface.co."""
+
+
+class HubRecord(Frozen):
+    """What was fetched: ``digests`` is the SHA-256 of each file by its path."""
+
+    model: str
+    revision: str
+    licence: str
+    digests: dict[str, str]
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A model on the hub.
+
+    Attributes:
+        name: ``OWNER/NAME``.
+        need: What it is for: the profile's key, and the folder below the weights folder.
+        required: Its files; each by the places where an export may have it.
+        optional: Files that are fetched where the model has them.
+    """
+
+    name: str
+    need: str
+    required: tuple[tuple[str, ...], ...]
+    optional: tuple[str, ...] = ()
+
+    def folder(self, weights: Path) -> Path:
+        """Return where its files lie."""
+        return weights / self.need / folder_name(self.name)
+
+    def missing(self, weights: Path) -> list[str]:
+        """Return the required files that are not in its folder."""
+        folder = self.folder(weights)
+        return [
+            places[0]
+            for places in self.required
+            if not any((folder / place).is_file() for place in places)
+        ]
+
+    def state(self, weights: Path) -> FileState:
+        """Return the worst state of its files: those on record are checked by their digests."""
+        if self.missing(weights):
+            return FileState.MISSING
+        folder, record = self.folder(weights), self.record(weights)
+        digests: Mapping[str, str] = record.digests if record else {}
+        checked = (file_digest(folder / path) == digest for path, digest in digests.items())
+        return FileState.PRESENT if all(checked) else FileState.WRONG
+
+    def record(self, weights: Path) -> HubRecord | None:
+        """Return what was fetched; None where the files were put there by hand."""
+        path = self.folder(weights) / RECORD
+        try:
+            return HubRecord.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as error:
+            raise WeightsMissing(f"{path} cannot be read: delete it") from error
+
+    def licence(self, weights: Path) -> str:
+        """Return the licence that the hub states, or that it is not known."""
+        record = self.record(weights)
+        return record.licence if record else "not known"
+
+    def size(self, weights: Path) -> int:
+        """Return the bytes of its files that are there."""
+        files = (path for path in self.folder(weights).rglob("*") if path.is_file())
+        return sum(path.stat().st_size for path in files)
+
+    def ready_folder(self, weights: Path) -> Path:
+        """Return its folder, fetched where a file is missing.
+
+        Raises:
+            WeightsMissing: A file is missing and cannot be fetched, or is another one than was
+                fetched; the message says which, and where to put it.
+        """
+        if self.missing(weights):
+            self.fetch(weights)
+        folder = self.folder(weights)
+        if self.state(weights) is FileState.WRONG:
+            raise WeightsMissing(
+                f"a file of the model {self.name} in {folder} is not the one that was fetched: "
+                "delete the folder, and run: homer models pull"
+            )
+        return folder
+
+    def fetch(self, weights: Path) -> HubRecord:
+        """Fetch its files from the hub; they appear once all are there and checked.
+
+        Raises:
+            WeightsMissing: There is no network, no such model, or it lacks a file.
+        """
+        folder = self.folder(weights)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=weights) as scratch:
+                record = self._download(Path(scratch))
+                for path in record.digests:
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    (Path(scratch) / path).replace(folder / path)
+        except WeightsMissing:
+            raise
+        # An edge: the errors of the HTTP client are others in each version.
+        except Exception as error:
+            files = ", ".join(places[0] for places in self.required)
+            raise WeightsMissing(
+                f"the model {self.name!r} (`{self.need}` in the profile) is not in {folder} and "
+                f"cannot be fetched from the hub ({type(error).__name__}): put {files} there, or "
+                "run 'homer models pull' where there is a network"
+            ) from error
+        (folder / RECORD).write_text(record.model_dump_json(indent=1), encoding="utf-8")
+        return record
+
+    def _download(self, scratch: Path) -> HubRecord:
+        """Download the files of the newest revision, and compare them with what the hub states."""
+        # Slow to import, and only models that are not here yet need it.
+        from huggingface_hub import HfApi, hf_hub_download
+        from huggingface_hub.utils.tqdm import disable_progress_bars
+
+        disable_progress_bars()
+        endpoint = os.environ.get(ENDPOINT)
+        info = HfApi(endpoint).model_info(self.name, files_metadata=True, timeout=ANSWER_S)
+        files = {file.rfilename: file for file in info.siblings or ()}
+        digests = {}
+        for path in self._chosen(files):
+            fetched = hf_hub_download(
+                self.name, path, revision=info.sha, local_dir=scratch, endpoint=endpoint
+            )
+            digests[path] = _checked(Path(fetched), files[path])
+        stated = (tag.removeprefix("license:") for tag in info.tags or () if "license:" in tag)
+        licence = next(stated, "not stated")
+        return HubRecord(model=self.name, revision=str(info.sha), licence=licence, digests=digests)
+
+    def _chosen(self, there: Iterable[str]) -> Iterator[str]:
+        """Yield the paths to fetch of those that the hub has, with weights in files of their own.
+
+        Raises:
+            WeightsMissing: One that is required is not there.
+        """
+        known = set(there)
+        for places in self.required:
+            path = next((place for place in places if place in known), None)
+            if path is None:
+                raise WeightsMissing(
+                    f"the model {self.name!r} has no {places[0]} on the hub: its files are not "
+                    f"what `{self.need}` in a profile takes, an export to ONNX"
+                )
+            yield path
+            yield from sorted(
+                one for one in known if one.startswith((f"{path}_data", f"{path}.data"))
+            )
+        yield from (path for path in self.optional if path in known)
+
+
+def is_hub_name(name: str) -> bool:
+    """Check whether a profile names a model of the hub, not a folder."""
+    return re.fullmatch(HUB_NAME, name) is not None
+
+
+def folder_name(name: str) -> str:
+    """Return a model's name as one part of a path."""
+    return name.replace("/", "--")
+
+
+def _checked(path: Path, file: RepoSibling) -> str:
+    """Return the SHA-256 of a file that is what the hub states of it.
+
+    Raises:
+        WeightsMissing: It is another one.
+    """
+    digest = file_digest(path)
+    if file.lfs is not None:
+        same = digest == file.lfs.sha256
+    else:
+        same = file.blob_id in (None, _git_blob(path.read_bytes()))
+    if not same:
+        raise WeightsMissing(
+            f"{file.rfilename} is not what the hub states of it: run 'homer models pull' again"
+        )
+    return digest
+
+
+def _git_blob(data: bytes) -> str:
+    """Return the name that git gives to a file, which the hub states of small ones."""
+    header = f"blob {len(data)}\0".encode()
+    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()

@@ -1,0 +1,171 @@
+"""Models that a profile names by their name on the hub are fetched, checked, and used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.errors import SetupError, WeightsMissing
+from flows.ingest_video import models_used
+from models.hub import ENDPOINT, HubModel
+from models.image_folder import FILES
+from models.profile import Profile, load_profile
+from models.toolbox import Toolbox
+from services.health import check_images, check_text_model
+from tests.contract.test_image_encoders import painted
+from tests.support.hub_server import REVISION, hub
+from tests.support.tiny_image_encoder import COLOURS, towers
+from tests.support.tiny_text_encoder import encoder
+
+NAME = "Someone/tiny-clip.v1"
+SEEING = Profile(name="p", images=NAME)
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A hub with an image-text model and a text encoder, and a file that nobody needs."""
+    images = towers(tmp_path / "hub" / "images", family="siglip", inside="onnx")
+    (images / "pytorch_model.bin").write_bytes(b"large")
+    text = encoder(tmp_path / "hub" / "text", inside="onnx")
+    with hub({NAME: images, "Someone/words": text}) as (url, fetched):
+        monkeypatch.setenv(ENDPOINT, url)
+        yield fetched
+
+
+def of_profile(profile: Profile) -> HubModel:
+    (model,) = profile.hub_models
+    return model
+
+
+def test_an_image_text_model_is_fetched_once_and_ranks_images(
+    served: list[str], tmp_path: Path
+) -> None:
+    _, images = (Toolbox(SEEING, tmp_path / "weights").images for _ in range(2))
+    assert images is not None
+    assert sorted(served) == sorted(
+        ["config.json", *(f"onnx/{name}" for name in FILES[:2]), *FILES[2:]]
+    )
+    rows = images.images([painted(colour) for colour in COLOURS])
+    texts = np.stack([images.text(colour) for colour in COLOURS])
+    assert (rows @ texts.T).argmax(axis=1).tolist() == [0, 1, 2]
+    assert images.name == models_used(SEEING)["images"] == "clip:Someone--tiny-clip.v1"
+    assert images.close == pytest.approx(0.05), "config.json says that it is a SigLIP model"
+
+
+def test_a_text_encoder_is_fetched_with_what_states_its_use(
+    served: list[str], tmp_path: Path
+) -> None:
+    profile = Profile(name="p", text="Someone/words")
+    text = Toolbox(profile, tmp_path / "weights").text
+    rows = text.embed(["Hund", "Tor"])
+    assert np.allclose(rows @ text.embed(["dog"])[0], [1, 0])
+    assert text.name == models_used(profile)["text"] == "onnx:Someone--words"
+    assert "1_Pooling/config.json" in served
+    (found,) = check_text_model(profile, tmp_path / "weights")
+    assert found.ok
+
+
+def test_what_was_fetched_is_on_record_and_shown(served: list[str], tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    lacking = check_images(SEEING, weights)
+    assert (lacking.ok, lacking.found) == (False, f"{NAME} is not fetched")
+    assert "homer models pull, or put onnx/vision_model.onnx" in lacking.fix
+    assert not served
+    record = of_profile(SEEING).fetch(weights)
+    assert (record.licence, record.revision, len(record.digests)) == ("mit", REVISION, 5)
+    found = check_images(SEEING, weights)
+    assert found.ok
+    assert found.found == f"{NAME} in {of_profile(SEEING).folder(weights)}, licence: mit"
+
+
+@pytest.mark.usefixtures("served")
+def test_a_file_that_changed_since_is_not_loaded(tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    of_profile(SEEING).fetch(weights)
+    (of_profile(SEEING).folder(weights) / "tokenizer.json").write_text("{}")
+    with pytest.raises(WeightsMissing, match="not the one that was fetched"):
+        _ = Toolbox(SEEING, weights).images
+    assert not check_images(SEEING, weights).ok
+
+
+@pytest.mark.parametrize("damaged", ["onnx/vision_model.onnx", "tokenizer.json"])
+def test_a_file_other_than_the_hub_states_is_refused_with_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    folder, weights = towers(tmp_path / "hub", inside="onnx"), tmp_path / "weights"
+    with hub({NAME: folder}, damaged=damaged) as (url, _):
+        monkeypatch.setenv(ENDPOINT, url)
+        with pytest.raises(WeightsMissing, match=f"{damaged} is not what the hub states"):
+            of_profile(SEEING).fetch(weights)
+    assert len(of_profile(SEEING).missing(weights)) == len(FILES)
+
+
+def test_without_a_network_the_message_says_where_files_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
+    weights = tmp_path / "weights"
+    with pytest.raises(WeightsMissing, match=NAME) as failure:
+        _ = Toolbox(SEEING, weights).images
+    folder = weights / "images" / "Someone--tiny-clip.v1"
+    assert str(folder) in str(failure.value)
+    assert "put onnx/vision_model.onnx, onnx/text_model.onnx, tokenizer.json" in str(failure.value)
+    towers(folder)
+    images = Toolbox(SEEING, weights).images
+    assert images is not None, "files that were put there by hand are taken"
+    assert "licence: not known" in check_images(SEEING, weights).found
+
+
+@pytest.mark.usefixtures("served")
+def test_a_model_without_an_export_to_onnx_is_reported(tmp_path: Path) -> None:
+    profile = Profile(name="p", images="Someone/words")
+    with pytest.raises(WeightsMissing, match=r"has no onnx/vision_model\.onnx on the hub"):
+        _ = Toolbox(profile, tmp_path / "weights").images
+    unknown = Profile(name="p", images="Nobody/nothing")
+    with pytest.raises(WeightsMissing, match="RepositoryNotFound"):
+        _ = Toolbox(unknown, tmp_path / "weights").images
+
+
+@pytest.mark.parametrize("name", ["tiny", "a/b/c", "http://a/b", "a b/c", ""])
+def test_a_name_that_is_neither_of_the_hub_nor_a_folder_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "p.toml").write_text(f'base = "local"\nimages = "{name}"\n')
+    with pytest.raises(SetupError, match="images"):
+        load_profile(str(tmp_path / "p.toml"))
+
+
+def test_a_folder_needs_no_prefix(tmp_path: Path) -> None:
+    folder = towers(tmp_path / "tiny")
+    for named in (str(folder), f"clip:{folder}"):
+        profile = Profile(name="p", images=named)
+        images = Toolbox(profile, tmp_path).images
+        assert images is not None
+        assert images.name == models_used(profile)["images"] == "clip:tiny"
+
+
+@pytest.mark.usefixtures("served")
+def test_the_command_lists_and_fetches_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "weights"))
+    (tmp_path / "p.toml").write_text(f'base = "local"\nimages = "{NAME}"\n')
+    profile = ["--profile", str(tmp_path / "p.toml")]
+
+    def homer(*words: str) -> str:
+        done = CliRunner().invoke(app, ["models", *words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def listed() -> str:
+        (line,) = (one for one in homer(*profile).splitlines() if NAME in one)
+        return line
+
+    assert listed().split() == [NAME, "images", "missing", "0", "not", "known"]
+    assert f"{NAME}: 5 files, licence: mit" in homer("pull", NAME, *profile)
+    assert listed().split() == [NAME, "images", "present", "0", "mit"]
