@@ -1,4 +1,4 @@
-"""The baseline of words: clips ranked by BM25, with the defaults of bm25s."""
+"""The baseline of words: clips ranked by BM25."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from bm25s import BM25
-from numpy.typing import NDArray
 
 from evals.baseline import RETRIEVED, Plain
 from retrieval.terms import terms
+from retrieval.word_scores import WordScores
 from store.database import Store
 from store.queries.memories import ClipText, clip_texts
 
@@ -38,20 +37,11 @@ class WordBaseline:
         are weighed by how rare they are in those clips only: nothing later is known.
         """
         seen = sum(clip.end_ms <= as_of_s * 1000 for clip in self.clips)
-        if not any(self.words[:seen]):
+        if not seen:
             return Plain(0, ())
-        ranking = BM25()
-        ranking.index(self.words[:seen], show_progress=False)
-        scores = _scores(ranking, question)
+        ranking = WordScores(self.words[:seen])
+        scores = ranking.of(question)
         order = np.argsort(-scores, kind="stable")[:RETRIEVED]
         best = [self.clips[n] for n in order if scores[n] > 0]
-        option = np.argmax([_scores(ranking, f"{question} {one}").max() for one in options])
+        option = np.argmax([ranking.of(f"{question} {one}").max() for one in options])
         return Plain(int(option), tuple((one.start_ms / 1000, one.end_ms / 1000) for one in best))
-
-
-def _scores(ranking: BM25, text: str) -> NDArray[np.float32]:
-    """Return the score of every clip, (N,); 0 without a word in common."""
-    known = [word for word in terms(text) if word in ranking.vocab_dict]
-    if not known:
-        return np.zeros(ranking.scores["num_docs"], dtype=np.float32)
-    return np.asarray(ranking.get_scores(known), dtype=np.float32)

@@ -18,6 +18,7 @@ from strategies.worldmm.phrases import EntityKind
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 Pairs = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from retrieval.terms import terms
+from retrieval.word_scores import WordScores
 from store.database import Store
 from store.queries.builds import built_version, read_built
 from strategies.worldmm.episodic import ScaleIndex
@@ -45,6 +47,7 @@ class ScaleView:
     index: ScaleIndex
     nodes: Sequence[StoredNode]
     triples: Sequence[StoredRelation]
+    words: WordScores
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,7 @@ class SemanticView:
 
     index: SemanticIndex
     relations: Sequence[StoredRelation]
+    words: WordScores
 
 
 class WorldIndex:
@@ -129,8 +133,10 @@ class WorldIndex:
             self._stacked([node.vector for node in nodes]),
             self._stacked([one.vector for one in stated]),
             ends,
+            np.array([numbers[one.node] for one in stated if one.node is not None], np.int64),
         )
-        return ScaleView(index, nodes, stated)
+        words = WordScores([self._words[node.text] for node in nodes])
+        return ScaleView(index, nodes, stated, words)
 
     def semantic(self, last_clip: int) -> SemanticView:
         """Return the relations that last as of a clip."""
@@ -141,7 +147,19 @@ class WorldIndex:
         ]
         vectors = self._stacked([one.vector for one in relations])
         ends, alike = self._ends(relations), self._alike_by(last_clip)
-        return SemanticView(semantic_index(len(self.entities), ends, vectors, alike), relations)
+        words = WordScores([terms(self.text_of(one)) for one in relations])
+        index = semantic_index(len(self.entities), ends, vectors, alike)
+        return SemanticView(index, relations, words)
+
+    def text_of(self, relation: StoredRelation) -> str:
+        """Return a relation as a sentence."""
+        subject, target = (self.names[end] for end in (relation.subject, relation.object))
+        return f"{subject} {relation.predicate} {target}"
+
+    @cached_property
+    def _words(self) -> dict[str, list[str]]:
+        """Return the search terms of each caption, by its text."""
+        return {node.text: terms(node.text) for node in self._built.nodes}
 
     def _alike_by(self, last_clip: int) -> Synonyms:
         """Return the synonyms among the entities that are known by a clip."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from agent.search_each import SearchEach
 from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
 from strategies.worldmm.arguments import MemoryArguments
+from strategies.worldmm.parts import PARTS
+from strategies.worldmm.parts import SEMANTIC as LASTING
 from strategies.worldmm.settings import WorldMemorySettings
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def search_memories(parts: PolicyParts) -> AgentPolicy:
         from strategies.worldmm.policy import ModelPolicy
 
         return ModelPolicy(parts, parts.calls)
-    reasons = {tool.name: tool.description for tool in (EPISODIC, SEMANTIC)}
+    tools = [EPISODIC, *([] if LASTING in parts.without else [SEMANTIC])]
+    reasons = {tool.name: tool.description for tool in tools}
     return SearchEach(parts, reasons, "each memory was searched", NOTE)
 
 
@@ -81,4 +84,5 @@ STRATEGY = Strategy(
     policy=search_memories,
     builder=_builder,
     rounds=SETTINGS.rounds,
+    parts=PARTS,
 )

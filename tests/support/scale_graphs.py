@@ -10,6 +10,7 @@ from strategies.worldmm.clauses import Triple
 from strategies.worldmm.graph import (
     APART,
     NO_SYNONYMS,
+    Numbers,
     Pairs,
     ScaleGraph,
     Synonyms,
@@ -28,6 +29,7 @@ class GraphParts:
         self.numbers: dict[str, int] = {}
         self.kinds: list[EntityKind] = []
         self.triples: dict[Triple, int] = {}
+        self._first: dict[Triple, int] = {}
         self.captions = 0
         self._mentions: list[tuple[int, int]] = []
         self._relations: list[tuple[int, int]] = []
@@ -48,6 +50,7 @@ class GraphParts:
             ends = self.numbers[triple.subject], self.numbers[triple.object]
             self._relations.append(ends)
             self.triples.setdefault(triple, len(self.triples))
+            self._first.setdefault(triple, self.captions)
         self.captions += 1
 
     def add_synonyms(self, vectors: Vectors, least: float, known: int = 0) -> None:
@@ -67,6 +70,10 @@ class GraphParts:
         """Return the entities of each triple by its number, (T, 2)."""
         numbered = [(self.numbers[t.subject], self.numbers[t.object]) for t in self.triples]
         return pairs_of(numbered)
+
+    def stated_in(self) -> Numbers:
+        """Return the caption that first states each triple by its number, (T,)."""
+        return np.array([self._first[triple] for triple in self.triples], dtype=np.int64)
 
     def graph(self) -> ScaleGraph:
         """Return the graph of all that was added."""

@@ -45,7 +45,8 @@ def _index(captions: Sequence[str]) -> tuple[ScaleIndex, GraphParts]:
         parts.add_caption(facts.entities, facts.triples)
     parts.add_synonyms(embed(list(parts.numbers)), SETTINGS.synonym_cosine)
     texts = [triple.text for triple in parts.triples]
-    return ScaleIndex(parts.graph(), embed(captions), embed(texts), parts.ends()), parts
+    vectors = embed(captions), embed(texts)
+    return ScaleIndex(parts.graph(), *vectors, parts.ends(), parts.stated_in()), parts
 
 
 def _found(query: str, most: int = 2) -> list[str]:
@@ -90,6 +91,35 @@ def test_without_triples_the_captions_own_likeness_ranks() -> None:
     found = search_scale(index, embed(["garden"])[0], 6, SETTINGS, lambda _: [])
     assert found.triples == ()
     assert CAPTIONS[found.captions[0].number] == "Ann waters the garden."
+
+
+def _ranked(query: str, words: Sequence[float], *, graph: bool = True) -> list[str]:
+    index, _ = _index(CAPTIONS)
+    scores = np.array(words, dtype=np.float32)
+    vector = embed([query])[0]
+    found = search_scale(index, vector, 6, SETTINGS, words=scores, graph=graph)
+    return [CAPTIONS[one.number] for one in found.captions]
+
+
+def test_words_rank_captions_beside_the_graph_and_each_is_found() -> None:
+    silent = _ranked("who repairs the guitar", [0, 0, 0, 0, 0, 0])
+    assert silent[0] == "Lucia repairs the guitar."
+    spoken = _ranked("who repairs the guitar", [0, 0, 0, 9, 0, 0])
+    assert set(spoken[:2]) == {"I eat noodles.", "Lucia repairs the guitar."}
+    assert sorted(silent) == sorted(spoken) == sorted(CAPTIONS)
+
+
+def test_without_the_graph_captions_rank_by_words_and_their_own_likeness() -> None:
+    index, _ = _index(["Ann hides the string in the cup.", "I wash the cup.", "Lucia naps."])
+    query = embed(["string"])[0]
+    none = np.zeros(3, dtype=np.float32)
+    whole, plain = (
+        search_scale(index, query, 3, SETTINGS, words=none, graph=graph) for graph in (True, False)
+    )
+    assert [one.number for one in whole.captions] == [0, 1, 2]
+    assert plain.triples == () != whole.triples
+    scores = {one.number: one.score for one in plain.captions}
+    assert scores[0] == 1 > 0.1 > max(scores[1], scores[2])
 
 
 def test_an_entity_weighs_the_mean_of_its_triples_over_the_captions_it_stands_in() -> None:

@@ -1,0 +1,88 @@
+"""WorldMM's search of captions: by words and options beside the graph, with parts switched off."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import update
+
+from agent.strategy import ToolUse
+from domain.asking import Question
+from domain.trajectory import EvidenceRetrieved
+from flows.build import build
+from graphs.runner import Runner
+from retrieval.result import Retrieval
+from store.database import Store
+from store.queries.builds import read_built
+from store.queries.clips import memory_view
+from store.queries.trajectories import events_of
+from store.tables.schema import VideoRow
+from strategies.registry import find_strategy
+from strategies.worldmm.arguments import MemoryArguments
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.caption_evaluations import workspace_of
+
+STRATEGY = find_strategy("worldmm")
+QUESTION = "What happens in the house?"
+OPTIONS = ("Bob plays a slow song", "The guests wash the plates", "A lion roars")
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    """The party, of which the strategy has built its memory."""
+    remember_party(store)
+    with store.begin() as session:
+        session.execute(update(VideoRow).values(state="done"))
+    build(workspace_of(store), PARTY, STRATEGY, lambda *_: None)
+    return store
+
+
+def searched(store: Store, options: tuple[str, ...], *without: str) -> Retrieval:
+    tool = STRATEGY.open_tools(store, WordToolbox())["episodic"]
+    with store.begin() as session:
+        view = memory_view(session, [PARTY])
+    arguments = MemoryArguments(query=QUESTION, options=options)
+    return tool(view, arguments, ToolUse(without=frozenset(without)))
+
+
+def test_the_caption_with_the_words_of_each_option_is_found_and_supports_it(party: Store) -> None:
+    found = searched(party, OPTIONS)
+    support = {one.ref: one.scores for one in found.weighed}
+    assert list(support) == [piece.ref for piece in found.evidence]
+    for number, option in enumerate(OPTIONS[:2]):
+        best = max(found.evidence, key=lambda piece: support[piece.ref][number])
+        assert option in best.text
+        assert max(support[best.ref]) == support[best.ref][number]
+    assert max(scores[2] for scores in support.values()) < min(
+        max(scores[n] for scores in support.values()) for n in (0, 1)
+    )
+    plain = searched(party, ())
+    assert plain.weighed == ()
+    assert len(plain.evidence) <= 3
+    assert plain.extract is not None
+
+
+def test_without_scales_only_the_finest_captions_are_found(party: Store) -> None:
+    with party.begin() as session:
+        nodes = read_built(session, PARTY, STRATEGY.memory).nodes
+    levels = {f"n{node.id}": node.level for node in nodes}
+    found = searched(party, OPTIONS, "scales")
+    assert {levels[piece.ref] for piece in found.evidence} == {"10 s"}
+
+
+def test_without_the_graph_captions_are_found_by_words_and_likeness(party: Store) -> None:
+    found = searched(party, OPTIONS, "graph")
+    assert any(OPTIONS[0] in piece.text for piece in found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("name", "tools"),
+    [("worldmm", {"episodic", "semantic"}), ("worldmm-without-semantic", {"episodic"})],
+)
+def test_without_semantic_memory_it_is_not_searched(
+    party: Store, name: str, tools: set[str]
+) -> None:
+    with Runner(party, WordToolbox()) as runner:
+        made = runner.ask(Question(text=QUESTION, options=OPTIONS, videos=(PARTY,)), strategy=name)
+    with party.begin() as session:
+        events = events_of(session, made.trajectory_id)
+    assert {str(e.mode) for e in events if isinstance(e, EvidenceRetrieved)} == tools
