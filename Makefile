@@ -96,8 +96,8 @@ eval-first: setup ## what people ask first about real clips, asked with the loca
 eval-seen: setup ## what is seen on real clips, asked with the local profile
 	@$(BIN)/homer eval first $(dir $(MEDIA)) --set seen --profile local $(if $(OUT),--out $(OUT))
 
-eval-egolife: setup ## a week of captions, 250 questions, with a plain baseline: STRATEGY=a,b
-	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(STRATEGY),--strategy $(STRATEGY)) $(if $(OUT),--out $(OUT))
+eval-egolife: setup ## a week of captions, 250 questions, with baselines: STRATEGY=a,b ABLATE=1
+	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(STRATEGY),--strategy $(STRATEGY)) $(if $(ABLATE),--ablate) $(if $(OUT),--out $(OUT))
 
 eval-perception: models ## faces, voices, words, sounds and cuts, compared with annotations
 	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))

@@ -76,6 +76,10 @@ def egolife(
         typer.Argument(metavar="FOLDER", help="Folder with captions.jsonl.gz and questions.json."),
     ],
     strategy: MoreStrategies = None,
+    ablate: Annotated[
+        bool,
+        typer.Option("--ablate", help="Ask these strategies also without each of their parts."),
+    ] = False,
     out: Out = None,
     profile: Profile = None,
     json: Json = False,
@@ -90,11 +94,13 @@ def egolife(
       homer eval egolife data/egolife --out answers.jsonl
     """
     others = [find_strategy(name) for name in split_names(strategy or [])]
+    less = [one.switched_off(part) for one in others if ablate for part in one.parts]
+    asked = [one.name for one in (*others, *less)]
     questions = questions_in(folder)
     with open_workspace(profile) as workspace, meter() as bar:
         imported = import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
         build_each(workspace, imported.video, others, lambda name: import_progress(bar, name))
-        bar.start("questions", (1 + len(others)) * len(questions))
+        bar.start("questions", (1 + len(asked)) * len(questions))
         report = egolife_evaluation.evaluate(
             workspace,
             imported,
@@ -102,7 +108,7 @@ def egolife(
             out,
             answer_progress(bar),
             import_progress(bar, "baseline"),
-            [one.name for one in others],
+            asked,
         )
     say_json(report_json(report, report.bars)) if json else _show_egolife(report)
     raise typer.Exit(code_of(report.bars))
@@ -153,6 +159,9 @@ def _show_egolife(report: EgoReport) -> None:
     say()
     say_table(("answered by", *heads[1:], "seconds"), _compared_rows(report))
     say()
+    if parts := list(_part_rows(report)):
+        say_table(("part: on, off", *heads[2:]), parts)
+        say()
     kinds = [row for kind, both in report.types.items() for row in _short_rows(kind, both)]
     say_table(("by type", *heads[1:]), kinds)
     say()
@@ -170,6 +179,17 @@ def _compared_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
     yield _compared_row("Homer", report.every.homer, report.ask_s)
     for name, made in report.strategies.items():
         yield _compared_row(name, made.summary, made.seconds)
+
+
+def _part_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
+    """Yield a row for each part of a strategy: each figure with it and without it."""
+    for name, off in report.strategies.items():
+        less = find_strategy(name)
+        on = report.strategies.get(less.memory)
+        if less.without and on is not None:
+            pairs = zip(_figures(on.summary), _figures(off.summary), strict=True)
+            both = (f"{with_it.value:.1f}, {without.value:.1f}" for with_it, without in pairs)
+            yield (f"{less.memory}, {' and '.join(sorted(less.without))}", *both)
 
 
 def _compared_row(name: str, made: Summary, seconds: float | None = None) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+import strategies
 from cli.main import app
 from domain.errors import InputError
 from evals.asking import ask_all
@@ -105,6 +106,20 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
     assert "EntityLog: baseline" in again.stdout
     assert "import, seconds" not in again.stdout
     assert len(out.read_text().splitlines()) == 2
+
+
+def test_what_each_part_of_a_strategy_adds_is_shown(
+    homer: Callable[..., Result], week: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extra = Path(__file__).parents[1] / "support" / "extra_strategies"
+    monkeypatch.setattr(strategies, "__path__", [*strategies.__path__, str(extra)])
+    done = homer("egolife", str(week), "--strategy", "first-lines,plain-rag", "--ablate")
+    assert done.exit_code in (0, 1), done.output
+    assert "part: on, off" in done.stdout
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("first-lines, rest ")]
+    assert row.count(", ") == 6
+    plain = homer("egolife", str(week), "--strategy", "first-lines")
+    assert "part: on, off" not in plain.stdout
 
 
 def test_answers_that_a_leaderboard_scores_are_written_for_each_strategy(
