@@ -43,7 +43,9 @@ def tool(
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Use a tool of a strategy once, and print what it finds; without NAME, list the tools.
+    """Use a tool of a strategy once, and print what it finds.
+
+    Without NAME, list the tools.
 
     Tools are what a strategy looks things up with when it answers a question. They work without a
     language model here.
