@@ -105,6 +105,7 @@ class StoredNode:
     from_clip: int
     to_clip: int | None
     vector: Vector | None
+    children: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,7 @@ class StoredEntity:
     key: EntityKey
     from_clip: int
     vector: Vector | None
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

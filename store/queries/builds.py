@@ -146,24 +146,28 @@ def read_built(session: Session, video_id: str, builder: str) -> BuiltMemory:
 def _nodes(session: Session, video_id: str, builder: str) -> Iterator[StoredNode]:
     n, r = NodeRow, NodeRevisionRow
     columns = (n.id, n.level, n.number, r.label, r.text, r.start_ms, r.end_ms)
-    query = select(*columns, r.from_clip, r.to_clip, func.halfvec_send(r.embedding))
+    query = select(*columns, r.from_clip, r.to_clip, r.children, func.halfvec_send(r.embedding))
     query = query.join(r, r.node_id == n.id)
     query = query.where(*_of(n, video_id, builder)).order_by(r.from_clip, r.id)
     rows = session.execute(query).all()
     vectors = _vectors(row[-1] for row in rows)
-    for (node, level, number, label, content, start, end, begins, ends, _), vector in zip(
+    for (node, level, number, label, content, start, end, begins, ends, parts, _), vector in zip(
         rows, vectors, strict=True
     ):
         span = TimeSpan.of(start, end)
-        yield StoredNode(node, level, number, label, content, span, begins, ends, vector)
+        yield StoredNode(
+            node, level, number, label, content, span, begins, ends, vector, tuple(parts)
+        )
 
 
 def _entities(session: Session, video_id: str, builder: str) -> Iterator[StoredEntity]:
     e = EntityRow
-    query = select(e.id, e.type, e.name, e.from_clip, func.halfvec_send(e.embedding))
+    columns = (e.id, e.type, e.name, e.from_clip, e.attributes)
+    query = select(*columns, func.halfvec_send(e.embedding))
     rows = session.execute(query.where(*_of(e, video_id, builder)).order_by(e.id)).all()
     for row, vector in zip(rows, _vectors(row[-1] for row in rows), strict=True):
-        yield StoredEntity(row.id, EntityKey(row.type, row.name), row.from_clip, vector)
+        key = EntityKey(row.type, row.name)
+        yield StoredEntity(row.id, key, row.from_clip, vector, row.attributes)
 
 
 def _relations(session: Session, video_id: str, builder: str) -> Iterator[StoredRelation]:

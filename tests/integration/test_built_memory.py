@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 
 from store.database import Store
-from store.queries.builds import cut_builds, delete_builds
+from store.queries.builds import cut_builds, delete_builds, read_built
 from store.queries.records import video_records
 from store.tables.schema import (
     BuildRow,
@@ -71,3 +71,11 @@ def test_all_that_was_built_of_one_video_is_deleted(store: Store) -> None:
             assert set(session.scalars(select(table.video_id))) == {B}
         revisions = session.scalar(select(func.count()).select_from(NodeRevisionRow))
     assert revisions == len(built(store, B)["node_revision"])
+
+
+def test_children_of_nodes_and_attributes_of_entities_are_read_back(store: Store) -> None:
+    fill(store, A)
+    with store.begin() as session:
+        memory = read_built(session, A, "captions")
+    assert [(n.number, n.children) for n in memory.nodes] == [(0, (0,)), (1, (1,)), (1, (1,))]
+    assert [e.attributes for e in memory.entities] == [{"n": 0}, {"n": 1}]
