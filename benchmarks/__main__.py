@@ -37,6 +37,7 @@ NAMES = (
     "keyframes",
     "workers",
     "memory",
+    "half_hour",
 )
 SIZED = ("search",)
 """Those that take ``--sizes``."""

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -60,48 +61,60 @@ def measured(recording: Path, folder: Path) -> Iterator[Line]:
     """Yield a line for each stage of watching ``film``, then for all together."""
     most = Taken((MOST_MB,), "MB")
     for stage in STAGES:
-        peak, _ = peaks(
+        peak = run_measured(
             [sys.executable, "-m", "benchmarks.memory", str(recording), "--stage", stage]
-        )
+        ).peak_mb
         yield costs(f"peak of memory, {stage}", Taken((peak,), "MB"), most, "what all may take")
+    used = ingest_measured(recording, folder)
+    alone, beside = Taken((used.peak_mb,), "MB"), Taken((used.beside_mb,), "MB")
+    yield costs("peak of memory, all", alone, most, "what all may take", 1.0)
+    yield costs("peak of memory, Postgres", beside, most, "what all may take")
+
+
+def ingest_measured(recording: Path, folder: Path) -> Used:
+    """Watch a recording by ``homer ingest --direct`` into a database of its own, in ``folder``."""
     home = Home(folder / "home").make()
     weights = str(Home.default().weights)
     environment = os.environ | {"HOMER_HOME": str(home.root), "HOMER_WEIGHTS": weights}
-    command = [
-        sys.executable,
-        "-m",
-        "cli",
-        "ingest",
-        str(recording),
-        "--direct",
-        "--profile",
-        "local",
-    ]
+    command = [sys.executable, "-m", "cli", "ingest", str(recording), "--direct"]
     try:
-        peak, beside = peaks(command, environment)
+        return run_measured([*command, "--profile", "local"], environment)
     finally:
         EmbeddedPostgres(home).stop()
-    yield costs("peak of memory, all", Taken((peak,), "MB"), most, "what all may take", 1.0)
-    yield costs("peak of memory, Postgres", Taken((beside,), "MB"), most, "what all may take")
 
 
-def peaks(command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
-    """Return the largest resident set, in MB, of a command's process, and of all that it started.
+@dataclass(frozen=True)
+class Used:
+    """What a command took: seconds, and the largest resident set in MB of its process.
+
+    ``cpu`` is of all threads of its process. ``beside_mb`` is of all processes that it started.
+    """
+
+    wall: float
+    cpu: float
+    peak_mb: float
+    beside_mb: float
+
+
+def run_measured(command: Sequence[str], environment: dict[str, str] | None = None) -> Used:
+    """Run a command and return what it took.
 
     Raises:
         CalledProcessError: the command failed.
     """
-    own = others = 0.0
+    own = others = cpu = 0.0
+    began = time.perf_counter()
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         known = psutil.Process(process.pid)
         while process.poll() is None:
             own = max(own, _resident(known))
             with suppress(psutil.Error):
+                cpu = max(cpu, sum(known.cpu_times()[:2]))
                 others = max(others, sum(map(_resident, known.children(recursive=True))))
             time.sleep(LOOK_S)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, list(command))
-    return own, others
+    return Used(time.perf_counter() - began, cpu, own, others)
 
 
 def _resident(process: psutil.Process) -> float:
