@@ -28,7 +28,7 @@ from graphs.ask_result import AskResult, StoppedEarly, answer_json
 from graphs.batch import BatchResult, answered_ids, read_questions, run_batch, write_batch
 from models.preload import Name, preloading
 from models.toolbox import Toolbox
-from store.queries.videos import list_videos, named_or_only
+from store.queries.videos import list_videos, named_or_all
 from views.answer_lines import (
     answer_line,
     citation_line,
@@ -51,6 +51,8 @@ def ask_one(
     as_json: bool,
     opens: bool = False,
     strategy: str | None = None,
+    *,
+    verbose: bool = False,
 ) -> None:
     """Ask a question and print its answer; ``opens``: open the images that it cites."""
     as_of_ms = parse_as_of(as_of)
@@ -65,10 +67,18 @@ def ask_one(
                 ),
                 as_json=as_json,
                 opens=opens,
+                verbose=verbose,
             )
 
 
-def resume_one(name: str, profile: str | None, as_json: bool, opens: bool = False) -> None:
+def resume_one(
+    name: str,
+    profile: str | None,
+    as_json: bool,
+    opens: bool = False,
+    *,
+    verbose: bool = False,
+) -> None:
     """Resume a question and print its answer; an answered one prints its answer again."""
     with (
         open_trajectory_workspace(name, profile) as (workspace, row),
@@ -82,6 +92,7 @@ def resume_one(name: str, profile: str | None, as_json: bool, opens: bool = Fals
             lambda listener: resume(workspace.store, workspace.toolbox, row.id, listener),
             as_json=as_json,
             opens=opens,
+            verbose=verbose,
         )
 
 
@@ -116,13 +127,14 @@ def run_and_show(
     *,
     as_json: bool,
     opens: bool = False,
+    verbose: bool = False,
 ) -> None:
     """Run a question with its progress on stderr, and print the answer.
 
     Ctrl-C ends it early: the best answer so far is printed before it goes on as Ctrl-C.
     """
     try:
-        with progress_listener(silent=as_json) as listener:
+        with progress_listener(silent=as_json, verbose=verbose) as listener:
             result = run(listener)
     except StoppedEarly as stopped:
         _show_result(workspace, stopped.asked, question, as_json=as_json)
@@ -170,7 +182,7 @@ def build_question(
     """Build a question from what the command line says.
 
     Raises:
-        InputError: options cannot be told apart, or it is not clear which video is meant.
+        InputError: options cannot be told apart, or the library has no video.
         NotFound: a video is not in the library.
     """
     choices = check_options(options)
@@ -180,17 +192,14 @@ def build_question(
 
 
 def _video_ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Find the videos named; without names, the only video of the library.
+    """Find the videos named; without names, all videos of the library.
 
     Raises:
-        InputError: the library has no video, or several and none is named.
+        InputError: the library has no video.
     """
-    if found := named_or_only(session, names):
+    if found := named_or_all(session, names):
         return found
-    titles = ", ".join(video.title for video in list_videos(session)[:5])
-    if not titles:
-        raise InputError("nothing has been watched yet: homer ingest FILE")
-    raise InputError(f"which video? say --video with one of: {titles}")
+    raise InputError("nothing has been watched yet: homer ingest FILE")
 
 
 def models_needed(toolbox: Toolbox) -> tuple[Name, ...]:
@@ -223,17 +232,20 @@ def _print_answers(results: Iterator[BatchResult]) -> Iterator[BatchResult]:
 
 
 @contextmanager
-def progress_listener(*, silent: bool = False) -> Iterator[RunListener | None]:
-    """Open a listener that prints the events of a run on stderr; None where ``silent``.
+def progress_listener(
+    *, silent: bool = False, verbose: bool = False
+) -> Iterator[RunListener | None]:
+    """Open a listener that shows a run on stderr; None where nothing is to be shown.
 
-    On a terminal the last line shows the model's reply as it is written.
+    On a terminal a last line shows what it does, and the model's reply as it is written. The lines
+    of all events stay only where ``verbose``.
     """
     if silent or not is_terminal():
-        yield None if silent else print_event
+        yield print_event if verbose and not silent else None
         return
     console = Console(stderr=True)
     with console.status("") as status:
-        yield _TerminalListener(console, status)
+        yield _TerminalListener(console, status, verbose=verbose)
 
 
 def print_event(event: RunEvent) -> None:
@@ -243,15 +255,22 @@ def print_event(event: RunEvent) -> None:
 
 
 class _TerminalListener:
-    """Prints lines above a last line that shows the reply as it is written."""
+    """Shows on the last line what a run does; ``verbose``: prints the lines of events above it."""
 
-    def __init__(self, console: Console, status: Status) -> None:
-        self._console, self._status = console, status
+    def __init__(self, console: Console, status: Status, *, verbose: bool) -> None:
+        self._console, self._status, self._verbose = console, status, verbose
 
     def __call__(self, event: RunEvent) -> None:
         if isinstance(event, PartialReply):
-            self._status.update(Text(reply_tail(event, self._console.width - ROOM), style="dim"))
+            self._show(reply_tail(event, self._console.width - ROOM))
             return
         for line in event_lines(event):
-            self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-        self._status.update("")
+            if self._verbose:
+                self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+            else:
+                self._show(printable(line).strip()[: max(0, self._console.width - ROOM)])
+        if self._verbose:
+            self._status.update("")
+
+    def _show(self, line: str) -> None:
+        self._status.update(Text(line, style="dim"))

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from cli.options import SEVERAL_WORDS, AsOf, Choices, Json, Profile, Strategy, Videos, WordsCommand
+from cli.options import (
+    SEVERAL_WORDS,
+    AsOf,
+    Choices,
+    Json,
+    Profile,
+    Strategy,
+    Verbose,
+    Videos,
+    WordsCommand,
+)
 from domain.errors import InputError
 
 
@@ -39,9 +49,12 @@ def ask(
     ] = False,
     strategy: Strategy = None,
     profile: Profile = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Answer a question, with the times in the video that support the answer.
+
+    Without --video the question is about all videos of the library.
 
     --resume continues an interrupted question after its last finished step, and repeats no
     recorded model call. 'homer trajectory' lists the ids.
@@ -52,6 +65,7 @@ def ask(
     \b
     Examples:
       homer ask "Who opens the talk?" --video talk
+      homer ask "Who mentions the budget?"
       homer ask "Where was it?" -v talk -o Paris -o Berlin --as-of 12:30
       homer ask "Who opens the talk?" -v talk --strategy NAME
       homer ask --batch questions.jsonl --out answers.jsonl
@@ -61,7 +75,7 @@ def ask(
         raise typer.BadParameter("give a question, or --batch FILE with many, or --resume ID")
     if resume is not None:
         given = (video, option, as_of, out, strategy)
-        _reject("only --profile, --json and --open go with --resume", *given)
+        _reject("only --profile, --json, --verbose and --open go with --resume", *given)
     elif batch is not None:
         _reject("--open is for one question", opens)
         _reject("--video, --option and --as-of belong into a batch's lines", video, option, as_of)
@@ -71,7 +85,7 @@ def ask(
     from cli import answers
 
     if resume is not None:
-        return answers.resume_one(resume, profile, json, opens)
+        return answers.resume_one(resume, profile, json, opens, verbose=verbose)
     if batch is not None:
         raise typer.Exit(answers.ask_batch(batch, out, concurrency, profile, strategy))
     return answers.ask_one(
@@ -83,6 +97,7 @@ def ask(
         json,
         opens,
         strategy,
+        verbose=verbose,
     )
 
 

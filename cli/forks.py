@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from cli.answers import run_and_show
 from cli.console import note, say, say_json
-from cli.options import Json, Profile
+from cli.options import Json, Profile, Verbose
 from cli.trajectories import Id
 from domain.asking import Answer, Question
 from domain.base import first_problem
@@ -95,6 +95,7 @@ def fork(
         ),
     ] = None,
     profile: Profile = None,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Continue an answer from one of its rounds, with something changed.
@@ -120,6 +121,7 @@ def fork(
             row.question,
             lambda listener: run_fork(store, toolbox, row.id, at, change, listener),
             as_json=json,
+            verbose=verbose,
         )
 
 

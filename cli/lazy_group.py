@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -18,9 +18,11 @@ class LazyGroup(TyperGroup):
     Attributes:
         entries: by the name of each command, its module in ``cli`` and the first sentence of its
             help. The module's ``register(app)`` adds the command to a Typer app.
+        groups: names of commands by the heading that the help lists them under; none: one list.
     """
 
     entries: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    groups: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -33,6 +35,15 @@ class LazyGroup(TyperGroup):
         if args and args[0] in self.entries:
             self.load(args[0])
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under their headings."""
+        if not self.groups:
+            super().format_commands(ctx, formatter)
+        for heading, names in self.groups.items():
+            with formatter.section(heading):
+                rows = [(name, self.entries[name][1]) for name in names]
+                formatter.write_dl(rows)
 
     def load(self, name: str) -> None:
         """Import a command, once: what its module registers replaces the entry in the list."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -27,6 +27,9 @@ searching this memory, and cites the times in the video that support the answer.
 Start with:
   homer ingest talk.mp4
   homer ask "Who opens the talk?" --video talk
+  homer ask "Who mentions the budget?"          about all videos
+  homer search "the budget"                     what was said, read and seen
+  homer up                                      the app in the browser
 """
 
 COMMANDS = {
@@ -91,10 +94,25 @@ COMMANDS = {
 """Each command's module, and the first sentence of its help."""
 
 
+GROUPS = {
+    "Start": ("ingest", "watch", "ask", "search", "up", "down"),
+    "Look inside": ("videos", "show", "trajectory", "replay", "fork", "diff", "dump", "tool"),
+    "Correct": ("people", "retry", "delete"),
+    "Strategies": ("strategies", "build", "compare"),
+    "Maintain": (
+        *("doctor", "models", "db", "check", "reembed", "retain", "export", "import"),
+        *("backup", "restore", "schedule", "serve", "password", "audit"),
+    ),
+    "Evaluate and learn": ("eval", "skills"),
+}
+"""The commands by what they are for, in the order of the help."""
+
+
 class Commands(ErrorBoundary, LazyGroup):
     """Homer's commands."""
 
     entries: ClassVar[Mapping[str, tuple[str, str]]] = COMMANDS
+    groups: ClassVar[Mapping[str, Sequence[str]]] = GROUPS
 
 
 app = typer.Typer(

@@ -23,6 +23,9 @@ Profile = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Also print every round of the search, on stderr.")
+]
 Videos = Annotated[
     list[str] | None,
     typer.Option(

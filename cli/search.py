@@ -19,9 +19,11 @@ from cli.options import (
     parse_as_of,
     parse_at,
 )
-from domain.asking import Mode
+from domain.asking import Evidence, Mode
 from domain.errors import InputError
+from domain.people import tags_in_words
 from flows.workspace import open_workspace
+from retrieval.closeness import closeness_threshold
 from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of
 from retrieval.result import Retrieval
@@ -97,27 +99,41 @@ def _refuse_other_searches(query: str, at: str | None, mode: Mode) -> None:
         raise InputError("--like searches by the image alone: leave out the query and --at")
 
 
+SHOWN = 10
+"""Pieces of evidence that are printed at most."""
+
+
 def show_found(found: Retrieval, titles: dict[str, str]) -> None:
-    """Print what a search found, with scores and times."""
+    """Print the best of what a search found, with scores and times; of people the names."""
     if found.focus is not None:
         say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
     if found.nothing_close:
         note("nothing close; what was nearest:")
     if found.unloaded:
         note(encoder_note(found.unloaded))
+    shown = _close(found)[:SHOWN]
     rows = (
         (
             f"{e.score:.2f}",
             str(e.span),
             plain_line(titles.get(e.video, e.video)),
             e.ref,
-            shortened(e.text),
+            shortened(tags_in_words(e.text)),
         )
-        for e in found.evidence
+        for e in shown
     )
     say_table(("score", "time", "video", "ref", "what"), rows)
+    if len(shown) < len(found.evidence):
+        note(f"{len(found.evidence) - len(shown)} less close ones are not shown: --json has all")
     for neighbour in found.neighbours:
-        say(f"near it: {neighbour.span}  {plain_line(neighbour.label)}")
+        say(f"near it: {neighbour.span}  {plain_line(tags_in_words(neighbour.label))}")
+
+
+def _close(found: Retrieval) -> tuple[Evidence, ...]:
+    """Return what is close; the nearest where nothing is."""
+    least = closeness_threshold(len(found.evidence))
+    close = tuple(e for e in found.evidence if e.score >= least)
+    return found.evidence if found.nothing_close or not close else close
 
 
 def register(app: typer.Typer) -> None:

@@ -45,10 +45,8 @@ def tool(
 ) -> None:
     """Use a tool of a strategy once, and print what it finds.
 
-    Without NAME, list the tools.
-
-    Tools are what a strategy looks things up with when it answers a question. They work without a
-    language model here.
+    Without NAME the tools are listed. Tools are what a strategy looks things up with when it
+    answers a question. They work without a language model here.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ from models.toolbox import Toolbox
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import find_trajectory
-from store.queries.videos import named_or_only
+from store.queries.videos import named_or_all
 from strategies.registry import all_strategies, find_strategy
 
 if TYPE_CHECKING:
@@ -152,10 +152,10 @@ def strategy_on(machine: str, name: str | None) -> str:
 
 
 def question_of(store: Store, asking: Asking) -> Question:
-    """Build the question from the form; without videos, about the only video there is.
+    """Build the question from the form; without videos, about all videos.
 
     Raises:
-        InputError: it has no text, options that cannot be told apart, or no clear video.
+        InputError: it has no text, options that cannot be told apart, or there is no video.
         NotFound: there is no such video.
     """
     text, names = asking.get("text", "").strip(), asking.get("videos") or []
@@ -163,9 +163,9 @@ def question_of(store: Store, asking: Asking) -> Question:
     if not text:
         raise InputError("the question is empty: fill in 'text'")
     with store.begin() as session:
-        video_ids = named_or_only(session, names)
+        video_ids = named_or_all(session, names)
     if not video_ids:
-        raise InputError("say in 'videos' which video the question is about")
+        raise InputError("nothing has been watched yet: homer ingest FILE")
     options = check_options(asking.get("options") or ())
     moment = parse_clock(as_of) if as_of else None
     return Question(text=text, videos=video_ids, options=options, as_of_ms=moment)

@@ -18,7 +18,7 @@ from api.sse import MEDIA_TYPE, EventStream, wants_events
 from domain.asking import Question, check_options
 from domain.errors import InputError
 from graphs.runner import Runner
-from store.queries.videos import named_or_only
+from store.queries.videos import named_or_all
 from strategies.registry import find_strategy
 from views.rounds import (
     InspectedTrajectory,
@@ -64,7 +64,7 @@ class Ask(BaseModel):
     videos: tuple[Text, ...] = Field(
         default=(),
         max_length=100,
-        description="Ids, unambiguous beginnings, or titles. Optional if there is only one video.",
+        description="Ids, unambiguous beginnings, or titles; without any, all videos.",
     )
     options: tuple[Text, ...] = Field(
         default=(), max_length=26, description="The choices of a multiple-choice question."
@@ -163,9 +163,9 @@ def _prepare(state: ApiState, body: Ask) -> tuple[Runner, Question]:
         state.profile_name(body.profile),
     )
     with state.store.begin() as session:
-        videos = named_or_only(session, body.videos)
+        videos = named_or_all(session, body.videos)
     if not videos:
-        raise InputError("which video? name one or more in `videos`: GET /videos lists them")
+        raise InputError("nothing has been watched yet: POST /videos adds a video")
     if body.strategy is not None:
         find_strategy(body.strategy)
     text = body.question.strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 
 from sqlalchemy import ColumnElement, delete, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -30,6 +31,8 @@ WATCHING, DONE, FAILED = "watching", "done", "failed"
 
 FINISHED_STATES = (ClipState.DONE, ClipState.DELETED)
 """States of clips that need no watching any more."""
+NEAR = 3
+"""Titles that are suggested at most where no video has a name."""
 CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 
 
@@ -93,7 +96,18 @@ def find_video(session: Session, name: str) -> Video:
         ).all()
         if rows:
             return _unambiguous(name, rows)
-    raise NotFound(f"no video goes by {name!r}: `homer videos` lists them")
+    raise NotFound(f"no video goes by {name!r}: {_hint(session, name)}")
+
+
+def _hint(session: Session, name: str) -> str:
+    """Return the titles that hold the name or are spelled like it; else how to list all."""
+    titles = list(video_titles(session).values())
+    holding = [title for title in titles if name.strip() and name.lower() in title.lower()]
+    spelled = {title.lower(): title for title in titles}
+    near = [spelled[word] for word in get_close_matches(name.lower(), spelled, NEAR)]
+    if not (found := list(dict.fromkeys([*holding, *near]))[:NEAR]):
+        return "`homer videos` lists them"
+    return f"did you mean {' or '.join(map(repr, found))}?"
 
 
 def known_video(session: Session, video_id: str) -> Video | None:
@@ -277,10 +291,10 @@ def new_clip_row(video_id: str, clip: Clip) -> dict[str, object]:
     }
 
 
-def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of the named videos, each once, or else of the only video.
+def named_or_all(session: Session, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of the named videos, each once, or else of all videos by title.
 
-    Empty if none is named and there are several or none.
+    Empty if none is named and there are none.
 
     Raises:
         NotFound: No video has one of the names.
@@ -288,5 +302,4 @@ def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
     """
     if names:
         return tuple(dict.fromkeys(find_video(session, name).id for name in names))
-    videos = list_videos(session)
-    return (videos[0].id,) if len(videos) == 1 else ()
+    return tuple(video_titles(session))

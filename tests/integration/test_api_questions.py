@@ -146,6 +146,16 @@ def test_words_come_while_a_model_writes(store: Store) -> None:
     assert output[-1][0] == "answer"
 
 
+def test_without_videos_a_question_is_about_all_of_them(store: Store) -> None:
+    remember_party(store)
+    watch_garden(store)
+    with client_of(WordState(store, "local")) as client:
+        said = client.post("/questions", json={**GATE, "videos": []}).json()
+        (row,) = client.get("/questions").json()["questions"]
+    assert said["citations"][0]["video"] == PARTY
+    assert len(row["videos"]) == 2
+
+
 @pytest.mark.parametrize(
     ("ask", "status", "code"),
     [
@@ -158,7 +168,6 @@ def test_words_come_while_a_model_writes(store: Store) -> None:
         ({**GATE, "as_of": -5}, 422, "input"),
         ({**GATE, "when": 5}, 422, "request"),
         ({"videos": [PARTY]}, 422, "request"),
-        ({"question": "Who?"}, 422, "input"),
         ({**GATE, "options": ["x"] * 27}, 422, "request"),
     ],
 )

@@ -156,7 +156,17 @@ def test_ask_prints_answer_confidence_citations_and_trajectory(homer: Homer, lec
         r"  00:4\d-00:4\d  .*green.*\(lecture, clip 1\) \[m\d+\], support [01]\.\d\d", lines[2]
     )
     assert re.match(r"trajectory [0-9a-f]+ \(\d+ rounds", lines[-1])
-    assert re.search(r"^round 1: t1", asked.stderr, re.MULTILINE)
+    assert asked.stderr == ""
+    told = homer("ask", "What colour was the lighthouse painted?", "-v", "lecture", "--verbose")
+    assert re.search(r"^round 1: t1", told.stderr, re.MULTILINE)
+
+
+def test_a_title_that_is_spelled_wrong_is_suggested(homer: Homer, lecture: str) -> None:
+    for near in ("lectur3", "ecture", "LECTURES"):
+        asked = homer("ask", "When does the market open?", "--video", near)
+        assert asked.exit_code == 2
+        assert f"no video goes by '{near}': did you mean 'lecture'?" in asked.stderr
+    assert "`homer videos` lists them" in homer("ask", "When?", "--video", "zzzz").stderr
 
 
 def test_ask_needs_no_video_where_there_is_only_one(homer: Homer, lecture: str) -> None:

@@ -220,8 +220,8 @@ def test_a_question_that_is_none_leaves_nothing(
         assert list_trajectories(session) == []
 
 
-def test_with_several_videos_one_must_be_named(store: Store) -> None:
-    with pytest.raises(InputError, match="which video"):
+def test_without_videos_a_question_is_about_all(store: Store) -> None:
+    with pytest.raises(InputError, match="nothing has been watched"):
         studio.question_of(store, {"text": "Who?"})
     remember_party(store)
     assert studio.question_of(store, {"text": "Who?", "as_of": "1:30"}).as_of_ms == 90_000

@@ -112,7 +112,7 @@ def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
     monkeypatch.setattr(
         "rich.status.Status.update", lambda _self, status, **_: shown.append(str(status))
     )
-    with OpenAIServer(obedient) as server, answers.progress_listener() as tell:
+    with OpenAIServer(obedient) as server, answers.progress_listener(verbose=True) as tell:
         ask(party, LlmToolbox(server), GATE, tell)
     assert any(line.startswith("act: ") and len(line) > 5 for line in shown)
     assert all(len(line) <= 100 and line.isprintable() for line in shown)
@@ -120,12 +120,32 @@ def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
     assert "round 1: t1:" in screen.getvalue()
 
 
+def test_a_terminal_is_left_with_the_answer_alone_unless_all_is_asked_for(
+    party: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(answers, "is_terminal", lambda: True)
+    monkeypatch.setattr(
+        "cli.answers.Console",
+        lambda **_: Console(file=screen, force_terminal=True, width=60, height=30),
+    )
+    shown: list[str] = []
+    monkeypatch.setattr(
+        "rich.status.Status.update", lambda _self, status, **_: shown.append(str(status))
+    )
+    with OpenAIServer(obedient) as server, answers.progress_listener() as tell:
+        ask(party, LlmToolbox(server), GATE, tell)
+    assert any(line.startswith("round 1: t1") for line in shown)
+    assert all(len(line) <= 60 for line in shown)
+    assert "round 1" not in screen.getvalue()
+
+
 def test_json_wants_no_lines_and_a_log_no_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with answers.progress_listener(silent=True) as tell:
         assert tell is None
-    with answers.progress_listener() as tell:
+    with answers.progress_listener(verbose=True) as tell:
         assert tell is not None
         tell(PartialReply(round=1, purpose="act", text='{"query": "the gate'))
     assert capsys.readouterr().err == ""

@@ -114,7 +114,9 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(answers, "event_lines", lambda _: [f"  {EVIL}"])
     out = StringIO()
     console = Console(file=out, force_terminal=True, no_color=True, width=200)
-    answers._TerminalListener(console, console.status(""))(object())  # type: ignore[arg-type]
+    for verbose in (True, False):
+        show = answers._TerminalListener(console, console.status(""), verbose=verbose)
+        show(object())  # type: ignore[arg-type]
     assert not set(out.getvalue()) & set(BIDI)
     assert "\x1b[2J" not in out.getvalue()
     assert is_calm(reply_tail(PartialReply(round=1, purpose="act", text=EVIL), 80))

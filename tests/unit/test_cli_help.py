@@ -80,8 +80,17 @@ def test_every_argument_and_option_is_explained_in_a_sentence(path: tuple[str, .
 def test_a_list_of_commands_shows_whole_sentences(path: tuple[str, ...]) -> None:
     """No sentence of a list is cut off at the width that the help has on a wide terminal."""
     listed = CliRunner().invoke(app, [*path[:-1], "--help"], terminal_width=100).stdout
-    (line,) = re.findall(rf"^  {path[-1]} .*$", listed.split("\nCommands:\n")[1], re.MULTILINE)
+    after = re.split(r"\n(?:Commands|Start):\n", listed)[1]
+    (line,) = re.findall(rf"^  {path[-1]} .*$", after, re.MULTILINE)
     assert not line.endswith("..."), line
+
+
+def test_every_command_is_listed_under_one_heading() -> None:
+    listed = [name for names in Commands.groups.values() for name in names]
+    assert sorted(listed) == sorted(Commands.entries)
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    places = [shown.index(f"\n{heading}:\n") for heading in Commands.groups]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)

@@ -65,5 +65,7 @@ def test_events_without_words_say_nothing(capsys: pytest.CaptureFixture[str]) ->
 def test_without_a_terminal_there_are_lines_and_where_silent_nothing() -> None:
     with progress_listener(silent=True) as nobody:
         assert nobody is None
-    with progress_listener() as lines:
+    with progress_listener() as nobody:
+        assert nobody is None
+    with progress_listener(verbose=True) as lines:
         assert lines is print_event
