@@ -8,8 +8,11 @@ import typer
 
 from cli.console import note, say, say_json
 from cli.options import Json, OneVideo, Profile, split_names
-from cli.progress import import_progress, meter
+from cli.progress import ProgressMeter, import_progress, meter
+from domain.time import format_clock
+from flows.build import Built, OnUse
 from flows.build import build as build_memory
+from flows.builder_model import ModelUse
 from flows.workspace import open_workspace
 from strategies.registry import all_strategies, find_strategy
 from views.words import plain_line
@@ -27,18 +30,28 @@ def build(
             "one.",
         ),
     ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Build it anew: what was built before is deleted, except frames, and a language "
+            "model is asked again.",
+        ),
+    ] = False,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
     """Build the memory of a strategy from what was watched of a video.
 
     Videos need not be watched again. After an interruption the same command resumes, and on a video
-    that was watched further it builds what is missing.
+    that was watched further it builds what is missing. Where a language model writes it, what it
+    will take is said as far as it is known, and what it took.
 
     \b
     Examples:
       homer build talk
       homer build talk --memory NAME
+      homer build talk --memory NAME --again
     """
     wanted = [find_strategy(name) for name in split_names(memory or [])]
     chosen = wanted or [strategy for strategy in all_strategies() if strategy.builder is not None]
@@ -47,21 +60,50 @@ def build(
         with open_workspace(profile) as workspace, meter() as bar:
             for strategy in chosen:
                 move = import_progress(bar, strategy.name)
-                results.append(build_memory(workspace, video, strategy, move))
+                use = show_use(bar, strategy.name)
+                results.append(
+                    build_memory(workspace, video, strategy, move, again=again, on_use=use)
+                )
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt("stopped; the same command builds the rest") from stop
+        rest = "without --again the same command" if again else "the same command"
+        raise KeyboardInterrupt(f"stopped; {rest} builds the rest") from stop
     if json:
-        return say_json(
-            [
-                {"video": r.video.id, "strategy": r.strategy, "built": r.clips, "clips": r.total}
-                for r in results
-            ]
-        )
+        return say_json([_as_json(result) for result in results])
     for result in results:
         title = plain_line(result.video.title)
-        say(f"{result.strategy}: {result.clips} clips of {title} built, of {result.total}")
+        took = f"; {result.use}" if result.use else ""
+        say(f"{result.strategy}: {result.clips} clips of {title} built, of {result.total}{took}")
     note("ask with:  homer ask QUESTION --strategy NAME")
     return None
+
+
+def show_use(bar: ProgressMeter, name: str) -> OnUse:
+    """Return a callback that says what a build will take, then beside the bar what it took."""
+
+    def show(so_far: ModelUse, whole: ModelUse | None) -> None:
+        if so_far.calls and whole:
+            bar.aside(f"{so_far} of about {whole}")
+        elif whole:
+            took = format_clock(round(whole.seconds * 1_000))
+            bar.say(f"{name}: about {whole}, {took} of replies, as builds on record took")
+        elif not so_far.calls:
+            bar.say(f"{name}: no build by this model is on record; see its cost after a step")
+
+    return show
+
+
+def _as_json(result: Built) -> dict[str, str | int | float]:
+    use = result.use or ModelUse()
+    return {
+        "video": result.video.id,
+        "strategy": result.strategy,
+        "built": result.clips,
+        "clips": result.total,
+        "calls": use.calls,
+        "tokens_in": use.tokens_in,
+        "tokens_out": use.tokens_out,
+        "cost_usd": use.cost_usd,
+    }
 
 
 def register(app: typer.Typer) -> None:

@@ -12,7 +12,7 @@ from domain import faults
 from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import Video
-from flows.builder_model import builder_model
+from flows.builder_model import ModelUse, builder_model
 from flows.workspace import Workspace
 from store.database import Store
 from store.queries.builds import (
@@ -21,6 +21,7 @@ from store.queries.builds import (
     built_through,
     delete_build,
     read_built,
+    restart_build,
 )
 from store.queries.clips import clips_page, memory_view
 from store.queries.memories import memories_of_clips
@@ -32,14 +33,22 @@ OnStep = Callable[[int, int], None]
 Progress = Callable[[str], OnStep]
 
 
+OnUse = Callable[[ModelUse, ModelUse | None], None]
+"""Called with what the language model took so far, and may take in all; None: not known yet."""
+
+
 @dataclass(frozen=True)
 class Built:
-    """What a build did: clips that it went through in this run, of all that were watched."""
+    """What a build did: clips that it went through in this run, of all that were watched.
+
+    ``use`` is what the language model took in this run; None without one.
+    """
 
     video: Video
     strategy: str
     clips: int
     total: int
+    use: ModelUse | None = None
 
 
 def builder_of(strategy: Strategy) -> MemoryBuilder:
@@ -55,8 +64,24 @@ def builder_of(strategy: Strategy) -> MemoryBuilder:
     return strategy.builder()
 
 
-def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) -> Built:
+def build(
+    workspace: Workspace,
+    name: str,
+    strategy: Strategy,
+    on_step: OnStep,
+    *,
+    again: bool = False,
+    on_use: OnUse = lambda *_: None,
+) -> Built:
     """Build what is missing of a strategy's memory of a video, as far as it was watched.
+
+    Args:
+        workspace: the store and the models.
+        name: the video's id or title.
+        strategy: the strategy.
+        on_step: called after each step.
+        again: delete what was built before, except frames; the language model is asked anew.
+        on_use: called before the first step and after each, where a language model writes.
 
     Raises:
         NotFound: there is no such video.
@@ -71,7 +96,14 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
         built = read_built(session, video.id, strategy.memory)
     ended = state is not None and state.state != WATCHING
     text = workspace.toolbox.text
-    if built.encoder and (built.encoder, built.version) != (text.name, builder.version):
+    model = builder_model(workspace, video, strategy.memory)
+    if again:
+        with store.begin() as session:
+            lock_video(session, video.id)
+            fresh = StepMade(-1, builder.version, text.name)
+            restart_build(session, video.id, strategy.memory, fresh)
+        built = BuiltMemory()
+    elif built.encoder and (built.encoder, built.version) != (text.name, builder.version):
         # Its vectors cannot be compared with those to come, or its rules were others.
         with store.begin() as session:
             delete_build(session, video.id, strategy.memory)
@@ -80,10 +112,13 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
     clip_ms = _clip_ms(store, video.id)
     back = range(max(0, through + 1 - math.ceil(builder.look_back_ms / clip_ms)), through + 1)
     earlier = watched_clips(store, video.id, back)
-    model = builder_model(workspace, video, strategy.memory)
     run = builder.begin(video, built, earlier, BuildModels(text.embed, model))
     on_step(through + 1, last + 1)
-    for stop in _step_ends(through, last, max(1, builder.step_ms // clip_ms), ended=ended):
+    steps = list(_step_ends(through, last, max(1, builder.step_ms // clip_ms), ended=ended))
+    if model is not None and steps:
+        mean = model.mean_step()
+        on_use(model.use, mean and mean * len(steps))
+    for stop in steps:
         workspace.give_way()
         clips = watched_clips(store, video.id, range(through + 1, stop + 1))
         if model is not None:
@@ -93,7 +128,11 @@ def build(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) 
         _apply(store, video, strategy.memory, through, made, change)
         through = stop
         on_step(through + 1, last + 1)
-    return Built(video, strategy.memory, through - built.through_clip, last + 1)
+        if model is not None:
+            share = (steps[-1] - built.through_clip) / (through - built.through_clip)
+            on_use(model.use, model.use * share)
+    use = None if model is None else model.use
+    return Built(video, strategy.memory, through - built.through_clip, last + 1, use)
 
 
 def build_each(

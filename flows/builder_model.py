@@ -14,6 +14,7 @@ from memory.writer_calls import BuildRecording
 from models.chat import CallRecord, Recorded, StructuredChat
 from models.messages import Message
 from store.queries.builds import built_at
+from store.queries.calls import usage_of_builder
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class ModelUse:
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float = 0.0
+    seconds: float = 0.0
 
     def __add__(self, other: ModelUse) -> ModelUse:
         return ModelUse(
@@ -31,6 +33,16 @@ class ModelUse:
             self.tokens_in + other.tokens_in,
             self.tokens_out + other.tokens_out,
             self.cost_usd + other.cost_usd,
+            self.seconds + other.seconds,
+        )
+
+    def __mul__(self, times: float) -> ModelUse:
+        return ModelUse(
+            round(self.calls * times),
+            round(self.tokens_in * times),
+            round(self.tokens_out * times),
+            self.cost_usd * times,
+            self.seconds * times,
         )
 
     def __str__(self) -> str:
@@ -70,13 +82,22 @@ class BuilderModel:
 
     def _record(self, call: CallRecord) -> None:
         self._replied = call.reply is not None
-        self.use += ModelUse(1, call.tokens_in, call.tokens_out, call.cost_usd)
+        self.use += ModelUse(1, call.tokens_in, call.tokens_out, call.cost_usd, call.ms / 1_000)
         self._recording.record(call)
 
     def _recorded(self, request: str) -> Recorded | None:
         found = self._recording.recorded_reply(request)
         self._replied = found is not None and found.reply is not None
         return found
+
+    def mean_step(self) -> ModelUse | None:
+        """Return what a step of such builds took in the mean; None if none is on record."""
+        with self._workspace.store.begin() as session:
+            known = usage_of_builder(session, self._chat.model, self._strategy)
+        if not known.steps:
+            return None
+        amounts = (known.calls, known.tokens_in, known.tokens_out, known.cost_usd)
+        return ModelUse(*amounts, known.ms / 1_000) * (1 / known.steps)
 
     @property
     def sees(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, any_, cast, func, select
+from sqlalchemy import ColumnElement, any_, cast, func, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
@@ -174,6 +174,29 @@ def tokens_a_character(session: Session, model: str) -> float | None:
     embedded = (row.model == model, row.purpose == EMBED, row.reply.is_not(None))
     tokens, length = session.execute(select(*columns).where(*embedded)).one()
     return tokens / length if length else None
+
+
+class StepsUsage(NamedTuple):
+    """What the calls of a builder took, over so many steps of builds."""
+
+    steps: int
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    ms: int
+
+
+def usage_of_builder(session: Session, model: str, builder: str) -> StepsUsage:
+    """Return what the calls of a model on record took that were made for builds of a strategy."""
+    row = ModelCallRow
+    steps = func.count(func.distinct(tuple_(row.video_id, row.clip)))
+    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+    sums: list[ColumnElement[Any]] = [func.coalesce(func.sum(one), 0) for one in amounts]
+    columns: list[ColumnElement[Any]] = [steps, func.count(), *sums]
+    of_builder = row.purpose.startswith(f"{builder} ", autoescape=True)
+    found = session.execute(select(*columns).where(row.model == model, of_builder)).one()
+    return StepsUsage(*found)
 
 
 def images_sent(session: Session, video_id: str) -> int:

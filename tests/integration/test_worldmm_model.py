@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select, update
+from typer.testing import CliRunner, Result
 
+from cli.main import app
 from domain import faults
 from domain.faults import FaultPoint
 from flows.build import build
+from flows.builder_model import ModelUse
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
 from store.database import Store
@@ -64,9 +69,11 @@ def server(model: WorldModel) -> Iterator[OpenAIServer]:
         yield server
 
 
-def built(store: Store, server: OpenAIServer) -> None:
+def built(store: Store, server: OpenAIServer, **more: Any) -> ModelUse:
     workspace = workspace_of(store, WritingToolbox(server))
-    build(workspace, PARTY, find_strategy("worldmm"), lambda *_: None)
+    made = build(workspace, PARTY, find_strategy("worldmm"), lambda *_: None, **more)
+    assert made.use is not None
+    return made.use
 
 
 def rows(store: Store) -> list[dict[str, Any]]:
@@ -145,6 +152,62 @@ def test_a_killed_build_is_resumed_to_the_same_rows_without_paying_twice(
         built(garden, server)
         assert len(server.requests) == paid
     assert rows(garden) == whole
+
+
+def test_building_again_asks_anew_and_says_what_it_takes(
+    garden: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[ModelUse, ModelUse | None]] = []
+    first = built(garden, server, on_use=lambda *uses: said.append(uses))
+    calls = len(server.requests)
+    assert (first.calls, first.tokens_in, first.tokens_out) == (calls, 100 * calls, 20 * calls)
+    assert said[0] == (ModelUse(), None), "no build by this model is on record"
+    assert [so_far == whole for so_far, whole in said[1:]] == [False, False, True]
+    whole = rows(garden)
+    assert built(garden, server) == ModelUse()
+
+    expected: list[ModelUse | None] = []
+    faulty = iter([False, True])
+
+    def dies(at: FaultPoint) -> None:
+        if at is FaultPoint.BUILD_ROWS and next(faulty):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(faults, "fault_point", dies)
+        with pytest.raises(KeyboardInterrupt):
+            built(garden, server, again=True, on_use=lambda _, whole: expected.append(whole))
+    built(garden, server)
+    assert len(server.requests) == 2 * calls, "each call is made once more"
+    assert rows(garden) == whole
+    assert expected[0] is not None
+    assert expected[0].calls == pytest.approx(calls, abs=2)
+
+
+def test_the_command_says_what_a_build_will_take_and_took(
+    garden: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = WritingToolbox(server)
+    monkeypatch.setenv("HOMER_DATABASE_URL", garden.url)
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda *_: tools)
+    monkeypatch.setattr("flows.workspace.load_profile", lambda *_: tools.profile)
+
+    def homer(*arguments: str) -> Result:
+        result = CliRunner().invoke(app, ["build", PARTY, "--memory", "worldmm", *arguments])
+        assert result.exit_code == 0, result.output
+        return result
+
+    first = homer()
+    calls = len(server.requests)
+    assert "worldmm: no build by this model is on record" in first.stderr
+    assert f"; {calls} calls, {120 * calls:,} tokens" in first.stdout
+    assert "; 0 calls" in homer().stdout
+    again = homer("--again", "--json")
+    assert re.search(r"worldmm: about \d+ calls, [\d,]+ tokens, 00:0\d of replies", again.stderr)
+    assert json.loads(again.stdout) == [
+        {"video": PARTY, "strategy": "worldmm", "built": CLIPS, "clips": CLIPS, "calls": calls}
+        | {"tokens_in": 100 * calls, "tokens_out": 20 * calls, "cost_usd": 0.0}
+    ]
 
 
 def test_a_reply_is_repaired_once_and_what_is_unsound_is_dropped(
