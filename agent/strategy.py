@@ -28,6 +28,7 @@ from retrieval.result import Retrieval
 if TYPE_CHECKING:
     from models.profile import Profile
     from models.toolbox import Toolbox
+    from perception.frame_keeper import FrameKeeper
     from store.database import Store
 
 
@@ -144,9 +145,9 @@ class Strategy:
     same. ``builds`` is what it keeps of a video, besides what every strategy sees; ``needs`` is
     what it cannot do without. ``paper`` is where it is described. ``policy`` is None for a machine
     that decides with the profile's reasoner; ``rounds``: at most, None: as the settings say.
-    ``builder`` is None for a strategy that keeps nothing of its own. ``offered`` says which tools
-    a profile has the models for; None: all. ``parts`` can be switched off to measure what they
-    add, each with what it is; ``without`` are those that are.
+    ``builder`` is None for a strategy that keeps nothing of its own, ``keeper`` for one that keeps
+    no frames. ``offered`` says which tools a profile has the models for; None: all. ``parts`` can
+    be switched off to measure what they add, each with what it is; ``without`` are those that are.
     """
 
     name: str
@@ -161,6 +162,7 @@ class Strategy:
     oldest_replayed: int = 1
     policy: Callable[[PolicyParts], AgentPolicy] | None = None
     builder: Callable[[], MemoryBuilder] | None = None
+    keeper: Callable[[], FrameKeeper] | None = None
     rounds: int | None = None
     offered: Callable[[Profile], tuple[str, ...]] | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -170,6 +172,11 @@ class Strategy:
     def memory(self) -> str:
         """Return the name under which its memory is stored, whatever is switched off."""
         return self.name.partition(WITHOUT)[0]
+
+    @property
+    def builds_memory(self) -> bool:
+        """Check whether it keeps anything of its own."""
+        return self.builder is not None or self.keeper is not None
 
     def tool(self, name: str) -> Tool:
         """Return the tool of that name.

@@ -54,7 +54,7 @@ def build(
       homer build talk --memory NAME --again
     """
     wanted = [find_strategy(name) for name in split_names(memory or [])]
-    chosen = wanted or [strategy for strategy in all_strategies() if strategy.builder is not None]
+    chosen = wanted or [strategy for strategy in all_strategies() if strategy.builds_memory]
     results = []
     try:
         with open_workspace(profile) as workspace, meter() as bar:
@@ -73,6 +73,8 @@ def build(
         title = plain_line(result.video.title)
         took = f"; {result.use}" if result.use else ""
         say(f"{result.strategy}: {result.clips} clips of {title} built, of {result.total}{took}")
+        if result.remark:
+            note(f"{result.strategy}: {result.remark}")
     note("ask with:  homer ask QUESTION --strategy NAME")
     return None
 

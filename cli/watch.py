@@ -11,12 +11,14 @@ from typing import Annotated
 import typer
 
 from cli.console import note, say, say_json
-from cli.options import Json, Profile
+from cli.options import Json, Profile, split_names
 from domain.media import Video
+from flows.build import check_builds
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
 from flows.workspace import open_workspace
 from perception.live import live_source
+from strategies.registry import find_strategy
 from views.words import plain_line
 
 _STOPPING = "stopping: what came is still watched; Ctrl-C again stops at once"
@@ -52,6 +54,15 @@ def watch(
             help="End after so long without a connection. Default: reconnect without end.",
         ),
     ] = None,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--memory",
+            metavar="NAME,...",
+            help="Keep the frames of this strategy as well: see 'homer strategies'. Repeatable. "
+            "'homer build' builds the rest of its memory.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Watch a live source: a camera, an RTSP or HLS stream, or a pipe.
@@ -66,7 +77,10 @@ def watch(
       ffmpeg ... | homer watch - --title talk
     """
     live, stop = live_source(source, title), Event()
-    with open_workspace(profile) as workspace, _until_stopped(stop):
+    with open_workspace(profile) as opened, _until_stopped(stop):
+        workspace = opened.with_memory_of(tuple(split_names(memory or [])))
+        for name in workspace.settings.memory.strategies:
+            check_builds(find_strategy(name))
         reporter = LiveReporter()
         with open_stream(workspace, live, stop=stop, said=reporter.said, away_s=away) as work:
             outcome = watch_stream(work, reporter, direct=direct)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -150,3 +150,57 @@ class BuiltMemory:
     nodes: tuple[StoredNode, ...] = ()
     entities: tuple[StoredEntity, ...] = ()
     relations: tuple[StoredRelation, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FrameDraft:
+    """A frame that is kept: ``blob`` is the SHA-256 of its JPEG.
+
+    ``reason`` says why it is kept, ``tier`` how far it was shrunk; ``image_encoder`` made
+    ``vector``, if there is one.
+    """
+
+    time_ms: int
+    blob: str
+    width: int
+    height: int
+    tier: int
+    reason: str
+    vector: Vector | None = None
+    image_encoder: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class KeptClip:
+    """What a keeper of frames made of a clip, with the JPEGs by their SHA-256.
+
+    ``dropped`` are the times of frames that it keeps no longer, ``state`` what it carries on.
+    """
+
+    builder: str
+    version: int
+    clip: int
+    frames: Sequence[FrameDraft]
+    dropped: Sequence[int]
+    state: Mapping[str, Any]
+    jpegs: Mapping[str, bytes]
+
+
+class Carried(NamedTuple):
+    """What a keeper carried on after a clip, with the version of it that did."""
+
+    version: int
+    through_clip: int
+    state: dict[str, Any]
+
+
+class BuiltFrame(NamedTuple):
+    """A kept frame as it is stored."""
+
+    id: int
+    builder: str
+    clip: int
+    time_ms: int
+    blob: str
+    tier: int
+    reason: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.builder import BuildModels, MemoryBuilder
 from agent.strategy import Strategy
@@ -12,6 +12,7 @@ from domain import faults
 from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import Video
+from flows.build_frames import keep_missing_frames
 from flows.builder_model import ModelUse, builder_model
 from flows.workspace import Workspace
 from store.database import Store
@@ -41,7 +42,8 @@ OnUse = Callable[[ModelUse, ModelUse | None], None]
 class Built:
     """What a build did: clips that it went through in this run, of all that were watched.
 
-    ``use`` is what the language model took in this run; None without one.
+    ``use`` is what the language model took in this run; None without one. ``remark`` says what
+    could not be built, in words for people; "" if all was.
     """
 
     video: Video
@@ -49,18 +51,30 @@ class Built:
     clips: int
     total: int
     use: ModelUse | None = None
+    remark: str = ""
+
+
+def check_builds(strategy: Strategy) -> None:
+    """Check that a strategy builds a memory of its own.
+
+    Raises:
+        InputError: it does not.
+    """
+    if not strategy.builds_memory:
+        raise InputError(
+            f"{strategy.name} builds no memory of its own: it answers from what was watched"
+        )
 
 
 def builder_of(strategy: Strategy) -> MemoryBuilder:
     """Return the builder of a strategy.
 
     Raises:
-        InputError: it builds nothing of its own.
+        InputError: it builds nothing of its own, or frames alone.
     """
+    check_builds(strategy)
     if strategy.builder is None:
-        raise InputError(
-            f"{strategy.name} builds no memory of its own: it answers from what was watched"
-        )
+        raise InputError(f"{strategy.name} keeps frames of a video, and builds nothing else")
     return strategy.builder()
 
 
@@ -88,12 +102,39 @@ def build(
         InputError: the strategy builds nothing of its own.
         Busy: another process builds the same.
     """
-    builder, store = builder_of(strategy), workspace.store
+    check_builds(strategy)
+    remark = _keep_frames(workspace, name, strategy, on_step)
+    made = _build(workspace, name, strategy, on_step, on_use, again=again)
+    return replace(made, remark=remark)
+
+
+def _keep_frames(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) -> str:
+    """Keep the frames that were not kept while watching; return why that cannot be, or ""."""
+    if strategy.keeper is None:
+        return ""
+    with workspace.store.begin() as session:
+        video = find_video(session, name)
+    return keep_missing_frames(workspace, video, strategy.memory, strategy.keeper(), on_step)
+
+
+def _build(
+    workspace: Workspace,
+    name: str,
+    strategy: Strategy,
+    on_step: OnStep,
+    on_use: OnUse,
+    *,
+    again: bool,
+) -> Built:
+    store = workspace.store
     with store.begin(snapshot=True) as session:
         video = find_video(session, name)
         last = memory_view(session, [video.id]).scopes[0].last_clip
         state = video_state(session, video.id)
         built = read_built(session, video.id, strategy.memory)
+    if strategy.builder is None:
+        return Built(video, strategy.memory, 0, last + 1)
+    builder = strategy.builder()
     ended = state is not None and state.state != WATCHING
     text = workspace.toolbox.text
     model = builder_model(workspace, video, strategy.memory)
@@ -143,7 +184,7 @@ def build_each(
     ``progress`` returns what is called with the steps of the strategy of that name.
     """
     for strategy in strategies:
-        if strategy.builder is not None:
+        if strategy.builds_memory:
             build(workspace, name, strategy, progress(strategy.name))
 
 

@@ -10,8 +10,10 @@ from typing import Protocol
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Video
 from flows.clip_drafts import ClipDrafts
+from flows.frame_keepers import keepers_of
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
+from memory.kept_frames import ClipKeeping, VideoKeepers
 from memory.write_clip import ClipPercept, draft_ahead, remember, update_event_graph
 from memory.writers import make_writers
 from memory.writers.port import Writers
@@ -81,6 +83,11 @@ class ClipMemory:
         return make_writers(self._workspace.toolbox, self._workspace.profile)
 
     @cached_property
+    def keepers(self) -> VideoKeepers:
+        """Return the keepers of frames of the strategies that are asked for."""
+        return keepers_of(self._workspace, self.video)
+
+    @cached_property
     def at_once(self) -> int:
         """Return how many clips are written at a time: one, except by a language model."""
         if not self.writers.clip.wants_context:
@@ -145,7 +152,9 @@ class ClipMemory:
         """
         perceived, workspace, start = self._percepts[clip], self._workspace, time.monotonic()
         draft = self._drafting.draft(clip) if self._drafting is not None else None
-        args = (self.writers, workspace.toolbox, workspace.settings, draft)
+        keeping = ClipKeeping(self.keepers, perceived.percept.clip, perceived.sampled)
+        keeping.prepare(workspace.store)
+        args = (self.writers, workspace.toolbox, workspace.settings, draft, keeping)
         state = remember(workspace.store, self.video.id, perceived, *args)
         # If the database fails here, this step is retried, and the clip is done already.
         self._add_seconds(clip, self._seconds.get(clip, 0.0) + time.monotonic() - start)

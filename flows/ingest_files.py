@@ -8,7 +8,7 @@ from pathlib import Path
 
 from domain.errors import HomerError, InputError
 from domain.settings import CLUSTERS, Subtitles
-from flows.build import build, builder_of
+from flows.build import build, check_builds
 from flows.ingest_steps import Listener, open_direct_steps, watch
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool
@@ -59,7 +59,7 @@ def watch_files(
         InputError: a strategy of the settings is not there, or builds no memory.
     """
     for name in workspace.settings.memory.strategies:
-        builder_of(find_strategy(name))
+        check_builds(find_strategy(name))
     with WorkerPool(workspace.settings.work) as pool, workspace.turn():
         runner = _IngestionRunner(workspace, listener, pool, direct)
         for path in paths:
@@ -80,6 +80,8 @@ def _build_memories(workspace: Workspace, outcome: FileOutcome, listener: Listen
         return
     for name in workspace.settings.memory.strategies:
         made = build(workspace, outcome.watched.video.id, find_strategy(name), lambda *_: None)
+        if made.remark:
+            listener.said(f"{made.video.title}: {made.remark}")
         if made.clips:
             listener.said(f"{made.video.title}: the memory of {name} is built")
 

@@ -108,14 +108,17 @@ class VideoIngestion:
         if not self._memory.holds(clip):
             tools, settings = self.workspace.toolbox, self.workspace.settings.watch
             memory = self.workspace.profile.shown_clips
-            self.take(decode_and_perceive(self._reader, clip, tools, settings, memory))
+            sampled_ms = self._memory.keepers.sampled_ms
+            made = decode_and_perceive(self._reader, clip, tools, settings, memory, sampled_ms)
+            self.take(made)
 
     def order(self, clip: int, threads: int) -> Order:
         """Return the order to perceive the clip elsewhere, with ``threads`` per model."""
         workspace = self.workspace
         path = self.path.absolute()
         settings, memory = workspace.settings.watch, workspace.profile.shown_clips
-        return Order(path, self._info, clip, workspace.toolbox, settings, threads, memory)
+        sampled_ms, tools = self._memory.keepers.sampled_ms, workspace.toolbox
+        return Order(path, self._info, clip, tools, settings, threads, memory, sampled_ms)
 
     def take(self, delivery: Delivery) -> None:
         """Hold what a worker perceived until it is remembered."""

@@ -5,7 +5,7 @@ Off unless the settings have tiers. Schedules call it: running it twice changes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +25,7 @@ from store.queries import keyframes as stored
 from store.queries.audit import record_deed
 from store.queries.blobs import lock_blobs_shared
 from store.queries.forget import delete_unnamed_blob_rows
+from store.queries.frames import delete_kept, kept_images, replace_kept
 from store.queries.keyframes import AgedVideo, StoredFrame
 from store.queries.percepts import add_blobs, lock_video
 from store.queries.videos import known_video
@@ -100,6 +101,20 @@ def _delete_whole(store: Store, video: AgedVideo, dry_run: bool) -> VideoReducti
     return VideoReduction(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
 
 
+@dataclass(frozen=True)
+class _Changes:
+    """Images that go, and those that get smaller: JPEG, width and height."""
+
+    removed: Sequence[StoredFrame]
+    smaller: dict[StoredFrame, tuple[bytes, int, int]]
+
+    @property
+    def bytes(self) -> int:
+        """Return by how many bytes there are less."""
+        saved = sum(frame.bytes - len(data) for frame, (data, _, _) in self.smaller.items())
+        return sum(frame.bytes for frame in self.removed) + saved
+
+
 class _Reduction:
     """Removes images of one video inside one transaction."""
 
@@ -113,25 +128,30 @@ class _Reduction:
         """Return what is removed, and the files that nothing refers to any more."""
         session, video = self._session, self._video.id
         cited = stored.frames_in_answers(session, video)
-        uncited = [
+        keyframes = self._changes(
             frame
             for frame in stored.stored_frames(session, video)
             if not {frame.id, frame.blob} & cited
-        ]
-        removed, remaining = self._split(uncited)
-        crops = stored.face_crops(session, video) if self._tier.keep == "text" else {}
-        smaller = dict(
-            filter(None, (self._shrink(frame) for frame in remaining if self._is_too_large(frame)))
         )
-        saved = sum(frame.bytes - len(data) for frame, (data, _, _) in smaller.items())
-        size = sum(frame.bytes for frame in removed) + sum(crops.values()) + saved
-        counts = (self._tier.keep, len(removed) + len(crops), len(smaller), size)
+        kept = self._changes(
+            frame for frame in kept_images(session, video) if frame.blob not in cited
+        )
+        crops = stored.face_crops(session, video) if self._tier.keep == "text" else {}
+        removed = len(keyframes.removed) + len(kept.removed) + len(crops)
+        smaller = len(keyframes.smaller) + len(kept.smaller)
+        size = keyframes.bytes + kept.bytes + sum(crops.values())
+        counts = (self._tier.keep, removed, smaller, size)
         less = VideoReduction(video, self._video.title, *counts)
-        changed = bool(removed or crops or smaller) and not self._dry
-        return less, self._apply(removed, smaller) if changed else []
+        changed = bool(removed or smaller) and not self._dry
+        return less, self._apply(keyframes, kept) if changed else []
+
+    def _changes(self, frames: Iterable[StoredFrame]) -> _Changes:
+        removed, remaining = self._split(list(frames))
+        too_large = (frame for frame in remaining if self._is_too_large(frame))
+        return _Changes(removed, dict(filter(None, map(self._shrink, too_large))))
 
     def _split(self, frames: Sequence[StoredFrame]) -> tuple[list[StoredFrame], list[StoredFrame]]:
-        """Return the keyframes to remove, and the best of each clip to keep."""
+        """Return the images to remove, and the best of each clip to keep."""
         limit = 0 if self._tier.keep == "text" else self._tier.keyframes
         clips = [list(group) for _, group in groupby(frames, key=lambda frame: frame.clip)]
         removed = [frame for clip in clips for frame in clip[limit:]]
@@ -141,22 +161,26 @@ class _Reduction:
         return max(frame.width, frame.height) > self._tier.side
 
     def _shrink(self, frame: StoredFrame) -> tuple[StoredFrame, tuple[bytes, int, int]] | None:
-        """Return a keyframe made smaller; one whose image is lost is skipped."""
+        """Return an image made smaller; one whose image is lost is skipped."""
         with suppress(BlobGone):
             return frame, shrink_jpeg(self._store.blobs.get(frame.blob), self._tier.side)
         return None
 
-    def _apply(
-        self, removed: Sequence[StoredFrame], smaller: dict[StoredFrame, tuple[bytes, int, int]]
-    ) -> list[str]:
+    def _apply(self, keyframes: _Changes, kept: _Changes) -> list[str]:
         session, video = self._session, self._video.id
         lock_blobs_shared(session)
-        stored.delete_frames(session, [frame.id for frame in removed])
+        stored.delete_frames(session, [frame.id for frame in keyframes.removed])
+        delete_kept(session, [frame.id for frame in kept.removed])
         if self._tier.keep == "text":
             stored.remove_crops(session, video)
-        for frame, (data, width, height) in smaller.items():
-            sha = self._store.blobs.put(data)
-            add_blobs(session, video, {sha: len(data)})
-            stored.replace_frame(session, video, frame, sha, width, height)
+        for frame, (data, width, height) in keyframes.smaller.items():
+            stored.replace_frame(session, video, frame, self._add(data), width, height)
+        for frame, (data, width, height) in kept.smaller.items():
+            replace_kept(session, frame.id, self._add(data), width, height)
         record_deed(session, Deed.RETAINED, video)
         return delete_unnamed_blob_rows(session, video)
+
+    def _add(self, data: bytes) -> str:
+        sha = self._store.blobs.put(data)
+        add_blobs(self._session, self._video.id, {sha: len(data)})
+        return sha

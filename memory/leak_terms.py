@@ -12,7 +12,7 @@ from typing import Any
 
 from memory.writers.labels import content_words
 
-_REF = re.compile(r"(?<!\w)(?:[msknr][1-9]\d*|[0-9a-f]{64})(?!\w)")
+_REF = re.compile(r"(?<!\w)(?:[mskfnr][1-9]\d*|[0-9a-f]{64})(?!\w)")
 
 
 def exclusive_words(deleted: Iterable[str], remaining: Iterable[str]) -> frozenset[str]:

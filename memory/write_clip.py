@@ -17,6 +17,7 @@ from domain.settings import Settings
 from memory.continued_lines import may_continue
 from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
 from memory.event_graph_update import update_event_graph
+from memory.kept_frames import ClipKeeping
 from memory.ports import MemoryModels
 from memory.sounds import mark_continued
 from memory.store_memories import store_memories
@@ -38,7 +39,7 @@ from people.matching import mean_direction
 from people.memory_lines import format_clip, search_text
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.blobs import BlobStore
-from store.database import Store
+from store.database import Store, remove_unused_blobs
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clips import mark_clip, record_writing
 from store.queries.encoders import record_encoder
@@ -83,6 +84,7 @@ def remember(
     models: MemoryModels,
     settings: Settings,
     draft: WrittenDraft | None = None,
+    keeping: ClipKeeping | None = None,
 ) -> ClipState:
     """Turn one clip's percept into memory, in one transaction; done and deleted clips stay as is.
 
@@ -98,6 +100,7 @@ def remember(
         models: For text vectors, and the thresholds of the face and speaker models.
         settings: How many exemplars are kept, and when facts are the same.
         draft: What the writer wrote in advance (``draft_ahead``).
+        keeping: The keepers of frames with the clip's frames, if there are any.
 
     Returns:
         DONE, or FAILED if the clip could not be decoded or its memory could not be written. Then
@@ -113,7 +116,7 @@ def remember(
             drafts = {} if draft is None else {percept.clip.index: draft}
             with recorded_embeddings(partial(record_call, store, video_id, percept.clip.index)):
                 writing = _ClipWriting(store, video_id, writers, models, settings)
-                writing.store([perceived], drafts)
+                writing.store([perceived], drafts, keeping)
             return ClipState.DONE
     except ModelError as error:
         failure = str(error)
@@ -218,8 +221,13 @@ class _ClipWriting:
         self._drafts: dict[int, WrittenDraft] = {}
         self._recordings: dict[int, CallRecording] = {}
 
-    def store(self, clips: Sequence[ClipPercept], drafts: Mapping[int, WrittenDraft]) -> None:
-        """Store clips, all in one transaction.
+    def store(
+        self,
+        clips: Sequence[ClipPercept],
+        drafts: Mapping[int, WrittenDraft],
+        keeping: ClipKeeping | None = None,
+    ) -> None:
+        """Store clips, all in one transaction; ``keeping`` is for a clip that is stored alone.
 
         Raises:
             ModelError: a memory could not be written; none of these clips is stored.
@@ -230,11 +238,14 @@ class _ClipWriting:
         def run(session: Session) -> None:
             lock_video(session, self.video_id)
             for clip, clip_engines in zip(clips, engines, strict=True):
-                _ClipTransaction(session, self, clip, clip_engines).remember(self._store.blobs)
+                transaction = _ClipTransaction(session, self, clip, clip_engines)
+                transaction.remember(self._store.blobs, keeping)
             faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
 
         run_with_models(self._store, run)
         faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
+        if keeping is not None and keeping.unused:
+            remove_unused_blobs(self._store, keeping.unused)
 
     def draft(self, clips: Sequence[ClipPercept]) -> WrittenDraft | None:
         """Return what the writer makes of the last of these clips, as the memory will be then."""
@@ -292,7 +303,7 @@ class _ClipTransaction:
         self.clip_percept, self.percept, self.engines = clip_percept, clip_percept.percept, engines
         self.clip = clip_percept.percept.clip.index
 
-    def remember(self, blob_store: BlobStore) -> None:
+    def remember(self, blob_store: BlobStore, keeping: ClipKeeping | None) -> None:
         """Store the clip, unless it is done or deleted."""
         if self.is_due():
             recognised = self.store_percept()
@@ -301,6 +312,8 @@ class _ClipTransaction:
             self._store_memories(people, learned, written)
             faults.fault_point(faults.FaultPoint.CLIP_ROWS)
             self._store_blobs(blob_store)
+            if keeping is not None:
+                keeping.store(self.session, blob_store)
 
     def is_due(self) -> bool:
         """Check whether the clip is neither done nor deleted.

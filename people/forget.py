@@ -149,7 +149,8 @@ def restore_forgotten(store: Store, video: str, path: Path) -> int:
             lock_blobs_shared(session)
             for data in undo.blobs.values():
                 store.blobs.put(data)
-            delete_builds(session, target.id)
+            # Frames that were kept since stay: they cannot be seen again.
+            delete_builds(session, target.id, restoring=True)
             stored.restore_rows(session, undo.rows)
             recount_encoders(session, target.id)
             record_deed(session, Deed.BROUGHT_BACK, target.id)

@@ -29,11 +29,12 @@ class Blobs(dict[str, bytes]):
 
 def decode_image(data: bytes) -> Image | None:
     """Decode an image to H x W x 3 RGB; None if it cannot be read."""
-    bgr = _decode_bgr(data)
+    bgr = decode_bgr(data)
     return None if bgr is None else np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8)
 
 
-def _decode_bgr(data: bytes) -> Image | None:
+def decode_bgr(data: bytes) -> Image | None:
+    """Decode an image to H x W x 3 BGR; None if it cannot be read."""
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     except cv2.error:  # More pixels than OpenCV reads.
@@ -41,21 +42,34 @@ def _decode_bgr(data: bytes) -> Image | None:
     return None if image is None else np.asarray(image, np.uint8)
 
 
-THUMBNAIL_QUALITY = 80
-
-
-def shrink_jpeg(data: bytes, side: int) -> tuple[bytes, int, int]:
-    """Shrink a JPEG so that its longest side is ``side`` pixels; return it with width and height.
+def jpeg_size(data: bytes) -> tuple[int, int]:
+    """Return the width and height of a JPEG.
 
     Raises:
         BlobGone: it cannot be read.
     """
-    image = _decode_bgr(data)
+    image = decode_bgr(data)
+    if image is None:
+        raise BlobGone("a stored image cannot be read: homer check says which")
+    height, width = image.shape[:2]
+    return width, height
+
+
+THUMBNAIL_QUALITY = 80
+
+
+def shrink_jpeg(data: bytes, side: int, quality: int = THUMBNAIL_QUALITY) -> tuple[bytes, int, int]:
+    """Encode a JPEG anew with ``side`` pixels on its longest side; return it, width and height.
+
+    Raises:
+        BlobGone: it cannot be read.
+    """
+    image = decode_bgr(data)
     if image is None:
         raise BlobGone("a stored image cannot be read: homer check says which")
     height, width = image.shape[:2]
     scale = side / max(height, width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    _, encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_QUALITY])
+    _, encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return encoded.tobytes(), *size

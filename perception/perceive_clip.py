@@ -21,6 +21,7 @@ from domain.media import (
 from models.native_runtime import trim_heap
 from models.onnx import run_both
 from perception.faces import find_faces, group_faces
+from perception.frame_keeper import SampledFrame
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, ChosenKeyframe, keyframe_candidates, pick_keyframes
 from perception.likeness import likeness
@@ -84,11 +85,15 @@ class PerceptionModels(Protocol):
 
 @dataclass(frozen=True)
 class Perceived:
-    """A percept, the JPEGs it names by their SHA-256, and what a model is shown of the clip."""
+    """A percept, the JPEGs it names by their SHA-256, and what a model is shown of the clip.
+
+    ``sampled`` are the frames that keepers choose from.
+    """
 
     percept: Percept
     blobs: dict[str, bytes]
     view: ClipView = KEYFRAMES_ONLY
+    sampled: tuple[SampledFrame, ...] = ()
 
 
 def perceive(

@@ -10,6 +10,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from domain.settings import MemorySettings, WatchSettings
 from models.onnx import allow_threads
 from perception.clip_view import clip_view
 from perception.decode import read_clips
+from perception.frame_keeper import sample_frames
 from perception.perceive_clip import Perceived, PerceptionModels, perceive
 from perception.reader import ClipReader
 from perception.source import SourceInfo
@@ -37,7 +39,8 @@ class ModelRecipes(PerceptionModels, Protocol):
 class Order:
     """One clip to perceive. ``threads`` is how many one model of one worker uses.
 
-    ``memory`` says what a model is shown of the clip.
+    ``memory`` says what a model is shown of the clip, ``sampled_ms`` are the intervals at which
+    frames are sampled for keepers.
     """
 
     path: Path
@@ -47,6 +50,7 @@ class Order:
     settings: WatchSettings
     threads: int
     memory: MemorySettings = field(default_factory=MemorySettings)
+    sampled_ms: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def carry_out(order: Order) -> Delivery:
     """
     allow_threads(order.threads)
     tools, settings = _tools_of(order), order.settings
-    return decode_and_perceive(_reader_of(order), order.clip, tools, settings, order.memory)
+    reader, sampled_ms = _reader_of(order), order.sampled_ms
+    return decode_and_perceive(reader, order.clip, tools, settings, order.memory, sampled_ms)
 
 
 def decode_and_perceive(
@@ -75,8 +80,9 @@ def decode_and_perceive(
     tools: PerceptionModels,
     settings: WatchSettings,
     memory: MemorySettings,
+    sampled_ms: Collection[int] = (),
 ) -> Delivery:
-    """Decode one clip and perceive it with these models.
+    """Decode one clip and perceive it with these models, and sample its frames for keepers.
 
     Raises:
         MediaError: the file is not there, or no longer what was probed.
@@ -87,7 +93,8 @@ def decode_and_perceive(
     raw = reader.clip(clip)
     faults.fault_point(faults.FaultPoint.DECODED)
     found = perceive(raw, tools, settings)
-    found = replace(found, view=clip_view(raw, memory, settings))
+    sampled = sample_frames(raw, sampled_ms, settings.jpeg_quality)
+    found = replace(found, view=clip_view(raw, memory, settings), sampled=sampled)
     faults.fault_point(faults.FaultPoint.PERCEIVED)
     return Delivery(found, time.monotonic() - start, _me())
 

@@ -25,6 +25,7 @@ from flows.workspace import Workspace
 from perception.clip_buffer import ClipBuffer
 from perception.clip_view import clip_view
 from perception.degradation import DegradationPolicy, subsample_frames
+from perception.frame_keeper import sample_frames
 from perception.live import LiveSource
 from perception.live_clips import CapturedClip
 from perception.live_reader import (
@@ -122,7 +123,9 @@ class StreamIngestion:
         thinned_clip = replace(captured.raw, frames=frames)
         found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
         view = clip_view(thinned_clip, self.workspace.profile.shown_clips, settings)
-        return replace(found, view=view)
+        sampled_ms = self._memory.keepers.sampled_ms
+        sampled = sample_frames(thinned_clip, sampled_ms, settings.jpeg_quality)
+        return replace(found, view=view, sampled=sampled)
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, with a record of how it was watched.

@@ -29,6 +29,7 @@ from store.tables.schema import (
     BuildRow,
     EntityRow,
     FrameRow,
+    KeeperRow,
     NodeRevisionRow,
     NodeRow,
     RelationRow,
@@ -50,11 +51,14 @@ def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
     """Delete what was built from the first of these clips on, and the frames of these clips.
 
     What was built before stays as it was then; the rest can be built again from what is left.
-    Frames of other clips stay: a stream cannot be seen twice.
+    Frames of other clips stay: a stream cannot be seen twice. What keepers carried on from one of
+    these clips is deleted: they begin anew.
     """
-    frame = FrameRow
+    frame, keeper = FrameRow, KeeperRow
     session.execute(delete(frame).where(frame.video_id == video_id, frame.clip.in_(clips)))
     first = min(clips)
+    carried = (keeper.video_id == video_id, keeper.through_clip >= first)
+    session.execute(update(keeper).where(*carried).values(state={}))
     relation, entity, node, revision = RelationRow, EntityRow, NodeRow, NodeRevisionRow
     of_video = select(node.id).where(node.video_id == video_id)
     for table, own in (
@@ -85,10 +89,19 @@ def built_refs(session: Session, video_id: str, first: int) -> set[str]:
     }
 
 
-def delete_builds(session: Session, video_id: str) -> None:
-    """Delete everything that was built of a video."""
-    for table in (RelationRow, EntityRow, NodeRow, FrameRow, BuildRow):
+def delete_builds(session: Session, video_id: str, *, restoring: bool = False) -> None:
+    """Delete everything that was built of a video, frames included; keepers begin anew.
+
+    ``restoring``: an earlier state of them comes back. Frames that were kept since stay then.
+    """
+    for table in (RelationRow, EntityRow, NodeRow, BuildRow):
         session.execute(delete(table).where(table.video_id == video_id))
+    of_video = KeeperRow.video_id == video_id
+    if restoring:
+        session.execute(delete(KeeperRow).where(of_video))
+    else:
+        session.execute(delete(FrameRow).where(FrameRow.video_id == video_id))
+        session.execute(update(KeeperRow).where(of_video).values(state={}))
 
 
 def delete_build(session: Session, video_id: str, builder: str) -> None:

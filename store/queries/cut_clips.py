@@ -32,6 +32,7 @@ from store.tables.schema import (
     CharacterRow,
     ClipRow,
     EvalResultRow,
+    FrameRow,
     IdentityRow,
     IdentityStatementRow,
     KeyframeRow,
@@ -162,13 +163,15 @@ def _appearances(video_id: str) -> Any:
 
 
 def refs_in(session: Session, video_id: str, clips: Collection[int]) -> set[str]:
-    """Return the refs of memories and keyframes of these clips, and the keyframes' SHA-256."""
-    line, frame = MemoryRow, KeyframeRow
+    """Return the refs of memories and images of these clips, and the images' SHA-256."""
+    line, keyframe, kept = MemoryRow, KeyframeRow, FrameRow
     lines = session.scalars(select(line.id).where(line.video_id == video_id, line.clip.in_(clips)))
-    frames = select(frame.id, frame.blob).where(frame.video_id == video_id, frame.clip.in_(clips))
     refs = {f"m{memory}" for memory in lines}
-    for row, blob in session.execute(frames):
-        refs |= {f"k{row}", blob}
+    for kind, table in (("k", keyframe), ("f", kept)):
+        images = select(table.id, table.blob)
+        of_clips = (table.video_id == video_id, table.clip.in_(clips))
+        for row, blob in session.execute(images.where(*of_clips)):
+            refs |= {f"{kind}{row}", blob}
     return refs
 
 

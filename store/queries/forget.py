@@ -49,6 +49,7 @@ from store.tables.schema import (
     IdentityRow,
     IdentityStatementRow,
     JudgementRow,
+    KeeperRow,
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
@@ -159,7 +160,7 @@ def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
 def copy_builds(session: Session, video_id: str) -> Iterator[Copy]:
     """Yield a copy of every row that strategies built of a video."""
     of_video = select(NodeRow.id).where(NodeRow.video_id == video_id)
-    for table in (BuildRow, FrameRow, NodeRow, EntityRow, RelationRow):
+    for table in (BuildRow, KeeperRow, FrameRow, NodeRow, EntityRow, RelationRow):
         yield from copy_table_rows(session, table, table.video_id == video_id)
     yield from copy_table_rows(session, NodeRevisionRow, NodeRevisionRow.node_id.in_(of_video))
 
@@ -287,12 +288,12 @@ def delete_unnamed_blob_rows(session: Session, video_id: str) -> list[str]:
 
 
 def blobs_of_traces(session: Session, traces: Traces) -> list[str]:
-    """Return the files of the person's sightings and keyframes."""
+    """Return the files of the person's sightings and keyframes, and of all frames that are kept."""
     sightings = select(SightingRow.blob).where(SightingRow.identity_id.in_(traces.identities))
     keyframes = select(KeyframeRow.blob).where(KeyframeRow.id.in_(traces.keyframes))
-    return sorted(
-        {sha for query in (sightings, keyframes) for sha in session.scalars(query) if sha}
-    )
+    frames = select(FrameRow.blob).where(FrameRow.video_id == traces.video)
+    queries = (sightings, keyframes, frames)
+    return sorted({sha for query in queries for sha in session.scalars(query) if sha})
 
 
 def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[NamedRow]:

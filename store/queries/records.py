@@ -30,6 +30,7 @@ from store.tables.schema import (
     FrameRow,
     IdentityRow,
     IdentityStatementRow,
+    KeeperRow,
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
@@ -242,9 +243,16 @@ def _builds(video: str) -> Query:
     return query.order_by(b.builder)
 
 
+def _keepers(video: str) -> Query:
+    k = KeeperRow
+    query = select(k.builder, k.version, k.through_clip, k.state)
+    return query.where(k.video_id == video).order_by(k.builder)
+
+
 def _frames(video: str) -> Query:
     f = FrameRow
-    columns = (f.builder, f.clip, f.time_ms, f.blob, f.tier, f.reason, _vector(f.embedding))
+    content = (f.clip, f.time_ms, f.blob, f.width, f.height, f.tier, f.reason, f.image_encoder)
+    columns = (f.builder, *content, _vector(f.embedding))
     return select(*columns).where(f.video_id == video).order_by(f.builder, f.time_ms)
 
 
@@ -284,11 +292,12 @@ def _calls(video: str) -> Query:
 
 
 def _blobs(video: str) -> Query:
-    b, k = BlobRow, KeyframeRow
+    b, k, f = BlobRow, KeyframeRow, FrameRow
     of_frame = (k.video_id == video, k.blob == b.sha256)
     looked_at = select(k.id).where(*of_frame, k.shot == LOOKED_AT).exists()
     chosen = select(k.id).where(*of_frame, k.shot != LOOKED_AT).exists()
-    query = select(b.sha256, b.size).where(b.video_id == video, or_(~looked_at, chosen))
+    kept = select(f.id).where(f.video_id == video, f.blob == b.sha256).exists()
+    query = select(b.sha256, b.size).where(b.video_id == video, or_(~looked_at, chosen, kept))
     return query.order_by(b.sha256)
 
 
@@ -315,6 +324,7 @@ _SUBJECTS: tuple[tuple[str, Callable[[str], Query]], ...] = (
     ("edge", _edges),
     ("patch", _patches),
     ("build", _builds),
+    ("keeper", _keepers),
     ("frame", _frames),
     ("node_revision", _node_revisions),
     ("entity", _entities),

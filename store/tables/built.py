@@ -32,8 +32,22 @@ class BuildRow(Base):
     built_at: Mapped[datetime] = added_at()
 
 
+class KeeperRow(Base):
+    """What a keeper of frames carries from clip to clip: its state after ``through_clip``."""
+
+    __tablename__ = "keepers"
+    video_id: Mapped[str] = video_column(primary_key=True)
+    builder: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int]
+    through_clip: Mapped[int]
+    state: Mapped[dict[str, Any]] = mapped_column(JSONB)
+
+
 class FrameRow(Base):
-    """A frame that outlives its clip; ``reason`` is why, ``tier`` how far it was shrunk."""
+    """A frame that outlives its clip; ``reason`` is why, ``tier`` how far it was shrunk.
+
+    ``image_encoder`` made ``embedding``, if there is one.
+    """
 
     __tablename__ = "frames"
     __table_args__ = (UniqueConstraint("video_id", "builder", "time_ms"),)
@@ -43,8 +57,11 @@ class FrameRow(Base):
     clip: Mapped[int]
     time_ms: Mapped[int] = mapped_column(BigInteger)
     blob: Mapped[str] = mapped_column(comment="SHA-256 of the JPEG")
+    width: Mapped[int]
+    height: Mapped[int]
     tier: Mapped[int]
     reason: Mapped[str]
+    image_encoder: Mapped[str | None]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
 
 

@@ -17,6 +17,7 @@ from strategies.worldmm.settings import WorldMemorySettings
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
     from models.toolbox import Toolbox
+    from perception.frame_keeper import FrameKeeper
     from store.database import Store
 
 NAME = "worldmm"
@@ -71,11 +72,18 @@ def _builder() -> MemoryBuilder:
     return WorldBuilder(SETTINGS)
 
 
+def _keeper() -> FrameKeeper:
+    # Imports OpenCV, which only watching needs.
+    from strategies.worldmm.keeper import SegmentKeeper
+
+    return SegmentKeeper(SETTINGS)
+
+
 STRATEGY = Strategy(
     name=NAME,
     title="captions at four time scales as graphs of entities, and what lasts",
     paper="WorldMM",
-    builds="captions at four scales with entities and triples, and relations that recur",
+    builds="captions at four scales with entities and triples, what recurs, and a frame of 10 s",
     needs="homer build VIDEO; its rules read English",
     version=2,
     machine="tool_loop",
@@ -83,6 +91,7 @@ STRATEGY = Strategy(
     open_tools=open_tools,
     policy=search_memories,
     builder=_builder,
+    keeper=_keeper,
     rounds=SETTINGS.rounds,
     parts=PARTS,
 )

@@ -25,6 +25,7 @@ from store.queries.audit import audit_entries
 from store.queries.percepts import add_blobs
 from store.tables.schema import (
     BlobRow,
+    FrameRow,
     IdentityRow,
     KeyframeRow,
     ObjectRow,
@@ -108,6 +109,40 @@ def frames(store: Store) -> list[tuple[int, float, int, int]]:
         row = KeyframeRow
         query = select(row.clip, row.quality, row.width, row.height).order_by(row.id)
         return [(clip, q, w, h) for clip, q, w, h in session.execute(query)]
+
+
+def keep_frames(store: Store) -> None:
+    """Keep frames of a strategy as well: three in each clip."""
+    noise, made = np.random.default_rng(2), Blobs()
+    names = [made.add(noise.integers(0, 255, (72, 128, 3), np.uint8), 90) for _ in range(6)]
+    size: dict[str, Any] = {"width": 128, "height": 72, "tier": 0, "reason": "sharp"}
+    with store.begin() as session:
+        for n, sha in enumerate(names):
+            store.blobs.put(made[sha])
+            place = {"clip": n // 3, "time_ms": 10_000 * n, "blob": sha}
+            session.add(FrameRow(video_id=VIDEO, builder="one", **place, **size))
+        add_blobs(session, VIDEO, {sha: len(data) for sha, data in made.items()})
+
+
+def kept(store: Store) -> list[tuple[int, int, int]]:
+    row = FrameRow
+    with store.begin() as session:
+        query = select(row.time_ms, row.width, row.height).order_by(row.time_ms)
+        return [(time, w, h) for time, w, h in session.execute(query)]
+
+
+def test_frames_of_strategies_become_fewer_and_smaller_like_keyframes(app_library: Store) -> None:
+    keep_frames(app_library)
+    before = room(app_library)
+    (less,) = aged(app_library, 40).videos
+    assert (less.images, less.smaller) == (8, 4)
+    assert kept(app_library) == [(0, 64, 36), (30_000, 64, 36)]
+    assert room(app_library) == before - less.bytes
+    aged(app_library, 100)
+    assert kept(app_library) == []
+    with app_library.begin() as session:
+        named = set(session.scalars(select(BlobRow.sha256)))
+    assert {sha for sha, _ in app_library.blobs.walk()} == named
 
 
 def room(store: Store) -> int:

@@ -22,6 +22,7 @@ from store.tables.schema import (
     FrameRow,
     IdentityRow,
     IdentityStatementRow,
+    KeeperRow,
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
@@ -300,7 +301,9 @@ def _built(session: Session, video_id: str, blob: str) -> None:
     of = {"video_id": video_id, "builder": "captions"}
     _add(session, BuildRow(version=1, encoder="minilm", through_clip=2, **of))
     frame = {"clip": 1, "time_ms": 31_000, "tier": 0, "reason": "it differs from the last"}
-    _add(session, FrameRow(blob=blob, embedding=[1, 0.5], **frame, **of))
+    size = {"width": 4, "height": 4, "image_encoder": "towers"}
+    _add(session, FrameRow(blob=blob, embedding=[1, 0.5], **frame, **size, **of))
+    _add(session, KeeperRow(version=1, through_clip=2, state={"open": [31_000]}, **of))
     nodes = [NodeRow(level="3 min", number=n, **of) for n in range(2)]
     _add(session, *nodes)
     spans = ((0, 0, 1), (1, 1, 2), (1, 2, None))

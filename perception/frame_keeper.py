@@ -1,0 +1,159 @@
+"""Frames that outlive their clip: a keeper decides which, in the order of time, while watching.
+
+A clip's pictures are sampled where it is decoded, as JPEGs, so that a keeper sees the same pixels
+wherever the clip was perceived, and a frame that is kept at its size is not encoded again. What a
+keeper carries from clip to clip is stored with the clip, so a run that was killed goes on from it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import JsonValue
+
+from perception.jpeg import Blobs, decode_bgr, jpeg_size, shrink_jpeg
+
+if TYPE_CHECKING:
+    from domain.media import Clip, Video
+    from models.ports import Image, ImageEncoder
+    from perception.decode import RawClip
+
+State = Mapping[str, JsonValue]
+"""What a keeper carries from clip to clip, as JSON; empty at the start."""
+
+KEPT_QUALITY = 90
+"""JPEG quality of frames that are made smaller, unless the keeper names one."""
+
+
+@dataclass(frozen=True)
+class SampledFrame:
+    """The picture that is shown at an instant, as JPEG; a still picture's bytes are shared."""
+
+    time_ms: int
+    jpeg: bytes
+
+
+@dataclass(frozen=True)
+class FrameToKeep:
+    """A frame of the clip to keep.
+
+    ``reason`` says why, ``tier`` how far it is shrunk: to ``side`` pixels at most and with this
+    JPEG quality. Without both the sampled JPEG is kept as it is.
+    """
+
+    time_ms: int
+    reason: str
+    tier: int = 0
+    side: int | None = None
+    quality: int | None = None
+
+
+@dataclass(frozen=True)
+class KeptFrames:
+    """What a keeper makes of a clip.
+
+    ``frames`` of it are kept; ``dropped`` are the times of frames of earlier clips that are kept no
+    longer; ``state`` is given with the next clip.
+    """
+
+    frames: Sequence[FrameToKeep]
+    state: State
+    dropped: Sequence[int] = ()
+
+
+class Keeping(Protocol):
+    """A keeper at work on a video, after the clips before."""
+
+    def clip(self, clip: Clip, frames: Iterator[tuple[int, Image]], /) -> KeptFrames:
+        """Decide which frames of a clip are kept.
+
+        Args:
+            clip: follows those before; clips that failed are left out.
+            frames: (time in ms, H x W x 3 BGR) in order of time, each decoded when it is asked for.
+                No array need be held: frames are named by their time.
+        """
+
+
+class FrameKeeper(Protocol):
+    """Keeps frames for a strategy. Its memory, state included, is bounded.
+
+    ``version`` is stored with what it keeps. It is shown what the video shows at the multiples of
+    ``every_ms``.
+    """
+
+    version: int
+    every_ms: int
+
+    def begin(self, video: Video, carried: State, encoder: ImageEncoder | None, /) -> Keeping:
+        """Begin with a video, or go on.
+
+        Args:
+            video: the video.
+            carried: the state after the clip before; empty at the start, and in the midst of a
+                video of which something was deleted.
+            encoder: the profile's image-text model, if it has one.
+        """
+
+
+def sample_frames(
+    raw: RawClip, every_ms: Collection[int], quality: int
+) -> tuple[SampledFrame, ...]:
+    """Return what a clip shows at the multiples of each of ``every_ms``, outside of its gaps.
+
+    Args:
+        raw: the decoded clip.
+        every_ms: the intervals of all keepers; none: nothing is sampled.
+        quality: of the JPEGs.
+    """
+    span = raw.clip.span
+    instants = sorted(
+        {
+            time
+            for every in every_ms
+            for time in range(-(-span.start_ms // every) * every, span.end_ms, every)
+            if not any(gap.start_ms <= time < gap.end_ms for gap in raw.gaps)
+        }
+    )
+    return tuple(_encoded(raw, instants, quality))
+
+
+def _encoded(raw: RawClip, instants: Iterable[int], quality: int) -> Iterator[SampledFrame]:
+    last, jpeg = -1, b""
+    for time in instants:
+        shown = bisect_right(raw.frames, time, key=lambda frame: frame.time_ms) - 1
+        if shown < 0:
+            continue
+        if shown != last:
+            blobs = Blobs()
+            jpeg = blobs[blobs.add(raw.frames[shown].image, quality)]
+            last = shown
+        yield SampledFrame(time, jpeg)
+
+
+def frames_for(keeper: FrameKeeper, sampled: Iterable[SampledFrame]) -> Iterator[tuple[int, Image]]:
+    """Decode those of the sampled frames that a keeper is shown, one at a time."""
+    jpeg, image = b"", None
+    for one in sampled:
+        if one.time_ms % keeper.every_ms:
+            continue
+        if one.jpeg is not jpeg:
+            jpeg, image = one.jpeg, decode_bgr(one.jpeg)
+        if image is not None:
+            yield one.time_ms, image
+
+
+def kept_jpeg(jpeg: bytes, frame: FrameToKeep) -> tuple[bytes, int, int]:
+    """Return the JPEG of a frame as it is to be kept, with its width and height.
+
+    Raises:
+        BlobGone: it cannot be read.
+    """
+    width, height = jpeg_size(jpeg)
+    too_large = frame.side is not None and max(width, height) > frame.side
+    if not too_large and frame.quality is None:
+        return jpeg, width, height
+    side = min(frame.side or width + height, max(width, height))
+    return shrink_jpeg(jpeg, side, frame.quality or KEPT_QUALITY)

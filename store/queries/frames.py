@@ -1,0 +1,117 @@
+"""Frames that outlive their clip, and what their keepers carry from clip to clip."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import delete, func, literal, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from domain.built import Carried, KeptClip
+from domain.media import ClipState
+from store.queries.blobs import unused_blobs
+from store.queries.keyframes import StoredFrame
+from store.queries.percepts import add_blobs
+from store.tables.schema import BlobRow, ClipRow, FrameRow, KeeperRow, KeyframeRow, SightingRow
+
+COLUMNS = (
+    FrameRow.id,
+    FrameRow.builder,
+    FrameRow.clip,
+    FrameRow.time_ms,
+    FrameRow.blob,
+    FrameRow.tier,
+    FrameRow.reason,
+)
+"""The columns of a ``BuiltFrame``."""
+
+
+def carried_by(session: Session, video_id: str, builders: Collection[str]) -> dict[str, Carried]:
+    """Return what these keepers carried on after the last clip that they saw of a video."""
+    row = KeeperRow
+    query = select(row.builder, row.version, row.through_clip, row.state)
+    found = session.execute(query.where(row.video_id == video_id, row.builder.in_(builders)))
+    return {builder: Carried(version, clip, state) for builder, version, clip, state in found}
+
+
+def has_done_between(session: Session, video_id: str, after: int, before: int) -> bool:
+    """Check whether a clip between two others was watched."""
+    row = ClipRow
+    where = (row.video_id == video_id, row.clip > after, row.clip < before)
+    done = select(row.clip).where(*where, row.state == ClipState.DONE)
+    return session.scalar(done.limit(1)) is not None
+
+
+def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
+    """Store what a keeper made of a clip, and how far it went.
+
+    The files of its frames must be stored already, under ``lock_blobs_shared``.
+
+    Returns:
+        SHA-256 of the files of dropped frames that no video uses any more.
+    """
+    of_keeper = {"video_id": video_id, "builder": kept.builder}
+    row = FrameRow
+    again = [frame.time_ms for frame in kept.frames]
+    old = (row.video_id == video_id, row.builder == kept.builder)
+    gone = delete(row).where(*old, row.time_ms.in_([*kept.dropped, *again])).returning(row.blob)
+    blobs = set(session.scalars(gone))
+    add_blobs(session, video_id, {sha: len(data) for sha, data in kept.jpegs.items()})
+    values = [
+        {
+            **of_keeper,
+            "clip": kept.clip,
+            "time_ms": frame.time_ms,
+            "blob": frame.blob,
+            "width": frame.width,
+            "height": frame.height,
+            "tier": frame.tier,
+            "reason": frame.reason,
+            "image_encoder": frame.image_encoder,
+            "embedding": None if frame.vector is None else frame.vector.tolist(),
+        }
+        for frame in kept.frames
+    ]
+    if values:
+        session.execute(insert(row), values)
+    went = {"version": kept.version, "through_clip": kept.clip, "state": dict(kept.state)}
+    added = insert(KeeperRow).values(**of_keeper, **went)
+    session.execute(added.on_conflict_do_update(index_elements=["video_id", "builder"], set_=went))
+    return _release(session, video_id, blobs)
+
+
+def _release(session: Session, video_id: str, blobs: Collection[str]) -> list[str]:
+    """Delete the video's rows of those blobs that none of its rows names any more."""
+    if not blobs:
+        return []
+    named = [
+        select(table.id).where(table.video_id == video_id, table.blob == BlobRow.sha256).exists()
+        for table in (KeyframeRow, SightingRow, FrameRow)
+    ]
+    of_video = (BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
+    deleted = delete(BlobRow).where(*of_video, *(~one for one in named))
+    return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
+
+
+def kept_images(session: Session, video_id: str) -> list[StoredFrame]:
+    """Return the kept frames of a video by clip, in order of time, with the size of their files."""
+    row, blob = FrameRow, BlobRow
+    size = select(blob.size).where(blob.video_id == video_id, blob.sha256 == row.blob)
+    size_or_zero = func.coalesce(size.correlate(row).scalar_subquery(), 0)
+    columns = (row.id, row.clip, row.time_ms, literal(0.0), row.width, row.height, row.blob)
+    query = select(*columns, size_or_zero).where(row.video_id == video_id)
+    return [
+        StoredFrame(*fields) for fields in session.execute(query.order_by(row.clip, row.time_ms))
+    ]
+
+
+def delete_kept(session: Session, ids: Collection[int]) -> None:
+    """Delete kept frames."""
+    session.execute(delete(FrameRow).where(FrameRow.id.in_(ids)))
+
+
+def replace_kept(session: Session, frame: int, blob: str, width: int, height: int) -> None:
+    """Replace a kept frame's image by one of another size."""
+    changed = {"blob": blob, "width": width, "height": height}
+    session.execute(update(FrameRow).where(FrameRow.id == frame).values(changed))

@@ -1,0 +1,304 @@
+"""Frames that outlive their clip: kept while watching or from the file, and gone when they must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from domain import faults
+from domain.faults import FaultPoint
+from domain.media import Video
+from domain.time import TimeSpan
+from flows import clip_memory
+from flows.build import build
+from flows.delete import delete_video
+from flows.frame_keepers import keepers_of
+from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
+from flows.stream.steps import watch_stream
+from flows.stream.watching import open_stream
+from flows.workspace import Workspace
+from memory.delete_span import delete_span
+from memory.kept_frames import VideoKeepers
+from people.forget import forget, restore_forgotten
+from perception.jpeg import jpeg_size
+from store.database import Store
+from store.home import Home
+from store.queries.percepts import add_blobs
+from store.queries.records import video_records
+from store.queries.videos import list_videos
+from store.tables.schema import FrameRow, KeeperRow, KeyframeRow, SightingRow
+from strategies.registry import find_strategy
+from tests.support.full_video import fill
+from tests.support.light_models import light_toolbox
+from tests.support.media import make_video
+from tests.support.memory import WordVectors
+from tests.support.reservoir_keeper import MOST, Reservoir
+from tests.support.streams import Fed, segment
+
+SECONDS, CLIP_MS = 26.0, 4_000
+FULL = "f" * 16
+
+
+@pytest.fixture
+def workspace(home: Home, store: Store, tmp_path: Path) -> Workspace:
+    """Models that see nothing, clips of four seconds, and a strategy that keeps frames."""
+    tools = light_toolbox(tmp_path / "notes")
+    watch = tools.profile.settings.watch.model_copy(update={"clip_ms": CLIP_MS})
+    settings = tools.profile.settings.model_copy(update={"watch": watch})
+    profile = tools.profile.model_copy(update={"settings": settings})
+    return Workspace(home, store, profile, tools).with_memory_of(("worldmm",))
+
+
+@pytest.fixture
+def video(tmp_path: Path) -> Path:
+    return make_video(tmp_path / "talk.mp4", seconds=SECONDS, audio=None, scene_s=3.0)
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another keeper, which drops frames again, is at work as well."""
+
+    def both(workspace: Workspace, video: Video) -> VideoKeepers:
+        made = keepers_of(workspace, video)
+        return replace(made, keepers={**made.keepers, "drawn": Reservoir()})
+
+    monkeypatch.setattr(clip_memory, "keepers_of", both)
+
+
+def watch(workspace: Workspace, *paths: Path) -> None:
+    for outcome in watch_files(workspace, paths, SilentListener(), direct=True):
+        assert outcome.error is None, outcome.error
+
+
+def without_memory(workspace: Workspace) -> Workspace:
+    memory = workspace.settings.memory.model_copy(update={"strategies": ()})
+    settings = workspace.settings.model_copy(update={"memory": memory})
+    return replace(workspace, profile=workspace.profile.model_copy(update={"settings": settings}))
+
+
+def only_video(store: Store) -> Video:
+    with store.begin() as session:
+        (listed,) = list_videos(session)
+    return listed
+
+
+def frames(store: Store, builder: str = "worldmm") -> list[FrameRow]:
+    row = FrameRow
+    with store.begin() as session:
+        query = select(row).where(row.builder == builder).order_by(row.time_ms)
+        found = list(session.scalars(query))
+        session.expunge_all()
+    return found
+
+
+def files(store: Store) -> set[str]:
+    return {sha for sha, _ in store.blobs.walk()}
+
+
+def kept(store: Store) -> list[dict[str, Any]]:
+    with store.begin() as session:
+        return [
+            record
+            for record in video_records(session, only_video(store).id)
+            if record["row"] in ("keeper", "frame", "blob")
+        ]
+
+
+def test_a_frame_of_each_segment_is_kept_while_watching(workspace: Workspace, video: Path) -> None:
+    watch(workspace, video)
+    rows = frames(workspace.store)
+    assert [row.time_ms // 10_000 for row in rows] == [0, 1, 2]
+    assert [row.clip for row in rows] == [row.time_ms // CLIP_MS for row in rows]
+    for row in rows:
+        assert jpeg_size(workspace.store.blobs.get(row.blob)) == (row.width, row.height)
+        assert row.reason == "the sharpest of ten seconds"
+
+
+def test_without_being_asked_for_no_frame_is_kept(workspace: Workspace, video: Path) -> None:
+    watch(without_memory(workspace), video)
+    assert not frames(workspace.store)
+
+
+def test_workers_keep_the_same_frames(workspace: Workspace, video: Path, drawn: None) -> None:
+    watch(workspace, video)
+    alone = kept(workspace.store)
+    delete_video(workspace.store, only_video(workspace.store).id)
+    watch(workspace.with_workers(2, "processes"), video)
+    assert kept(workspace.store) == alone
+
+
+@pytest.mark.parametrize(
+    "point", [FaultPoint.CLIP_ROWS, FaultPoint.CLIP_COMMITTING, FaultPoint.CLIP_COMMITTED]
+)
+@pytest.mark.parametrize("at", [1, 3, 5])
+def test_a_killed_run_goes_on_to_equal_frames(
+    workspace: Workspace,
+    video: Path,
+    drawn: None,
+    monkeypatch: pytest.MonkeyPatch,
+    point: FaultPoint,
+    at: int,
+) -> None:
+    passed = 0
+
+    def dies(here: FaultPoint) -> None:
+        nonlocal passed
+        passed += here is point
+        if here is point and passed == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(faults, "fault_point", dies)
+    with pytest.raises(KeyboardInterrupt):
+        watch(workspace, video)
+    monkeypatch.setattr(faults, "fault_point", lambda _: None)
+    watch(workspace, video)
+    resumed = kept(workspace.store)
+    delete_video(workspace.store, only_video(workspace.store).id)
+    watch(workspace, video)
+    assert kept(workspace.store) == resumed
+
+
+def test_files_of_dropped_frames_are_deleted(
+    workspace: Workspace, video: Path, drawn: None
+) -> None:
+    watch(workspace, video)
+    store = workspace.store
+    assert len(frames(store, "drawn")) == MOST
+    assert all(max(row.width, row.height) == 32 for row in frames(store, "drawn"))
+    named = {record["sha256"] for record in kept(store) if record["row"] == "blob"}
+    assert files(store) == named
+    assert {row.blob for row in [*frames(store), *frames(store, "drawn")]} <= named
+
+
+def test_a_build_keeps_what_watching_would_have(workspace: Workspace, video: Path) -> None:
+    watch(workspace, video)
+    while_watching = kept(workspace.store)
+    delete_video(workspace.store, only_video(workspace.store).id)
+    watch(without_memory(workspace), video)
+    made = build(workspace, "talk", find_strategy("worldmm"), lambda *_: None)
+    assert made.remark == ""
+    assert kept(workspace.store) == while_watching
+
+
+def test_a_killed_build_goes_on_to_equal_frames(
+    workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch(without_memory(workspace), video)
+    passed = 0
+
+    def dies(here: FaultPoint) -> None:
+        nonlocal passed
+        passed += here is FaultPoint.BUILD_ROWS
+        if passed == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(faults, "fault_point", dies)
+    strategy = find_strategy("worldmm")
+    with pytest.raises(KeyboardInterrupt):
+        build(workspace, "talk", strategy, lambda *_: None)
+    monkeypatch.setattr(faults, "fault_point", lambda _: None)
+    with workspace.store.begin() as session:
+        assert session.scalars(select(KeeperRow.through_clip)).one() == 1
+    build(workspace, "talk", strategy, lambda *_: None)
+    assert [row.time_ms // 10_000 for row in frames(workspace.store)] == [0, 1, 2]
+
+
+def test_where_the_file_is_gone_a_build_says_so(workspace: Workspace, video: Path) -> None:
+    watch(without_memory(workspace), video)
+    video.unlink()
+    made = build(workspace, "talk", find_strategy("worldmm"), lambda *_: None)
+    assert "its file is gone or has changed" in made.remark
+    assert not frames(workspace.store)
+
+
+def test_clips_of_a_file_watched_before_are_kept_by_a_build(
+    workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file whose first clips were watched without the keeper: all frames come from the file."""
+    passed = 0
+
+    def dies(here: FaultPoint) -> None:
+        nonlocal passed
+        passed += here is FaultPoint.CLIP_COMMITTED
+        if passed == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(faults, "fault_point", dies)
+    with pytest.raises(KeyboardInterrupt):
+        watch(without_memory(workspace), video)
+    monkeypatch.setattr(faults, "fault_point", lambda _: None)
+    watch(workspace, video)
+    assert [row.time_ms // 10_000 for row in frames(workspace.store)] == [0, 1, 2]
+
+
+def test_frames_of_a_stream_are_kept_as_it_comes(workspace: Workspace, tmp_path: Path) -> None:
+    fed = Fed(tmp_path / "feed", [segment(tmp_path, "live", 12.0, audio=None)])
+    with (
+        fed.feeding() as source,
+        open_stream(workspace, source, stop=fed.stop, clock=fed.clock) as work,
+    ):
+        watch_stream(work, SilentListener(), direct=True)
+    assert [row.time_ms // 10_000 for row in frames(workspace.store)] == [0, 1]
+
+
+def test_frames_of_a_deleted_span_are_gone_with_their_files(
+    workspace: Workspace, video: Path
+) -> None:
+    watch(workspace, video)
+    store = workspace.store
+    gone, *left = frames(store)
+    span = TimeSpan.of(gone.time_ms, gone.time_ms + 1)
+    delete_span(store, "talk", span, workspace.toolbox.text, workspace.settings.memory)
+    assert [row.blob for row in frames(store)] == [row.blob for row in left]
+    assert gone.blob not in files(store)
+    assert {row.blob for row in left} <= files(store)
+    with store.begin() as session:
+        assert session.scalars(select(KeeperRow.state)).one() == {}
+    assert build(workspace, "talk", find_strategy("worldmm"), lambda *_: None).remark == ""
+    assert len(frames(store)) == 2
+
+
+def test_after_a_deletion_no_frame_comes_back_from_the_file(
+    workspace: Workspace, video: Path
+) -> None:
+    watch(without_memory(workspace), video)
+    settings = workspace.settings.memory
+    span = TimeSpan.of(0, 1_000)
+    delete_span(workspace.store, "talk", span, workspace.toolbox.text, settings)
+    made = build(workspace, "talk", find_strategy("worldmm"), lambda *_: None)
+    assert "were erased" in made.remark
+    assert not frames(workspace.store)
+
+
+def test_forgetting_a_person_deletes_all_frames_until_it_is_undone(
+    store: Store, tmp_path: Path
+) -> None:
+    """Any of them may show the person; a frame kept since is there after the undoing as well."""
+    fill(store, FULL)
+    with store.begin() as session:
+        frame = session.scalars(select(FrameRow)).one()
+        frame.blob = store.blobs.put(b"a frame of its own")
+        add_blobs(session, FULL, {frame.blob: 9})
+        for sighting in session.scalars(select(SightingRow)):
+            sighting.blob = None
+        for keyframe in session.scalars(select(KeyframeRow)):
+            keyframe.blob = store.blobs.put(b"a keyframe")
+        shown, carried = frame.blob, session.scalars(select(KeeperRow)).one().state
+    forget(store, FULL, "0", WordVectors(), tmp_path / "undo.zip")
+    with store.begin() as session:
+        assert not list(session.scalars(select(FrameRow)))
+        assert session.scalars(select(KeeperRow)).one().state == {}
+        later = {"builder": "captions", "clip": 2, "time_ms": 61_000, "blob": "c" * 64}
+        session.add(FrameRow(video_id=FULL, width=4, height=4, tier=0, reason="since", **later))
+    assert shown not in files(store)
+    restore_forgotten(store, FULL, tmp_path / "undo.zip")
+    with store.begin() as session:
+        found = list(session.scalars(select(FrameRow.time_ms).order_by(FrameRow.time_ms)))
+        assert session.scalars(select(KeeperRow)).one().state == carried
+    assert found == [31_000, 61_000]
+    assert store.blobs.get(shown) == b"a frame of its own"
