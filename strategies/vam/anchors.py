@@ -1,0 +1,99 @@
+"""Finds the time that a search names: by code, from the events that its anchors match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from domain.errors import InputError
+from domain.time import TimeSpan
+from strategies.vam.times import (
+    AbsoluteRange,
+    AnchoredRange,
+    BetweenRange,
+    EventAnchor,
+    RelativeRange,
+    TimeRange,
+)
+
+SECOND = 1_000
+
+
+class AnchorMatch(NamedTuple):
+    """An event that matches an anchor: its number in its video, and its span."""
+
+    number: int
+    span: TimeSpan
+
+
+FindMatches = Callable[[EventAnchor], Sequence[AnchorMatch]]
+"""Returns the events of a video that match an anchor, in any order."""
+
+
+def resolve(times: TimeRange, now_ms: int, find: FindMatches) -> TimeSpan:
+    """Return the span of a video that a search is about; it may be empty.
+
+    Args:
+        times: what the search names.
+        now_ms: the moment of the question, in the video's time.
+        find: finds events.
+
+    Raises:
+        InputError: an anchor has no such occurrence; the message says how many there are.
+    """
+    if isinstance(times, RelativeRange):
+        return _span(now_ms - times.last_s * SECOND, now_ms, now_ms)
+    if isinstance(times, AbsoluteRange):
+        return _span(times.start_s * SECOND, times.end_s * SECOND, now_ms)
+    if isinstance(times, AnchoredRange):
+        return _beside(times, occurrence(times.anchor, find(times.anchor)), now_ms)
+    return _between(times, find, now_ms)
+
+
+def occurrences(matches: Sequence[AnchorMatch]) -> list[TimeSpan]:
+    """Return when something happened: events that follow each other at once are one occurrence."""
+    found: list[TimeSpan] = []
+    last: int | None = None
+    for number, span in sorted(matches):
+        if last is not None and number == last + 1:
+            found[-1] = TimeSpan.of(found[-1].start_ms, span.end_ms)
+        else:
+            found.append(span)
+        last = number
+    return found
+
+
+def occurrence(anchor: EventAnchor, matches: Sequence[AnchorMatch]) -> TimeSpan:
+    """Return the n-th occurrence of an anchor.
+
+    Raises:
+        InputError: there are fewer; the message says how many.
+    """
+    found = occurrences(matches)
+    if anchor.occurrence > len(found):
+        times = "once" if len(found) == 1 else f"{len(found)} times"
+        raise InputError(
+            f"{anchor.q!r} was found {times}, so there is no occurrence {anchor.occurrence}: "
+            "ask for an earlier one, or search without the anchor"
+        )
+    return found[anchor.occurrence - 1]
+
+
+def _beside(times: AnchoredRange, event: TimeSpan, now_ms: int) -> TimeSpan:
+    within = times.within_s * SECOND
+    start = event.end_ms if times.relation == "after" else event.start_ms - within
+    end = event.start_ms if times.relation == "before" else event.end_ms + within
+    return _span(start, end, now_ms)
+
+
+def _between(times: BetweenRange, find: FindMatches, now_ms: int) -> TimeSpan:
+    """Return what lies between two occurrences, whichever comes first."""
+    both = [occurrence(anchor, find(anchor)) for anchor in (times.first, times.second)]
+    earlier, later = sorted(both, key=lambda span: span.start_ms)
+    return _span(earlier.end_ms, later.start_ms, now_ms)
+
+
+def _span(start_ms: float, end_ms: float, now_ms: int) -> TimeSpan:
+    """Return a span within the video, up to now; empty where nothing of it is."""
+    end = min(max(0, round(end_ms)), now_ms)
+    return TimeSpan.of(min(max(0, round(start_ms)), end), end)

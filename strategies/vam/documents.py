@@ -1,0 +1,115 @@
+"""Documents of events: what was said, read and seen in each, and how well they match a query."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from domain.memories import MemoryKind, with_attribution
+from domain.time import TimeSpan
+from retrieval.closeness import CosineScale, closeness, text_coverage
+from retrieval.terms import terms
+from strategies.vam.anchors import AnchorMatch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from domain.built import WatchedClip
+    from models.ports import Vector
+
+    Scores = NDArray[np.float64]
+
+BREAK = "\n"
+"""Between the lines of a document."""
+ALIKE_SCORES = 0.1
+"""Events whose scores are this far below the best one at most match as well as it does."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventDocument:
+    """A document of an event; ``vector`` is the mean direction of its lines' vectors."""
+
+    number: int
+    span: TimeSpan
+    text: str
+    vector: Vector
+
+    @property
+    def lines(self) -> list[str]:
+        """Return its lines."""
+        return self.text.split(BREAK)
+
+
+class EventDocuments:
+    """The documents of a video's events, which are searched by words and vectors.
+
+    Args:
+        documents: the documents, in any order.
+        scale: of the cosines of their vectors.
+    """
+
+    def __init__(self, documents: Sequence[EventDocument], scale: CosineScale) -> None:
+        self._documents, self._scale = documents, scale
+        self._counts = Counter(term for one in documents for term in set(terms(one.text)))
+
+    def scores(self, query: str, vector: Vector) -> Scores:
+        """Return how well each document matches a query, in [0, 1], shape (N,).
+
+        Words count by the line that has most of them, the rarer the more.
+
+        Args:
+            query: in words.
+            vector: of the query, of length 1.
+        """
+        weights = {term: self._rarity(term) for term in terms(query)}
+        found = [
+            closeness(
+                self._scale.nearness(float(one.vector @ vector)),
+                max(text_coverage([line], weights) for line in one.lines),
+            )
+            for one in self._documents
+        ]
+        return np.asarray(found, np.float64)
+
+    def matches(
+        self, query: str, vector: Vector, threshold: float, most: int
+    ) -> list[tuple[EventDocument, float]]:
+        """Return the documents that reach a threshold, best first, each with its score."""
+        scores = self.scores(query, vector)
+        order = np.argsort(-scores, kind="stable")[:most].tolist()
+        return [(self._documents[n], float(scores[n])) for n in order if scores[n] >= threshold]
+
+    def anchor_matches(
+        self, query: str, vector: Vector, threshold: float, most: int
+    ) -> list[AnchorMatch]:
+        """Return the events that a query means: those that match about as well as the best."""
+        found = self.matches(query, vector, threshold, most)
+        least = found[0][1] - ALIKE_SCORES if found else 0.0
+        return [AnchorMatch(one.number, one.span) for one, score in found if score >= least]
+
+    def _rarity(self, term: str) -> float:
+        return math.log1p(len(self._documents) / max(1, self._counts[term]))
+
+
+def document_lines(clips: Iterable[WatchedClip], span: TimeSpan) -> list[str]:
+    """Return what was said, read and seen from a span's start on until its end, each line once."""
+    lines = (line for clip in clips for line in clip.lines)
+    within = [one for one in lines if span.start_ms <= one.span.start_ms < span.end_ms]
+    within.sort(key=lambda one: (one.span.start_ms, one.span.end_ms, one.id))
+    texts = (
+        with_attribution(" ".join(one.text.split()), one.source, one.speaker)
+        for one in within
+        if one.kind is MemoryKind.EPISODIC
+    )
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def mean_direction(vectors: NDArray[np.float32]) -> Vector:
+    """Return the unit vector of the mean of some unit vectors, (N, D) with N above 0."""
+    mean = vectors.mean(axis=0)
+    return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9), np.float32)
