@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HUB_NAME = r"[A-Za-z0-9][\w.-]*/[\w.-]+"
 """The pattern of a model's name on the hub."""
+_HUB_NAME = re.compile(HUB_NAME)
 RECORD = "hub.json"
 ENDPOINT = "HF_ENDPOINT"
 """The environment variable that names another hub than huggingface.co."""
@@ -187,7 +188,7 @@ class HubModel:
 
 def is_hub_name(name: str) -> bool:
     """Check whether a profile names a model of the hub, not a folder."""
-    return re.fullmatch(HUB_NAME, name) is not None
+    return _HUB_NAME.fullmatch(name) is not None
 
 
 def folder_name(name: str) -> str:
