@@ -120,8 +120,11 @@ class Calls:
 
     def _note(self, call: CallRecord) -> None:
         """Store a call at once, so that it is not paid for twice, and count it."""
-        record_call_of(self._store, self._recorder.trajectory, call)
+        self._store_call(call)
         self._count(call)
+
+    def _store_call(self, call: CallRecord) -> None:
+        record_call_of(self._store, self._recorder.trajectory, call)
 
     def _recorded_reply(self, request: str) -> Recorded | None:
         """Return the recorded call, counted as if it were made now; None if there is none."""

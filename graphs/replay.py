@@ -238,7 +238,9 @@ def _make_context(
     calls_made = _calls(store, recorder, budget, question_event, calls)
     made = reasoner(recorder, budget) if reasoner else _reasoner(store, question_event, calls_made)
     settings = question_event.setup.settings
-    parts = PolicyParts(made, calls_made, budget, settings, store.blobs.get, recorder.version)
+    parts = PolicyParts(
+        made, calls_made, budget, settings, lambda sha: store.blobs.get(sha), recorder.version
+    )
     return RunContext(
         reasoner=made,
         memory=_NoMemory(),
