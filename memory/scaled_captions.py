@@ -87,7 +87,7 @@ def _caption(place: str, row: Any) -> ScaledCaption:
     try:
         _, line = parse_json_line(row)
         scale_s = row.get("scale_s")
-        if not isinstance(scale_s, int) or not 1 <= scale_s <= DAY_S:
+        if type(scale_s) is not int or not 1 <= scale_s <= DAY_S:
             raise ValueError(f"scale_s is not a number of seconds of a day: {scale_s!r}")
         if not line.text:
             raise ValueError("text is empty")

@@ -171,7 +171,7 @@ class HubModel:
         Raises:
             WeightsMissing: One that is required is not there.
         """
-        known = set(there)
+        known = {path for path in there if ".." not in path.split("/") and path[:1] != "/"}
         for places in self.required:
             path = next((place for place in places if place in known), None)
             if path is None:

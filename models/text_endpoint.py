@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,10 @@ class EndpointTextEmbedder:
             self._record(started, error=str(error))
             raise error from None  # The failure has the key, maybe.
         self._record(started, batch, found)
-        return self._checked([item.embedding for item in found.data], len(batch))
+        try:
+            return self._checked(_in_order(found), len(batch))
+        except (AttributeError, TypeError, ValueError):
+            raise ModelError(f"{self._place} returned what are no vectors") from None
 
     def _record(
         self,
@@ -197,8 +200,26 @@ class EndpointTextEmbedder:
 def _tokens(batch: Sequence[str], found: CreateEmbeddingResponse) -> int:
     """Return the tokens that a server counted; an estimate if it does not state them."""
     # Other servers than OpenAI's may leave it out.
-    counted: int | None = getattr(found.usage, "prompt_tokens", None)
-    return sum(map(text_tokens, batch)) if counted is None else counted
+    counted = getattr(getattr(found, "usage", None), "prompt_tokens", None)
+    if isinstance(counted, int) and counted >= 0:
+        return counted
+    return sum(map(text_tokens, batch))
+
+
+def _in_order(found: CreateEmbeddingResponse) -> list[list[float]]:
+    """Return the vectors of a reply in the order of the texts, which each names by its index.
+
+    Raises:
+        ValueError: indices are missing or double; some servers state none at all.
+    """
+    stated: list[Any] = [getattr(item, "index", None) for item in found.data]
+    vectors = [item.embedding for item in found.data]
+    if all(index is None for index in stated):
+        return vectors
+    if sorted(stated) != list(range(len(vectors))):
+        raise ValueError(f"indices of vectors: {stated}")
+    by_index = dict(zip(stated, vectors, strict=True))
+    return [by_index[index] for index in range(len(vectors))]
 
 
 def _batches(texts: Sequence[str], size: int) -> Iterator[list[str]]:

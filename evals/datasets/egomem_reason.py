@@ -38,7 +38,7 @@ class _Row(Published):
     example_id: PositiveInt
     question: str
     options: dict[str, str] = Field(min_length=2, max_length=26)
-    identity: str = Field(default=PERSON, min_length=1)
+    identity: str = Field(default=PERSON, min_length=1, max_length=100)
     query_time: int | None = None
     query_type: str = ""
 

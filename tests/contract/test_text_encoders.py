@@ -220,6 +220,39 @@ def test_a_reply_that_is_no_vector_for_each_text_is_refused(change: str) -> None
         remote(url).embed(["dog", "gate"])
 
 
+def test_vectors_go_to_the_texts_that_their_indices_name() -> None:
+    def reply(texts: list[str]) -> tuple[int, Any]:
+        status, content = vectors(texts)
+        content["data"].reverse()
+        return status, content
+
+    with server() as (url, _):
+        expected = remote(url).embed(["dog", "gate", "a red bike"])
+    with server(reply) as (url, _):
+        np.testing.assert_array_equal(remote(url).embed(["dog", "gate", "a red bike"]), expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["data"][0].update(index=1),
+        lambda content: content["data"][0].update(embedding=None),
+        lambda content: content["data"][0].update(embedding=["a", "b", "c"]),
+        lambda content: content.update(data=None),
+        lambda content: content.update(data=[None, None]),
+    ],
+    ids=["index twice", "no vector", "words", "no data", "nothing"],
+)
+def test_a_malformed_reply_is_a_plain_error(change: Any) -> None:
+    def reply(texts: list[str]) -> tuple[int, Any]:
+        status, content = vectors(texts)
+        change(content)
+        return status, content
+
+    with server(reply) as (url, _), pytest.raises(ModelError):
+        remote(url).embed(["dog", "gate"])
+
+
 def test_a_key_is_named_where_it_is_missing_or_refused_and_never_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

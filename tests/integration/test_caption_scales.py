@@ -109,6 +109,7 @@ def test_without_reference_or_memory_it_is_said_what_to_run(store: Store, tmp_pa
         ({"scale_s": None}, "caption 2: scale_s"),
         ({"scale_s": "30"}, "caption 2: scale_s"),
         ({"scale_s": 0}, "caption 2: scale_s"),
+        ({"scale_s": True}, "caption 2: scale_s"),
         ({"start": "x"}, "caption 2: start"),
         ({"end": 1}, "caption 2: it ends"),
         ({"text": " "}, "caption 2: text is empty"),
