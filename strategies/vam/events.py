@@ -83,7 +83,9 @@ class EventBounds:
         peak = self._peak
         begun = [self._begin_at(peak)] if peak is not None and peak.change >= change else []
         above = change > self._threshold.value and change > self._previous
-        self._peak = Peak(time_ms, change) if above else None
+        # An event that begins by its length may begin with this very moment.
+        new = time_ms > self._start
+        self._peak = Peak(time_ms, change) if above and new else None
         self._threshold.add(change)
         self._moment, self._previous = time_ms, change
         return begun

@@ -24,7 +24,7 @@ def _sized(size: float, ms: float) -> Line:
 
 
 HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "search_process"}
-ALONE = {"stream", "partitions", "options"}
+ALONE = {"stream", "partitions", "options", "model_use"}
 """Run by itself: it prints more than lines have room for."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from models.ports import Image, Vector
@@ -110,6 +110,7 @@ def test_a_peak_in_waiting_begins_an_event_when_time_is_up() -> None:
     assert events.pass_time(400_000) == [EventStart(100_000, 100_000), EventStart(400_000, 100_000)]
 
 
+@example([(100, 0.0), (400, 0.0), (400, 0.0), (300, 1.0)])
 @given(st.lists(st.tuples(st.integers(1, 400), st.floats(0, 1)), min_size=1, max_size=60))
 def test_events_are_bounded_and_in_order(moments: list[tuple[int, float]]) -> None:
     events, found, time = EventBounds(SETTINGS), list[EventStart](), 0
