@@ -69,9 +69,7 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         people=context.people,
         skills=skills_now(context.recorder),
         pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
-        notes=tuple(
-            e.action.note for e in context.recorder.of(Acted) if e.action and e.action.note
-        ),
+        notes=notes(context.recorder),
         seconds=context.budget.seconds_left,
         tokens=context.budget.tokens_left,
         **more,

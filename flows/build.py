@@ -138,16 +138,7 @@ def _build(
     ended = state is not None and state.state != WATCHING
     text = workspace.toolbox.text
     model = builder_model(workspace, video, strategy.memory)
-    if again:
-        with store.begin() as session:
-            lock_video(session, video.id)
-            fresh = StepMade(-1, builder.version, text.name)
-            restart_build(session, video.id, strategy.memory, fresh)
-        built = BuiltMemory()
-    elif built.encoder and (built.encoder, built.version) != (text.name, builder.version):
-        # Its vectors cannot be compared with those to come, or its rules were others.
-        with store.begin() as session:
-            delete_build(session, video.id, strategy.memory)
+    if _begins_anew(store, video, strategy, built, StepMade(-1, builder.version, text.name), again):
         built = BuiltMemory()
     through = built.through_clip
     clip_ms = _clip_ms(store, video.id)
@@ -174,6 +165,28 @@ def _build(
             on_use(model.use, model.use * share)
     use = None if model is None else model.use
     return Built(video, strategy.memory, through - built.through_clip, last + 1, use)
+
+
+def _begins_anew(
+    store: Store,
+    video: Video,
+    strategy: Strategy,
+    built: BuiltMemory,
+    fresh: StepMade,
+    again: bool,
+) -> bool:
+    """Delete what was built if it is to be built anew, or cannot be continued; check whether so."""
+    if again:
+        with store.begin() as session:
+            lock_video(session, video.id)
+            restart_build(session, video.id, strategy.memory, fresh)
+        return True
+    if not built.encoder or (built.encoder, built.version) == (fresh.encoder, fresh.version):
+        return False
+    # Its vectors cannot be compared with those to come, or its rules were others.
+    with store.begin() as session:
+        delete_build(session, video.id, strategy.memory)
+    return True
 
 
 def build_each(

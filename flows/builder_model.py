@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 from agent.ask_model import Reply
 from agent.reasoners.port import Unreadable
@@ -28,13 +29,7 @@ class ModelUse:
     seconds: float = 0.0
 
     def __add__(self, other: ModelUse) -> ModelUse:
-        return ModelUse(
-            self.calls + other.calls,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-            self.cost_usd + other.cost_usd,
-            self.seconds + other.seconds,
-        )
+        return ModelUse(*map(add, astuple(self), astuple(other)))
 
     def __mul__(self, times: float) -> ModelUse:
         return ModelUse(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from graphs.context_factory import StrategyTools
 from graphs.runner import Runner
@@ -14,6 +15,9 @@ from retrieval.retrievers import Retrievers
 
 if TYPE_CHECKING:
     from store.database import Store
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,7 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        name = profile or self.profile
-        with self._lock:
-            if name not in self._toolboxes:
-                chosen = load_profile(name, self.store.home.config)
-                self._toolboxes[name] = Toolbox(chosen, self.store.home.weights)
-            return self._toolboxes[name]
+        return self._once(self._toolboxes, profile, self._make_toolbox)
 
     def retrievers(self, profile: str | None = None) -> Retrievers:
         """Return the retrievers with the models of a profile; indexes are cached.
@@ -50,13 +49,7 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        name = profile or self.profile
-        with self._lock:
-            if name not in self._retrievers:
-                toolbox = self.toolbox(name)
-                settings = toolbox.profile.settings
-                self._retrievers[name] = Retrievers(self.store, toolbox, settings)
-            return self._retrievers[name]
+        return self._once(self._retrievers, profile, self._make_retrievers)
 
     def tools(self, profile: str | None = None) -> StrategyTools:
         """Return the tools of strategies with the models of a profile.
@@ -64,11 +57,9 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
-        name = profile or self.profile
-        with self._lock:
-            if name not in self._tools:
-                self._tools[name] = StrategyTools(self.store, self.toolbox(name))
-            return self._tools[name]
+        return self._once(
+            self._tools, profile, lambda name: StrategyTools(self.store, self.toolbox(name))
+        )
 
     def runner(self, profile: str | None = None) -> Runner:
         """Return the runner with the models of a profile.
@@ -76,11 +67,24 @@ class AgentPool:
         Raises:
             InputError: there is no such profile.
         """
+        return self._once(
+            self._runners, profile, lambda name: Runner(self.store, self.toolbox(name))
+        )
+
+    def _once(self, made: dict[str, T], profile: str | None, make: Callable[[str], T]) -> T:
+        """Return what was made for a profile; make it if it is the first time."""
         name = profile or self.profile
         with self._lock:
-            if name not in self._runners:
-                self._runners[name] = Runner(self.store, self.toolbox(name))
-            return self._runners[name]
+            if name not in made:
+                made[name] = make(name)
+            return made[name]
+
+    def _make_toolbox(self, profile: str) -> Toolbox:
+        return Toolbox(load_profile(profile, self.store.home.config), self.store.home.weights)
+
+    def _make_retrievers(self, profile: str) -> Retrievers:
+        toolbox = self.toolbox(profile)
+        return Retrievers(self.store, toolbox, toolbox.profile.settings)
 
     def close(self) -> None:
         """Close the runners' connections."""

@@ -313,14 +313,9 @@ class Runner:
             people=context.people,
             languages=context.languages,
             calibration=self._profile.calibration,
-            tools=self._tools(context),
+            tools=_narrowed_tools(context),
             **self._models(),
         )
-
-    def _tools(self, context: RunContext) -> tuple[str, ...]:
-        """Return the tools that are offered, where the profile lacks the models for some."""
-        strategy = context.recorder.strategy
-        return strategy.tools_for(self._profile) if strategy.offered else ()
 
     def _models(self) -> dict[str, Any]:
         llm = self._profile.reasoner == "llm"
@@ -478,6 +473,12 @@ def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
         if isinstance(event, Forked):
             return cast(State, event.start)
     return _start(row.id, row.question, row.view, find_strategy(row.machine))
+
+
+def _narrowed_tools(context: RunContext) -> tuple[str, ...]:
+    """Return the tools that are offered where a profile lacks the models for some, else none."""
+    loop, narrowed = context.tool_loop, context.recorder.strategy.offered is not None
+    return loop.offered if loop is not None and narrowed else ()
 
 
 def _settings_for(strategy: Strategy, settings: AskSettings) -> AskSettings:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
 
-from perception.jpeg import Blobs, decode_bgr, jpeg_size, shrink_jpeg
+from perception.jpeg import Blobs, decode_bgr, decode_stored, encode_shrunk
 
 if TYPE_CHECKING:
     from domain.media import Clip, Video
@@ -151,9 +151,10 @@ def kept_jpeg(jpeg: bytes, frame: FrameToKeep) -> tuple[bytes, int, int]:
     Raises:
         BlobGone: it cannot be read.
     """
-    width, height = jpeg_size(jpeg)
+    image = decode_stored(jpeg)
+    height, width = image.shape[:2]
     too_large = frame.side is not None and max(width, height) > frame.side
     if not too_large and frame.quality is None:
         return jpeg, width, height
     side = min(frame.side or width + height, max(width, height))
-    return shrink_jpeg(jpeg, side, frame.quality or KEPT_QUALITY)
+    return encode_shrunk(image, side, frame.quality or KEPT_QUALITY)

@@ -42,8 +42,8 @@ def decode_bgr(data: bytes) -> Image | None:
     return None if image is None else np.asarray(image, np.uint8)
 
 
-def jpeg_size(data: bytes) -> tuple[int, int]:
-    """Return the width and height of a JPEG.
+def decode_stored(data: bytes) -> Image:
+    """Decode a stored image to H x W x 3 BGR.
 
     Raises:
         BlobGone: it cannot be read.
@@ -51,8 +51,7 @@ def jpeg_size(data: bytes) -> tuple[int, int]:
     image = decode_bgr(data)
     if image is None:
         raise BlobGone("a stored image cannot be read: homer check says which")
-    height, width = image.shape[:2]
-    return width, height
+    return image
 
 
 THUMBNAIL_QUALITY = 80
@@ -64,9 +63,11 @@ def shrink_jpeg(data: bytes, side: int, quality: int = THUMBNAIL_QUALITY) -> tup
     Raises:
         BlobGone: it cannot be read.
     """
-    image = decode_bgr(data)
-    if image is None:
-        raise BlobGone("a stored image cannot be read: homer check says which")
+    return encode_shrunk(decode_stored(data), side, quality)
+
+
+def encode_shrunk(image: Image, side: int, quality: int) -> tuple[bytes, int, int]:
+    """Encode an image (H x W x 3 BGR) as ``shrink_jpeg`` does."""
     height, width = image.shape[:2]
     scale = side / max(height, width)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))

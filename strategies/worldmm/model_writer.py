@@ -7,11 +7,8 @@ is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
-from pydantic import BaseModel
-
-from agent.ask_model import AskModel
+from agent.ask_model import AskModel, Reply
 from agent.reasoners.port import Unreadable
 from domain.time import TimeSpan
 from models.messages import assistant, system, user
@@ -34,8 +31,6 @@ from strategies.worldmm.replies import (
 )
 from strategies.worldmm.settings import WorldMemorySettings
 from strategies.worldmm.triples import CaptionFacts
-
-Reply = TypeVar("Reply", bound=BaseModel)
 
 
 class ModelWriter:

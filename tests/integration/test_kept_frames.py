@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from domain import faults
 from domain.faults import FaultPoint
 from domain.media import Video
 from domain.time import TimeSpan
@@ -25,7 +24,7 @@ from flows.workspace import Workspace
 from memory.delete_span import delete_span
 from memory.kept_frames import VideoKeepers
 from people.forget import forget, restore_forgotten
-from perception.jpeg import jpeg_size
+from perception.jpeg import decode_stored
 from store.database import Store
 from store.home import Home
 from store.queries.percepts import add_blobs
@@ -34,6 +33,7 @@ from store.queries.videos import list_videos
 from store.tables.schema import FrameRow, KeeperRow, KeyframeRow, SightingRow
 from strategies.registry import find_strategy
 from tests.support.full_video import fill
+from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.memory import WordVectors
@@ -115,7 +115,8 @@ def test_a_frame_of_each_segment_is_kept_while_watching(workspace: Workspace, vi
     assert [row.time_ms // 10_000 for row in rows] == [0, 1, 2]
     assert [row.clip for row in rows] == [row.time_ms // CLIP_MS for row in rows]
     for row in rows:
-        assert jpeg_size(workspace.store.blobs.get(row.blob)) == (row.width, row.height)
+        image = decode_stored(workspace.store.blobs.get(row.blob))
+        assert image.shape[:2] == (row.height, row.width)
         assert row.reason == "the sharpest of ten seconds"
 
 
@@ -144,18 +145,8 @@ def test_a_killed_run_goes_on_to_equal_frames(
     point: FaultPoint,
     at: int,
 ) -> None:
-    passed = 0
-
-    def dies(here: FaultPoint) -> None:
-        nonlocal passed
-        passed += here is point
-        if here is point and passed == at:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(faults, "fault_point", dies)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_at(monkeypatch, point, at):
         watch(workspace, video)
-    monkeypatch.setattr(faults, "fault_point", lambda _: None)
     watch(workspace, video)
     resumed = kept(workspace.store)
     delete_video(workspace.store, only_video(workspace.store).id)
@@ -189,19 +180,9 @@ def test_a_killed_build_goes_on_to_equal_frames(
     workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch(without_memory(workspace), video)
-    passed = 0
-
-    def dies(here: FaultPoint) -> None:
-        nonlocal passed
-        passed += here is FaultPoint.BUILD_ROWS
-        if passed == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(faults, "fault_point", dies)
     strategy = find_strategy("worldmm")
-    with pytest.raises(KeyboardInterrupt):
+    with killed_at(monkeypatch, FaultPoint.BUILD_ROWS, 3):
         build(workspace, "talk", strategy, lambda *_: None)
-    monkeypatch.setattr(faults, "fault_point", lambda _: None)
     with workspace.store.begin() as session:
         assert session.scalars(select(KeeperRow.through_clip)).one() == 1
     build(workspace, "talk", strategy, lambda *_: None)
@@ -220,18 +201,8 @@ def test_clips_of_a_file_watched_before_are_kept_by_a_build(
     workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file whose first clips were watched without the keeper: all frames come from the file."""
-    passed = 0
-
-    def dies(here: FaultPoint) -> None:
-        nonlocal passed
-        passed += here is FaultPoint.CLIP_COMMITTED
-        if passed == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(faults, "fault_point", dies)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_at(monkeypatch, FaultPoint.CLIP_COMMITTED, 3):
         watch(without_memory(workspace), video)
-    monkeypatch.setattr(faults, "fault_point", lambda _: None)
     watch(workspace, video)
     assert [row.time_ms // 10_000 for row in frames(workspace.store)] == [0, 1, 2]
 
