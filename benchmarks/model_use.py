@@ -21,14 +21,13 @@ from domain.trajectory import ModelCalled, RunEvent
 from flows.build import build
 from flows.workspace import Workspace
 from graphs.runner import Runner
-from models.profile import ChatSpec, Profile
-from models.toolbox import Toolbox
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.tables.schema import VideoRow
 from strategies.registry import all_strategies
-from tests.support.asking import PARTY, WordToolbox
+from tests.support.asking import PARTY
+from tests.support.obedient_model import LlmToolbox
 from tests.support.openai_server import EVERYTHING, OpenAIServer
 from tests.support.remembered import Said, watch
 from tests.support.world_model import obedient_to_all
@@ -46,15 +45,6 @@ QUESTIONS = (
     "What does Eva usually do?",
     "When is the old lamp repaired?",
 )
-
-
-class ModelToolbox(WordToolbox):
-    """A toolbox whose writer and reasoner are the model behind a server."""
-
-    def __init__(self, server: OpenAIServer) -> None:
-        chat = ChatSpec(model="openai:test", base_url=server.base_url, retries=0)
-        profile = Profile(name="scripted", writer="llm", reasoner="llm", chat={"default": chat})
-        Toolbox.__init__(self, profile, Path("/nonexistent"))
 
 
 def main() -> None:
@@ -84,7 +74,7 @@ def remember_hour(store: Store) -> None:
 
 
 def _measured(home: Home, store: Store, server: OpenAIServer, strategy: Strategy) -> str:
-    toolbox = ModelToolbox(server)
+    toolbox = LlmToolbox(server, writer="llm")
     workspace = Workspace(home, store, toolbox.profile, toolbox)
     return f"{strategy.name}: {_written(workspace, server, strategy)}; " + _asked(
         workspace, server, strategy

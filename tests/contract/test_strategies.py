@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
 
 import strategies
 from agent.strategy import Strategy
@@ -25,17 +24,15 @@ from domain.trajectory import (
     RunEvent,
     canonical_event,
 )
-from flows.build import build
 from graphs.ask import fork, resume
 from graphs.ask_result import StoppedEarly
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
-from store.tables.schema import VideoRow
 from strategies.registry import find_strategy, strategy_names
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.caption_evaluations import workspace_of
+from tests.support.caption_evaluations import build_all
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
@@ -58,11 +55,7 @@ def extra(monkeypatch: pytest.MonkeyPatch) -> None:
 def party(store: Store) -> Store:
     """A party that was watched, of which every strategy has built its memory."""
     remember_party(store)
-    with store.begin() as session:
-        session.execute(update(VideoRow).values(state="done"))
-    for strategy in map(find_strategy, NAMES):
-        if strategy.builder is not None:
-            build(workspace_of(store), PARTY, strategy, lambda *_: None)
+    build_all(store, PARTY, *map(find_strategy, NAMES))
     return store
 
 

@@ -10,7 +10,6 @@ from sqlalchemy import delete, update
 
 import strategies
 from agent.strategy import Strategy
-from domain import faults
 from domain.asking import Question
 from domain.errors import Busy, InputError
 from domain.faults import FaultPoint
@@ -27,6 +26,7 @@ from store.tables.schema import BuildRow, ClipRow, MemoryRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import CLIPS, PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import workspace_of
+from tests.support.killed_runs import killed_at
 from tests.support.remembered import Said, watch
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
@@ -89,17 +89,8 @@ def test_a_killed_build_goes_on_to_the_same_rows(
     whole = rows(party)
     with party.begin() as session:
         cut_builds(session, PARTY, [0])
-    seen: list[FaultPoint] = []
-
-    def dies(at: FaultPoint) -> None:
-        seen.extend([at] if at is point else [])
-        if at is point and len(seen) == step:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(faults, "fault_point", dies)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_at(monkeypatch, point, step):
         built(party, pairs)
-    monkeypatch.setattr(faults, "fault_point", lambda _: None)
     assert rows(party) != whole or (point, step) == (FaultPoint.BUILD_COMMITTED, 3)
     built(party, pairs)
     assert rows(party) == whole
@@ -211,17 +202,8 @@ def test_a_killed_build_of_a_day_goes_on_to_the_same_rows(
     whole = rows(day)
     with day.begin() as session:
         delete_builds(session, PARTY)
-    seen: list[FaultPoint] = []
-
-    def dies(at: FaultPoint) -> None:
-        seen.extend([at] if at is FaultPoint.BUILD_ROWS else [])
-        if len(seen) == step:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(faults, "fault_point", dies)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_at(monkeypatch, FaultPoint.BUILD_ROWS, step):
         built(day, strategy)
-    monkeypatch.setattr(faults, "fault_point", lambda _: None)
     built(day, strategy)
     assert rows(day) == whole
 

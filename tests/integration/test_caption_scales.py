@@ -9,22 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
 from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.errors import InputError, NotFound
 from evals.caption_scales import compare_scales
-from flows.build import build
 from memory.scaled_captions import REFERENCE, import_reference, read_scaled_captions
 from store.database import Store
 from store.home import Home
 from store.queries.builds import read_built
 from store.queries.videos import find_video
-from store.tables.schema import VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, remember_party
-from tests.support.caption_evaluations import workspace_of
+from tests.support.caption_evaluations import build_all
 
 STRATEGY = find_strategy("worldmm")
 
@@ -51,9 +48,7 @@ def stored(folder: Path, rows: list[dict[str, Any]]) -> Path:
 def party(store: Store) -> Store:
     """The party, of which the strategy has built its memory."""
     remember_party(store)
-    with store.begin() as session:
-        session.execute(update(VideoRow).values(state="done"))
-    build(workspace_of(store), PARTY, STRATEGY, lambda *_: None)
+    build_all(store, PARTY, STRATEGY)
     return store
 
 

@@ -159,29 +159,30 @@ def test_a_question_in_the_studio_is_a_trajectory_like_any_other(party: Store, s
     assert replay(party, row.id).whole
 
 
-def test_the_studio_runs_the_strategy_that_is_named_on_its_machine(
-    party: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def word_studio(party: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The studio on the party's library, without weights."""
     monkeypatch.setenv("HOMER_DATABASE_URL", party.url)
     monkeypatch.setattr(studio, "Toolbox", lambda _profile, _weights: WordToolbox())
     studio.runs.cache_clear()
+    yield
+    studio.runs.cache_clear()
+
+
+@pytest.mark.usefixtures("word_studio")
+def test_the_studio_runs_the_strategy_that_is_named_on_its_machine(party: Store) -> None:
     question = {"text": "Who opens the gate?", "strategy": "plain-rag"}
     said = studio.tool_loop().invoke(question, {"recursion_limit": 200})["answer"]
     with party.begin() as session:
         assert find_trajectory(session, said["trajectory"]).machine == "plain-rag"
     with pytest.raises(InputError, match="homer runs on another machine: use one of plain-rag"):
         studio.tool_loop().invoke({"text": "Who?", "strategy": "homer"})
-    studio.runs.cache_clear()
 
 
-def test_the_server_that_was_restarted_goes_on_with_its_thread(
-    party: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("word_studio")
+def test_the_server_that_was_restarted_goes_on_with_its_thread(party: Store) -> None:
     from langgraph.checkpoint.memory import InMemorySaver
 
-    monkeypatch.setenv("HOMER_DATABASE_URL", party.url)
-    monkeypatch.setattr(studio, "Toolbox", lambda _profile, _weights: WordToolbox())
-    studio.runs.cache_clear()
     graph = studio.homer().builder.compile(
         checkpointer=InMemorySaver(), interrupt_before=["assess"]
     )
@@ -201,7 +202,6 @@ def test_the_server_that_was_restarted_goes_on_with_its_thread(
     first = [at for at in graph.get_state_history(config) if at.next == ("assess",)][-1]
     with pytest.raises(InputError, match="homer fork"):
         graph.invoke(None, first.config)
-    studio.runs.cache_clear()
 
 
 @pytest.mark.parametrize(

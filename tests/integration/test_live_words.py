@@ -99,19 +99,24 @@ def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Stor
     assert sent == 1
 
 
-def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
-    party: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    screen = io.StringIO()
+def terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[io.StringIO, list[str]]:
+    """A terminal: what stays on it, and what its last line shows one after another."""
+    screen, shown = io.StringIO(), list[str]()
     monkeypatch.setattr(answers, "is_terminal", lambda: True)
     monkeypatch.setattr(
         "cli.answers.Console",
-        lambda **_: Console(file=screen, force_terminal=True, width=100, height=30),
+        lambda **_: Console(file=screen, force_terminal=True, width=width, height=30),
     )
-    shown: list[str] = []
     monkeypatch.setattr(
         "rich.status.Status.update", lambda _self, status, **_: shown.append(str(status))
     )
+    return screen, shown
+
+
+def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
+    party: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen, shown = terminal(monkeypatch, width=100)
     with OpenAIServer(obedient) as server, answers.progress_listener(verbose=True) as tell:
         ask(party, LlmToolbox(server), GATE, tell)
     assert any(line.startswith("act: ") and len(line) > 5 for line in shown)
@@ -123,16 +128,7 @@ def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
 def test_a_terminal_is_left_with_the_answer_alone_unless_all_is_asked_for(
     party: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen = io.StringIO()
-    monkeypatch.setattr(answers, "is_terminal", lambda: True)
-    monkeypatch.setattr(
-        "cli.answers.Console",
-        lambda **_: Console(file=screen, force_terminal=True, width=60, height=30),
-    )
-    shown: list[str] = []
-    monkeypatch.setattr(
-        "rich.status.Status.update", lambda _self, status, **_: shown.append(str(status))
-    )
+    screen, shown = terminal(monkeypatch, width=60)
     with OpenAIServer(obedient) as server, answers.progress_listener() as tell:
         ask(party, LlmToolbox(server), GATE, tell)
     assert any(line.startswith("round 1: t1") for line in shown)

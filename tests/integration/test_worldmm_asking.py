@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,30 +21,19 @@ from domain.trajectory import (
 from flows.build import build
 from graphs.replay import replay
 from graphs.runner import Runner
-from models.profile import ChatSpec, Profile
-from models.toolbox import Toolbox
 from store.database import Store
 from store.tables.schema import VideoRow
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.caption_evaluations import workspace_of
+from tests.support.asking import PARTY, remember_party
+from tests.support.caption_evaluations import build_all, workspace_of
 from tests.support.listeners import collect_events
-from tests.support.obedient_model import texts_of
+from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
 from tests.support.world_model import WorldModel, answering, purpose_of
 
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate", "Bob sleeps")
 FENCE = "Who paints the fence?"
-
-
-class AskingToolbox(WordToolbox):
-    """A toolbox whose reasoner is the model behind a server."""
-
-    def __init__(self, server: OpenAIServer, **spec: Any) -> None:
-        chat = ChatSpec(model="openai:test", base_url=server.base_url, retries=0, **spec)
-        profile = Profile(name="scripted", reasoner="llm", chat={"default": chat})
-        Toolbox.__init__(self, profile, Path("/nonexistent"))
 
 
 @pytest.fixture
@@ -58,9 +46,7 @@ def garden(store: Store) -> Store:
 def remember(store: Store, lines: Sequence[str]) -> None:
     """Watch a clip for each line, and build the memory by rules."""
     watch(store, PARTY, [[Said(line, 3, source="caption")] for line in lines])
-    with store.begin() as session:
-        session.execute(update(VideoRow).values(state="done"))
-    build(workspace_of(store), PARTY, find_strategy("worldmm"), lambda *_: None)
+    build_all(store, PARTY, find_strategy("worldmm"))
 
 
 class Asked:
@@ -69,7 +55,7 @@ class Asked:
     def __init__(self, store: Store, script: Callable[[dict[str, Any]], Any], **more: Any) -> None:
         self.events: list[Event] = []
         question = Question(text=FENCE, videos=(PARTY,), **more)
-        with OpenAIServer(script) as server, Runner(store, AskingToolbox(server)) as runner:
+        with OpenAIServer(script) as server, Runner(store, LlmToolbox(server)) as runner:
             listener = collect_events(self.events)
             made = runner.ask(question, listener, strategy="worldmm")
             self.requests = list(server.requests)

@@ -6,7 +6,6 @@ import json
 import logging
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,21 +13,19 @@ from sqlalchemy import select, update
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain import faults
 from domain.faults import FaultPoint
 from flows.build import build
 from flows.builder_model import ModelUse
-from models.profile import ChatSpec, Profile
-from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.builds import delete_builds, read_built
 from store.queries.records import video_records
 from store.queries.videos import delete_calls
 from store.tables.schema import ModelCallRow, VideoRow
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY, WordToolbox
+from tests.support.asking import PARTY
 from tests.support.caption_evaluations import workspace_of
-from tests.support.obedient_model import texts_of
+from tests.support.killed_runs import killed_at
+from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
 from tests.support.world_model import WorldModel, answering
@@ -37,15 +34,6 @@ KINDS = ("build", "node_revision", "entity", "relation")
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate")
 MINUTES = 25
 CLIPS, PAUSE = 2 * MINUTES, 4
-
-
-class WritingToolbox(WordToolbox):
-    """A toolbox whose writer is the model behind a server."""
-
-    def __init__(self, server: OpenAIServer, **spec: Any) -> None:
-        chat = ChatSpec(model="openai:test", base_url=server.base_url, retries=0, **spec)
-        profile = Profile(name="scripted", writer="llm", chat={"default": chat})
-        Toolbox.__init__(self, profile, Path("/nonexistent"))
 
 
 @pytest.fixture
@@ -70,7 +58,7 @@ def server(model: WorldModel) -> Iterator[OpenAIServer]:
 
 
 def built(store: Store, server: OpenAIServer, **more: Any) -> ModelUse:
-    workspace = workspace_of(store, WritingToolbox(server))
+    workspace = workspace_of(store, LlmToolbox(server, reasoner="local", writer="llm"))
     made = build(workspace, PARTY, find_strategy("worldmm"), lambda *_: None, **more)
     assert made.use is not None
     return made.use
@@ -137,18 +125,9 @@ def test_a_killed_build_is_resumed_to_the_same_rows_without_paying_twice(
     with garden.begin() as session:
         delete_builds(session, PARTY)
         delete_calls(session, ModelCallRow.video_id == PARTY)
-    seen: list[FaultPoint] = []
-
-    def dies(at: FaultPoint) -> None:
-        seen.extend([at] if at is point else [])
-        if at is point and len(seen) == step:
-            raise KeyboardInterrupt
-
     with OpenAIServer(answering(model, triples=["no", "no"], semantic=["no"])) as server:
-        monkeypatch.setattr(faults, "fault_point", dies)
-        with pytest.raises(KeyboardInterrupt):
+        with killed_at(monkeypatch, point, step):
             built(garden, server)
-        monkeypatch.setattr(faults, "fault_point", lambda _: None)
         built(garden, server)
         assert len(server.requests) == paid
     assert rows(garden) == whole
@@ -167,16 +146,8 @@ def test_building_again_asks_anew_and_says_what_it_takes(
     assert built(garden, server) == ModelUse()
 
     expected: list[ModelUse | None] = []
-    faulty = iter([False, True])
-
-    def dies(at: FaultPoint) -> None:
-        if at is FaultPoint.BUILD_ROWS and next(faulty):
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(faults, "fault_point", dies)
-        with pytest.raises(KeyboardInterrupt):
-            built(garden, server, again=True, on_use=lambda _, whole: expected.append(whole))
+    with killed_at(monkeypatch, FaultPoint.BUILD_ROWS, 2):
+        built(garden, server, again=True, on_use=lambda _, whole: expected.append(whole))
     built(garden, server)
     assert len(server.requests) == 2 * calls, "each call is made once more"
     assert rows(garden) == whole
@@ -187,7 +158,7 @@ def test_building_again_asks_anew_and_says_what_it_takes(
 def test_the_command_says_what_a_build_will_take_and_took(
     garden: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools = WritingToolbox(server)
+    tools = LlmToolbox(server, reasoner="local", writer="llm")
     monkeypatch.setenv("HOMER_DATABASE_URL", garden.url)
     monkeypatch.setattr("flows.workspace.Toolbox", lambda *_: tools)
     monkeypatch.setattr("flows.workspace.load_profile", lambda *_: tools.profile)

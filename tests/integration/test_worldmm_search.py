@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import update
 
 from agent.strategy import ToolUse
 from domain.asking import Question
 from domain.trajectory import EvidenceRetrieved
-from flows.build import build
 from graphs.runner import Runner
 from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.clips import memory_view
 from store.queries.trajectories import events_of
-from store.tables.schema import VideoRow
 from strategies.registry import find_strategy
 from strategies.worldmm.arguments import MemoryArguments
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.caption_evaluations import workspace_of
+from tests.support.caption_evaluations import build_all
 
 STRATEGY = find_strategy("worldmm")
 QUESTION = "What happens in the house?"
@@ -30,9 +27,7 @@ OPTIONS = ("Bob plays a slow song", "The guests wash the plates", "A lion roars"
 def party(store: Store) -> Store:
     """The party, of which the strategy has built its memory."""
     remember_party(store)
-    with store.begin() as session:
-        session.execute(update(VideoRow).values(state="done"))
-    build(workspace_of(store), PARTY, STRATEGY, lambda *_: None)
+    build_all(store, PARTY, STRATEGY)
     return store
 
 

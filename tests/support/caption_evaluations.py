@@ -7,16 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import update
+
+from agent.strategy import Strategy
 from domain.evaluation import Verdict
 from domain.media import Video
 from domain.time import TimeSpan
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.plan import Plan, plan
 from evals.run import EvalOutcome, run
+from flows.build import build
 from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.evaluations import Result, Slot, run_results
+from store.tables.schema import VideoRow
 from tests.support.asking import WordToolbox
 
 PEOPLE = ("Ann", "Bob", "Carla", "Dmitri")
@@ -77,6 +82,15 @@ def workspace_of(store: Store, toolbox: Toolbox | None = None) -> Workspace:
     """A workspace without weights."""
     tools = toolbox or WordToolbox()
     return Workspace(store.home, store, tools.profile, tools)
+
+
+def build_all(store: Store, video: str, *strategies: Strategy) -> None:
+    """Build the memory of strategies of a video that was watched to its end."""
+    with store.begin() as session:
+        session.execute(update(VideoRow).where(VideoRow.id == video).values(state="done"))
+    for strategy in strategies:
+        if strategy.builder is not None:
+            build(workspace_of(store), video, strategy, lambda *_: None)
 
 
 class Heard:

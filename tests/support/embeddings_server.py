@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tests.support.local_servers import serving
 
 Reply = Callable[[list[str]], tuple[int, Any]]
 """Returns the status and content for the texts of a request."""
@@ -76,14 +77,8 @@ def server(reply: Reply = vectors) -> Iterator[tuple[str, list[list[str]]]]:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
+        def log_message(self, *_args: Any) -> None:
+            """Says nothing."""
 
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{running.server_port}/v1", requests
-    finally:
-        running.shutdown()
-        running.server_close()
+    with serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}/v1", requests

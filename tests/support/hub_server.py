@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.support.local_servers import serving
 
 REVISION = "5" * 40
 LARGE = ".onnx"
@@ -58,17 +59,11 @@ def hub(
             if body:
                 self.wfile.write(data or b"")
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
+        def log_message(self, *_args: Any) -> None:
+            """Says nothing."""
 
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{running.server_port}", fetched
-    finally:
-        running.shutdown()
-        running.server_close()
+    with serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}", fetched
 
 
 def _described(name: str, folder: Path, licence: str) -> bytes:

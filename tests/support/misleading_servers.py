@@ -7,9 +7,11 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Thread
 from typing import Any, TypeAlias
+
+from tests.support.local_servers import serving
 
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 """Two hosts of this machine: the one that a user names, and one that he does not."""
@@ -66,15 +68,9 @@ def site(
         def log_message(self, *_args: Any) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer((host, 0), Handler)
-    server.daemon_threads = True
-    found_site = Site(host, server.server_address[1])
-    Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
+    with serving(Handler, host) as port:
+        found_site = Site(host, port)
         yield found_site
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def _reply(

@@ -73,15 +73,22 @@ def _conclusion(whole: str, lines: list[str]) -> dict[str, Any]:
 
 
 class LlmToolbox(WordToolbox):
-    """A toolbox whose reasoner is the model behind ``server``."""
+    """A toolbox whose reasoner, or also its writer, is the model behind ``server``."""
 
     def __init__(
-        self, server: OpenAIServer, *, ask: dict[str, Any] | None = None, **spec: Any
+        self,
+        server: OpenAIServer,
+        *,
+        ask: dict[str, Any] | None = None,
+        reasoner: str = "llm",
+        writer: str = "local",
+        **spec: Any,
     ) -> None:
         chat = ChatSpec(model="openai:test", base_url=server.base_url, retries=0, **spec)
         profile = Profile(
             name="scripted",
-            reasoner="llm",
+            reasoner=reasoner,
+            writer=writer,
             chat={"default": chat},
             settings=Settings(ask=AskSettings(**(ask or {}))),
         )

@@ -7,7 +7,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -19,6 +19,7 @@ from perception.clip_buffer import ClipBuffer
 from perception.live import LiveSource, live_source
 from perception.live_clips import CapturedClip
 from perception.live_reader import LiveReader, StreamPosition, open_source
+from tests.support.local_servers import serving
 from tests.support.media import Recipe, make_video
 
 SMALL = Settings(
@@ -162,13 +163,8 @@ def served(answer: Callable[[str], bytes | int]) -> Iterator[str]:
         def log_message(self, *_args: Any) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as port:
+        yield f"127.0.0.1:{port}"
 
 
 def playlist(names: Sequence[str], seconds: float = 2.0, *, first: int = 0, end: bool) -> bytes:
