@@ -34,7 +34,10 @@ class WatchedClip:
 
 @dataclass(frozen=True, eq=False)
 class NodeDraft:
-    """A node as it is after ``clip``; ``children`` are numbers of nodes of a finer level."""
+    """A node as it is after ``clip``; ``children`` are numbers of nodes of a finer level.
+
+    ``to_clip``: after that clip of the same step it is so no longer; None: it still is.
+    """
 
     level: str
     number: int
@@ -44,6 +47,7 @@ class NodeDraft:
     label: str = ""
     children: tuple[int, ...] = ()
     vector: Vector | None = None
+    to_clip: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,10 @@ class EntityDraft:
 
 @dataclass(frozen=True, eq=False)
 class RelationDraft:
-    """A relation that holds after ``clip``. ``node``: level and number of what states it."""
+    """A relation that holds after ``clip``. ``node``: level and number of what states it.
+
+    ``to_clip``: after that clip of the same step it holds no longer; None: it still does.
+    """
 
     level: str
     subject: EntityKey
@@ -70,6 +77,15 @@ class RelationDraft:
     node: tuple[str, int] | None = None
     confidence: float = 1.0
     vector: Vector | None = None
+    to_clip: int | None = None
+
+
+class ClosedNode(NamedTuple):
+    """A node that is no more after ``clip``."""
+
+    level: str
+    number: int
+    clip: int
 
 
 class ClosedRelation(NamedTuple):
@@ -90,6 +106,7 @@ class Change:
     entities: Sequence[EntityDraft] = ()
     relations: Sequence[RelationDraft] = ()
     closed: Sequence[ClosedRelation] = ()
+    closed_nodes: Sequence[ClosedNode] = ()
 
 
 @dataclass(frozen=True, eq=False)

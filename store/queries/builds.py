@@ -13,10 +13,12 @@ from sqlalchemy.orm import Session, aliased
 from domain.built import (
     BuiltMemory,
     Change,
+    ClosedNode,
     ClosedRelation,
     EntityDraft,
     EntityKey,
     NodeDraft,
+    RelationDraft,
     StoredEntity,
     StoredNode,
     StoredRelation,
@@ -24,7 +26,7 @@ from domain.built import (
 from domain.memories import Scope
 from domain.time import TimeSpan
 from store.bulk_insert import unpack_halfvecs
-from store.queries.conditions import valid_at
+from store.queries.conditions import is_any_of, is_any_text, valid_at
 from store.tables.schema import (
     BuildRow,
     EntityRow,
@@ -225,9 +227,10 @@ def apply_change(
     session: Session, video_id: str, builder: str, made: StepMade, change: Change
 ) -> None:
     """Store what one step of a build adds and closes, and how far it went."""
+    _close_nodes(session, video_id, builder, change.closed_nodes)
     nodes = _add_nodes(session, video_id, builder, change.nodes)
     _add_entities(session, video_id, builder, change.entities)
-    ids = _entity_ids(session, video_id, builder)
+    ids = _entity_ids(session, video_id, builder, _ends(change))
     _close_relations(session, video_id, builder, change.closed, ids)
     values = [
         {
@@ -243,7 +246,7 @@ def apply_change(
             "evidence": list(draft.evidence),
             "confidence": draft.confidence,
             "from_clip": draft.clip,
-            "to_clip": None,
+            "to_clip": draft.to_clip,
             "embedding": _stored(draft.vector),
         }
         for draft in change.relations
@@ -271,18 +274,8 @@ def _add_nodes(
     rows = [{**of_builder, "level": level, "number": number} for level, number in keys]
     added = insert(NodeRow).on_conflict_do_nothing()
     session.execute(added, rows)
-    n, r = NodeRow, NodeRevisionRow
-    query = select(n.level, n.number, n.id).where(*_of(n, video_id, builder))
-    wanted = set(keys)
-    ids = {
-        (level, number): node
-        for level, number, node in session.execute(query)
-        if (level, number) in wanted
-    }
-    for draft in drafts:
-        node = ids[draft.level, draft.number]
-        earlier = (r.node_id == node, r.to_clip.is_(None))
-        session.execute(update(r).where(*earlier).values(to_clip=draft.clip))
+    ids = _node_ids(session, video_id, builder, keys)
+    _close_revisions(session, [(ids[one.level, one.number], one.clip) for one in drafts])
     values = [
         {
             "node_id": ids[draft.level, draft.number],
@@ -292,13 +285,50 @@ def _add_nodes(
             "end_ms": draft.span.end_ms,
             "children": list(draft.children),
             "from_clip": draft.clip,
-            "to_clip": None,
+            "to_clip": draft.to_clip,
             "embedding": _stored(draft.vector),
         }
         for draft in drafts
     ]
-    session.execute(insert(r), values)
+    session.execute(insert(NodeRevisionRow), values)
     return ids
+
+
+def _node_ids(
+    session: Session, video_id: str, builder: str, keys: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], int]:
+    """Return the ids of nodes by level and number."""
+    numbers: dict[str, list[int]] = {}
+    for level, number in keys:
+        numbers.setdefault(level, []).append(number)
+    n = NodeRow
+    ids = {}
+    for level, of_level in numbers.items():
+        these = (*_of(n, video_id, builder), n.level == level, is_any_of(n.number, of_level))
+        for number, node in session.execute(select(n.number, n.id).where(*these)):
+            ids[level, number] = node
+    return ids
+
+
+def _close_nodes(
+    session: Session, video_id: str, builder: str, closed: Sequence[ClosedNode]
+) -> None:
+    ids = _node_ids(session, video_id, builder, [(one.level, one.number) for one in closed])
+    _close_revisions(session, [(ids[one.level, one.number], one.clip) for one in closed])
+
+
+def _close_revisions(session: Session, closed: Iterable[tuple[int, int]]) -> None:
+    """Close those revisions that are valid still, of nodes, each from its first clip on."""
+    first: dict[int, int] = {}
+    for node, clip in closed:
+        first.setdefault(node, clip)
+    of_clip: dict[int, list[int]] = {}
+    for node, clip in first.items():
+        of_clip.setdefault(clip, []).append(node)
+    r = NodeRevisionRow
+    for clip, nodes in of_clip.items():
+        still = (is_any_of(r.node_id, nodes), r.to_clip.is_(None))
+        session.execute(update(r).where(*still).values(to_clip=clip))
 
 
 def _add_entities(
@@ -320,10 +350,26 @@ def _add_entities(
         session.execute(insert(EntityRow).on_conflict_do_nothing(), rows)
 
 
-def _entity_ids(session: Session, video_id: str, builder: str) -> dict[EntityKey, int]:
+def _ends(change: Change) -> set[EntityKey]:
+    """Return the entities that the relations of a change join."""
+    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
+    return {key for relation in joined for key in (relation.subject, relation.object)}
+
+
+def _entity_ids(
+    session: Session, video_id: str, builder: str, keys: Collection[EntityKey]
+) -> dict[EntityKey, int]:
+    """Return the ids of entities."""
+    names: dict[str, list[str]] = {}
+    for key in keys:
+        names.setdefault(key.type, []).append(key.name)
     e = EntityRow
-    rows = session.execute(select(e.type, e.name, e.id).where(*_of(e, video_id, builder)))
-    return {EntityKey(kind, name): entity for kind, name, entity in rows}
+    ids = {}
+    for kind, of_kind in names.items():
+        these = (*_of(e, video_id, builder), e.type == kind, is_any_text(e.name, of_kind))
+        for name, entity in session.execute(select(e.name, e.id).where(*these)):
+            ids[EntityKey(kind, name)] = entity
+    return ids
 
 
 def _close_relations(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, and_, any_, cast, or_
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Text, and_, any_, cast, or_
 
 
 def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
@@ -14,6 +14,12 @@ def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
     They are one array parameter, since Postgres takes at most 65 535 parameters.
     """
     condition: ColumnElement[bool] = column == any_(cast(sorted(set(values)), ARRAY(BigInteger)))
+    return condition
+
+
+def is_any_text(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
+    """Return the condition that a text column is one of ``values``, which are one parameter."""
+    condition: ColumnElement[bool] = column == any_(cast(sorted(set(values)), ARRAY(Text)))
     return condition
 
 

@@ -1,0 +1,1 @@
+"""The MemDreamer strategy: a hierarchy of events above graphs of who does what with what."""
