@@ -22,6 +22,8 @@ from domain.media import Video
 from domain.memories import MemoryKind, MemorySource
 from domain.people import TAG
 from domain.time import TimeSpan
+from retrieval.english.phrases import EntityKind
+from retrieval.english.sentences import Known, StatedFacts, is_narrated
 from strategies.worldmm.captions import (
     BREAK,
     DocumentCounts,
@@ -31,7 +33,6 @@ from strategies.worldmm.captions import (
 )
 from strategies.worldmm.levels import MENTIONED, level_of
 from strategies.worldmm.model_writer import ModelWriter
-from strategies.worldmm.phrases import EntityKind
 from strategies.worldmm.scales import (
     ScaleWindow,
     due_windows,
@@ -41,7 +42,7 @@ from strategies.worldmm.scales import (
 from strategies.worldmm.semantic_build import SemanticBuild
 from strategies.worldmm.semantic_model import SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
-from strategies.worldmm.triples import CaptionFacts, Known, extract, is_narrated
+from strategies.worldmm.triples import extract
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -179,7 +180,7 @@ class WorldBuild:
             _LOG.warning("the caption of %s is by rules: no reply could be read", window.span)
         return by_rules
 
-    def _facts(self, caption: str, known: Known) -> CaptionFacts:
+    def _facts(self, caption: str, known: Known) -> StatedFacts:
         """Return the entities and triples of a caption, by the model if there is one."""
         if self._writer is not None:
             try:
@@ -209,7 +210,7 @@ class WorldBuild:
         self._lines = [line for line in self._lines if line.span.start_ms >= open_from]
 
     def _relations(
-        self, found: CaptionFacts, window: ScaleWindow, clip: int, seen_ms: int
+        self, found: StatedFacts, window: ScaleWindow, clip: int, seen_ms: int
     ) -> Iterator[RelationDraft]:
         """Yield the triples of a caption, and a mention of every entity that is in none."""
         ends = {name for triple in found.triples for name in (triple.subject, triple.object)}

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.english.phrases import EntityKind
 from retrieval.page_rank import WeightedGraph, weighted_graph
-from strategies.worldmm.phrases import EntityKind
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from retrieval.english.phrases import EntityKind
 from retrieval.terms import terms
 from retrieval.word_scores import WordScores
 from store.database import Store
@@ -32,7 +33,6 @@ from strategies.worldmm.graph import (
     synonyms,
 )
 from strategies.worldmm.levels import MENTIONED, SEMANTIC
-from strategies.worldmm.phrases import EntityKind
 from strategies.worldmm.semantic_search import SemanticIndex, semantic_index
 from strategies.worldmm.settings import WorldMemorySettings
 

@@ -14,7 +14,7 @@ from agent.reasoners.port import Unreadable
 from domain.asking import Evidence
 from domain.errors import BudgetExceeded
 from models.messages import system, user
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
 from strategies.worldmm.pages import choose_page, filter_page
 from strategies.worldmm.prompts import prompt
 from strategies.worldmm.replies import ChooseReply, FilterReply

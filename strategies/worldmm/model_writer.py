@@ -12,7 +12,8 @@ from agent.ask_model import AskModel, Reply
 from agent.reasoners.port import Unreadable
 from domain.time import TimeSpan
 from models.messages import assistant, system, user
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
+from retrieval.english.sentences import StatedFacts
 from strategies.worldmm.consolidation import Consolidation, complaints_about
 from strategies.worldmm.pages import (
     caption_page,
@@ -30,7 +31,6 @@ from strategies.worldmm.replies import (
     tags_in,
 )
 from strategies.worldmm.settings import WorldMemorySettings
-from strategies.worldmm.triples import CaptionFacts
 
 
 class ModelWriter:
@@ -58,7 +58,7 @@ class ModelWriter:
             raise Unreadable(wrong[0])
         return reply.text
 
-    def facts(self, caption: str, people: Sequence[str]) -> CaptionFacts:
+    def facts(self, caption: str, people: Sequence[str]) -> StatedFacts:
         """Return the entities and triples of a caption."""
         reply = self._ask(
             "triples",

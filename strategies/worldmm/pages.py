@@ -10,7 +10,7 @@ from domain.asking import Evidence, Question
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines, sanitise, sanitise_generated
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
 from strategies.worldmm.prompts import prompt
 
 NOTHING = "(no search yet)"

@@ -17,10 +17,10 @@ from agent.reasoners.reply_schemas import cited, narrowed, one_of
 from domain.asking import Action
 from domain.people import TAG
 from models.reply_schema import pinned
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
+from retrieval.english.phrases import EntityKind, NamedEntity
+from retrieval.english.sentences import StatedFacts
 from strategies.worldmm.consolidation import Consolidation
-from strategies.worldmm.phrases import EntityKind, NamedEntity
-from strategies.worldmm.triples import CaptionFacts
 
 LONGEST_NAME = 120
 """Most characters of an entity or predicate."""
@@ -95,7 +95,7 @@ class WrittenFacts(BaseModel):
     entities: list[WrittenEntity]
     triples: list[WrittenTriple]
 
-    def facts(self, caption: str) -> CaptionFacts:
+    def facts(self, caption: str) -> StatedFacts:
         """Return what is sound: entities with known tags, and triples between them, each once."""
         known = tags_in([caption])
         entities = {
@@ -105,7 +105,7 @@ class WrittenFacts(BaseModel):
         }
         found = dict.fromkeys(one.triple() for one in self.triples)
         sound = [one for one in found if one.subject in entities and one.object in entities]
-        return CaptionFacts(entities=tuple(entities.values()), triples=tuple(sound))
+        return StatedFacts(entities=tuple(entities.values()), triples=tuple(sound))
 
     def complaints(self, caption: str) -> list[str]:
         """Return what the model is asked to put right, given the caption."""

@@ -17,6 +17,7 @@ from domain.texts import make_storable
 from models.ports import TextEmbedder, embed_queries
 from people.corrected import people_as_of
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
+from retrieval.english.clauses import Triple
 from retrieval.people_in_query import view_people, with_current_names
 from retrieval.result import Retrieval
 from store.database import Store
@@ -24,7 +25,6 @@ from strategies.worldmm.arguments import MemoryArguments
 from strategies.worldmm.asked import Asked, ScaleWords, Supporting, best_by_option
 from strategies.worldmm.captions import caption_sentences
 from strategies.worldmm.choice import ScaleCandidate, choose_across_scales
-from strategies.worldmm.clauses import Triple
 from strategies.worldmm.episodic import nearest, search_scale
 from strategies.worldmm.graph import Vectors
 from strategies.worldmm.index import ScaleView, SemanticView, WorldIndexes

@@ -15,9 +15,9 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
 from domain.time import TimeSpan
-from strategies.worldmm.clauses import Triple
-from strategies.worldmm.phrases import head_of
-from strategies.worldmm.words import listed
+from retrieval.english.clauses import Triple
+from retrieval.english.phrases import head_of
+from retrieval.english.words import listed
 
 DAY_MS = 86_400_000
 NOT = "not "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agent.reasoners.port import Unreadable
 from domain.built import BuiltMemory, ClosedRelation, EntityKey, RelationDraft
 from domain.time import TimeSpan
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
 from strategies.worldmm.levels import MENTIONED, SEMANTIC
 from strategies.worldmm.semantic import (
     EpisodicTriple,

@@ -11,7 +11,7 @@ import numpy as np
 from agent.builder import Embed
 from agent.reasoners.port import Unreadable
 from domain.time import TimeSpan
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
 from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
 from strategies.worldmm.graph import Vectors
 from strategies.worldmm.model_writer import ModelWriter

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
+from retrieval.english.phrases import EntityKind, NamedEntity
 from strategies.worldmm.graph import (
     APART,
     NO_SYNONYMS,
@@ -19,7 +20,6 @@ from strategies.worldmm.graph import (
     scale_graph,
     synonyms,
 )
-from strategies.worldmm.phrases import EntityKind, NamedEntity
 
 
 class GraphParts:

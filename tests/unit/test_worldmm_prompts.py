@@ -11,7 +11,7 @@ from pydantic import ValidationError
 import strategies.worldmm.prompts
 from domain.asking import Evidence, Question
 from domain.time import TimeSpan
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
 from strategies.worldmm.pages import (
     caption_page,
     choose_page,

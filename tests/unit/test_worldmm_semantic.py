@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.time import TimeSpan
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
 from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
 from strategies.worldmm.semantic import (
     DAY_MS,

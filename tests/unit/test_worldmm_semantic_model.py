@@ -9,7 +9,7 @@ from typing import Any
 from agent.reasoners.port import Unreadable
 from domain.time import TimeSpan
 from models.messages import Message
-from strategies.worldmm.clauses import Triple
+from retrieval.english.clauses import Triple
 from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.semantic import EpisodicTriple, SemanticChange, SemanticTriple
 from strategies.worldmm.semantic_model import SemanticByModel

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies.worldmm.phrases import EntityKind, head_of
-from strategies.worldmm.triples import Known, extract, is_narrated
-from strategies.worldmm.words import lemma, listed, tokenize
+from retrieval.english.phrases import EntityKind, head_of
+from retrieval.english.sentences import Known, is_narrated
+from retrieval.english.words import lemma, listed, tokenize
+from strategies.worldmm.triples import extract
 
 KNOWN = Known(people=("Ann", "Lucia", "Katrina", "Alice", "Tasha", "Jake", "Liu Ting"))
 NARRATED = KNOWN.model_copy(update={"narrated": True})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from strategies.worldmm.words import (
+from retrieval.english.words import (
     ADVERBS,
     BE,
     DO,

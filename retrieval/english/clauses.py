@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.base import Frozen
-from strategies.worldmm.phrases import NamedEntity, Phrase, phrase_at, phrases_at
-from strategies.worldmm.verbs import VerbGroup, is_infinitive, is_verb, verb_group_at
-from strategies.worldmm.words import (
+from retrieval.english.phrases import NamedEntity, Phrase, phrase_at, phrases_at
+from retrieval.english.verbs import VerbGroup, is_infinitive, is_verb, verb_group_at
+from retrieval.english.words import (
     ADVERBS,
     BE,
     CONJUNCTIONS,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.base import Frozen
-from strategies.worldmm.verbs import verb_group_at
-from strategies.worldmm.words import (
+from retrieval.english.verbs import verb_group_at
+from retrieval.english.words import (
     ADVERBS,
     ALONE,
     CONJUNCTIONS,

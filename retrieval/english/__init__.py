@@ -1,0 +1,1 @@
+"""What English sentences name and state, by rules and a lexicon."""
