@@ -41,6 +41,6 @@ class AskModel(Protocol):
 
         Raises:
             Unreadable: the reply does not fit the schema.
-            BudgetExceeded: the tokens of a question are spent.
+            BudgetExceeded: the tokens or the seconds of a question are spent.
             ModelError: the model cannot be reached.
         """

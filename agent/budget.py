@@ -75,11 +75,18 @@ class RunBudget:
         A call may take as many tokens as the largest so far, and as many again are reserved for the
         final answer.
         """
-        return self._short_of(2 * self.largest)
+        return self._short_of(2 * self.largest, late=self.late())
+
+    def gone_for_tool(self) -> str:
+        """Name the budget that is exhausted, as ``gone`` does, for a call that a tool makes.
+
+        This look at the clock is not counted: a replay takes what the tool found from the record.
+        """
+        return self._short_of(2 * self.largest, late=self.late_for_tool())
 
     def final_answer_exhausted(self) -> str:
         """Name the budget that is exhausted for the final answer, which may use the reserve."""
-        return self._short_of(self.largest)
+        return self._short_of(self.largest, late=self.late())
 
     def late(self) -> bool:
         """Check whether the seconds are spent; once they are, it stays so."""
@@ -90,11 +97,15 @@ class RunBudget:
                 self.on_time_up(self.looks)
         return self._late
 
+    def late_for_tool(self) -> bool:
+        """Check whether the seconds are spent; unlike ``late``, it is not counted or recorded."""
+        return self._late or self._is_over()
+
     def _is_over(self) -> bool:
         return self.seconds_left <= 0
 
-    def _short_of(self, tokens: int) -> str:
-        if self.late():
+    def _short_of(self, tokens: int, *, late: bool) -> str:
+        if late:
             return f"the {self._settings.seconds:g} seconds are spent"
         if self.tokens_left <= 0 or self.tokens_left < tokens:
             return f"the {self._settings.tokens} tokens are spent"

@@ -62,13 +62,12 @@ class Calls:
         images: Sequence[bytes] = (),
         labels: Sequence[str] = (),
         last: bool = False,
-        clocked: bool = True,
+        for_tool: bool = False,
     ) -> Reply:
         """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
 
-        ``labels``: a text before each of the images, or none. ``clocked``: whether a call is
-        refused once the seconds are spent; a replay repeats these decisions by their number, so
-        those within a step that a replay does not repeat are not.
+        ``labels``: a text before each of the images, or none. ``for_tool``: a tool asks; a replay
+        takes the tool's result from the record, so its looks at the clock are not counted.
 
         Raises:
             Unreadable: the reply does not fit the schema.
@@ -76,7 +75,7 @@ class Calls:
             ModelError: the model cannot be reached.
         """
         tokens_in = request_tokens(messages, schema, len(images), labels)
-        tokens_left = self._afford(tokens_in, last=last, clocked=clocked)
+        tokens_left = self._afford(tokens_in, last=last, for_tool=for_tool)
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -93,26 +92,32 @@ class Calls:
         except ReplayMiss:
             raise
         except ModelError as error:
-            raise self._classified(error, clocked=clocked) from error
+            raise self._classified(error, for_tool=for_tool) from error
         return reply.value
 
-    def _afford(self, tokens_in: int, *, last: bool, clocked: bool) -> int:
+    def _afford(self, tokens_in: int, *, last: bool, for_tool: bool) -> int:
         """Return how many tokens the reply may have within the budget.
+
+        A tool's reply leaves the reserve of the final answer.
 
         Raises:
             BudgetExceeded: there is no room for a reply.
         """
-        exhausted = ""
-        if clocked:
-            exhausted = self._budget.final_answer_exhausted() if last else self._budget.gone()
-        tokens_left = self._budget.tokens_left - tokens_in
+        reserve = self._budget.largest if for_tool else 0
+        tokens_left = self._budget.tokens_left - reserve - tokens_in
+        exhausted = self._exhausted(last=last, for_tool=for_tool)
         if exhausted or tokens_left < LEAST_REPLY:
             raise BudgetExceeded(exhausted or "too few tokens are left for another call")
         return tokens_left
 
-    def _classified(self, error: ModelError, *, clocked: bool) -> Exception:
+    def _exhausted(self, *, last: bool, for_tool: bool) -> str:
+        if for_tool:
+            return self._budget.gone_for_tool()
+        return self._budget.final_answer_exhausted() if last else self._budget.gone()
+
+    def _classified(self, error: ModelError, *, for_tool: bool) -> Exception:
         """Turn a model error into spent time, an unreadable reply or an unreachable model."""
-        if clocked and self._budget.late():
+        if self._budget.late_for_tool() if for_tool else self._budget.late():
             return BudgetExceeded(f"time ran out during a call: {error}")
         if self._last is not None and self._last.reply is not None:
             return Unreadable(str(error))
@@ -207,7 +212,7 @@ class ToolCalls:
             temperature=temperature,
             images=images,
             labels=labels,
-            clocked=False,
+            for_tool=True,
         )
 
 

@@ -1,6 +1,7 @@
 """What a language model chooses in a search: triples that bear on it, and captions of all scales.
 
-Where its reply cannot be read, or its tokens are spent, the rules choose, and the search says so.
+Where its reply cannot be read, or its tokens or seconds are spent, the rules choose, and the search
+says so.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from agent.budget import RunBudget
 from domain.asking import Answer, Question
 from domain.trajectory import (
     Acted,
@@ -28,6 +29,7 @@ from tests.support.asking import PARTY, remember_party
 from tests.support.caption_evaluations import build_all, workspace_of
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, texts_of
+from tests.support.openai_server import Answer as Sent
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
 from tests.support.world_model import WorldModel, answering, purpose_of
@@ -137,6 +139,63 @@ def test_without_a_readable_choice_the_rules_choose_and_the_search_says_so(garde
     assert "fine captions before coarse ones" in found.searched
     made = Asked(garden, answering(model, choose=[{"reason": "", "chosen": []}]))
     assert "chosen by rules: the model chose none" in made.searches[0].searched
+
+
+class Clock:
+    """The seconds of runs, which a script can advance."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ahead = 0.0
+        spent = vars(RunBudget)["clock"].fget
+        monkeypatch.setattr(RunBudget, "clock", property(lambda run: spent(run) + self.ahead))
+
+    def passing(self, purpose: str, answer: Any) -> Callable[[dict[str, Any]], Any]:
+        """Return a script that gives this answer for a purpose, after too long."""
+        model = WorldModel()
+
+        def script(request: dict[str, Any]) -> Any:
+            if purpose_of(request) != purpose:
+                return model(request)
+            self.ahead = 10_000.0
+            return answer
+
+        return script
+
+
+@pytest.mark.parametrize("purpose", ["filter", "choose"])
+def test_time_that_runs_out_in_a_search_leaves_what_was_found(
+    garden: Store, monkeypatch: pytest.MonkeyPatch, purpose: str
+) -> None:
+    failed = Sent("too slow", status=418)
+    made = Asked(garden, Clock(monkeypatch).passing(purpose, failed))
+    (found,) = made.searches
+    assert "by rules: time ran out during a call" in found.searched
+    assert found.evidence
+    assert [one.why for one in made.of(Ended)] == ["the 300 seconds are spent"]
+    assert made.answer.citations
+
+
+def test_a_tool_asks_no_more_once_time_is_up(
+    garden: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Asked(garden, Clock(monkeypatch).passing("filter", {"kept": [0]}))
+    (found,) = made.searches
+    assert "chosen by rules: the 300 seconds are spent" in found.searched
+    assert not made.pages("choose")
+    assert made.answer.citations
+
+
+def test_a_tool_leaves_the_tokens_of_the_final_answer(garden: Store) -> None:
+    model = WorldModel()
+
+    def script(request: dict[str, Any]) -> Any:
+        large = purpose_of(request) == "decide"
+        return Sent(model(request), tokens=(20_000, 20) if large else (100, 20))
+
+    made = Asked(garden, script)
+    (found,) = made.searches
+    assert "by rules: the 50000 tokens are spent" in found.searched
+    assert len(made.pages("respond")) == 1
 
 
 def test_each_round_searches_one_memory_and_all_that_was_found_is_shown(garden: Store) -> None:
