@@ -21,7 +21,7 @@ PACKAGES := domain store telemetry auth models perception people memory retrieva
     services flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
-.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-seen eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-seen eval-egolife eval-perception screenshots lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -101,6 +101,9 @@ eval-egolife: setup ## a week of captions, 250 questions, with baselines: STRATE
 
 eval-perception: models ## faces, voices, words, sounds and cuts, compared with annotations
 	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
+
+screenshots: dev demo ## every page at two widths, light and dark, in OUT=build/screenshots
+	@$(BIN)/python -m tests.browser.screenshots $(or $(OUT),build/screenshots)
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
 	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
