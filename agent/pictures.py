@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import NonNegativeInt
 
-from domain.asking import Evidence
+from domain.asking import Evidence, names_image
 from domain.base import Frozen
 from domain.errors import BlobGone
 from domain.settings import IMAGE_TOKENS
@@ -55,7 +55,7 @@ class LoadedPictures:
 
 def pictures_of(event: EvidenceRetrieved) -> tuple[Picture, ...]:
     """Return the images of a search, best first, each with the ref of its evidence."""
-    named = [e for e in event.evidence if e.ref.startswith("k")]
+    named = [e for e in event.evidence if names_image(e.ref)]
     if len(named) != len(event.images):
         return tuple(Picture(blob=blob) for blob in event.images)
     return tuple(

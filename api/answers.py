@@ -28,7 +28,11 @@ _EXAMPLE: JsonDict = {
 
 
 class Cited(BaseModel):
-    """A moment of a video: ``ref`` names a memory (m12), an event (s3) or a keyframe (k7)."""
+    """A moment of a video.
+
+    ``ref`` names a memory (m12), an event (s3), an image (k7, or f7 for one that a strategy kept),
+    or what a strategy built: a node (n2), an entity (e5) or a relation (r4).
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -39,7 +43,7 @@ class Cited(BaseModel):
     end_s: float
     clip: int | None
     text: str
-    image: str | None = Field(description="path of the keyframe that shows it, or null")
+    image: str | None = Field(description="path of an image that shows it, or null")
 
 
 class CitedSupport(Cited):
@@ -121,7 +125,7 @@ def cite(
             title=titles.get(moment.video, moment.video),
             clip=moment.clip,
             text=tags_in_words(moment.full_text),
-            image=keyframe_path_at(store, moment, as_of_ms),
+            image=image_path_at(store, moment, as_of_ms),
             **span_json(moment),
         )
         for moment in items
@@ -134,17 +138,18 @@ def with_scores(moments: Sequence[Cited], found: Sequence[Evidence]) -> list[Ret
     return [Retrieved(**moment.model_dump(), **score_json(evidence)) for moment, evidence in pairs]
 
 
-def keyframe_path_at(
+def image_path_at(
     store: Store, moment: Citation | Evidence, as_of_ms: int | None = None
 ) -> str | None:
-    """Return the path of the keyframe nearest to a moment, not later than ``as_of_ms``."""
+    """Return the path of the image that shows a moment, not later than ``as_of_ms``."""
     frame = frame_at(store, moment.video, moment.span.start_ms, moment.ref, as_of_ms)
-    return None if frame is None else keyframe_path(moment.video, frame.id)
+    return None if frame is None else image_path(moment.video, frame.ref)
 
 
-def keyframe_path(video: str, frame: int) -> str:
-    """Return the path of a keyframe's image."""
-    return f"/media/keyframes/{video}/{frame}"
+def image_path(video: str, ref: str) -> str:
+    """Return the path of the image that a ref names."""
+    kind = "frames" if ref.startswith("f") else "keyframes"
+    return f"/media/{kind}/{video}/{ref[1:]}"
 
 
 class QuestionTold(BaseModel):

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from cli.console import note
-from domain.asking import Answer
+from domain.asking import Answer, names_image
 from domain.errors import BlobGone
 from store.database import Store
 from store.files import create_private, make_private
@@ -33,11 +33,11 @@ def _write_cited(store: Store, answer: Answer) -> list[Path]:
     """Write the cited images to files with their refs as names, instead of earlier ones."""
     folder = store.home.run / FOLDER
     make_private(folder)
-    for old in folder.glob("k*.jpg"):
+    for old in folder.glob("[kf]*.jpg"):
         old.unlink(missing_ok=True)
     files = []
     for citation in answer.citations:
-        if not citation.ref.startswith("k"):
+        if not names_image(citation.ref):
             continue
         frame = frame_at(store, citation.video, citation.span.start_ms, citation.ref)
         if frame is None:
@@ -47,7 +47,7 @@ def _write_cited(store: Store, answer: Answer) -> list[Path]:
         except BlobGone:
             note(f"the image {citation.ref} is missing or damaged")
             continue
-        file = folder / f"k{frame.id}.jpg"
+        file = folder / f"{frame.ref}.jpg"
         with os.fdopen(create_private(file, new=True), "wb") as stream:
             stream.write(image)
         files.append(file)

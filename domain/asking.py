@@ -121,16 +121,30 @@ class Action(Frozen):
     note: str = ""
 
 
+REF_KINDS = "mskfner"
+"""The letters that refs begin with.
+
+``m`` a memory, ``s`` a segment, ``k`` a keyframe, ``f`` a frame that a strategy kept; ``n`` a node,
+``e`` an entity and ``r`` a relation that it built.
+"""
+IMAGE_KINDS = ("k", "f")
+"""The letters of refs that name an image."""
+
+
+def names_image(ref: str) -> bool:
+    """Check whether a ref names an image."""
+    return ref.startswith(IMAGE_KINDS)
+
+
 class Evidence(Frozen):
     """One retrieved thing with its score in [0, 1]; ``ref`` names it, as in ``m12``.
 
-    A ref is a letter and a number: ``m`` a memory, ``s`` a segment, ``k`` a keyframe, ``n`` a node
-    and ``r`` a relation that a strategy built.
+    A ref is one of ``REF_KINDS`` and a number.
 
     ``seen``: what a model that looked at the image saw on it, in this run.
     """
 
-    ref: str = Field(pattern=r"^[msknr]\d+$")
+    ref: str = Field(pattern=rf"^[{REF_KINDS}]\d+$")
     video: str
     span: TimeSpan
     text: str

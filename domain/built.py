@@ -23,6 +23,17 @@ class EntityKey(NamedTuple):
     name: str
 
 
+def entity_text(key: EntityKey, attributes: Mapping[str, Any]) -> str:
+    """Return an entity in words: its name, its type, and those of its attributes that are texts."""
+    known = "; ".join(f"{name}: {text}" for name, text in attributes.items() if _is_text(text))
+    named = f"{key.name} ({key.type.lower()})"
+    return f"{named}: {known}" if known else named
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
 @dataclass(frozen=True)
 class WatchedClip:
     """A clip that was watched, with its lines in order of time."""

@@ -248,7 +248,7 @@ class SupportScored(_Event):
 class ImageNote(Frozen):
     """What a model saw on one image that it was shown."""
 
-    ref: str = Field(pattern=r"^k\d+$")
+    ref: str = Field(pattern=r"^[kf]\d+$")
     text: str = Field(min_length=1)
 
 

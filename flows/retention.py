@@ -127,14 +127,16 @@ class _Reduction:
     def run(self) -> tuple[VideoReduction, list[str]]:
         """Return what is removed, and the files that nothing refers to any more."""
         session, video = self._session, self._video.id
-        cited = stored.frames_in_answers(session, video)
+        cited = stored.images_in_answers(session, video)
         keyframes = self._changes(
             frame
             for frame in stored.stored_frames(session, video)
-            if not {frame.id, frame.blob} & cited
+            if not {f"k{frame.id}", frame.blob} & cited
         )
         kept = self._changes(
-            frame for frame in kept_images(session, video) if frame.blob not in cited
+            frame
+            for frame in kept_images(session, video)
+            if not {f"f{frame.id}", frame.blob} & cited
         )
         crops = stored.face_crops(session, video) if self._tier.keep == "text" else {}
         removed = len(keyframes.removed) + len(kept.removed) + len(crops)

@@ -10,9 +10,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from domain.asking import REF_KINDS
 from memory.writers.labels import content_words
 
-_REF = re.compile(r"(?<!\w)(?:[mskfnr][1-9]\d*|[0-9a-f]{64})(?!\w)")
+_REF = re.compile(rf"(?<!\w)(?:[{REF_KINDS}][1-9]\d*|[0-9a-f]{{64}})(?!\w)")
 
 
 def exclusive_words(deleted: Iterable[str], remaining: Iterable[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Resolve refs such as ``m12``, ``s3`` and ``k7`` to rows of the store."""
+"""Resolve refs such as ``m12``, ``s3`` and ``f7`` to rows of the store."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from collections.abc import Iterable, Iterator
 
 from sqlalchemy.orm import Session
 
-from domain.asking import Citation
+from domain.asking import REF_KINDS, Citation
 from domain.memories import MemoryView, Scope
 from domain.time import TimeSpan
 from people.corrected import people_as_of
+from retrieval.kept_frames import describe_kept
 from retrieval.keyframe_mode import NEAR_MS, VideoKeyframes, describe
 from retrieval.people_in_query import line_text, view_people, with_current_names
 from retrieval.result import ResolvedRefs
 from store.queries.builds import cited_built
 from store.queries.clip_contents import clip_contents
+from store.queries.frames import cited_kept
 from store.queries.search import cited_frames, cited_memories, cited_segments
 
 Key = tuple[str, int]
-"""Kind (m, s, k, n or r) and row id."""
+"""Kind, one of ``REF_KINDS``, and row id."""
 
-_REF = re.compile(r"\[?([msknr])([1-9]\d{0,17})\]?")
+_REF = re.compile(rf"\[?([{REF_KINDS}])([1-9]\d{{0,17}})\]?")
 
 
 def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> ResolvedRefs:
@@ -47,7 +49,7 @@ def _key(ref: str) -> Key | None:
 
 
 def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> Iterator[Citation]:
-    ids = {kind: [number for k, number in wanted if k == kind] for kind in "msknr"}
+    ids = {kind: [number for k, number in wanted if k == kind] for kind in REF_KINDS}
     names = view_people({scope.video: people_as_of(session, scope)}).names(scope.video)
     for line in cited_memories(session, scope, ids["m"]):
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
@@ -56,7 +58,8 @@ def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> I
         text = with_current_names(f"{label}: {summary}", names)
         yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
     yield from _frames(session, scope, ids["k"], names)
-    for ref, span, text, clip in cited_built(session, scope, ids["n"], ids["r"]):
+    yield from _kept(session, scope, ids["f"], names)
+    for ref, span, text, clip in cited_built(session, scope, ids["n"], ids["e"], ids["r"]):
         yield _citation(ref, scope, span, with_current_names(text, names), clip)
 
 
@@ -71,6 +74,17 @@ def _frames(
     for frame in frames:
         span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
         yield _citation(f"k{frame.id}", scope, span, describe(keyframes, frame, names), frame.clip)
+
+
+def _kept(
+    session: Session, scope: Scope, ids: list[int], names: dict[str, str]
+) -> Iterator[Citation]:
+    frames = cited_kept(session, scope, ids)
+    contents = clip_contents(session, scope, {frame.clip for frame in frames})
+    for frame in frames:
+        span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
+        text = describe_kept(contents, frame, names)
+        yield _citation(f"f{frame.id}", scope, span, text, frame.clip)
 
 
 def _citation(ref: str, scope: Scope, span: TimeSpan, text: str, clip: int | None) -> Citation:

@@ -23,13 +23,13 @@ from perception.jpeg import decode_image
 from perception.likeness import ALIKE, NEARLY_SAME, likeness
 from retrieval.keyframe_mode import VideoKeyframes, describe, image_evidence
 from retrieval.people_in_query import ViewPeople, ViewPerson
-from retrieval.result import Retrieval, ShownKeyframe
+from retrieval.result import Retrieval, ShownImage
 from store.database import Store
 from store.queries.clip_contents import clip_contents
 from store.queries.likeness import (
     AlikeKeyframe,
     UnmeasuredKeyframe,
-    blob_of_keyframe,
+    blob_of_image,
     keyframes_alike,
     set_likeness,
     unmeasured_keyframes,
@@ -43,7 +43,7 @@ MEASURED = 2_000
 """Keyframes of earlier versions that one search measures at most: about ten seconds."""
 LARGEST_BYTES = 64 * 2**20
 """Bytes of an image at most."""
-_REF = re.compile(r"k([1-9]\d{0,17})")
+_REF = re.compile(r"([kf])([1-9]\d{0,17})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +56,10 @@ class ExampleImage:
 
 
 def example_of(store: Store, view: MemoryView, like: str) -> ExampleImage:
-    """Read an example: ``k12`` is a keyframe in view, anything else the path of an image.
+    """Read an example: ``k12`` or ``f7`` is an image in view, anything else the path of one.
 
     Raises:
-        NotFound: There is no such keyframe in view.
+        NotFound: There is no such image in view.
         InputError: The file cannot be read as an image.
     """
     if _REF.fullmatch(like):
@@ -73,25 +73,25 @@ def example_of(store: Store, view: MemoryView, like: str) -> ExampleImage:
 
 
 def example_of_ref(store: Store, view: MemoryView, ref: str) -> ExampleImage:
-    """Return a keyframe in view, named as in ``k12``, as an example.
+    """Return an image in view, named as in ``k12`` or ``f7``, as an example.
 
     Raises:
         InputError: It is no such name.
-        NotFound: There is no such keyframe in view.
+        NotFound: There is no such image in view.
         BlobGone: Its image is missing or cannot be read.
     """
     match = _REF.fullmatch(ref)
     if match is None:
         raise InputError(f"{ref[:20]!r} is not an image such as k12")
-    keyframe = int(match[1])
+    kind, number = match[1], int(match[2])
     with store.begin() as session:
-        blob = blob_of_keyframe(session, keyframe, view.scopes)
+        blob = blob_of_image(session, kind, number, view.scopes)
     if blob is None:
-        raise NotFound(f"there is no image k{keyframe} in these videos")
+        raise NotFound(f"there is no image {ref} in these videos")
     image = decode_image(store.blobs.get(blob))
     if image is None:
         raise BlobGone("a stored image cannot be read: homer check says which")
-    return ExampleImage(f"k{keyframe}", likeness(image), keyframe)
+    return ExampleImage(ref, likeness(image), number if kind == "k" else 0)
 
 
 def image_example(name: str, data: bytes) -> ExampleImage:
@@ -161,14 +161,14 @@ def _vector(store: Store, frame: UnmeasuredKeyframe) -> Vector | None:
 
 def _shown(
     store: Store, scopes: Sequence[Scope], found: Sequence[AlikeKeyframe], example: ExampleImage
-) -> tuple[ShownKeyframe, ...]:
+) -> tuple[ShownImage, ...]:
     by_video = {scope.video: scope for scope in scopes}
     videos = {
         video: _contents(store, by_video[video], [one for one in found if one.video == video])
         for video in dict.fromkeys(one.video for one in found)
     }
     return tuple(
-        ShownKeyframe(
+        ShownImage(
             id=one.frame.id,
             video=one.video,
             clip=one.frame.clip,

@@ -18,7 +18,7 @@ from retrieval.line_set import Ints, Scores
 from retrieval.looking import Look
 from retrieval.people_in_query import line_text, with_names
 from retrieval.query_context import QueryContext, nothing_close
-from retrieval.result import Retrieval, ShownKeyframe
+from retrieval.result import Retrieval, ShownImage
 from retrieval.terms import terms
 from store.queries.clip_contents import ClipContents, KeyframeOnClip
 
@@ -143,7 +143,7 @@ def keyframes_at(
     """
     at_time = replace(keyframes, contents=keyframes.contents._replace(frames=look.frames))
     shown = tuple(
-        ShownKeyframe(
+        ShownImage(
             id=image.frame.id,
             video=image.video,
             clip=image.frame.clip,
@@ -292,11 +292,11 @@ def _lines_of_clip(context: QueryContext, video: str, clip: int) -> _ClipLines:
 
 def _shown(
     context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
-) -> tuple[ShownKeyframe, ...]:
+) -> tuple[ShownImage, ...]:
     by_video = {keyframes.video: keyframes for keyframes in videos}
     scores = _closeness(context, videos, chosen)
     return tuple(
-        ShownKeyframe(
+        ShownImage(
             id=image.frame.id,
             video=image.video,
             clip=image.frame.clip,
@@ -351,7 +351,7 @@ def _closeness(
     return decayed(best, [float(score) for score in falling])
 
 
-def image_evidence(shown: ShownKeyframe) -> Evidence:
+def image_evidence(shown: ShownImage) -> Evidence:
     """Return an image as evidence."""
     return Evidence(
         ref=shown.ref,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from domain.asking import Citation, Evidence, ToolName
@@ -20,9 +22,13 @@ class UnknownLabel(NotFound):
         super().__init__(f"no neighbour is called {label!r}. Neighbours: {choices}")
 
 
-class ShownKeyframe(Frozen):
-    """A keyframe that KEYFRAME chose. ``blob`` is the SHA-256 of its JPEG in the blob store."""
+class ShownImage(Frozen):
+    """An image that a search chose. ``blob`` is the SHA-256 of its JPEG in the blob store.
 
+    ``kind``: a keyframe (``k``) or a frame that a strategy kept (``f``).
+    """
+
+    kind: Literal["k", "f"] = "k"
     id: PositiveInt
     video: str
     clip: NonNegativeInt
@@ -33,8 +39,8 @@ class ShownKeyframe(Frozen):
 
     @property
     def ref(self) -> str:
-        """The ref that cites this keyframe, without brackets."""
-        return f"k{self.id}"
+        """The ref that cites this image, without brackets."""
+        return f"{self.kind}{self.id}"
 
 
 class Retrieval(Frozen):
@@ -55,7 +61,7 @@ class Retrieval(Frozen):
     evidence: tuple[Evidence, ...] = ()
     neighbours: tuple[Segment, ...] = ()
     edges: tuple[Edge, ...] = ()
-    images: tuple[ShownKeyframe, ...] = ()
+    images: tuple[ShownImage, ...] = ()
     nothing_close: bool = False
     searched: str = ""
     weighed: tuple[Weighed, ...] = ()

@@ -1,4 +1,4 @@
-"""Show a citation or a piece of evidence: text, nearest keyframe and a button to play it."""
+"""Show a citation or a piece of evidence: text, image and a button to play it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _score_text(item: Citation | Evidence) -> str:
 
 
 def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
-    """Draw the keyframe nearest to a moment, if there is one."""
+    """Draw the image that a ref names, else the keyframe nearest to a moment, if there is one."""
     frame = frame_at(store, video, at_ms, ref)
     if frame is None:
         return

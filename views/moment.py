@@ -1,4 +1,4 @@
-"""Keyframes near a moment of a video."""
+"""Images of a moment of a video: the one that a ref names, keyframes near it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
+from domain.built import BuiltFrame
 from domain.errors import NotFound
 from domain.time import TimeSpan
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from store.database import Store
 from store.queries.clips import clip_at, memory_view
+from store.queries.frames import kept_frame
 from store.queries.keyframes import StoredKeyframe, frame_near, frame_of, frames_of
 
 NEAR_MS = 20_000
 """A frame further from a moment than this many milliseconds does not show it."""
 
-_FRAME = re.compile(r"k([1-9]\d{0,17})")
+_IMAGE = re.compile(r"([kf])([1-9]\d{0,17})")
 
 
 class ShownFrame(Frozen):
-    """A stored frame: its number, the SHA-256 of its JPEG, and its time."""
+    """A stored image: its ref (``k7``), the SHA-256 of its JPEG, and its time."""
 
-    id: int
+    ref: str
     blob: str
     span: TimeSpan
 
@@ -35,16 +37,20 @@ class ShownFrame(Frozen):
 def frame_at(
     store: Store, video: str, at_ms: int, ref: str = "", as_of_ms: int | None = None
 ) -> ShownFrame | None:
-    """Return the keyframe that ``ref`` (``k7``) names, else the one nearest to the moment.
+    """Return the image that ``ref`` names, else the keyframe nearest to the moment.
 
-    None if the video has none near, or if there is no such video. With ``as_of_ms`` only frames
+    ``k7`` names a keyframe, ``f7`` a frame that a strategy kept. None if there is no such image or
+    video, or no keyframe near. With ``as_of_ms`` only frames
     count that a question as of then may see.
     """
-    named = _FRAME.fullmatch(ref)
+    named = _IMAGE.fullmatch(ref)
+    kind = named[1] if named else "k"
     with store.begin() as session:
         last = _last(session, video, as_of_ms)
+        frame: BuiltFrame | StoredKeyframe | None
         if named:
-            frame = frame_of(session, video, int(named[1]))
+            find = kept_frame if kind == "f" else frame_of
+            frame = find(session, video, int(named[2]))
         else:
             clip = clip_at(session, video, at_ms)
             around = [] if clip is None else [clip - 1, clip, clip + 1]
@@ -52,7 +58,8 @@ def frame_at(
             frame = _near(frame_near(session, video, at_ms, visible), at_ms)
     if frame is None or frame.clip > last:
         return None
-    return ShownFrame(id=frame.id, blob=frame.blob, span=TimeSpan.of(frame.time_ms, frame.time_ms))
+    span = TimeSpan.of(frame.time_ms, frame.time_ms)
+    return ShownFrame(ref=f"{kind}{frame.id}", blob=frame.blob, span=span)
 
 
 def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[StoredKeyframe]:

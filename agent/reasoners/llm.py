@@ -37,7 +37,7 @@ from agent.reasoners.prompts import prompt
 from agent.reasoners.question_parts import as_query
 from agent.reasoners.replies import PlanReply, ReplanReply
 from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, with_short_texts
-from domain.asking import Action, Evidence, Mode, Subtask
+from domain.asking import Action, Evidence, Mode, Subtask, names_image
 from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
@@ -335,7 +335,7 @@ def _most_telling(decision: DecisionContext) -> list[Evidence]:
     """Return the images' evidence in the ledger: supporting first, then those with image notes."""
     support = _support(decision)
     return sorted(
-        (e for e in decision.held if e.ref.startswith("k")),
+        (e for e in decision.held if names_image(e.ref)),
         key=lambda e: (e.ref not in support, not e.seen, -e.score, e.span.start_ms),
     )
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, JsonValue, model_validat
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Assessment, Conclusion, Unreadable
 from agent.reasoners.prompts import prompt
-from domain.asking import Action, Mode, Support
+from domain.asking import IMAGE_KINDS, REF_KINDS, Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.texts import make_storable
 from domain.time import TimeSpan, parse_clock_span
@@ -20,8 +20,8 @@ from models.reply_schema import pinned
 FEW: dict[str, JsonValue] = {"maxItems": 5}
 SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
 """Told to servers that can hold a model to it, since weak models do not stop; not checked here."""
-_REF = re.compile(r"\b([msknr]\d+)\b")
-_IMAGE = re.compile(r"\bk\d+\b")
+_REF = re.compile(rf"\b([{REF_KINDS}]\d+)\b")
+_IMAGE = re.compile(rf"\b[{''.join(IMAGE_KINDS)}]\d+\b")
 IMAGE_NOTE = 240
 """Characters of what is seen on one image."""
 _SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
@@ -345,8 +345,9 @@ _LINE = re.compile(
 )
 _MODE = re.compile(r"\W*\b(event|video|neighbou?r|keyframe)s?\b(?:\s+mode)?\W*", re.I)
 _KIND = re.compile(r"\W*(search|answer)\w*\b\W*", re.I)
-_CITED = re.compile(r"[\[(]\s*[msknr]\d+(?:\s*[,;]\s*[msknr]\d+)*\s*[\])]", re.I)
-_EVIDENCE_REF = re.compile(r"\b[msknr]\d+\b", re.I)
+_ONE = rf"[{REF_KINDS}]\d+"
+_CITED = re.compile(rf"[\[(]\s*{_ONE}(?:\s*[,;]\s*{_ONE})*\s*[\])]", re.I)
+_EVIDENCE_REF = re.compile(rf"\b{_ONE}\b", re.I)
 _MISSING = re.compile(r"\W*not\s+in\s+(?:the\s+)?memory\b", re.I)
 
 

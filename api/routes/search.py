@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.answers import Retrieved, cite, keyframe_path, with_scores
+from api.answers import Retrieved, cite, image_path, with_scores
 from api.app_state import ApiState, State
 from api.params import AsOf, LookAt, Profile, as_of_ms, span_of
 from domain.asking import Mode, ToolName
@@ -17,7 +17,7 @@ from domain.errors import InputError
 from domain.memories import Segment
 from domain.people import tags_in_words
 from retrieval.images_alike import example_of_ref
-from retrieval.result import Retrieval, ShownKeyframe
+from retrieval.result import Retrieval, ShownImage
 from retrieval.search_once import search_alike, search_once
 from strategies.named_tools import find_tool, list_tools, use_once
 from views.strategies import ToolLine, tool_lines
@@ -38,7 +38,7 @@ class EventFound(BaseModel):
 
 
 class ImageFound(BaseModel):
-    """A keyframe that the search selected; ``image`` is its path."""
+    """An image that the search selected; ``image`` is its path."""
 
     ref: str
     video: str
@@ -88,7 +88,9 @@ def search(
     at: LookAt = None,
     like: Annotated[
         str | None,
-        Query(max_length=20, description="For `keyframe`: images that look like this one, k12."),
+        Query(
+            max_length=20, description="For `keyframe`: images that look like this one, k12 or f7."
+        ),
     ] = None,
     profile: Profile = None,
 ) -> Found:
@@ -196,13 +198,13 @@ def _event_body(segment: Segment) -> EventFound:
     )
 
 
-def _image_body(keyframe: ShownKeyframe) -> ImageFound:
+def _image_body(image: ShownImage) -> ImageFound:
     return ImageFound(
-        ref=keyframe.ref,
-        video=keyframe.video,
-        clip=keyframe.clip,
-        time_s=keyframe.time_ms / 1000,
-        description=tags_in_words(keyframe.description),
-        score=round(keyframe.score, 4),
-        image=keyframe_path(keyframe.video, keyframe.id),
+        ref=image.ref,
+        video=image.video,
+        clip=image.clip,
+        time_s=image.time_ms / 1000,
+        description=tags_in_words(image.description),
+        score=round(image.score, 4),
+        image=image_path(image.video, image.ref),
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from api.answers import keyframe_path
+from api.answers import image_path
 from api.app_state import ApiState, State
 from api.params import DEFAULT_LIMIT, AsOf, Limit, Offset, Page, TitleQuery, as_of_ms, next_offset
 from domain.errors import Busy, NotFound
@@ -205,7 +205,7 @@ def clips(
     at_ms, video = as_of_ms(as_of), _find_video(state, name)
     page = load_clips_page(state.store, video, offset, limit, at_ms)
     images = {
-        number: [keyframe_path(video.id, frame.id) for frame in frames]
+        number: [image_path(video.id, f"k{frame.id}") for frame in frames]
         for number, frames in page.frames.items()
     }
     shown = [_clip_body(video.id, clip, images.get(clip.index, [])) for clip in page.clips]
@@ -238,7 +238,7 @@ def _clip_body(video: str, clip: ShownClip, images: list[str]) -> ClipTold:
                 ref=frame.ref,
                 time_s=frame.time_ms / 1000,
                 description=tags_in_words(frame.description),
-                image=keyframe_path(video, frame.id),
+                image=image_path(video, frame.ref),
             )
             for frame in clip.keyframes
         ],

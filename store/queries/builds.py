@@ -22,6 +22,7 @@ from domain.built import (
     StoredEntity,
     StoredNode,
     StoredRelation,
+    entity_text,
 )
 from domain.memories import Scope
 from domain.time import TimeSpan
@@ -29,6 +30,7 @@ from store.bulk_insert import unpack_halfvecs
 from store.queries.conditions import is_any_of, is_any_text, valid_at
 from store.tables.schema import (
     BuildRow,
+    ClipRow,
     EntityRow,
     FrameRow,
     KeeperRow,
@@ -79,16 +81,15 @@ def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
 
 
 def built_refs(session: Session, video_id: str, first: int) -> set[str]:
-    """Return the refs of nodes and relations that were built from clip ``first`` on."""
-    node, revision, relation = NodeRow, NodeRevisionRow, RelationRow
+    """Return the refs of nodes, entities and relations that were built from clip ``first`` on."""
+    node, revision = NodeRow, NodeRevisionRow
     nodes = select(node.id).join(revision, revision.node_id == node.id)
     later = (node.video_id == video_id, revision.from_clip >= first)
-    relations = select(relation.id).where(
-        relation.video_id == video_id, relation.from_clip >= first
-    )
-    return {f"n{row}" for row in session.scalars(nodes.where(*later))} | {
-        f"r{row}" for row in session.scalars(relations)
-    }
+    refs = {f"n{row}" for row in session.scalars(nodes.where(*later))}
+    for kind, table in (("e", EntityRow), ("r", RelationRow)):
+        of_later = (table.video_id == video_id, table.from_clip >= first)
+        refs |= {f"{kind}{row}" for row in session.scalars(select(table.id).where(*of_later))}
+    return refs
 
 
 def delete_builds(session: Session, video_id: str, *, restoring: bool = False) -> None:
@@ -392,16 +393,34 @@ def _close_relations(
 
 
 def cited_built(
-    session: Session, scope: Scope, nodes: Collection[int], relations: Collection[int]
+    session: Session,
+    scope: Scope,
+    nodes: Collection[int],
+    entities: Collection[int],
+    relations: Collection[int],
 ) -> Iterator[tuple[str, TimeSpan, str, int | None]]:
-    """Yield ref, span, text and clip of those of these nodes and relations that hold in scope."""
+    """Yield ref, span, text and clip of what of these was built and holds in scope."""
     n, r = NodeRow, NodeRevisionRow
     query = select(n.id, r.label, r.text, r.start_ms, r.end_ms).join(r, r.node_id == n.id)
     holds = (n.video_id == scope.video, n.id.in_(sorted(nodes)), valid_at(r, scope.last_clip))
     for node, label, content, start, end in session.execute(query.where(*holds)):
         full = f"{label}: {content}" if label else content
         yield f"n{node}", TimeSpan.of(start, end), full, None
+    yield from _cited_entities(session, scope, entities)
     yield from _cited_relations(session, scope, relations)
+
+
+def _cited_entities(
+    session: Session, scope: Scope, ids: Collection[int]
+) -> Iterator[tuple[str, TimeSpan, str, int | None]]:
+    """Yield entities with the span of the clip in which each is first named."""
+    e, c = EntityRow, ClipRow
+    query = select(e.id, e.type, e.name, e.attributes, e.from_clip, c.start_ms, c.end_ms)
+    query = query.join(c, (c.video_id == e.video_id) & (c.clip == e.from_clip))
+    known = (e.video_id == scope.video, e.id.in_(sorted(ids)), e.from_clip <= scope.last_clip)
+    for entity, kind, name, attributes, clip, start, end in session.execute(query.where(*known)):
+        text = entity_text(EntityKey(kind, name), attributes)
+        yield f"e{entity}", TimeSpan.of(start, end), text, clip
 
 
 def _cited_relations(

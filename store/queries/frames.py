@@ -8,8 +8,9 @@ from sqlalchemy import delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from domain.built import Carried, KeptClip
+from domain.built import BuiltFrame, Carried, KeptClip
 from domain.media import ClipState
+from domain.memories import Scope
 from store.queries.blobs import unused_blobs
 from store.queries.keyframes import StoredFrame
 from store.queries.percepts import add_blobs
@@ -92,6 +93,22 @@ def _release(session: Session, video_id: str, blobs: Collection[str]) -> list[st
     of_video = (BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
     deleted = delete(BlobRow).where(*of_video, *(~one for one in named))
     return unused_blobs(session, list(session.scalars(deleted.returning(BlobRow.sha256))))
+
+
+def kept_frame(session: Session, video_id: str, number: int) -> BuiltFrame | None:
+    """Return the kept frame with that id if it is of that video."""
+    row = FrameRow
+    query = select(*COLUMNS).where(row.video_id == video_id, row.id == number)
+    found = session.execute(query).first()
+    return BuiltFrame(*found) if found else None
+
+
+def cited_kept(session: Session, scope: Scope, ids: Collection[int]) -> list[BuiltFrame]:
+    """Return those of these kept frames that are in ``scope``."""
+    row = FrameRow
+    in_scope = (row.video_id == scope.video, row.clip <= scope.last_clip)
+    query = select(*COLUMNS).where(*in_scope, row.id.in_(sorted(ids)))
+    return [BuiltFrame(*found) for found in session.execute(query)]
 
 
 def kept_images(session: Session, video_id: str) -> list[StoredFrame]:

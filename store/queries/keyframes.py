@@ -74,7 +74,7 @@ def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Sto
     ]
 
 
-_FRAME = re.compile(r"(?<!\w)(?:k([1-9]\d{0,17})|([0-9a-f]{64}))(?!\w)")
+_IMAGE = re.compile(r"(?<!\w)(?:[kf][1-9]\d{0,17}|[0-9a-f]{64})(?!\w)")
 
 
 class AgedVideo(NamedTuple):
@@ -131,8 +131,8 @@ def stored_frames(session: Session, video: str) -> list[StoredFrame]:
     return [StoredFrame(*fields) for fields in session.execute(query.order_by(*order))]
 
 
-def frames_in_answers(session: Session, video: str) -> set[int | str]:
-    """Return keyframes that answers about the video saw or cite: ids, and SHA-256 of images."""
+def images_in_answers(session: Session, video: str) -> set[str]:
+    """Return images that answers about the video saw or cite: refs, and SHA-256."""
     trajectories = select(TrajectoryVideoRow.trajectory_id).where(
         TrajectoryVideoRow.video_id == video
     )
@@ -141,10 +141,10 @@ def frames_in_answers(session: Session, video: str) -> set[int | str]:
         select(cast(event.payload, Text)).where(event.trajectory_id.in_(trajectories)),
         select(cast(run.answer, Text)).where(run.id.in_(trajectories), run.answer.is_not(None)),
     )
-    refs: set[int | str] = set()
+    refs: set[str] = set()
     for query in queries:
         for line in session.scalars(query.execution_options(yield_per=200)):
-            refs |= {int(row) if row else sha for row, sha in _FRAME.findall(line)}
+            refs.update(_IMAGE.findall(line))
     return refs
 
 

@@ -15,7 +15,7 @@ from domain.memories import Scope
 from store.queries.clip_contents import KeyframeOnClip
 from store.queries.encoders import vector_literal
 from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
-from store.tables.schema import LOOKED_AT, KeyframeRow
+from store.tables.schema import LOOKED_AT, FrameRow, KeyframeRow
 
 
 class AlikeKeyframe(NamedTuple):
@@ -102,8 +102,15 @@ def set_likeness(
         session.execute(update(row).where(*same).values(likeness_vector=vector.tolist()))
 
 
-def blob_of_keyframe(session: Session, frame: int, scopes: Sequence[Scope]) -> str | None:
-    """Return the SHA-256 of the JPEG of a keyframe in view; None if there is no such keyframe."""
-    row = KeyframeRow
+def blob_of_image(session: Session, kind: str, number: int, scopes: Sequence[Scope]) -> str | None:
+    """Return the SHA-256 of the JPEG of an image in view; None if there is no such image.
+
+    Args:
+        session: the session.
+        kind: ``k`` for a keyframe, ``f`` for a kept frame.
+        number: its row.
+        scopes: what is in view.
+    """
+    row = FrameRow if kind == "f" else KeyframeRow
     in_view = or_(*((row.video_id == s.video) & (row.clip <= s.last_clip) for s in scopes))
-    return session.scalar(select(row.blob).where(row.id == frame, in_view))
+    return session.scalar(select(row.blob).where(row.id == number, in_view))

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from api.answers import keyframe_path_at
+from api.answers import image_path_at
 from domain.asking import Citation
 from domain.time import TimeSpan
 from flows import video_locks
@@ -181,14 +181,14 @@ def test_a_search_sees_only_what_was_there_by_then(client: TestClient) -> None:
 def test_no_image_of_a_later_moment_is_named(library: Store) -> None:
     """The keyframe nearest to 0:50 is of 1:05."""
     said = Citation(ref="m1", video=PARTY, span=TimeSpan.of(50_000, 52_000), text="x")
-    later = keyframe_path_at(library, said)
+    later = image_path_at(library, said)
     assert later is not None
-    assert keyframe_path_at(library, said, 90_000) == later
+    assert image_path_at(library, said, 90_000) == later
     # At 1:05 the clip from 1:00 on is not watched to its end.
-    assert [keyframe_path_at(library, said, at) for at in (60_000, 65_000)] == [None, None]
+    assert [image_path_at(library, said, at) for at in (60_000, 65_000)] == [None, None]
     named = said.model_copy(update={"ref": f"k{later.rpartition('/')[2]}"})
-    assert keyframe_path_at(library, named) == later
-    assert keyframe_path_at(library, named, 60_000) is None
+    assert image_path_at(library, named) == later
+    assert image_path_at(library, named, 60_000) is None
 
 
 def test_from_an_event_one_moves_to_its_neighbour(client: TestClient) -> None:

@@ -96,7 +96,7 @@ class Tags(HTMLParser):
 @pytest.fixture
 def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """What the page asks the library for."""
-    frame = ShownFrame(id=1, blob="sha", span=TimeSpan.of(5_000, 5_000))
+    frame = ShownFrame(ref="k1", blob="sha", span=TimeSpan.of(5_000, 5_000))
     calls = [
         ShownCall(CALL, [("user", EVIL)], EVIL),
         ShownCall(CALL.model_copy(update={"error": EVIL})),
@@ -152,7 +152,7 @@ def test_a_moment_without_an_image_has_its_words(around: pytest.MonkeyPatch) -> 
 
 
 def test_an_image_that_cannot_be_read_leaves_the_page_whole(around: pytest.MonkeyPatch) -> None:
-    frame = ShownFrame(id=1, blob="gone", span=TimeSpan.of(5_000, 5_000))
+    frame = ShownFrame(ref="k1", blob="gone", span=TimeSpan.of(5_000, 5_000))
     around.setattr(trajectory_export, "frame_at", lambda *_: frame)
     page = page_of(*EVENTS)
     assert "<img" not in page
