@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agent.reasoners.port import Conclusion, DecisionContext
-from agent.strategy import PolicyParts
+from agent.strategy import LONGEST_OPTION, PolicyParts
 from domain.asking import Action
 
 
@@ -29,7 +29,7 @@ class SearchEach:
     def act(self, decision: DecisionContext) -> Action:
         """Use the next tool with the question and its options; then answer."""
         made = {search.found.mode for search in decision.searches}
-        options = decision.question.options
+        options = [option[:LONGEST_OPTION] for option in decision.question.options]
         for tool, reason in self._reasons.items():
             if tool not in made:
                 return Action(
@@ -37,7 +37,7 @@ class SearchEach:
                     reason=reason,
                     mode=tool,
                     query=decision.question.text,
-                    arguments={"options": list(options)} if options else {},
+                    arguments={"options": options} if options else {},
                 )
         return Action(kind="answer", reason=self._done)
 

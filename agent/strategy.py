@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from agent.ask_model import AskModel
 from agent.budget import RunBudget
@@ -18,7 +18,7 @@ from agent.builder import MemoryBuilder
 from agent.model_calls import Calls
 from agent.pictures import LoadImage
 from agent.reasoners.port import DecisionContext, Responder
-from domain.asking import Action
+from domain.asking import MOST_OPTIONS, Action
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
@@ -36,6 +36,15 @@ class ToolArguments(Frozen):
     """Base of the arguments of tools; unknown ones are refused."""
 
     query: str = ""
+
+
+LONGEST_OPTION = 4_000
+"""Most characters of an option that a tool scores by."""
+
+Options = Annotated[
+    tuple[Annotated[str, Field(max_length=LONGEST_OPTION)], ...], Field(max_length=MOST_OPTIONS)
+]
+"""The options of a question, as a tool's argument."""
 
 
 @dataclass(frozen=True)

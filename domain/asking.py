@@ -15,13 +15,16 @@ from domain.errors import InputError
 from domain.texts import StorableText
 from domain.time import TimeSpan
 
+MOST_OPTIONS = len(ascii_uppercase)
+"""Most options of a question: a letter names each."""
+
 
 class Question(Frozen):
     """A question over one or more videos, asked as of a moment of video time."""
 
     text: StorableText = Field(min_length=1)
     videos: tuple[str, ...] = Field(min_length=1)
-    options: tuple[StorableText, ...] = Field(default=(), max_length=26)
+    options: tuple[StorableText, ...] = Field(default=(), max_length=MOST_OPTIONS)
     as_of_ms: NonNegativeInt | None = None
     type: str | None = None
 
@@ -42,8 +45,8 @@ def check_options(options: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: There are too many, or one is empty.
     """
-    if len(options) > len(ascii_uppercase):
-        raise InputError(f"at most {len(ascii_uppercase)} options can be told apart by letters")
+    if len(options) > MOST_OPTIONS:
+        raise InputError(f"at most {MOST_OPTIONS} options can be told apart by letters")
     if any(not option.strip() for option in options):
         raise InputError("an option is empty")
     return tuple(options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agent.strategy import ToolArguments
+from agent.strategy import Options, ToolArguments
 
 NAME = "nearest"
 LINES = 10
@@ -15,5 +15,5 @@ class NearestArguments(ToolArguments):
     """The query, and the options to score the lines by, if any."""
 
     query: str = Field(min_length=1)
-    options: tuple[str, ...] = ()
+    options: Options = ()
     lines: int = Field(default=LINES, ge=1, le=200)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agent.strategy import ToolArguments
+from agent.strategy import Options, ToolArguments
 
 
 class MemoryArguments(ToolArguments):
     """What to look for, and the options to score what is found by, if any."""
 
     query: str = Field(min_length=1)
-    options: tuple[str, ...] = ()
+    options: Options = ()

@@ -1,12 +1,14 @@
 """Writes captions, triples and what lasts with a language model.
 
-A reply that cannot be used is asked for once more with the complaints; what is still unsound then
-is left out.
+A reply that cannot be used is asked for once more with the complaints; what is still unsound then,
+or beyond the limits of ``strategies.worldmm.replies``, is left out.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from agent.ask_model import AskModel, Reply
 from agent.reasoners.port import Unreadable
@@ -31,6 +33,10 @@ from strategies.worldmm.replies import (
     tags_in,
 )
 from strategies.worldmm.settings import WorldMemorySettings
+
+_LOG = logging.getLogger(f"homer.{__name__}")
+
+Written = TypeVar("Written", WrittenFacts, WrittenSemantics)
 
 
 class ModelWriter:
@@ -67,7 +73,7 @@ class ModelWriter:
             WrittenFacts,
             lambda written: written.complaints(caption),
         )
-        return reply.facts(caption)
+        return _within_limits(reply).facts(caption)
 
     def lasting(
         self, span: TimeSpan, triples: Sequence[Triple]
@@ -84,7 +90,7 @@ class ModelWriter:
             lambda written: written.complaints(len(triples)),
         )
         known = tags_in(one.text for one in triples)
-        sound = reply.sound(len(triples))
+        sound = _within_limits(reply).sound(len(triples))
         return [(triple, numbers) for triple, numbers in sound if tags_in([triple.text]) <= known]
 
     def consolidation(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
@@ -123,3 +129,11 @@ class ModelWriter:
             return self._model.ask(f"{purpose}-repair", turns, schema)
         except Unreadable:
             return reply
+
+
+def _within_limits(reply: Written) -> Written:
+    """Return a reply without what is beyond the limits, and log what is left out."""
+    kept = reply.within_limits()
+    if left_out := len(reply.triples) - len(kept.triples):
+        _LOG.warning("%d triples of a reply are left out: it has too many", left_out)
+    return kept

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, NonNegativeInt, StringConstraints
 
@@ -30,6 +30,10 @@ Name = Annotated[
 ]
 LONGEST_CAPTION = 4_000
 """Most characters of a caption, since later prompts repeat it."""
+MOST_FACTS = 100
+"""Most entities, and most triples, of a caption."""
+MOST_LASTING = 20
+"""Most triples that last of some minutes, since each may take a call to be consolidated."""
 
 Memory = Literal["episodic", "semantic", "visual"]
 """The memories that a round may search."""
@@ -95,6 +99,11 @@ class WrittenFacts(BaseModel):
     entities: list[WrittenEntity]
     triples: list[WrittenTriple]
 
+    def within_limits(self) -> Self:
+        """Return it without what is beyond the limits."""
+        kept = {"entities": self.entities[:MOST_FACTS], "triples": self.triples[:MOST_FACTS]}
+        return self.model_copy(update=kept)
+
     def facts(self, caption: str) -> StatedFacts:
         """Return what is sound: entities with known tags, and triples between them, each once."""
         known = tags_in([caption])
@@ -113,6 +122,8 @@ class WrittenFacts(BaseModel):
         ends = [end for one in self.triples for end in (one.subject, one.object)]
         unlisted = dict.fromkeys(end for end in map(_one_line, ends) if end not in known)
         wrong = [f"{end!r} is in a triple but not among the entities" for end in unlisted]
+        wrong += _too_many(self.entities, MOST_FACTS, "entities")
+        wrong += _too_many(self.triples, MOST_FACTS, "triples")
         return [*wrong, *_made_up([*known, *ends], tags_in([caption]))]
 
 
@@ -131,6 +142,10 @@ class WrittenSemantics(BaseModel):
 
     triples: list[WrittenKnowledge]
 
+    def within_limits(self) -> Self:
+        """Return it without what is beyond the limits."""
+        return self.model_copy(update={"triples": self.triples[:MOST_LASTING]})
+
     def sound(self, shown: int) -> list[tuple[Triple, tuple[int, ...]]]:
         """Return the triples that rest on some of the ``shown`` ones, with their numbers."""
         resting = [(one.triple(), _known(one.evidence, shown)) for one in self.triples]
@@ -138,11 +153,12 @@ class WrittenSemantics(BaseModel):
 
     def complaints(self, shown: int) -> list[str]:
         """Return what the model is asked to put right."""
-        return [
+        resting = [
             f"{one.triple().text!r} rests on no triple that was shown: they are numbered from 0"
             for one in self.triples
             if not _known(one.evidence, shown)
         ]
+        return [*resting, *_too_many(self.triples, MOST_LASTING, "triples")]
 
 
 class ConsolidationReply(BaseModel):
@@ -255,6 +271,11 @@ def _known(numbers: Iterable[int], shown: int) -> tuple[int, ...]:
 def tags_in(texts: Iterable[str]) -> set[str]:
     """Return the tags of people in texts."""
     return {match[0] for text in texts for match in TAG.finditer(text)}
+
+
+def _too_many(written: Sequence[object], most: int, what: str) -> list[str]:
+    """Complain about more than so many."""
+    return [f"these are {len(written)} {what}: write at most {most}"] if len(written) > most else []
 
 
 def _made_up(texts: Iterable[str], known: set[str]) -> list[str]:

@@ -26,6 +26,7 @@ from strategies.worldmm.pages import (
 )
 from strategies.worldmm.prompts import prompt
 from strategies.worldmm.replies import (
+    MOST_FACTS,
     ChooseReply,
     ConsolidationReply,
     DecideReply,
@@ -152,6 +153,20 @@ def test_knowledge_without_evidence_that_was_shown_is_dropped() -> None:
     ]
     with pytest.raises(ValidationError):
         WrittenSemantics.model_validate({"triples": [{**tea, "evidence": []}]})
+
+
+def test_a_caption_has_no_more_entities_and_triples_than_the_limit() -> None:
+    names = [f"cup{n}" for n in range(MOST_FACTS + 3)]
+    triples = [{"subject": "cup0", "predicate": f"hold{n}", "object": "cup1"} for n in range(105)]
+    reply = WrittenFacts.model_validate(
+        {"entities": [{"name": one, "kind": "OBJECT"} for one in names], "triples": triples}
+    )
+    assert reply.complaints("Cups.") == [
+        "these are 103 entities: write at most 100",
+        "these are 105 triples: write at most 100",
+    ]
+    facts = reply.within_limits().facts("Cups.")
+    assert (len(facts.entities), len(facts.triples)) == (100, 100)
 
 
 def test_numbers_that_were_not_shown_are_left_out() -> None:

@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from agent.reasoners.port import Unreadable
 from domain.time import TimeSpan
 from models.messages import Message
 from retrieval.english.clauses import Triple
 from strategies.worldmm.model_writer import ModelWriter
+from strategies.worldmm.replies import MOST_LASTING
 from strategies.worldmm.semantic import EpisodicTriple, SemanticChange, SemanticTriple
 from strategies.worldmm.semantic_model import SemanticByModel
 from strategies.worldmm.settings import WorldMemorySettings
@@ -159,3 +162,14 @@ def test_without_a_readable_decision_the_rules_decide() -> None:
     made = change(model, seen("Ann drink tea"), [known("Ann like green tea")])
     assert [one.text for one in made.closed] == ["Ann like green tea"]
     assert [one.text for one in made.added] == ["Ann like tea"]
+
+
+def test_of_too_many_triples_the_first_are_taken_after_the_model_was_asked_for_fewer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    many = [written(f"who{n} like{n} thing{n}", 0) for n in range(MOST_LASTING + 5)]
+    model = Scripted({"triples": many}, {"triples": many})
+    made = change(model, seen("Ann drink tea"), [])
+    assert "these are 25 triples: write at most 20" in model.pages[1]
+    assert [one.triple.object for one in made.added] == [f"thing{n}" for n in range(20)]
+    assert "5 triples of a reply are left out" in caplog.text
