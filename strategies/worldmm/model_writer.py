@@ -30,6 +30,7 @@ from strategies.worldmm.replies import (
     WrittenCaption,
     WrittenFacts,
     WrittenSemantics,
+    is_sound,
     tags_in,
 )
 from strategies.worldmm.settings import WorldMemorySettings
@@ -91,7 +92,7 @@ class ModelWriter:
         )
         known = tags_in(one.text for one in triples)
         sound = _within_limits(reply).sound(len(triples))
-        return [(triple, numbers) for triple, numbers in sound if tags_in([triple.text]) <= known]
+        return [(triple, numbers) for triple, numbers in sound if is_sound(triple, known)]
 
     def consolidation(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
         """Decide which existing triples a new one replaces, and how it reads then."""
@@ -105,7 +106,7 @@ class ModelWriter:
         ).decision()
         replaced = tuple(number for number in decision.replaced if number < shown)
         known = tags_in(one.text for one in (new, *existing))
-        triple = decision.triple if tags_in([decision.triple.text]) <= known else new
+        triple = decision.triple if is_sound(decision.triple, known) else new
         return Consolidation(replaced=replaced, triple=triple)
 
     def _ask(

@@ -5,7 +5,7 @@ Names of nested classes are keys of ``$defs`` in schemas that models read: they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal, Self
 
@@ -21,6 +21,7 @@ from retrieval.english.clauses import Triple
 from retrieval.english.phrases import EntityKind, NamedEntity
 from retrieval.english.sentences import StatedFacts
 from strategies.worldmm.consolidation import Consolidation
+from strategies.worldmm.levels import MENTIONED
 
 LONGEST_NAME = 120
 """Most characters of an entity or predicate."""
@@ -113,7 +114,11 @@ class WrittenFacts(BaseModel):
             if tags_in([one.name]) <= known
         }
         found = dict.fromkeys(one.triple() for one in self.triples)
-        sound = [one for one in found if one.subject in entities and one.object in entities]
+        sound = [
+            one
+            for one in found
+            if one.subject in entities and one.object in entities and is_sound(one, known)
+        ]
         return StatedFacts(entities=tuple(entities.values()), triples=tuple(sound))
 
     def complaints(self, caption: str) -> list[str]:
@@ -124,7 +129,8 @@ class WrittenFacts(BaseModel):
         wrong = [f"{end!r} is in a triple but not among the entities" for end in unlisted]
         wrong += _too_many(self.entities, MOST_FACTS, "entities")
         wrong += _too_many(self.triples, MOST_FACTS, "triples")
-        return [*wrong, *_made_up([*known, *ends], tags_in([caption]))]
+        predicates = [one.predicate for one in self.triples]
+        return [*wrong, *_made_up([*known, *ends, *predicates], tags_in([caption]))]
 
 
 class WrittenKnowledge(WrittenTriple):  # Its name is a key of "$defs": it stays.
@@ -281,6 +287,11 @@ def _too_many(written: Sequence[object], most: int, what: str) -> list[str]:
 def _made_up(texts: Iterable[str], known: set[str]) -> list[str]:
     """Complain about tags of people that nobody goes by."""
     return [f"nobody goes by {tag}" for tag in sorted(tags_in(texts) - known)]
+
+
+def is_sound(triple: Triple, known: Set[str]) -> bool:
+    """Check that a triple has known tags only, and not the predicate by which rules join."""
+    return tags_in([triple.text]) <= known and triple.predicate != MENTIONED
 
 
 def _one_line(text: str) -> str:

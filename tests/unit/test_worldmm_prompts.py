@@ -155,6 +155,21 @@ def test_knowledge_without_evidence_that_was_shown_is_dropped() -> None:
         WrittenSemantics.model_validate({"triples": [{**tea, "evidence": []}]})
 
 
+def test_predicates_have_known_tags_only_and_not_that_of_the_rules() -> None:
+    ends = {"subject": "Ann", "object": "cup"}
+    predicates = ("hold", "hold with <voice_99>", "is mentioned", "hold with <face_1>")
+    reply = WrittenFacts.model_validate(
+        {
+            "entities": [{"name": name, "kind": "OBJECT"} for name in ("Ann", "cup")],
+            "triples": [{**ends, "predicate": one} for one in predicates],
+        }
+    )
+    caption = "Ann and <face_1> hold the cup."
+    assert reply.complaints(caption) == ["nobody goes by <voice_99>"]
+    found = [triple.predicate for triple in reply.facts(caption).triples]
+    assert found == ["hold", "hold with <face_1>"]
+
+
 def test_a_caption_has_no_more_entities_and_triples_than_the_limit() -> None:
     names = [f"cup{n}" for n in range(MOST_FACTS + 3)]
     triples = [{"subject": "cup0", "predicate": f"hold{n}", "object": "cup1"} for n in range(105)]

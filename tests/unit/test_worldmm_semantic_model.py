@@ -173,3 +173,13 @@ def test_of_too_many_triples_the_first_are_taken_after_the_model_was_asked_for_f
     assert "these are 25 triples: write at most 20" in model.pages[1]
     assert [one.triple.object for one in made.added] == [f"thing{n}" for n in range(20)]
     assert "5 triples of a reply are left out" in caplog.text
+
+
+def test_what_lasts_never_has_the_predicate_by_which_rules_join() -> None:
+    mentioned = {"subject": "Ann", "predicate": "is mentioned", "object": "tea"}
+    model = Scripted(
+        {"triples": [{**mentioned, "evidence": [0]}, written("Ann like tea", 0)]},
+        {"replaced": [], "triple": mentioned},
+    )
+    made = change(model, seen("Ann drink tea"), [known("Ann like green tea")])
+    assert [one.text for one in made.added] == ["Ann like tea"]
