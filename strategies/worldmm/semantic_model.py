@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -87,7 +87,10 @@ class SemanticByModel:
             return SemanticChange()
         shown = list(rests)
         changing = _Changing(list(valid))
-        for triple, numbers in self._writer.lasting(span, shown):
+        lasting = self._writer.lasting(span, shown)
+        if lasting:
+            self._read([one.text for one in valid] + [triple.text for triple, _ in lasting])
+        for triple, numbers in lasting:
             refs = dict.fromkeys(ref for number in numbers for ref in rests[shown[number]])
             new = SemanticTriple(
                 triple=triple, occasions=len(refs), days=(), evidence=tuple(refs), from_clip=clip
@@ -102,16 +105,18 @@ class SemanticByModel:
         """Return the triples that a new one may replace, most alike first."""
         if not valid:
             return ()
-        existing = np.stack([self._vector(one.text) for one in valid])
+        texts = [one.text for one in valid]
+        self._read([new.text, *texts])
+        existing = np.stack([self._vectors[text] for text in texts])
         least, most = self._settings.consolidation_cosine, self._settings.consolidation_candidates
-        numbers = candidates_for(self._vector(new.text), existing, least, most)
+        numbers = candidates_for(self._vectors[new.text], existing, least, most)
         return tuple(valid[number] for number in numbers)
 
-    def _vector(self, text: str) -> Vectors:
-        """Return the vector of a text, embedded alone: the same whatever else is embedded."""
-        if text not in self._vectors:
-            self._vectors[text] = self._embed([text])[0]
-        return self._vectors[text]
+    def _read(self, texts: Iterable[str]) -> None:
+        """Embed those of the texts that have no vector yet, all at once."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if new:
+            self._vectors |= zip(new, self._embed(new), strict=True)
 
     def _decide(self, new: Triple, existing: Sequence[Triple]) -> Consolidation:
         """Ask the model, else decide by rules; what reads the same is replaced in any case."""

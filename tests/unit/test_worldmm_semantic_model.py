@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent.builder import Embed
 from agent.reasoners.port import Unreadable
 from domain.time import TimeSpan
 from models.messages import Message
@@ -63,10 +64,13 @@ def seen(*texts: str) -> list[EpisodicTriple]:
 
 
 def change(
-    model: Scripted, happened: Sequence[EpisodicTriple], valid: Sequence[SemanticTriple]
+    model: Scripted,
+    happened: Sequence[EpisodicTriple],
+    valid: Sequence[SemanticTriple],
+    embed: Embed | None = None,
 ) -> SemanticChange:
     writer = ModelWriter(model, SETTINGS)
-    made = SemanticByModel(SETTINGS, writer, WordEmbedder().embed)
+    made = SemanticByModel(SETTINGS, writer, embed or WordEmbedder().embed)
     return made.change(happened, valid, SPAN, 29)
 
 
@@ -183,3 +187,16 @@ def test_what_lasts_never_has_the_predicate_by_which_rules_join() -> None:
     )
     made = change(model, seen("Ann drink tea"), [known("Ann like green tea")])
     assert [one.text for one in made.added] == ["Ann like tea"]
+
+
+def test_what_is_known_and_what_is_new_is_embedded_at_once() -> None:
+    batches: list[list[str]] = []
+
+    def embed(texts: Sequence[str]) -> Any:
+        batches.append(list(texts))
+        return WordEmbedder().embed(texts)
+
+    new = [written(f"who{n} like{n} thing{n}", 0) for n in range(9)]
+    valid = [known(f"owner{n} own{n} boat{n}") for n in range(9)]
+    change(Scripted({"triples": new}), seen("Ann drink tea"), valid, embed)
+    assert [len(batch) for batch in batches] == [18]
