@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from agent.ask_model import AskModel
+from agent.pictures import LoadImage
 from domain.built import BuiltMemory, Change, WatchedClip
+from domain.errors import BlobGone
 from domain.media import Video
 
 if TYPE_CHECKING:
@@ -23,12 +25,26 @@ Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 """Returns the unit vector of each text, (N, D)."""
 
 
+def no_image(sha: str) -> bytes:
+    """Load no image.
+
+    Raises:
+        BlobGone: always.
+    """
+    raise BlobGone(f"there is no image {sha}")
+
+
 @dataclass(frozen=True)
 class BuildModels:
-    """The models of a builder: the text encoder, and the language model if the profile has one."""
+    """What a builder may use.
+
+    ``embed`` is the text encoder, ``model`` the language model if the profile has one;
+    ``load_image`` loads a JPEG by its SHA-256.
+    """
 
     embed: Embed
     model: AskModel | None = None
+    load_image: LoadImage = no_image
 
 
 class Build(Protocol):

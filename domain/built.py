@@ -36,11 +36,12 @@ def _is_text(value: object) -> bool:
 
 @dataclass(frozen=True)
 class WatchedClip:
-    """A clip that was watched, with its lines in order of time."""
+    """A clip that was watched, with its lines and the strategy's kept frames in order of time."""
 
     clip: int
     span: TimeSpan
     lines: tuple[Memory, ...]
+    frames: tuple[BuiltFrame, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,11 +199,35 @@ class FrameDraft:
     image_encoder: str | None = None
 
 
+@dataclass(frozen=True)
+class NewImage:
+    """The image that a kept frame has from now on: ``blob`` is the SHA-256 of its JPEG."""
+
+    blob: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class ChangedFrame:
+    """What changes of a frame of an earlier clip; None: that stays as it is.
+
+    ``before`` is the SHA-256 of the JPEG that it had when this was decided.
+    """
+
+    time_ms: int
+    before: str
+    reason: str | None = None
+    tier: int | None = None
+    image: NewImage | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class KeptClip:
     """What a keeper of frames made of a clip, with the JPEGs by their SHA-256.
 
-    ``dropped`` are the times of frames that it keeps no longer, ``state`` what it carries on.
+    ``dropped`` are the times of frames that it keeps no longer, ``changed`` are frames of earlier
+    clips, ``state`` is what it carries on.
     """
 
     builder: str
@@ -210,6 +235,7 @@ class KeptClip:
     clip: int
     frames: Sequence[FrameDraft]
     dropped: Sequence[int]
+    changed: Sequence[ChangedFrame]
     state: Mapping[str, Any]
     jpegs: Mapping[str, bytes]
 

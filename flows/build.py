@@ -25,6 +25,7 @@ from store.queries.builds import (
     restart_build,
 )
 from store.queries.clips import clips_page, memory_view
+from store.queries.frames import frames_of_clips
 from store.queries.memories import memories_of_clips
 from store.queries.percepts import lock_video
 from store.queries.videos import WATCHING, find_video, video_state
@@ -143,8 +144,8 @@ def _build(
     through = built.through_clip
     clip_ms = _clip_ms(store, video.id)
     back = range(max(0, through + 1 - math.ceil(builder.look_back_ms / clip_ms)), through + 1)
-    earlier = watched_clips(store, video.id, back)
-    run = builder.begin(video, built, earlier, BuildModels(text.embed, model))
+    earlier = watched_clips(store, video.id, back, strategy.memory)
+    run = builder.begin(video, built, earlier, BuildModels(text.embed, model, store.blobs.get))
     on_step(through + 1, last + 1)
     steps = list(_step_ends(through, last, max(1, builder.step_ms // clip_ms), ended=ended))
     if model is not None and steps:
@@ -152,7 +153,7 @@ def _build(
         on_use(model.use, mean and mean * len(steps))
     for stop in steps:
         workspace.give_way()
-        clips = watched_clips(store, video.id, range(through + 1, stop + 1))
+        clips = watched_clips(store, video.id, range(through + 1, stop + 1), strategy.memory)
         if model is not None:
             model.begin_step(stop)
         change = run.step(clips, ended=ended and stop == last)
@@ -218,17 +219,28 @@ def _step_ends(through: int, last: int, size: int, *, ended: bool) -> Iterator[i
         yield last
 
 
-def watched_clips(store: Store, video: str, clips: Sequence[int]) -> list[WatchedClip]:
-    """Return clips with their lines as of the last of them; failed and deleted ones have none."""
+def watched_clips(
+    store: Store, video: str, clips: Sequence[int], builder: str
+) -> list[WatchedClip]:
+    """Return clips with their lines as of the last of them; failed and deleted ones have none.
+
+    Their frames are those that the strategy named ``builder`` keeps.
+    """
     if not clips:
         return []
     with store.begin() as session:
         found = clips_page(session, video, min(clips), len(clips))
         lines = [m.memory for m in memories_of_clips(session, video, clips, max(clips))]
+        frames = frames_of_clips(session, video, builder, clips)
     return [
-        WatchedClip(c.index, c.span, tuple(line for line in lines if line.clip == c.index))
-        for c in found
-        if c.index in clips
+        WatchedClip(
+            one.index,
+            one.span,
+            tuple(line for line in lines if line.clip == one.index),
+            tuple(frame for frame in frames if frame.clip == one.index),
+        )
+        for one in found
+        if one.index in clips
     ]
 
 

@@ -96,13 +96,13 @@ def _keep(workspace: Workspace, keepers: VideoKeepers, clip: Clip, raw: RawClip)
     """Show a clip to the keepers and store what they make of it."""
     store, video = workspace.store, keepers.video.id
     sampled = sample_frames(raw, keepers.sampled_ms, workspace.settings.watch.jpeg_quality)
-    keeping = ClipKeeping(keepers, clip, sampled)
-    keeping.prepare(store)
+    keeping = ClipKeeping(store, keepers, clip, sampled)
+    keeping.prepare()
 
     def run(session: Session) -> None:
         lock_video(session, video)
         find_video(session, video)
-        keeping.store(session, store.blobs)
+        keeping.store(session)
         faults.fault_point(faults.FaultPoint.BUILD_ROWS)
 
     run_with_models(store, run)

@@ -152,8 +152,9 @@ class ClipMemory:
         """
         perceived, workspace, start = self._percepts[clip], self._workspace, time.monotonic()
         draft = self._drafting.draft(clip) if self._drafting is not None else None
-        keeping = ClipKeeping(self.keepers, perceived.percept.clip, perceived.sampled)
-        keeping.prepare(workspace.store)
+        clip_frames = (perceived.percept.clip, perceived.sampled)
+        keeping = ClipKeeping(workspace.store, self.keepers, *clip_frames)
+        keeping.prepare()
         args = (self.writers, workspace.toolbox, workspace.settings, draft, keeping)
         state = remember(workspace.store, self.video.id, perceived, *args)
         # If the database fails here, this step is retried, and the clip is done already.

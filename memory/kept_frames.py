@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from domain.built import Carried, FrameDraft, KeptClip
+from domain.built import Carried, ChangedFrame, FrameDraft, KeptClip, NewImage
+from domain.errors import BlobGone
 from domain.media import Clip, Video
-from models.ports import ImageEncoder
+from models.ports import ImageEncoder, Vector
 from people.model_transactions import ModelCallNeeded
 from perception.frame_keeper import (
+    FrameChange,
     FrameKeeper,
     FrameToKeep,
+    KeptFrames,
     SampledFrame,
     frames_for,
     kept_jpeg,
@@ -23,9 +27,11 @@ from perception.jpeg import decode_image
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import lock_blobs_shared
-from store.queries.frames import carried_by, has_done_between, store_kept
+from store.queries.frames import blobs_at, carried_by, has_done_between, store_kept
 
 NEVER = Carried(0, -1, {})
+Jpegs = dict[str, bytes]
+"""JPEGs by their SHA-256."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,89 +51,110 @@ class VideoKeepers:
         return tuple(sorted({keeper.every_ms for keeper in self.keepers.values()}))
 
     def keep(
-        self, clip: Clip, sampled: Sequence[SampledFrame], carried: Mapping[str, Carried]
-    ) -> list[KeptClip]:
-        """Return what keepers make of a clip.
+        self, name: str, clip: Clip, sampled: Sequence[SampledFrame], before: Carried
+    ) -> KeptFrames:
+        """Return what a keeper makes of a clip.
 
         Args:
+            name: of the keeper.
             clip: the clip.
             sampled: its frames at ``sampled_ms``.
-            carried: what those keepers that are shown the clip carried on, as it is stored.
-
-        Raises:
-            ModelError: the image-text model failed.
+            before: what the keeper carried on, as it is stored.
         """
-        return [self._keep(name, clip, sampled, before) for name, before in carried.items()]
-
-    def _keep(
-        self, name: str, clip: Clip, sampled: Sequence[SampledFrame], before: Carried
-    ) -> KeptClip:
-        keeper, encoder = self.keepers[name], self.encoder()
+        keeper = self.keepers[name]
         # Begun anew for each clip, so that it makes no difference where a run was killed.
         state = before.state if before.version == keeper.version else {}
-        made = keeper.begin(self.video, state, encoder).clip(clip, frames_for(keeper, sampled))
-        jpegs = {frame.time_ms: frame.jpeg for frame in sampled}
-        files: dict[str, bytes] = {}
-        frames = [_draft(one, jpegs[one.time_ms], encoder, files) for one in made.frames]
-        return KeptClip(name, keeper.version, clip.index, frames, made.dropped, made.state, files)
+        keeping = keeper.begin(self.video, state, self.encoder())
+        return keeping.clip(clip, frames_for(keeper, sampled))
 
 
 def _draft(
-    frame: FrameToKeep, sampled: bytes, encoder: ImageEncoder | None, files: dict[str, bytes]
+    frame: FrameToKeep, sampled: bytes, encoder: ImageEncoder | None, files: Jpegs
 ) -> FrameDraft:
     """Return a frame as it is stored, and add its JPEG to ``files``."""
-    jpeg, width, height = kept_jpeg(sampled, frame)
-    sha = hashlib.sha256(jpeg).hexdigest()
-    files[sha] = jpeg
-    image = decode_image(jpeg) if encoder is not None else None
-    vector = None if encoder is None or image is None else encoder.images([image])[0]
-    name = None if encoder is None or vector is None else encoder.name
-    what = (frame.tier, frame.reason, vector, name)
-    return FrameDraft(frame.time_ms, sha, width, height, *what)
+    jpeg, image = _image(sampled, frame)
+    files[image.blob] = jpeg
+    what = (frame.tier, frame.reason, *_vector(frame, jpeg, encoder))
+    return FrameDraft(frame.time_ms, image.blob, image.width, image.height, *what)
+
+
+def _vector(
+    frame: FrameToKeep, jpeg: bytes, encoder: ImageEncoder | None
+) -> tuple[Vector | None, str | None]:
+    """Return a frame's vector, and what made it: the keeper's, else the image-text model's."""
+    if frame.vector is not None:
+        return frame.vector, frame.vectors
+    image = None if encoder is None else decode_image(jpeg)
+    if encoder is None or image is None:
+        return None, None
+    return encoder.images([image])[0], encoder.name
+
+
+def _image(jpeg: bytes, frame: FrameToKeep | FrameChange) -> tuple[bytes, NewImage]:
+    """Return the JPEG of a frame as it is to be kept."""
+    data, width, height = kept_jpeg(jpeg, frame)
+    return data, NewImage(hashlib.sha256(data).hexdigest(), width, height)
+
+
+def _changed(frame: FrameChange, before: str, blobs: BlobStore, files: Jpegs) -> ChangedFrame:
+    """Return what changes of a stored frame, and add its new JPEG to ``files``, if it has one."""
+    image = None
+    if frame.side is not None or frame.quality is not None:
+        # A file that is gone or damaged is for ``homer check`` to report.
+        with suppress(BlobGone):
+            jpeg, image = _image(blobs.get(before), frame)
+            files[image.blob] = jpeg
+    if image is not None and image.blob == before:
+        image = None
+    return ChangedFrame(frame.time_ms, before, frame.reason, frame.tier, image)
 
 
 class ClipKeeping:
     """What the keepers make of one clip, for a transaction that stores it.
 
     Args:
+        store: the store.
         keepers: the keepers of the video.
         clip: the clip.
         sampled: its frames.
     """
 
-    def __init__(self, keepers: VideoKeepers, clip: Clip, sampled: Sequence[SampledFrame]) -> None:
-        self._keepers, self._clip, self._sampled = keepers, clip, sampled
+    def __init__(
+        self, store: Store, keepers: VideoKeepers, clip: Clip, sampled: Sequence[SampledFrame]
+    ) -> None:
+        self._store, self._keepers = store, keepers
+        self._clip, self._sampled = clip, sampled
         self._made: list[KeptClip] = []
         self._carried: dict[str, Carried] = {}
         self.unused: list[str] = []
         """SHA-256 of files that no video uses any more, after ``store``."""
 
-    def prepare(self, store: Store) -> None:
+    def prepare(self) -> None:
         """Show the clip to the keepers before the transaction, so that it is run once.
 
         Raises:
             ModelError: the image-text model failed.
         """
         if self._keepers.keepers:
-            with store.begin() as session:
+            with self._store.begin() as session:
                 due = self._due(session)
             self._make(due)
 
-    def store(self, session: Session, blobs: BlobStore) -> None:
+    def store(self, session: Session) -> None:
         """Store what the keepers make of the clip.
 
         Raises:
-            ModelCallNeeded: it is not known yet, or what they carried on has changed meanwhile.
+            ModelCallNeeded: it is not known yet, or what it rests on has changed meanwhile.
         """
         video = self._keepers.video
         due = self._due(session)
-        if due != self._carried:
+        if due != self._carried or any(self._is_outdated(session, made) for made in self._made):
             raise ModelCallNeeded(lambda: self._make(due))
         self.unused = []
         for made in self._made:
             lock_blobs_shared(session)
             for data in made.jpegs.values():
-                blobs.put(data)
+                self._store.blobs.put(data)
             self.unused += store_kept(session, video.id, made)
 
     def _due(self, session: Session) -> dict[str, Carried]:
@@ -150,6 +177,34 @@ class ClipKeeping:
             return False
         return video.path is None or not has_done_between(session, video.id, through, clip)
 
+    def _is_outdated(self, session: Session, made: KeptClip) -> bool:
+        """Check whether a frame that changes has another image by now, or is gone."""
+        times = [one.time_ms for one in made.changed]
+        stored = blobs_at(session, self._keepers.video.id, made.builder, times)
+        return stored != {one.time_ms: one.before for one in made.changed}
+
     def _make(self, carried: dict[str, Carried]) -> None:
-        self._made = self._keepers.keep(self._clip, self._sampled, carried)
+        self._made = [self._make_one(name, before) for name, before in carried.items()]
         self._carried = carried
+
+    def _make_one(self, name: str, before: Carried) -> KeptClip:
+        keepers, clip, blobs = self._keepers, self._clip.index, self._store.blobs
+        made = keepers.keep(name, self._clip, self._sampled, before)
+        sampled = {frame.time_ms: frame.jpeg for frame in self._sampled}
+        encoder = keepers.encoder()
+        files: Jpegs = {}
+        frames = [_draft(one, sampled[one.time_ms], encoder, files) for one in made.frames]
+        stored = self._stored(name, made)
+        changed = [
+            _changed(one, stored[one.time_ms], blobs, files)
+            for one in made.changed
+            if one.time_ms in stored
+        ]
+        version = keepers.keepers[name].version
+        return KeptClip(name, version, clip, frames, made.dropped, changed, made.state, files)
+
+    def _stored(self, name: str, made: KeptFrames) -> dict[int, str]:
+        """Return the SHA-256 of the JPEGs of those changed frames that are stored, by time."""
+        times = [one.time_ms for one in made.changed]
+        with self._store.begin() as session:
+            return blobs_at(session, self._keepers.video.id, name, times) if times else {}

@@ -313,7 +313,7 @@ class _ClipTransaction:
             faults.fault_point(faults.FaultPoint.CLIP_ROWS)
             self._store_blobs(blob_store)
             if keeping is not None:
-                keeping.store(self.session, blob_store)
+                keeping.store(self.session)
 
     def is_due(self) -> bool:
         """Check whether the clip is neither done nor deleted.

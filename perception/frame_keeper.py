@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
@@ -18,7 +18,7 @@ from perception.jpeg import Blobs, decode_bgr, decode_stored, encode_shrunk
 
 if TYPE_CHECKING:
     from domain.media import Clip, Video
-    from models.ports import Image, ImageEncoder
+    from models.ports import Image, ImageEncoder, Vector
     from perception.decode import RawClip
 
 State = Mapping[str, JsonValue]
@@ -41,12 +41,30 @@ class FrameToKeep:
     """A frame of the clip to keep.
 
     ``reason`` says why, ``tier`` how far it is shrunk: to ``side`` pixels at most and with this
-    JPEG quality. Without both the sampled JPEG is kept as it is.
+    JPEG quality. Without both the sampled JPEG is kept as it is. ``vector`` is stored with it, of
+    those that ``vectors`` names; without one it gets that of the profile's image-text model.
     """
 
     time_ms: int
     reason: str
     tier: int = 0
+    side: int | None = None
+    quality: int | None = None
+    vector: Vector | None = field(default=None, compare=False)
+    vectors: str = ""
+
+
+@dataclass(frozen=True)
+class FrameChange:
+    """What changes of a frame of an earlier clip; None: that stays as it is.
+
+    Where ``side`` or ``quality`` is given, its stored JPEG is encoded anew. A frame that is no
+    longer stored is passed over.
+    """
+
+    time_ms: int
+    reason: str | None = None
+    tier: int | None = None
     side: int | None = None
     quality: int | None = None
 
@@ -56,12 +74,14 @@ class KeptFrames:
     """What a keeper makes of a clip.
 
     ``frames`` of it are kept; ``dropped`` are the times of frames of earlier clips that are kept no
-    longer; ``state`` is given with the next clip.
+    longer, ``changed`` are frames of earlier clips that are not dropped; ``state`` is given with
+    the next clip.
     """
 
     frames: Sequence[FrameToKeep]
     state: State
     dropped: Sequence[int] = ()
+    changed: Sequence[FrameChange] = ()
 
 
 class Keeping(Protocol):
@@ -145,7 +165,7 @@ def frames_for(keeper: FrameKeeper, sampled: Iterable[SampledFrame]) -> Iterator
             yield one.time_ms, image
 
 
-def kept_jpeg(jpeg: bytes, frame: FrameToKeep) -> tuple[bytes, int, int]:
+def kept_jpeg(jpeg: bytes, frame: FrameToKeep | FrameChange) -> tuple[bytes, int, int]:
     """Return the JPEG of a frame as it is to be kept, with its width and height.
 
     Raises:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, literal, select, update
+import numpy as np
+from sqlalchemy import ColumnElement, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from domain.built import BuiltFrame, Carried, KeptClip
+from domain.built import BuiltFrame, Carried, ChangedFrame, KeptClip
 from domain.media import ClipState
 from domain.memories import Scope
+from domain.time import TimeSpan
+from store.bulk_insert import unpack_halfvecs
 from store.queries.blobs import unused_blobs
 from store.queries.keyframes import StoredFrame
 from store.queries.percepts import add_blobs
 from store.tables.schema import BlobRow, ClipRow, FrameRow, KeeperRow, KeyframeRow, SightingRow
+
+if TYPE_CHECKING:
+    from domain.built import Vector
 
 COLUMNS = (
     FrameRow.id,
@@ -44,13 +51,72 @@ def has_done_between(session: Session, video_id: str, after: int, before: int) -
     return session.scalar(done.limit(1)) is not None
 
 
+def blobs_at(
+    session: Session, video_id: str, builder: str, times_ms: Collection[int]
+) -> dict[int, str]:
+    """Return the SHA-256 of the JPEGs of a keeper's frames at these times, of those that it has."""
+    if not times_ms:
+        return {}
+    row = FrameRow
+    of_keeper = (row.video_id == video_id, row.builder == builder)
+    query = select(row.time_ms, row.blob).where(*of_keeper, row.time_ms.in_(times_ms))
+    return {found.time_ms: found.blob for found in session.execute(query)}
+
+
+def frames_of_clips(
+    session: Session, video_id: str, builder: str, clips: Collection[int]
+) -> list[BuiltFrame]:
+    """Return the frames that a strategy keeps of these clips, in order of time."""
+    row = FrameRow
+    of_clips = (row.video_id == video_id, row.builder == builder, row.clip.in_(clips))
+    found = session.execute(select(*COLUMNS).where(*of_clips).order_by(row.time_ms))
+    return [BuiltFrame(*columns) for columns in found]
+
+
+def frames_in_scope(
+    session: Session, scope: Scope, builder: str, span: TimeSpan | None = None
+) -> list[BuiltFrame]:
+    """Return the frames that a strategy keeps of a video, or of a span, in order of time."""
+    row = FrameRow
+    query = select(*COLUMNS).where(*_in_scope(scope, builder)).order_by(row.time_ms)
+    if span is not None:
+        query = query.where(row.time_ms >= span.start_ms, row.time_ms < span.end_ms)
+    return [BuiltFrame(*columns) for columns in session.execute(query)]
+
+
+def vector_of_frame(session: Session, frame: int) -> tuple[str, Vector] | None:
+    """Return what made the vector of a frame, and the vector; None if it has none."""
+    row = FrameRow
+    columns = select(row.image_encoder, func.halfvec_send(row.embedding))
+    found = session.execute(columns.where(row.id == frame, row.embedding.is_not(None))).first()
+    return None if found is None else (found[0], unpack_halfvecs([found[1]])[0])
+
+
+def vectors_of_frames(
+    session: Session, scope: Scope, builder: str, encoder: str
+) -> tuple[list[BuiltFrame], Vector]:
+    """Return the frames of a video with a vector of this model, and the vectors, (N, D)."""
+    row = FrameRow
+    query = select(*COLUMNS, func.halfvec_send(row.embedding)).order_by(row.time_ms)
+    query = query.where(*_in_scope(scope, builder), row.image_encoder == encoder)
+    found = session.execute(query.where(row.embedding.is_not(None))).all()
+    vectors = unpack_halfvecs(columns[-1] for columns in found)
+    empty = np.zeros((0, 0), np.float32)
+    return [BuiltFrame(*columns[:-1]) for columns in found], np.stack(vectors) if found else empty
+
+
+def _in_scope(scope: Scope, builder: str) -> tuple[ColumnElement[bool], ...]:
+    row = FrameRow
+    return row.video_id == scope.video, row.builder == builder, row.clip <= scope.last_clip
+
+
 def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
     """Store what a keeper made of a clip, and how far it went.
 
     The files of its frames must be stored already, under ``lock_blobs_shared``.
 
     Returns:
-        SHA-256 of the files of dropped frames that no video uses any more.
+        SHA-256 of the files of dropped and changed frames that no video uses any more.
     """
     of_keeper = {"video_id": video_id, "builder": kept.builder}
     row = FrameRow
@@ -76,10 +142,31 @@ def store_kept(session: Session, video_id: str, kept: KeptClip) -> list[str]:
     ]
     if values:
         session.execute(insert(row), values)
+    for changed in kept.changed:
+        _change(session, video_id, kept.builder, changed)
+    blobs |= {one.before for one in kept.changed if one.image is not None}
     went = {"version": kept.version, "through_clip": kept.clip, "state": dict(kept.state)}
     added = insert(KeeperRow).values(**of_keeper, **went)
     session.execute(added.on_conflict_do_update(index_elements=["video_id", "builder"], set_=went))
     return _release(session, video_id, blobs)
+
+
+def _change(session: Session, video_id: str, builder: str, changed: ChangedFrame) -> None:
+    """Change a kept frame, if it is stored."""
+    row = FrameRow
+    values = dict(_changed_columns(changed))
+    where = (row.video_id == video_id, row.builder == builder, row.time_ms == changed.time_ms)
+    if values:
+        session.execute(update(row).where(*where).values(values))
+
+
+def _changed_columns(changed: ChangedFrame) -> Iterator[tuple[str, Any]]:
+    if changed.reason is not None:
+        yield "reason", changed.reason
+    if changed.tier is not None:
+        yield "tier", changed.tier
+    if changed.image is not None:
+        yield from vars(changed.image).items()
 
 
 def _release(session: Session, video_id: str, blobs: Collection[str]) -> list[str]:

@@ -66,7 +66,8 @@ def through_the_store(state: Any) -> dict[str, Any]:
 
 
 def plain(made: KeptFrames) -> tuple[Any, ...]:
-    return list(made.frames), sorted(made.dropped), through_the_store(made.state)
+    changed = sorted(made.changed, key=lambda frame: frame.time_ms)
+    return list(made.frames), sorted(made.dropped), through_the_store(made.state), changed
 
 
 def run(keeper: FrameKeeper, clips: Sequence[Clip]) -> list[tuple[Any, ...]]:
@@ -80,9 +81,10 @@ def run(keeper: FrameKeeper, clips: Sequence[Clip]) -> list[tuple[Any, ...]]:
 
 def kept_by(made: Sequence[tuple[Any, ...]]) -> set[int]:
     kept: set[int] = set()
-    for frames, dropped, _ in made:
+    for frames, dropped, _, changed in made:
         assert set(dropped) <= kept
         kept -= set(dropped)
+        assert {frame.time_ms for frame in changed} <= kept
         kept |= {frame.time_ms for frame in frames}
     return kept
 
@@ -97,7 +99,7 @@ def test_equal_frames_are_kept_alike_wherever_a_run_was_killed(keeper: FrameKeep
 
 
 def test_only_frames_that_were_shown_are_kept_each_once(keeper: FrameKeeper) -> None:
-    for clip, (frames, _, _) in zip(
+    for clip, (frames, _, _, _) in zip(
         map(clip_of, range(12)), run(keeper, [clip_of(i) for i in range(12)]), strict=True
     ):
         times = [frame.time_ms for frame in frames]
@@ -115,6 +117,7 @@ def test_a_clip_without_frames_keeps_none_and_changes_nothing_after(keeper: Fram
     made = keeper.begin(VIDEO, {}, None).clip(clip_of(0), iter(()))
     assert not made.frames
     assert not made.dropped
+    assert not made.changed
     state = through_the_store(made.state)
     after = keeper.begin(VIDEO, state, None).clip(clip_of(1), shown(keeper, clip_of(1)))
     assert after.frames

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from domain.faults import FaultPoint
 from domain.media import Video
@@ -22,7 +22,7 @@ from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
 from flows.workspace import Workspace
 from memory.delete_span import delete_span
-from memory.kept_frames import VideoKeepers
+from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.forget import forget, restore_forgotten
 from perception.jpeg import decode_stored
 from store.database import Store
@@ -38,7 +38,7 @@ from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.memory import WordVectors
-from tests.support.reservoir_keeper import MOST, Reservoir
+from tests.support.reservoir_keeper import MOST, OLD_SIDE, SIDE, Reservoir
 from tests.support.streams import Fed, segment
 
 SECONDS, CLIP_MS = 26.0, 4_000
@@ -161,10 +161,48 @@ def test_files_of_dropped_frames_are_deleted(
     watch(workspace, video)
     store = workspace.store
     assert len(frames(store, "drawn")) == MOST
-    assert all(max(row.width, row.height) == 32 for row in frames(store, "drawn"))
     named = {record["sha256"] for record in kept(store) if record["row"] == "blob"}
     assert files(store) == named
     assert {row.blob for row in [*frames(store), *frames(store, "drawn")]} <= named
+
+
+def test_frames_of_earlier_clips_are_changed_and_their_old_files_deleted(
+    workspace: Workspace, video: Path, drawn: None
+) -> None:
+    watch(workspace, video)
+    rows = frames(workspace.store, "drawn")
+    last = max(row.clip for row in frames(workspace.store))
+    old, new = ((row.reason, row.tier, max(row.width, row.height)) for row in rows[:1] + rows[-1:])
+    assert rows[0].clip < last
+    assert old == ("stayed", 2, OLD_SIDE)
+    assert new == ("drawn", 1, SIDE) if rows[-1].clip == last else old
+    for row in rows:
+        image = decode_stored(workspace.store.blobs.get(row.blob))
+        assert image.shape[:2] == (row.height, row.width)
+    assert files(workspace.store) == {
+        one["sha256"] for one in kept(workspace.store) if one["row"] == "blob"
+    }
+
+
+def test_a_changed_frame_that_was_deleted_meanwhile_is_passed_over(
+    workspace: Workspace, video: Path, drawn: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the decision and the transaction a frame is deleted, and another one's file."""
+    prepare, gone = ClipKeeping.prepare, list[int]()
+
+    def deleted_after(keeping: ClipKeeping) -> None:
+        prepare(keeping)
+        with workspace.store.begin() as session:
+            row = FrameRow
+            of = (row.builder == "drawn", row.reason == "drawn")
+            ids = list(session.scalars(select(row.id).where(*of).limit(1)))
+            gone.extend(session.scalars(select(row.time_ms).where(row.id.in_(ids))))
+            session.execute(delete(row).where(row.id.in_(ids)))
+
+    monkeypatch.setattr(ClipKeeping, "prepare", deleted_after)
+    watch(workspace, video)
+    assert gone
+    assert not {row.time_ms for row in frames(workspace.store, "drawn")} & set(gone)
 
 
 def test_a_build_keeps_what_watching_would_have(workspace: Workspace, video: Path) -> None:
