@@ -6,8 +6,6 @@ may see is chosen from it by the clips from and to which each part holds.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from retrieval.built_indexes import BuiltIndexes, holds
 from retrieval.english.phrases import EntityKind
 from retrieval.terms import terms
 from retrieval.word_scores import WordScores
 from store.database import Store
-from store.queries.builds import built_version, read_built
 from strategies.worldmm.episodic import ScaleIndex
 from strategies.worldmm.graph import (
     NO_SYNONYMS,
@@ -35,9 +33,6 @@ from strategies.worldmm.graph import (
 from strategies.worldmm.levels import MENTIONED, SEMANTIC
 from strategies.worldmm.semantic_search import SemanticIndex, semantic_index
 from strategies.worldmm.settings import WorldMemorySettings
-
-CACHED = 4
-"""Videos whose memory is held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +96,13 @@ class WorldIndex:
     def scale(self, level: str, last_clip: int) -> ScaleView:
         """Return a scale as of a clip."""
         nodes = [
-            node
-            for node in self._built.nodes
-            if node.level == level and _holds(node.from_clip, node.to_clip, last_clip)
+            node for node in self._built.nodes if node.level == level and holds(node, last_clip)
         ]
         numbers = {node.id: number for number, node in enumerate(nodes)}
         relations = [
             one
             for one in self._built.relations
-            if one.level == level
-            and one.node in numbers
-            and _holds(one.from_clip, one.to_clip, last_clip)
+            if one.level == level and one.node in numbers and holds(one, last_clip)
         ]
         stated = [one for one in relations if one.predicate != MENTIONED]
         mentions = {
@@ -141,9 +132,7 @@ class WorldIndex:
     def semantic(self, last_clip: int) -> SemanticView:
         """Return the relations that last as of a clip."""
         relations = [
-            one
-            for one in self._built.relations
-            if one.level == SEMANTIC and _holds(one.from_clip, one.to_clip, last_clip)
+            one for one in self._built.relations if one.level == SEMANTIC and holds(one, last_clip)
         ]
         vectors = self._stacked([one.vector for one in relations])
         ends, alike = self._ends(relations), self._alike_by(last_clip)
@@ -179,8 +168,8 @@ class WorldIndex:
         return pairs_of([(self._rows[one.subject], self._rows[one.object]) for one in relations])
 
 
-class WorldIndexes:
-    """The indexes of the videos asked about last. Thread-safe.
+class WorldIndexes(BuiltIndexes[WorldIndex]):
+    """The indexes of the videos asked about last.
 
     Args:
         store: the store.
@@ -189,25 +178,4 @@ class WorldIndexes:
     """
 
     def __init__(self, store: Store, builder: str, settings: WorldMemorySettings) -> None:
-        self._store, self._builder, self._settings = store, builder, settings
-        self._held: OrderedDict[str, tuple[object, WorldIndex]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, video: str) -> WorldIndex:
-        """Return the index of a video as it is built now."""
-        with self._lock:
-            with self._store.begin(snapshot=True) as session:
-                version = built_version(session, video, self._builder)
-                held = self._held.get(video)
-                if held is None or held[0] != version:
-                    built = read_built(session, video, self._builder)
-                    held = (version, WorldIndex(built, self._settings))
-            self._held[video] = held
-            self._held.move_to_end(video)
-            while len(self._held) > CACHED:
-                self._held.popitem(last=False)
-            return held[1]
-
-
-def _holds(from_clip: int, to_clip: int | None, last_clip: int) -> bool:
-    return from_clip <= last_clip and (to_clip is None or to_clip > last_clip)
+        super().__init__(store, builder, lambda built: WorldIndex(built, settings))

@@ -10,19 +10,18 @@ import numpy as np
 
 from agent.strategy import ToolUse
 from domain.asking import Evidence
-from domain.errors import InputError
 from domain.memories import MemoryView, Scope
 from domain.search import Extract, Weighed
-from domain.texts import make_storable
-from models.ports import TextEmbedder, embed_queries
+from models.ports import TextEmbedder
 from people.corrected import people_as_of
+from retrieval.asked import TEMPERATURE, Asked, AskedWords, Supporting, ask, best_by_option
+from retrieval.built_indexes import check_built
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
 from retrieval.english.clauses import Triple
 from retrieval.people_in_query import view_people, with_current_names
 from retrieval.result import Retrieval
 from store.database import Store
 from strategies.worldmm.arguments import MemoryArguments
-from strategies.worldmm.asked import Asked, ScaleWords, Supporting, best_by_option
 from strategies.worldmm.captions import caption_sentences
 from strategies.worldmm.choice import ScaleCandidate, choose_across_scales
 from strategies.worldmm.episodic import nearest, search_scale
@@ -35,8 +34,6 @@ from strategies.worldmm.settings import WorldMemorySettings
 
 QUOTED = 2
 """Sentences of a caption that an answer quotes at most."""
-TEMPERATURE = 1.0
-"""Divisor from the support of options to logits."""
 
 Texts = dict[str, str]
 Scored = tuple[Supporting, float]
@@ -67,8 +64,9 @@ class _Search:
 
     def __call__(self, view: MemoryView, arguments: MemoryArguments, use: ToolUse) -> Retrieval:
         """Return what is found, best first, scored by option if there are any."""
-        self._check_built(view)
-        asked = self._asked(arguments)
+        for video in view.videos:
+            check_built(video, self._indexes.of(video).encoder, self._text.name)
+        asked = ask(self._text, arguments.query, arguments.options)
         found, reason = self._found(view, asked, use)
         fresh = [one for one in found if one.piece.ref not in use.seen]
         evidence = tuple(one.piece for one in fresh)
@@ -88,35 +86,10 @@ class _Search:
             extract=None if asked.claims else self._extract(asked.vector, evidence),
         )
 
-    def _asked(self, arguments: MemoryArguments) -> Asked:
-        query = make_storable(arguments.query)
-        options = tuple(make_storable(option) for option in arguments.options)
-        claims = tuple(f"{query} {option}" for option in options)
-        vectors = embed_queries(self._text, [query, *claims])
-        return Asked(query, vectors[0], options, claims, vectors[1:])
-
     def _found(
         self, view: MemoryView, asked: Asked, use: ToolUse
     ) -> tuple[Sequence[Supporting], str]:
         raise NotImplementedError
-
-    def _check_built(self, view: MemoryView) -> None:
-        """Check that something was built of every video, with this text encoder.
-
-        Raises:
-            InputError: of one nothing was, or with another; the message says what to run.
-        """
-        for video in view.videos:
-            index = self._indexes.of(video)
-            if not index.levels():
-                raise InputError(
-                    f"nothing was built of {video} for this strategy yet: homer build {video}"
-                )
-            if index.encoder != self._text.name:
-                raise InputError(
-                    f"what was built of {video} has vectors of {index.encoder}, this profile "
-                    f"searches with {self._text.name}: build it anew with homer build {video}"
-                )
 
     @cached_property
     def _cosine_scale(self) -> CosineScale:
@@ -162,7 +135,7 @@ class _Scale:
     view: ScaleView
     entities: Mapping[int, str]
     names: Texts
-    matches: ScaleWords
+    matches: AskedWords
 
     def triple(self, number: int) -> Triple:
         """Return a triple as it is shown."""
@@ -240,7 +213,7 @@ class EpisodicSearch(_Search):
         levels = index.levels()[: len(self._settings.captions)]
         for place, level in enumerate(levels[:1] if SCALES in use.without else levels):
             view = index.scale(level, scope.last_clip)
-            yield _Scale(scope, place, view, index.names, names, ScaleWords(view, asked))
+            yield _Scale(scope, place, view, index.names, names, AskedWords(view.words, asked))
 
     def _matched(self, scale: _Scale, asked: Asked) -> Iterator[int]:
         """Yield the numbers of the triples nearest to a query."""

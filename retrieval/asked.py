@@ -1,4 +1,4 @@
-"""A question as WorldMM searches for it, and how far what is found supports its options; pure."""
+"""A question as a strategy searches for it, and how far what is found supports its options."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from domain.asking import Evidence
-from strategies.worldmm.graph import Vectors
-from strategies.worldmm.index import ScaleView
+from domain.texts import make_storable
+from models.ports import TextEmbedder, embed_queries
+from retrieval.word_scores import WordScores
 
 OPTION_WORDS = 0.5
 """Weight of the words of the options beside those of the question, in the order of captions."""
@@ -17,11 +19,15 @@ WORDS_A_LOGIT = 4.0
 """Score by words that makes an option e times as likely."""
 DIGITS = 4
 """Decimals of recorded support."""
+TEMPERATURE = 1.0
+"""Divisor from the support of options to logits."""
+
+Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A question as it is searched for: ``claims`` join it with each option.
+    """A question as it is searched for: ``claims`` join it with each of K options.
 
     ``vector`` (D,) is the question's, ``claim_vectors`` (K, D) are those of the claims.
     """
@@ -51,23 +57,32 @@ class Supporting:
     support: tuple[float, ...] = ()
 
 
-class ScaleWords:
-    """How well the captions of a scale match a question in words.
+def ask(text: TextEmbedder, query: str, options: Sequence[str]) -> Asked:
+    """Return a question with these options as it is searched for with a text encoder."""
+    storable = make_storable(query)
+    choices = tuple(make_storable(option) for option in options)
+    claims = tuple(f"{storable} {option}" for option in choices)
+    vectors = embed_queries(text, [storable, *claims])
+    return Asked(storable, vectors[0], choices, claims, vectors[1:])
+
+
+class AskedWords:
+    """How well N texts match a question in words.
 
     Attributes:
-        words: (C,), of the question, and half as much of the option that matches best.
-        claims: (K, C), of the question and each option together.
+        words: (N,), of the question, and half as much of the option that matches best.
+        claims: (K, N), of the question and each option together.
     """
 
-    def __init__(self, scale: ScaleView, asked: Asked) -> None:
-        question = scale.words.of(asked.query)
-        options = [scale.words.of(option) for option in asked.options]
+    def __init__(self, scores: WordScores, asked: Asked) -> None:
+        question = scores.of(asked.query)
+        options = [scores.of(option) for option in asked.options]
         self.words = question + OPTION_WORDS * np.max([0 * question, *options], axis=0)
         shape = len(options), len(question)
         self.claims = np.array([question + one for one in options]).reshape(shape)
 
     def best_of_options(self) -> list[tuple[int, int, float]]:
-        """Return of each option its number, its best caption and that caption's score."""
+        """Return of each option its number, its best text's number and that text's score."""
         return [
             (option, int(scores.argmax()), float(scores.max()))
             for option, scores in enumerate(self.claims)
