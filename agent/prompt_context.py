@@ -17,7 +17,16 @@ from agent.reasoners.port import (
 )
 from agent.recorder import Recorder, with_notes
 from agent.run_context import RunContext
-from agent.state import State, current_of, focus_of, ledger_of, progress_of, question_of, view_of
+from agent.state import (
+    State,
+    current_of,
+    focus_of,
+    ledger_of,
+    outcome_of,
+    progress_of,
+    question_of,
+    view_of,
+)
 from domain.asking import Ledger, Mode, Question, Subtask
 from domain.people import TAG
 from domain.skills import RoutedSkill, Tone
@@ -70,6 +79,7 @@ def decision_context_of(state: State, context: RunContext, **more: Any) -> Decis
         skills=skills_now(context.recorder),
         pictures=pictures_found(context.recorder.of(EvidenceRetrieved)),
         notes=notes(context.recorder),
+        answered=outcome_of(state).action,
         seconds=context.budget.seconds_left,
         tokens=context.budget.tokens_left,
         **more,

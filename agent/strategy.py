@@ -153,7 +153,8 @@ class Strategy:
     ``version`` is on record with each trajectory; those from ``oldest_replayed`` on replay the
     same. ``builds`` is what it keeps of a video, besides what every strategy sees; ``needs`` is
     what it cannot do without. ``paper`` is where it is described. ``policy`` is None for a machine
-    that decides with the profile's reasoner; ``rounds``: at most, None: as the settings say.
+    that decides with the profile's reasoner. ``rounds`` are its own, and ``retries`` how often a
+    reply is sent back; settings that somebody chose may allow fewer. None: as the settings say.
     ``builder`` is None for a strategy that keeps nothing of its own, ``keeper`` for one that keeps
     no frames. ``offered`` says which tools a profile has the models for; None: all. ``parts`` can
     be switched off to measure what they add, each with what it is; ``without`` are those that are.
@@ -173,6 +174,7 @@ class Strategy:
     builder: Callable[[], MemoryBuilder] | None = None
     keeper: Callable[[], FrameKeeper] | None = None
     rounds: int | None = None
+    retries: int | None = None
     offered: Callable[[Profile], tuple[str, ...]] | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -215,6 +217,14 @@ class Strategy:
             raise NotFound(f"{self.name} has no part {unknown[0]!r} to switch off: it has {names}")
         name = self.name + WITHOUT + "-".join(part for part in self.parts if part in asked)
         return replace(self, name=name, without=asked)
+
+    def settings_from(self, settings: AskSettings) -> AskSettings:
+        """Return the settings of a run by this strategy: its own limits, or lower ones if set."""
+        own = {"rounds": self.rounds, "retries": self.retries}
+        limits = {name: limit for name, limit in own.items() if limit is not None}
+        for name in limits.keys() & settings.model_fields_set:
+            limits[name] = min(limits[name], getattr(settings, name))
+        return settings.model_copy(update={"strategy": self.name, **limits})
 
     def replays(self, version: int) -> bool:
         """Check whether records made by this version of the strategy replay the same."""

@@ -248,7 +248,7 @@ class Runner:
             raise InputError("the trajectory's record does not begin with a question")
         setup = first.setup.model_copy(update=self._models())
         if edit.profile is not None:
-            settings = _settings_for(strategy, self._profile.settings.ask)
+            settings = strategy.settings_from(self._profile.settings.ask)
             setup = setup.model_copy(update={"settings": settings})
         kind = self._profile.reasoner if edit.profile is not None else first.reasoner
         changes = {
@@ -289,7 +289,7 @@ class Runner:
     def _make_context(self, view: MemoryView, recorder: Recorder, state: State) -> RunContext:
         """Make the run's context, with the budget spent as ``state`` says."""
         recorded = recorder.setup.settings if recorder.setup else self._settings
-        settings = _settings_for(recorder.strategy, recorded)
+        settings = recorder.strategy.settings_from(recorded)
         budget = RunBudget(settings, state.get("tokens", 0), state.get("clock", 0.0))
         budget.follow(recorder, state.get("looks", 0))
         return self._contexts.make_context(view, recorder, budget, settings)
@@ -479,12 +479,6 @@ def _narrowed_tools(context: RunContext) -> tuple[str, ...]:
     """Return the tools that are offered where a profile lacks the models for some, else none."""
     loop, narrowed = context.tool_loop, context.recorder.strategy.offered is not None
     return loop.offered if loop is not None and narrowed else ()
-
-
-def _settings_for(strategy: Strategy, settings: AskSettings) -> AskSettings:
-    """Return the settings of a run by a strategy, which may allow fewer rounds."""
-    rounds = min(settings.rounds, strategy.rounds or settings.rounds)
-    return settings.model_copy(update={"strategy": strategy.name, "rounds": rounds})
 
 
 def _start(trajectory: str, question: Question, view: MemoryView, strategy: Strategy) -> State:

@@ -59,7 +59,8 @@ class DecisionContext(Frozen):
     the budget. ``planned``: the latest plan as it was made or repaired. ``modes``: the available
     search modes. ``skills``: those that apply now, cautionary ones only once the search goes badly.
     ``pictures``: the images of the searches so far, the latest search's first. ``notes``: what the
-    actions so far carry over, oldest first.
+    actions so far carry over, oldest first. ``answered``: the action that ended the rounds, if one
+    did.
     """
 
     question: Question
@@ -84,6 +85,7 @@ class DecisionContext(Frozen):
     skills: tuple[RoutedSkill, ...] = ()
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
+    answered: Action | None = None
     seconds: float = 0.0
     tokens: int = 0
 
