@@ -1,0 +1,302 @@
+"""MemDreamer's memory of a video: the hierarchy, its graphs, and what is known as of a clip."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
+from domain.time import TimeSpan
+from retrieval.built_indexes import holds
+from retrieval.terms import terms
+from retrieval.word_scores import WordScores
+from strategies.memdreamer.levels import (
+    EVENT,
+    GRAPH,
+    MACRO,
+    MENTIONED,
+    ROOT,
+    SUPER,
+    TEXT,
+    VERTEX_KINDS,
+)
+
+ENTITY = "entity"
+"""The level of vertices that are no nodes: people, things, places, groups."""
+LEVELS = (ROOT, SUPER, MACRO, EVENT, TEXT)
+"""The levels of nodes, coarse ones first."""
+MOMENT_MS = 1_000
+"""How long the moment is at which an entity is seen best."""
+VIEWS = 2
+"""Moments of a video of which the view is held."""
+
+_LEVEL_OF = {kind: level for level, kind in VERTEX_KINDS.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex:
+    """A node or an entity as of a clip.
+
+    ``kind`` is its level, of an entity its type; ``label`` a title, the type of a micro-event or
+    the name of an entity; ``macros`` the macro events that it is in, in order of time.
+    """
+
+    ref: str
+    level: str
+    kind: str
+    number: int
+    label: str
+    text: str
+    span: TimeSpan
+    vector: NDArray[np.float32] | None
+    macros: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Return all that it says."""
+        return f"{self.label}: {self.text}" if self.label and self.text else self.label or self.text
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    """An edge between vertices, by their refs; ``macro`` is what states one of a local graph."""
+
+    subject: str
+    label: str
+    object: str
+    macro: str | None = None
+
+    def other(self, ref: str) -> str:
+        """Return the end that is not this one."""
+        return self.object if self.subject == ref else self.subject
+
+
+class HierarchyView:
+    """What is known of a video after a clip.
+
+    Args:
+        built: all that was built of it.
+        last_clip: the clip.
+
+    Attributes:
+        vertices: by ref: root, super events, macro events, micro-events, screen text, entities.
+        edges: those between vertices in view, in order of time.
+    """
+
+    def __init__(self, built: BuiltMemory, last_clip: int) -> None:
+        self._nodes = [node for node in built.nodes if holds(node, last_clip)]
+        self._by_number = {(node.level, node.number): node for node in self._nodes}
+        relations = [one for one in built.relations if holds(one, last_clip)]
+        entities = [one for one in built.entities if one.from_clip <= last_clip]
+        self.vertices: dict[str, Vertex] = {one.ref: one for one in self._node_vertices()}
+        self._refs = {one.id: ref for one in entities if (ref := self._ref_of(one))}
+        self.vertices |= {one.ref: one for one in self._entity_vertices(entities, relations)}
+        self.edges = tuple(self._edges(relations))
+
+    def of_level(self, level: str) -> list[Vertex]:
+        """Return the vertices of a level, in order of time."""
+        return self._by_level.get(level, [])
+
+    def children(self, ref: str) -> list[Vertex]:
+        """Return what the root or a super event is made of, in order of time."""
+        return self._children.get(ref, [])
+
+    def parent(self, macro: str) -> str | None:
+        """Return the super event of a macro event."""
+        return self._parents.get(macro)
+
+    def inside(self, macro: str) -> list[Vertex]:
+        """Return the micro-events and screen text of a macro event, in order of time."""
+        return self._inside.get(macro, [])
+
+    def entities_of(self, macro: str) -> list[Vertex]:
+        """Return the entities of a macro event, those with most edges in it first."""
+        return self._entities.get(macro, [])
+
+    def edges_of(self, ref: str) -> list[GraphEdge]:
+        """Return the edges from and to a vertex."""
+        return self._edges_of.get(ref, [])
+
+    def named(self, level: str, number: int) -> str | None:
+        """Return the ref of the node of that level and number."""
+        node = self._by_number.get((level, number))
+        return f"n{node.id}" if node else None
+
+    @cached_property
+    def order(self) -> Mapping[str, int]:
+        """Return the position of each vertex among all, by ref."""
+        return {ref: position for position, ref in enumerate(self.vertices)}
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """Return the vectors of all vertices, (N, D); 0 where one has none."""
+        known = [one.vector for one in self.vertices.values()]
+        width = next((len(vector) for vector in known if vector is not None), 0)
+        stacked = np.zeros((len(known), width), dtype=np.float32)
+        for row, vector in enumerate(known):
+            if vector is not None:
+                stacked[row] = vector
+        return stacked
+
+    @cached_property
+    def words(self) -> WordScores:
+        """Return how well vertices match words."""
+        return WordScores([terms(one.words) for one in self.vertices.values()])
+
+    def _node_vertices(self) -> Iterator[Vertex]:
+        starts = self._macros_by_start
+        for level in LEVELS:
+            nodes = (node for node in self._nodes if node.level == level)
+            for node in sorted(nodes, key=lambda node: (node.span.start_ms, node.number)):
+                macro = starts.at(node.span.start_ms) if level in (EVENT, TEXT) else None
+                yield Vertex(
+                    ref=f"n{node.id}",
+                    level=level,
+                    kind=level,
+                    number=node.number,
+                    label=node.label,
+                    text=node.text,
+                    span=node.span,
+                    vector=node.vector,
+                    macros=(f"n{macro.id}",) if macro else (),
+                )
+
+    @cached_property
+    def _macros_by_start(self) -> _BySpan:
+        return _BySpan([node for node in self._nodes if node.level == MACRO])
+
+    def _ref_of(self, entity: StoredEntity) -> str | None:
+        """Return the ref of a vertex: that of the node that it stands for; None if not in view."""
+        level = _LEVEL_OF.get(entity.key.type)
+        return f"e{entity.id}" if level is None else self.named(level, int(entity.key.name))
+
+    def _entity_vertices(
+        self, entities: Sequence[StoredEntity], relations: Sequence[StoredRelation]
+    ) -> Iterator[Vertex]:
+        stated = defaultdict[int, list[StoredRelation]](list)
+        for one in relations:
+            if one.level == GRAPH:
+                for end in {one.subject, one.object}:
+                    stated[end].append(one)
+        for entity in entities:
+            if entity.key.type not in _LEVEL_OF and stated[entity.id]:
+                yield self._entity_vertex(entity, stated[entity.id])
+
+    def _entity_vertex(self, entity: StoredEntity, stated: Sequence[StoredRelation]) -> Vertex:
+        macros = dict.fromkeys(f"n{one.node}" for one in stated)
+        best = entity.attributes.get("best_ms")
+        first = min((one.span for one in stated), key=lambda span: span.start_ms)
+        seen = TimeSpan.of(best, best + MOMENT_MS) if isinstance(best, int) else first
+        return Vertex(
+            ref=f"e{entity.id}",
+            level=ENTITY,
+            kind=entity.key.type,
+            number=entity.id,
+            label=entity.key.name,
+            text=str(entity.attributes.get("description") or ""),
+            span=seen,
+            vector=entity.vector,
+            macros=tuple(ref for ref in macros if ref in self.vertices),
+        )
+
+    def _edges(self, relations: Sequence[StoredRelation]) -> Iterator[GraphEdge]:
+        for one in sorted(relations, key=lambda one: (one.span.start_ms, one.id)):
+            subject, target = self._refs.get(one.subject), self._refs.get(one.object)
+            if one.predicate == MENTIONED or subject is None or target is None:
+                continue
+            if not self.vertices.keys() >= {subject, target}:
+                continue
+            macro = f"n{one.node}" if one.level == GRAPH else None
+            yield GraphEdge(subject, one.predicate, target, macro)
+
+    @cached_property
+    def _by_level(self) -> Mapping[str, list[Vertex]]:
+        found = defaultdict[str, list[Vertex]](list)
+        for one in self.vertices.values():
+            found[one.level].append(one)
+        return found
+
+    @cached_property
+    def _children(self) -> Mapping[str, list[Vertex]]:
+        return {
+            f"n{node.id}": [
+                self.vertices[ref]
+                for number in node.children
+                if (ref := self.named(below, number)) is not None
+            ]
+            for node in self._nodes
+            if (below := {ROOT: SUPER, SUPER: MACRO}.get(node.level)) is not None
+        }
+
+    @cached_property
+    def _parents(self) -> Mapping[str, str]:
+        supers = self.of_level(SUPER)
+        return {child.ref: one.ref for one in supers for child in self.children(one.ref)}
+
+    @cached_property
+    def _inside(self) -> Mapping[str, list[Vertex]]:
+        found = defaultdict[str, list[Vertex]](list)
+        within = [*self.of_level(EVENT), *self.of_level(TEXT)]
+        for one in sorted(within, key=lambda one: one.span.start_ms):
+            for macro in one.macros:
+                found[macro].append(one)
+        return found
+
+    @cached_property
+    def _entities(self) -> Mapping[str, list[Vertex]]:
+        counts = Counter(
+            (edge.macro, end) for edge in self.edges for end in (edge.subject, edge.object)
+        )
+        found = defaultdict[str, list[Vertex]](list)
+        for one in self.of_level(ENTITY):
+            for macro in one.macros:
+                found[macro].append(one)
+        for macro, within in found.items():
+            within.sort(key=lambda one: -counts[macro, one.ref])
+        return found
+
+    @cached_property
+    def _edges_of(self) -> Mapping[str, list[GraphEdge]]:
+        found = defaultdict[str, list[GraphEdge]](list)
+        for edge in self.edges:
+            for end in dict.fromkeys((edge.subject, edge.object)):
+                found[end].append(edge)
+        return found
+
+
+class _BySpan:
+    """Nodes that lie one after the other, found by a time.
+
+    Args:
+        nodes: of one level.
+    """
+
+    def __init__(self, nodes: Sequence[StoredNode]) -> None:
+        self._nodes = sorted(nodes, key=lambda node: node.span.start_ms)
+        self._starts = [node.span.start_ms for node in self._nodes]
+
+    def at(self, time_ms: int) -> StoredNode | None:
+        """Return the node whose span has this time."""
+        position = bisect_right(self._starts, time_ms) - 1
+        if position < 0 or self._nodes[position].span.end_ms <= time_ms:
+            return None
+        return self._nodes[position]
+
+
+class Hierarchy:
+    """All that was built of a video.
+
+    Args:
+        built: as it is stored.
+    """
+
+    def __init__(self, built: BuiltMemory) -> None:
+        self.encoder = built.encoder
+        self.as_of = lru_cache(maxsize=VIEWS)(lambda clip: HierarchyView(built, clip))
+        """Return what is known after a clip."""
