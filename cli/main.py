@@ -44,6 +44,7 @@ COMMANDS = {
     "videos": ("library", "List the videos in the library."),
     "show": ("library", "Show what is in memory of a video: clips, people, segments and edges."),
     "dump": ("library", "Print everything learned from a video as canonical JSON lines."),
+    "clip": ("clip", "Cut a moment out of a video into a file of its own."),
     "export": ("library", "Export a video to a zip file: rows, vectors, images and answers."),
     "delete": ("removal", "Delete a video, or a span of it, from memory."),
     "audit": (
@@ -96,7 +97,17 @@ COMMANDS = {
 
 GROUPS = {
     "Start": ("ingest", "watch", "ask", "search", "up", "down"),
-    "Look inside": ("videos", "show", "trajectory", "replay", "fork", "diff", "dump", "tool"),
+    "Look inside": (
+        "videos",
+        "show",
+        "trajectory",
+        "replay",
+        "fork",
+        "diff",
+        "dump",
+        "tool",
+        "clip",
+    ),
     "Correct": ("people", "retry", "delete"),
     "Strategies": ("strategies", "build", "compare"),
     "Maintain": (

@@ -121,9 +121,9 @@ def parse_span(begin: str | None, end: str | None) -> TimeSpan:
         start = 0 if begin is None else parse_clock(begin)
         stop = LAST_MS if end is None else parse_clock(end)
     except ValueError as error:
-        raise InputError(f"--from, --to: {error}") from error
+        raise InputError(f"the span: {error}") from error
     if stop <= start:
-        raise InputError(f"--to {end} is not after --from {begin or '0:00'}")
+        raise InputError(f"the end, {end}, is not after the start, {begin or '0:00'}")
     return TimeSpan.of(start, stop)
 
 

@@ -120,11 +120,11 @@ def test_a_span_lies_between_two_clocks(
 @pytest.mark.parametrize(
     ("begin", "end", "output"),
     [
-        ("5", "5", "--to 5 is not after --from 5"),
-        ("6", "5", "--to 5 is not after --from 6"),
-        (None, "0", "--to 0 is not after --from 0:00"),
-        ("noon", "5", "--from, --to: 'noon' is not a time"),
-        ("5", "", "--from, --to: '' is not a time"),
+        ("5", "5", "the end, 5, is not after the start, 5"),
+        ("6", "5", "the end, 5, is not after the start, 6"),
+        (None, "0", "the end, 0, is not after the start, 0:00"),
+        ("noon", "5", "the span: 'noon' is not a time"),
+        ("5", "", "the span: '' is not a time"),
     ],
 )
 def test_a_span_that_is_none_is_refused_by_the_names_of_the_options(

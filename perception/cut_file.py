@@ -1,0 +1,228 @@
+"""Cuts a span out of a media file into an MP4 of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.video.frame import VideoFrame
+
+from domain.errors import InputError, MediaError
+from domain.time import TimeSpan, format_clock
+from perception.containers import audio_stream, demux, open_media, video_stream
+from perception.seeking import KeyPictureFinder, open_before
+from perception.source import probe
+
+if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer, OutputContainer
+    from av.video.stream import VideoStream
+
+    from models.ports import Image
+    from perception.containers import Packet
+    from perception.source import SourceInfo
+
+COPIED = frozenset({"h264", "hevc", "av1", "mpeg4", "aac", "mp3"})
+"""Codecs that every MP4 can hold: their packets are copied as they are."""
+EARLIER_MS = 1_000
+"""A copied span begins at a key picture, at most so much before what was asked for."""
+CLOCK = Fraction(1, 90_000)
+"""Time base of encoded pictures, in seconds: fine enough for any frame rate."""
+QUALITY = {"preset": "veryfast", "crf": "20"}
+
+
+@dataclass(frozen=True)
+class CutFile:
+    """What was cut out: its span, and whether it was copied instead of encoded anew."""
+
+    span: TimeSpan
+    copied: bool
+
+
+def cut_file(path: Path, span: TimeSpan, out: Path) -> CutFile:
+    """Write a span of a media file to ``out`` as MP4, with its sound.
+
+    Packets are copied where the codecs fit into MP4 and a key picture begins shortly before the
+    span; else pictures and sound are encoded anew, from the start of the span on.
+
+    Args:
+        path: a media file.
+        span: in milliseconds of video time; what lies after the end of the file is left out.
+        out: the file to write; it is overwritten.
+
+    Raises:
+        InputError: the file ends before the span.
+        MediaError: the file cannot be read, or nothing decodes in the span.
+    """
+    info = probe(path)
+    if span.start_ms >= info.duration_ms:
+        start, end = format_clock(span.start_ms), format_clock(info.duration_ms)
+        raise InputError(f"{start} is after {end}, the end of the video")
+    within = TimeSpan.of(span.start_ms, min(span.end_ms, info.duration_ms))
+    key_ms = _key_picture_ms(path, info, within.start_ms)
+    try:
+        with av.open(str(out), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+            if key_ms is None:
+                _encode(path, info, within, target)
+            else:
+                within = TimeSpan.of(key_ms, within.end_ms)
+                _copy(path, info, within, target)
+    except av.FFmpegError as error:
+        raise MediaError(f"{path}: {within} cannot be cut out ({error.strerror})") from error
+    return CutFile(within, copied=key_ms is not None)
+
+
+def _key_picture_ms(path: Path, info: SourceInfo, start_ms: int) -> int | None:
+    """Return where a copy begins; None where the codecs do not fit, or it would be too early."""
+    with open_media(path) as container:
+        codecs = {one.codec_context.codec.canonical_name for one in _streams(container)}
+    if not codecs <= COPIED:
+        return None
+    if not info.has_video:
+        return start_ms
+    with closing(KeyPictureFinder(path, info)) as finder:
+        key_ms = finder.before(start_ms)
+    return key_ms if start_ms - key_ms <= EARLIER_MS else None
+
+
+def _streams(container: InputContainer) -> list[VideoStream | AudioStream]:
+    """Return the streams of pictures and of sound, those that there are."""
+    return [one for one in (video_stream(container), audio_stream(container)) if one is not None]
+
+
+def _open(path: Path, info: SourceInfo, start_ms: int) -> InputContainer:
+    return open_before(path, info, "video" if info.has_video else "audio", start_ms)
+
+
+def _bounds(packet: Packet, info: SourceInfo, span: TimeSpan) -> tuple[int, int]:
+    """Return where a span begins and ends, in the time base of a packet."""
+    times = (info.origin + Fraction(ms, 1000) for ms in (span.start_ms, span.end_ms))
+    begin, end = (int(time / packet.time_base) for time in times)
+    return begin, end
+
+
+def _copy(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer) -> None:
+    """Copy the packets of a span that begins at a key picture."""
+    with closing(_open(path, info, span.start_ms)) as container:
+        streams = _streams(container)
+        copies = {one.index: target.add_stream_from_template(one) for one in streams}
+        waiting = set(copies)
+        for packet in demux(container, *streams):
+            index = packet.stream.index
+            if packet.dts is None or index not in waiting:
+                continue
+            begin, end = _bounds(packet, info, span)
+            # Pictures that are decoded before the end may be shown after it: others need them.
+            if packet.dts >= end:
+                waiting.remove(index)
+                if not waiting:
+                    return
+            elif packet.pts is not None and packet.pts >= begin:
+                packet.pts, packet.dts = packet.pts - begin, packet.dts - begin
+                packet.stream = copies[index]
+                target.mux(packet)
+
+
+def _encode(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer) -> None:
+    """Encode the pictures and the sound of a span anew."""
+    # The sound of a time may lie before its pictures in the file.
+    with closing(_open(path, info, max(0, span.start_ms - EARLIER_MS))) as container:
+        streams = _streams(container)
+        encoders = {one.index: _encoder(one, info, target) for one in streams}
+        waiting, found = set(encoders), False
+        for packet in demux(container, *streams):
+            index = packet.stream.index
+            begin, end = _bounds(packet, info, span)
+            for frame in _decoded(packet) if index in waiting else ():
+                if frame.pts is None or frame.pts < begin:
+                    continue
+                if frame.pts >= end:
+                    waiting.discard(index)
+                    break
+                frame.pts -= begin
+                target.mux(encoders[index].encode(frame))
+                found = True
+            if not waiting:
+                break
+        for encoder in encoders.values():
+            target.mux(encoder.encode(None))
+    if not found:
+        raise MediaError(f"{path}: nothing decodes in {span}")
+
+
+def _decoded(packet: Packet) -> Iterable[Any]:
+    """Return the frames of a packet; none where it is damaged."""
+    try:
+        return packet.decode()
+    except av.FFmpegError:
+        return ()
+
+
+def _encoder(
+    source: VideoStream | AudioStream, info: SourceInfo, target: OutputContainer
+) -> PictureEncoder | SoundEncoder:
+    if source.type == "video":
+        return PictureEncoder(info, target)
+    return SoundEncoder(source, target)
+
+
+class PictureEncoder:
+    """Encodes pictures as H.264, upright and of even size.
+
+    Args:
+        info: what was probed of the source.
+        target: gets a stream.
+    """
+
+    def __init__(self, info: SourceInfo, target: OutputContainer) -> None:
+        self._quarters = info.rotation // 90
+        rate = Fraction(info.frame_rate or 25).limit_denominator(1_000)
+        self._stream = target.add_stream("libx264", rate=rate)
+        self._stream.width, self._stream.height = info.width & ~1, info.height & ~1
+        self._stream.pix_fmt, self._stream.options = "yuv420p", dict(QUALITY)
+        self._stream.codec_context.time_base = CLOCK
+
+    def encode(self, frame: VideoFrame | None) -> list[Packet]:
+        """Return the packets that a picture completes; after the last, None gives the rest."""
+        if frame is None:
+            return self._stream.encode(None)
+        upright = self._upright(frame)
+        width, height = self._stream.width, self._stream.height
+        return self._stream.encode(upright.reformat(width, height, "yuv420p"))
+
+    def _upright(self, frame: VideoFrame) -> VideoFrame:
+        if not self._quarters:
+            return frame
+        pixels = cast("Image", np.rot90(frame.to_ndarray(format="rgb24"), self._quarters))
+        turned = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
+        turned.pts, turned.time_base = frame.pts, frame.time_base
+        return turned
+
+
+class SoundEncoder:
+    """Encodes sound as AAC in stereo.
+
+    Args:
+        source: the stream of sound.
+        target: gets a stream.
+    """
+
+    def __init__(self, source: AudioStream, target: OutputContainer) -> None:
+        rate = source.codec_context.sample_rate
+        self._stream = target.add_stream("aac", rate=min(rate, 48_000), layout="stereo")
+        self._resampler = av.AudioResampler("fltp", "stereo", min(rate, 48_000))
+
+    def encode(self, frame: AudioFrame | None) -> list[Packet]:
+        """Return the packets that a piece completes; after the last, None gives the rest."""
+        pieces = self._resampler.resample(frame)
+        packets = [
+            one for piece in pieces if piece is not None for one in self._stream.encode(piece)
+        ]
+        return packets + (self._stream.encode(None) if frame is None else [])
