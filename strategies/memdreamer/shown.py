@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from domain.asking import Evidence
 from retrieval.people_in_query import with_current_names
-from strategies.memdreamer.hierarchy import ENTITY, GraphEdge, HierarchyView, Vertex
+from strategies.memdreamer.hierarchy_view import ENTITY, HierarchyView, Vertex, VertexEdge
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT
 from strategies.memdreamer.settings import HierarchySettings
 
@@ -32,7 +32,7 @@ _WITHIN = re.compile(rf"^{WITHIN}s? (.*)$", re.M)
 _INSIDE = re.compile(rf"^{INSIDE}: (.*)$", re.M)
 _MACRO = re.compile(rf"{KINDS[MACRO]}\b")
 _NODE = re.compile(r"\bn\d+\b")
-_NOTE = re.compile(r"(?:[A-Z_]+ (?:super|macro) \d+|Themes|Tone)\b[^:]*:")
+_NOTE = re.compile(r"(?:(?:macro \d+ )?[A-Z_]+ (?:super|macro) \d+|Themes|Tone):")
 _NUMBERED = re.compile(r"\b(super|macro) (\d+)\b")
 
 
@@ -81,7 +81,7 @@ class Showing:
         ]
         return "\n".join([self._head(vertex), *self._leading(leading)])
 
-    def edge(self, edge: GraphEdge) -> str:
+    def edge(self, edge: VertexEdge) -> str:
         """Return an edge with both of its ends."""
         return f"{self._end(edge.subject)} {edge.label} {self._end(edge.object)}"
 
@@ -116,7 +116,7 @@ class Showing:
     def _numbered(self, match: re.Match[str]) -> str:
         return self._view.named(match[1], int(match[2])) or match[0]
 
-    def _neighbours(self, vertex: Vertex, edges: Iterable[GraphEdge]) -> Iterator[str]:
+    def _neighbours(self, vertex: Vertex, edges: Iterable[VertexEdge]) -> Iterator[str]:
         """Yield the edges of a vertex by label and way, each with its other end."""
         ends: dict[str, list[str]] = {}
         for edge in edges if self._graph else ():
@@ -125,7 +125,7 @@ class Showing:
         for head, others in ends.items():
             yield f"{head} {_listed([*dict.fromkeys(others)], '; ')}"
 
-    def _leading(self, edges: Iterable[GraphEdge]) -> Iterator[str]:
+    def _leading(self, edges: Iterable[VertexEdge]) -> Iterator[str]:
         """Yield the edges that lead from a vertex, by label, in one line."""
         ends: dict[str, list[str]] = {}
         for edge in edges if self._graph else ():

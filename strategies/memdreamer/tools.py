@@ -32,7 +32,7 @@ from strategies.memdreamer.arguments import (
     SuperEventsArguments,
     TimeArguments,
 )
-from strategies.memdreamer.hierarchy import ENTITY, Hierarchy, HierarchyView, Vertex
+from strategies.memdreamer.hierarchy_view import ENTITY, HierarchyView, StoredHierarchy, Vertex
 from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT
 from strategies.memdreamer.names import (
     GET_MACRO_EVENTS,
@@ -130,7 +130,7 @@ class HierarchyTools:
 
     def __init__(self, store: Store, toolbox: Toolbox, name: str) -> None:
         self._store, self._toolbox = store, toolbox
-        self._indexes = BuiltIndexes(store, name, Hierarchy)
+        self._indexes = BuiltIndexes(store, name, StoredHierarchy)
 
     def by_name(self) -> dict[str, RunTool]:
         """Return the tools by their names."""

@@ -109,6 +109,8 @@ def test_super_events_show_their_edges_with_refs_and_one_its_macro_events(house:
     assert f"CONTRASTS_WITH {first}: it is loud instead of calm" in shown[second].splitlines()
     assert f'BEFORE -> {second} "Painting and dinner"' in shown[first].splitlines()
     assert f'BEFORE <- {first} "A morning at home"' in shown[second].splitlines()
+    macros = [ref(house, "macro", n) for n in (0, 1)]
+    assert f"{macros[0]} ENABLES {macros[1]}: tea wakes Bob up" in shown[first].splitlines()
     one = texts(use("get_super_events", id=second))
     assert list(one) == [second, ref(house, "macro", 2), ref(house, "macro", 3)]
 

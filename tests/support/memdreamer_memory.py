@@ -227,7 +227,11 @@ EPISODES = (
     ),
 )
 MORNING = Part("A morning of tea", "The morning begins with tea.", (0,))
-WHOLE_MORNING = Part("A morning at home", "Tea is made, then a bicycle is repaired.", (0, 1))
+WHOLE_MORNING = Part(
+    "A morning at home",
+    "Tea is made, then a bicycle is repaired.\nmacro 0 ENABLES macro 1: tea wakes Bob up",
+    (0, 1),
+)
 AFTERNOON = Part("An afternoon outside", "A fence is painted white.", (2,))
 EVENING = Part(
     "Painting and dinner",

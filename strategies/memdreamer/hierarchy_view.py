@@ -64,7 +64,7 @@ class Vertex:
 
 
 @dataclass(frozen=True)
-class GraphEdge:
+class VertexEdge:
     """An edge between vertices, by their refs; ``macro`` is what states one of a local graph."""
 
     subject: str
@@ -119,7 +119,7 @@ class HierarchyView:
         """Return the entities of a macro event, those with most edges in it first."""
         return self._entities.get(macro, [])
 
-    def edges_of(self, ref: str) -> list[GraphEdge]:
+    def edges_of(self, ref: str) -> list[VertexEdge]:
         """Return the edges from and to a vertex."""
         return self._edges_of.get(ref, [])
 
@@ -205,7 +205,7 @@ class HierarchyView:
             macros=tuple(ref for ref in macros if ref in self.vertices),
         )
 
-    def _edges(self, relations: Sequence[StoredRelation]) -> Iterator[GraphEdge]:
+    def _edges(self, relations: Sequence[StoredRelation]) -> Iterator[VertexEdge]:
         for one in sorted(relations, key=lambda one: (one.span.start_ms, one.id)):
             subject, target = self._refs.get(one.subject), self._refs.get(one.object)
             if one.predicate == MENTIONED or subject is None or target is None:
@@ -213,7 +213,7 @@ class HierarchyView:
             if not self.vertices.keys() >= {subject, target}:
                 continue
             macro = f"n{one.node}" if one.level == GRAPH else None
-            yield GraphEdge(subject, one.predicate, target, macro)
+            yield VertexEdge(subject, one.predicate, target, macro)
 
     @cached_property
     def _by_level(self) -> Mapping[str, list[Vertex]]:
@@ -262,8 +262,8 @@ class HierarchyView:
         return found
 
     @cached_property
-    def _edges_of(self) -> Mapping[str, list[GraphEdge]]:
-        found = defaultdict[str, list[GraphEdge]](list)
+    def _edges_of(self) -> Mapping[str, list[VertexEdge]]:
+        found = defaultdict[str, list[VertexEdge]](list)
         for edge in self.edges:
             for end in dict.fromkeys((edge.subject, edge.object)):
                 found[end].append(edge)
@@ -289,7 +289,7 @@ class _BySpan:
         return self._nodes[position]
 
 
-class Hierarchy:
+class StoredHierarchy:
     """All that was built of a video.
 
     Args:
