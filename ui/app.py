@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from ui.errors import show_errors
-from ui.navigation import PAGE_NAMES, streamlit_page
+from ui.navigation import navigation_pages
 from ui.sign_in import set_acting_user, show_sign_out_button
 
-# Streamlit shows no keyboard focus on the link to the current page.
-FOCUS = """<style>
+FOLDER = Path(__file__).parent
+
+# Streamlit shows no keyboard focus on the link to the current page, and leaves a hand's breadth
+# free above a page.
+STYLE = """<style>
 a:focus-visible, button:focus-visible, summary:focus-visible {
   outline: 3px solid light-dark(#1d4ed8, #7cb0ff) !important; outline-offset: 2px;
 }
+[data-testid=stMainBlockContainer] { padding-top: 3.2rem; padding-bottom: 4rem; }
 </style>"""
 
-# Without icons: Streamlit would fetch each from another server for the browser's tab.
-st.set_page_config(page_title="Homer", layout="wide")
-st.html(FOCUS)
-page = st.navigation([streamlit_page(name) for name in PAGE_NAMES])
+# No emoji as an icon: Streamlit would fetch it from another server for the browser's tab.
+st.set_page_config(page_title="Homer", page_icon=str(FOLDER / "mark.svg"), layout="wide")
+st.html(STYLE)
+st.logo(str(FOLDER / "logo.svg"), size="large", icon_image=str(FOLDER / "mark.svg"))
+page = st.navigation(navigation_pages(), expanded=True)
 show_sign_out_button()
 set_acting_user()
 show_errors(page.run)

@@ -66,7 +66,7 @@ def _question_form(
     """Draw the form; when a valid question is sent, start its run in the background."""
     with st.form("question", border=False):
         videos, text = main_fields(known, _default_videos(known, run))
-        with st.expander("Options, time and models"):
+        with st.expander("Advanced options"):
             fields = QuestionFields(videos, text, *further_fields(state))
             strategy = _select_strategy(state)
         sent = st.form_submit_button("Ask", type="primary")

@@ -11,7 +11,7 @@ from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_duration, format_span
-from ui.navigation import page_link, text_params
+from ui.navigation import page_link, show_empty, text_params
 from ui.player import played_video, show_player
 from ui.question_form import QuestionFields, further_fields, main_fields, warn
 from views.answer_lines import answer_line, confidence_line, one_line
@@ -19,6 +19,7 @@ from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import list_strategies
+from views.words import counted
 
 POLL_S = 1.0
 """Seconds between polls of the runs."""
@@ -38,7 +39,7 @@ def _body() -> None:
     state = page_state()
     known = all_titles(state.store)
     if not known:
-        st.info("Nothing has been watched yet. Add a video on the page Library.")
+        show_empty("Nothing has been watched yet.", "Add a video", "library")
         return
     runs = _load_runs(state, text_params("trajectory")[:MAX_RUNS])
     _form(state, known, runs)
@@ -72,7 +73,7 @@ def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTr
     with st.form("compare", border=False):
         videos, text = main_fields(known, default)
         chosen = st.multiselect("Strategies", names, default=names)
-        with st.expander("Options, time and models"):
+        with st.expander("Advanced options"):
             fields = QuestionFields(videos, text, *further_fields(state))
         sent = st.form_submit_button("Compare", type="primary")
     # A container of its own keeps what follows in place.
@@ -116,7 +117,8 @@ def _show_progress(names: Sequence[str]) -> None:
 def _show_comparison(state: PageState, runs: Sequence[InspectedTrajectory]) -> None:
     found = side_by_side([run.history for run in runs])
     agree = "agree" if found.answers_agree else "differ"
-    st.caption(f"The answers {agree}. {found.shared} pieces of evidence were found by all.")
+    shared = counted(found.shared, "piece of evidence")
+    st.caption(f"The answers {agree}. {shared} found by all.")
     _show_table(found)
     for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
         with column:
@@ -157,7 +159,7 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
         videos = videos_named(state.store, question.videos)
         for number, citation in enumerate(row.answer.citations):
             show_moment(state.store, citation, videos, f"cited_{run.row.id}_{number}")
-    with st.expander(f"Rounds: {row.rounds}"):
+    with st.expander(counted(row.rounds, "round")):
         for round_ in run.history.rounds:
             label = escape_markdown(round_headline(run.history, round_.number))
             page_link("trajectory", label, trajectory=run.row.id, round=round_.number)

@@ -12,7 +12,7 @@ from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
 from ui import charts
 from ui.formatting import escape_markdown, format_duration
 from ui.navigation import page_link, paginate
-from views.words import shortened
+from views.words import counted, shortened
 
 MAX_NAME_CHARS = 40
 """Characters of a type's name in a chart."""
@@ -145,10 +145,11 @@ def _show_question(row: AnsweredQuestion) -> None:
 
 
 def _facts(row: AnsweredQuestion) -> list[str]:
-    facts = [row.id, row.arm, *row.types]
+    facts = [row.arm, *row.types]
     facts += [str(row.fault)] if row.fault else []
     facts += [f"skills: {' '.join(row.skills)}"] if row.skills else []
     if row.trajectory:
-        facts += [f"{row.rounds} rounds", f"{row.tokens} tokens", format_duration(row.seconds)]
-        facts.append(f"{row.cost_usd:.4f} US dollars")
+        facts += [counted(row.rounds, "round"), format_duration(row.seconds)]
+        if row.tokens:
+            facts.append(f"{counted(row.tokens, 'token')}, {row.cost_usd:.4f} US dollars")
     return facts

@@ -50,10 +50,11 @@ def _show_runs() -> None:
     start = requested_offset()
     runs, total = page_of_runs(store, start, PAGE_SIZE)
     if not total:
-        st.info(
-            "No run is on record yet. In a terminal: `homer eval run DATASET FOLDER`; "
-            "`homer eval data` lists the data sets."
+        st.write(
+            "No evaluation was run yet. An evaluation asks the questions of a data set and counts "
+            "the right answers. List the data sets, and run one, in a terminal:"
         )
+        st.code("homer eval data\nhomer eval run DATASET FOLDER", language=None)
         return
     offset = paginate(total)
     if offset != start:
@@ -66,8 +67,13 @@ def _show_runs() -> None:
 
 def _facts(run: RunLine) -> str:
     counts = f"{run.judged} of {max(run.planned, run.questions)} answers judged"
-    settings = f"data set {run.dataset}, profile {run.profile}, protocol {run.protocol}"
+    settings = f"data set {run.dataset}, models {run.profile}, protocol {run.protocol}"
     return f"{run.state}, {counts}, {settings}, begun {format_date(run.began_at)}"
+
+
+def _cost(report: RunReport) -> str:
+    """Return what the run cost; nothing where no model was paid for."""
+    return f", {report.cost_usd:.2f} US dollars" if report.cost_usd else ""
 
 
 def _show_run() -> None:
@@ -76,12 +82,12 @@ def _show_run() -> None:
     with st.spinner("Reading the run ..."):
         report, rows = load_run(store, name)
     st.subheader(escape_markdown(report.run.name), anchor=False)
-    st.caption(escape_markdown(f"{_facts(report.run)}, {report.cost_usd:.2f} US dollars"))
+    st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
     if report.run.state == RUNNING:
         _poll_run(name, report.run.judged)
     st.markdown(f"**{escape_markdown(headline(report))}**")
-    for remark in report.remarks:
-        st.warning(escape_markdown(remark))
+    if report.remarks:
+        st.warning("  \n".join(escape_markdown(remark) for remark in report.remarks))
     show_curves(report)
     for table in tables(report):
         charts.report_table(table)

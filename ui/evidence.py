@@ -20,8 +20,8 @@ MAX_TEXT_CHARS = 400
 
 
 def video_title(videos: Mapping[str, Video], video: str) -> str:
-    """Return a video's title, or its id if it is unknown."""
-    return videos[video].title if video in videos else video
+    """Return a video's title, or words for one that is not in the library any more."""
+    return videos[video].title if video in videos else "a deleted video"
 
 
 def show_moment(
@@ -30,8 +30,13 @@ def show_moment(
     videos: Mapping[str, Video],
     key: str,
     player_key: str = "player",
+    *,
+    with_ref: bool = False,
 ) -> None:
-    """Draw a citation or a piece of evidence, with a button that plays it."""
+    """Draw a citation or a piece of evidence, with a button that plays it.
+
+    ``with_ref``: with the name by which a search for images takes it as an example.
+    """
     with st.container(border=True, key=f"moment_{key}"):
         text, frame = st.columns([3, 1])
         with text:
@@ -43,16 +48,17 @@ def show_moment(
                 player_key,
             )
             st.write(escape_markdown(_shorten_text(item.full_text)))
-            st.caption(escape_markdown(f"{item.ref}{_score_text(item)}"))
+            facts = [item.ref] if with_ref else []
+            st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
         with frame:
             show_frame(store, item.video, item.span.start_ms, item.ref)
 
 
-def _score_text(item: Citation | Evidence) -> str:
-    """Return the score of evidence, or the support of a citation, as text."""
+def _score_text(item: Citation | Evidence) -> list[str]:
+    """Return how well evidence matches the query, or a citation supports the answer."""
     if isinstance(item, Evidence):
-        return f", score {item.score:.2f}"
-    return "" if item.support is None else f", support {item.support:.2f}"
+        return [f"match {item.score:.2f}"]
+    return [] if item.support is None else [f"support {item.support:.2f}"]
 
 
 def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:

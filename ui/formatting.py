@@ -10,15 +10,17 @@ from domain.time import TimeSpan
 
 
 def format_time(ms: int) -> str:
-    """Format milliseconds as ``0:02:05``, or ``d2 1:00:00`` on the second day."""
+    """Format milliseconds: ``2:05``, ``1:02:05``, or ``d2 1:00:00`` on the second day."""
     days, seconds = divmod(ms // 1000, 86_400)
     minutes, secs = divmod(seconds, 60)
-    clock = f"{minutes // 60}:{minutes % 60:02d}:{secs:02d}"
-    return f"d{days + 1} {clock}" if days else clock
+    hours, rest = divmod(minutes, 60)
+    if days:
+        return f"d{days + 1} {hours}:{rest:02d}:{secs:02d}"
+    return f"{hours}:{rest:02d}:{secs:02d}" if hours else f"{rest}:{secs:02d}"
 
 
 def format_span(span: TimeSpan) -> str:
-    """Format a span as ``0:02:05-0:02:09``; an empty one as a single time."""
+    """Format a span as ``2:05-2:09``; an empty one as a single time."""
     start, end = format_time(span.start_ms), format_time(span.end_ms)
     return start if start == end else f"{start}-{end}"
 

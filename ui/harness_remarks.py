@@ -50,10 +50,10 @@ def show_remarks(remarks: list[Remark]) -> None:
 def show_legend() -> None:
     """Draw the legend of the four colours."""
     meanings = {
-        HarnessPart.INFORM: "shown to the model",
-        HarnessPart.CONSTRAIN: "allowed or refused by rules",
-        HarnessPart.VERIFY: "new evidence, resolved subtasks",
-        HarnessPart.CORRECT: "corrected",
+        HarnessPart.INFORM: "what was shown",
+        HarnessPart.CONSTRAIN: "what the rules allowed or refused",
+        HarnessPart.VERIFY: "what was new, and which parts are answered",
+        HarnessPart.CORRECT: "what was put right",
     }
     labels = " ".join(f"{part_label(part)} {text}&nbsp;&nbsp;" for part, text in meanings.items())
     st.html(f'<div style="font-size:0.85rem">{labels}</div>')

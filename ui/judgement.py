@@ -27,7 +27,7 @@ def show_judgement(store: Store, row: StoredTrajectory) -> None:
         if verdict is not None and st.button("Withdraw the verdict", key=f"unjudge_{row.id}"):
             _record_verdict(store, row, None)
     if verdict is not None:
-        st.caption("Run `homer skills learn` to learn from judged answers.")
+        st.caption("Run `homer skills learn` in a terminal to learn from judged answers.")
 
 
 def _verdict_button(

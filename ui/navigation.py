@@ -14,18 +14,14 @@ from store.database import Store
 from ui.errors import show_error
 from views.library import all_titles, videos_named
 
-PAGE_NAMES = (
-    "ask",
-    "compare",
-    "trajectory",
-    "library",
-    "video",
-    "people",
-    "skills",
-    "evaluations",
-    "health",
-)
-"""The pages in order; each is a function ``NAME_page`` in ``ui/NAME.py``."""
+SECTIONS = {
+    "": ("ask", "library", "people", "history"),
+    "Advanced": ("compare", "skills", "evaluations", "schedules", "health"),
+}
+"""The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
+HIDDEN = ("video", "trajectory")
+"""Pages of one video and of one question, which other pages link."""
+PAGE_NAMES = (*SECTIONS[""], *SECTIONS["Advanced"], *HIDDEN)
 
 MODULE_NAMES = {"people": "people_page", "skills": "skills_page"}
 """Streamlit puts this folder first on the import path: no file may be named like a package."""
@@ -35,7 +31,26 @@ def streamlit_page(name: str) -> st.Page:
     """Return the page of that name, as the navigation has it."""
     module = import_module(f"ui.{MODULE_NAMES.get(name, name)}")
     draw: Callable[[], None] = getattr(module, f"{name}_page")
-    return st.Page(draw, title=name.capitalize(), url_path=name, default=name == PAGE_NAMES[0])
+    return st.Page(
+        draw,
+        title=name.capitalize(),
+        url_path=name,
+        default=name == PAGE_NAMES[0],
+        visibility="hidden" if name in HIDDEN else "visible",
+    )
+
+
+def navigation_pages() -> dict[str, list[st.Page]]:
+    """Return the pages by section, with the hidden ones last."""
+    sections = {title: [*map(streamlit_page, names)] for title, names in SECTIONS.items()}
+    return sections | {"Advanced": [*sections["Advanced"], *map(streamlit_page, HIDDEN)]}
+
+
+def show_empty(message: str, label: str, name: str) -> None:
+    """Say that there is nothing yet, with a button that opens the page where one begins."""
+    st.write(message)
+    if st.button(label, type="primary", key=f"begin_{name}"):
+        st.switch_page(streamlit_page(name))
 
 
 def page_link(name: str, label: str, **values: object) -> None:
@@ -67,7 +82,7 @@ def int_param(name: str, minimum: int = 0, maximum: int = 10**9) -> int | None:
 
 
 def time_param(name: str = "t") -> int | None:
-    """Return a time parameter (``?t=0:02:05`` or ``?t=125``) in milliseconds, or None."""
+    """Return a time parameter (``?t=2:05`` or ``?t=125``) in milliseconds, or None."""
     try:
         return parse_clock(text_param(name)) if text_param(name) else None
     except ValueError:
@@ -119,12 +134,12 @@ def select_video(store: Store) -> Video | None:
     """Return the video of the page: named by the address, else selected; None without videos."""
     titles = all_titles(store)
     if not titles:
-        st.info("Nothing has been watched yet. Add a video on the page Library.")
+        show_empty("Nothing has been watched yet.", "Add a video", "library")
         return None
     names = list(titles)
     requested = text_param("video")
     if requested and requested not in titles:
-        show_error(InputError(f"no video has the id {requested}: choose one from the list"))
+        show_error(InputError("this video is not in the library: choose one from the list"))
     index = names.index(requested) if requested in titles else 0
     name = st.selectbox(
         "Video",

@@ -23,6 +23,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import Round
+from views.words import counted
 
 MAX_EVIDENCE = 5
 """Pieces of evidence shown at first; an expander has the others."""
@@ -109,7 +110,7 @@ def _open_round(number: int) -> None:
 def _show_round(
     store: Store, inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
 ) -> None:
-    st.subheader("Harness", anchor=False)
+    st.subheader("What happened in this step", anchor=False)
     show_legend()
     show_remarks(inspected.remarks(chosen))
     round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
@@ -184,8 +185,8 @@ def _show_calls(calls: Sequence[ShownCall]) -> None:
 def _show_call(call: ShownCall, number: int) -> None:
     event = call.event
     took = [
-        f"{event.tokens_in} tokens in",
-        f"{event.tokens_out} out",
+        f"{counted(event.tokens_in, 'token')} in",
+        f"{event.tokens_out:,} out",
         f"{event.cost_usd:.4f} US dollars",
         format_duration(event.ms / 1000),
     ]

@@ -20,6 +20,7 @@ from ui.navigation import (
     page_link,
     paginate,
     requested_offset,
+    show_empty,
     text_param,
     update_address_bar,
 )
@@ -31,6 +32,7 @@ from views.skill_use import (
     policy_lines,
     skill_use_record,
 )
+from views.words import counted
 
 QUESTIONS_PER_PAGE = 10
 """Questions per page, in the lists of uses and of sources."""
@@ -52,13 +54,15 @@ def _show_skills() -> None:
     skills, total = list_skills_page(store, requested, PAGE_SIZE, query)
     _show_waiting(count_waiting(store))
     if not total:
-        st.info(
-            "No skill matches."
-            if query
-            else "No skill was learned yet. Judge answers on the pages "
-            "Ask and Trajectory, then run `homer skills learn` in a terminal. Or import some: "
-            "`homer skills import FILE`"
-        )
+        if query:
+            st.write("No skill matches.")
+        else:
+            show_empty(
+                "No skill was learned yet. Ask questions and say which answers are right; then "
+                "run `homer skills learn` in a terminal.",
+                "Ask a question",
+                "ask",
+            )
         return
     offset = paginate(total)
     if offset != requested:
@@ -69,7 +73,8 @@ def _show_skills() -> None:
 
 def _show_waiting(count: int) -> None:
     if count:
-        st.write(f"{count} judged answers were not learned from yet: `homer skills learn`")
+        answers = counted(count, "judged answer")
+        st.write(f"{answers} not learned from yet: run `homer skills learn` in a terminal.")
 
 
 def _show_entry(entry: LibrarySkill) -> None:
@@ -77,7 +82,7 @@ def _show_entry(entry: LibrarySkill) -> None:
     with st.container(border=True, key=f"skill_{skill.name}"):
         page_link("skills", escape_markdown(skill.name), skill=skill.name)
         st.write(escape_markdown(skill.description))
-        uses = f"used for {entry.uses} questions"
+        uses = f"used for {counted(entry.uses, 'question')}"
         st.caption(escape_markdown(f"{_facts(skill)}, {uses}, {STATES[entry.banned]}"))
 
 
@@ -182,8 +187,8 @@ def _format_value(value: str | float) -> str:
 def _uses_caption(record: SkillUseRecord) -> str:
     first, last = record.tallies[0].start, record.tallies[-1].start
     return (
-        f"Used for {record.given} questions between {first:%Y-%m-%d} and {last:%Y-%m-%d}, "
-        f"shown by {record.unit}."
+        f"Used for {counted(record.given, 'question')} between {first:%Y-%m-%d} and "
+        f"{last:%Y-%m-%d}, shown by {record.unit}."
     )
 
 

@@ -15,6 +15,7 @@ from ui.app_state import PageState
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_span
 from ui.timeline import Lane, TimelineBar
+from views.words import counted
 
 TONE = "third"
 _REQUESTED, _RESULT = "span_requested", "span_deleted"
@@ -68,10 +69,11 @@ def _parse_span(begin: str, end: str) -> TimeSpan:
 def _confirm(state: PageState, video: Video, span: TimeSpan) -> None:
     preview = preview_span_deletion(state.store, video.id, span)
     cut = preview.cut
+    clips = counted(len(cut.clips), "whole clip")
     st.warning(
         escape_markdown(
-            f"This deletes {format_span(cut.span)}: {len(cut.clips)} whole clips with all that was "
-            "remembered of them, and every answer that used any of it. It cannot be undone. "
+            f"This deletes {format_span(cut.span)}: {clips} with all that was remembered "
+            "of them, and every answer that used any of it. It cannot be undone. "
             f"{preview.file}"
         )
     )
@@ -82,8 +84,8 @@ def _confirm(state: PageState, video: Video, span: TimeSpan) -> None:
             deleted = delete_video_span(workspace, video, span)
             del st.session_state[_REQUESTED]
             st.session_state[_RESULT] = (
-                f"{format_span(cut.span)} is deleted, with {deleted.images} images and "
-                f"{deleted.answers} answers."
+                f"{format_span(cut.span)} is deleted, with {counted(deleted.images, 'image')} and "
+                f"{counted(deleted.answers, 'answer')}."
             )
             st.rerun()
         if st.button("Keep this part"):

@@ -58,9 +58,8 @@ def _facts(inspected: InspectedTrajectory) -> str:
 
 def _video_lanes(inspected: InspectedTrajectory, video: Video) -> str:
     rows = [_round_lane(round_, video) for round_ in inspected.history.rounds]
-    ends = (
-        f'<div class="ends"><span>0:00:00</span><span>{format_time(video.duration_ms)}</span></div>'
-    )
+    first, last = format_time(0), format_time(video.duration_ms)
+    ends = f'<div class="ends"><span>{first}</span><span>{last}</span></div>'
     return f'<h3 dir="auto">{escape(video.title)}</h3>{"".join(rows)}{ends}'
 
 

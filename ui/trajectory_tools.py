@@ -23,6 +23,7 @@ from views.answer_lines import answer_line
 from views.comparison import ComparedRound, Difference, FirstDivergence, compare_trajectories
 from views.rounds import InspectedTrajectory
 from views.trajectory import load_history
+from views.words import counted
 
 UNCHANGED = "unchanged"
 
@@ -55,11 +56,7 @@ def _show_replay_result(replayed: Replayed) -> None:
     divergence = replayed.divergence
     if divergence is None:
         end = "" if replayed.ended else ", up to where it was interrupted"
-        st.success(
-            f"{replayed.events} events, the same byte for byte{end}; "
-            f"{replayed.calls} model calls and {replayed.searches} searches from the record, "
-            "none made"
-        )
+        st.success(f"Replay matches exactly ({counted(replayed.events, 'event')}){end}.")
         return
     kinds = [
         event.kind if event else "nothing" for event in (divergence.recorded, divergence.replayed)
@@ -78,8 +75,8 @@ def _show_fork(state: PageState, inspected: InspectedTrajectory) -> None:
         st.info("There is no round yet to fork from.")
         return
     st.write(
-        "Continues from a round as a new trajectory, with something changed. Earlier rounds are "
-        "copied; models are called only from there on."
+        "Rerun from this step with changes. The steps before it stay as they were, and this "
+        "search stays in the history."
     )
     requested = int_param("round")
     index = numbers.index(requested) if requested in numbers else 0
@@ -98,7 +95,7 @@ def _show_fork(state: PageState, inspected: InspectedTrajectory) -> None:
         show_error(error)
         return
     st.success("The fork has started.")
-    page_link("trajectory", f"Open the fork {name}", trajectory=name)
+    page_link("trajectory", "Open the fork", trajectory=name)
     page_link("trajectory", "Compare it with this one", trajectory=inspected.row.id, with_=name)
 
 
@@ -170,7 +167,9 @@ def _edited_action(
 
 
 def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
-    st.write("Shows where two trajectories diverge: in actions, evidence and answers.")
+    st.write(
+        "Shows where two searches differ: in their steps, in what they found and in their answers."
+    )
     other = st.text_input(
         "The other trajectory", text_param("with_"), placeholder="the beginning of its id"
     ).strip()
@@ -206,7 +205,7 @@ def show_difference(difference: Difference, a: Question, b: Question) -> None:
     ):
         with column:
             _show_only(name, only)
-    st.caption(f"{difference.both} pieces of evidence are in both.")
+    st.caption(f"Found by both: {counted(difference.both, 'moment')}")
     st.markdown("**Answers**")
     for column, answer, question in zip(
         st.columns(2), (difference.answer_a, difference.answer_b), (a, b), strict=True

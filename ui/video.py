@@ -40,6 +40,7 @@ from views.video_view import (
     load_graph_page,
     load_segment_view,
 )
+from views.words import counted
 
 CLIPS_PER_PAGE = 10
 """Clips per page."""
@@ -94,7 +95,9 @@ def _show_facts(video: Video, events: int) -> None:
     size = f", {video.width} x {video.height} pixels" if video.width else ""
     st.subheader(escape_markdown(video.title), anchor=False)
     st.write(escape_markdown(f"{format_time(video.duration_ms)} long{size}"))
-    st.caption(escape_markdown(f"{events} events, watched with the profile {video.profile}"))
+    st.caption(
+        escape_markdown(f"{counted(events, 'event')}, watched with the models {video.profile}")
+    )
     if events:
         st.caption("Click an event below to see its summary and evidence.")
 

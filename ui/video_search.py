@@ -72,7 +72,7 @@ def show_search(state: PageState, video: Video) -> None:
     elif result.nothing_close:
         st.warning("No close match. The nearest results:")
     for number, piece in enumerate(result.evidence):
-        show_moment(state.store, piece, {video.id: video}, f"found_{number}")
+        show_moment(state.store, piece, {video.id: video}, f"found_{number}", with_ref=True)
 
 
 def _form() -> Sought | None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from domain.asking import Action, Subtask
+from domain.asking import Mode, Subtask
 from domain.base import Frozen
+from domain.people import tags_in_words
 from domain.time import TimeSpan
 from domain.trajectory import (
     AnswerProposed,
@@ -18,6 +19,7 @@ from domain.trajectory import (
     EvidenceRetrieved,
     Failed,
     Forced,
+    Forked,
     Guarded,
     ImagesSeen,
     Interrupted,
@@ -28,7 +30,6 @@ from domain.trajectory import (
     RoundClosed,
     TimeUp,
 )
-from graphs.edits import fork_line
 from graphs.forks import ledger_before
 from store.queries.calls import find_call, messages_of
 from store.queries.trajectories import (
@@ -40,7 +41,8 @@ from store.queries.trajectories import (
     list_trajectories,
 )
 from store.queries.trajectories import count_trajectories as count
-from views.trajectory import History, history_of
+from views.trajectory import History, Round, history_of
+from views.words import counted
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -130,13 +132,24 @@ def page_of_trajectories(
         return list_trajectories(session, limit, offset, words), count(session, words)
 
 
-def fork_lines(store: Store, trajectories: Sequence[str]) -> dict[str, str]:
-    """Return the parent and the change of those of the trajectories that are forks."""
+def forks_among(store: Store, trajectories: Sequence[str]) -> Mapping[str, Forked]:
+    """Return where those of the trajectories that are forks come from."""
     with store.begin() as session:
-        return {
-            trajectory: fork_line(fork)
-            for trajectory, fork in forks_of(session, trajectories).items()
-        }
+        return forks_of(session, trajectories)
+
+
+def changed_parts(fork: Forked) -> str:
+    """Name what a fork changed: ``query changed``."""
+    edit = fork.edit
+    action = "answer" if edit.action is not None and edit.action.kind == "answer" else "query"
+    parts = {
+        "plan": edit.plan,
+        action: edit.action,
+        "evidence": edit.evidence,
+        "models": edit.profile,
+    }
+    changed = [name for name, value in parts.items() if value is not None]
+    return f"{', '.join(changed)} changed" if changed else "decided once more"
 
 
 def inspect_trajectory(store: Store, name: str) -> InspectedTrajectory:
@@ -221,7 +234,7 @@ def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
         case Bound():
             yield (
                 HarnessPart.INFORM,
-                f"{len(event.refs)} pieces of evidence tied to {event.subtask}",
+                f"{counted(len(event.refs), 'piece of evidence')} tied to {event.subtask}",
             )
         case Guarded(accepted=True):
             yield HarnessPart.CONSTRAIN, "accepted"
@@ -243,8 +256,9 @@ def _shown(event: EvidenceRetrieved) -> str:
         return event.refused
     if event.nothing_close or not event.evidence:
         return f"nothing close to '{event.query}'"
-    images = f" and {len(event.images)} images" if event.images else ""
-    return f"{len(event.evidence)} things shown{images}; best {event.evidence[0].score:.2f}"
+    images = f" and {counted(len(event.images), 'image')}" if event.images else ""
+    moments = counted(len(event.evidence), "moment")
+    return f"{moments}{images} shown; the best scored {event.evidence[0].score:.2f}"
 
 
 def _looked(event: ImagesSeen) -> Iterator[str]:
@@ -286,23 +300,40 @@ def _corrected(event: Event) -> str:
             return ""
 
 
+PLACES: Mapping[str, str] = {
+    Mode.VIDEO: "in what was said, read and seen",
+    Mode.EVENT: "among the events",
+    Mode.KEYFRAME: "in the images",
+    Mode.NEIGHBOR: "around the moments found before",
+}
+"""Where each mode of HOMER searches; a strategy's own tools are named."""
+
+
 def round_headline(history: History, number: int) -> str:
-    """Return a round in one line: the subtask, the action, and the result."""
+    """Return a round as a sentence: what was done, and what it found."""
     round_ = next((each for each in history.rounds if each.number == number), None)
     if round_ is None:
         return f"Round {number}"
-    parts = [f"Round {number}: {round_.subtask}", _did(round_.action)]
-    if round_.found is not None:
-        nothing = round_.found.nothing_close and not round_.found.refused
-        parts.append("nothing close" if nothing else _shown(round_.found))
-    if round_.assessed is not None:
-        parts.append(f"{round_.assessed.increment:.0%} new")
-    return " · ".join(part for part in parts if part)
+    parts = [_did(round_), _result(round_.found)]
+    return f"Round {number}: {', '.join(part for part in parts if part)}"
 
 
-def _did(action: Action | None) -> str:
+def _did(round_: Round) -> str:
+    action = round_.action
     if action is None:
-        return ""
+        return f"about {tags_in_words(round_.text)}"
     if action.kind == "answer":
-        return "answers"
-    return f"{action.mode} '{action.query}'"
+        return "gave an answer"
+    mode = action.mode or Mode.VIDEO
+    place = PLACES.get(mode) or f"with {mode.replace('_', ' ')}"
+    return f"searched {place} for \u201c{tags_in_words(action.query)}\u201d"
+
+
+def _result(found: EvidenceRetrieved | None) -> str:
+    if found is None:
+        return ""
+    if found.refused:
+        return found.refused
+    if found.nothing_close or not found.evidence:
+        return "found nothing close"
+    return f"found {counted(len(found.evidence), 'moment')}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
+
 
 def plain_line(text: str) -> str:
     """Return ``text`` on one line, without characters that could control a terminal."""
@@ -18,6 +20,19 @@ def printable(text: str) -> str:
 def without_surrogates(text: str) -> str:
     """Return ``text`` with ``?`` for each lone surrogate."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 clip``, ``12 memories``, ``2 people``."""
+    return f"{number:,} {noun if number == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    if noun in _IRREGULAR:
+        return _IRREGULAR[noun]
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def shortened(text: str, width: int = 120) -> str:

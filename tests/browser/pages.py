@@ -47,7 +47,7 @@ def ask(page: Page, address: str, question: str, options: str = "") -> None:
     opened(page, address, "Ask")
     page.get_by_role("textbox", name="Question").fill(question)
     if options:
-        page.get_by_text("Options, time and models").click()
+        page.get_by_text("Advanced options").click()
         page.get_by_label("Options, one per line").fill(options)
     page.get_by_role("button", name="Ask", exact=True).click()
 

@@ -20,7 +20,7 @@ from tests.browser.pages import settled
 from ui.navigation import PAGE_NAMES
 from ui.server import AppServer
 from views.library import all_titles
-from views.rounds import fork_lines
+from views.rounds import forks_among
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -50,7 +50,7 @@ def addresses(store: Store) -> Iterator[tuple[str, str]]:
     for index, row in enumerate(answered[:MAX_OF_KIND]):
         yield f"ask-answer-{index}", f"?trajectory={row.id}"
         yield f"trajectory-{index}", f"trajectory?trajectory={row.id}"
-    for fork in list(fork_lines(store, [row.id for row in answered]))[:1]:
+    for fork in list(forks_among(store, [row.id for row in answered]))[:1]:
         yield "trajectory-fork", f"trajectory?trajectory={fork}"
 
 

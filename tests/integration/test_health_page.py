@@ -76,7 +76,7 @@ def test_a_file_of_a_schedule_that_could_not_be_watched_is_reported(library: Sto
 
 
 def test_where_no_server_runs_the_page_starts_none(library: Store) -> None:
-    assert "Schedules run while `homer up` runs" in words(open_page("health"))
+    assert "Schedules run while `homer up` runs" in words(open_page("schedules"))
 
 
 class PaperBook:
@@ -111,8 +111,8 @@ def test_a_schedule_is_paused_and_gone_on_with_by_a_click(
 ) -> None:
     book = PaperBook()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    monkeypatch.setattr("ui.health.open_schedules", lambda *_, **__: nullcontext(book))
-    page = open_page("health")
+    monkeypatch.setattr("ui.schedules.open_schedules", lambda *_, **__: nullcontext(book))
+    page = open_page("schedules")
     assert "every hour, on" in words(page)
     assert f"Failed: {EVIL}" in words(page)
     assert "Nothing runs the schedules at the moment" in words(page)

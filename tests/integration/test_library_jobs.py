@@ -208,7 +208,7 @@ def test_failed_clips_are_reported_with_their_reasons_and_tried_again(
     page = open_page("library")
     said = words(page)
     assert "Failed clips: 2" in said
-    assert f"clip 1, 0:00:30-0:01:00: the model said {EVIL}" in said
+    assert f"clip 1, 0:30-1:00: the model said {EVIL}" in said
     press(page, "Try clip 2 again")
     assert only(jobs).arguments == ("retry", "--clip=2", "--", VIDEO)
     assert only(jobs).watches(str(recording))

@@ -76,7 +76,7 @@ def test_an_empty_library_says_how_to_begin(library: Store) -> None:
 def test_a_video_is_listed_with_how_far_it_is_and_what_to_do(talk: Store) -> None:
     output = words(open_page("library"))
     assert TITLE in output
-    assert "0:01:30 long, failed, 2 of 3 clips, 1 failed" in output
+    assert "1:30 long, failed, 2 of 3 clips, 1 failed" in output
     assert "see why below, and try again" in output
 
 

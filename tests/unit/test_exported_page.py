@@ -135,7 +135,7 @@ def test_a_bar_lies_where_it_is_in_its_own_video_and_nowhere_else(
 ) -> None:
     page = page_of(*EVENTS)
     assert page.count('class="bar"') == 1
-    assert 'style="left:25.000%;width:25.000%" title="0:00:25-0:00:50 m7"' in page
+    assert 'style="left:25.000%;width:25.000%" title="0:25-0:50 m7"' in page
 
 
 def test_a_video_without_length_has_bars_all_the_same(around: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_the_plan_comes_before_the_first_round_and_changes_are_named(
 
 def test_a_moment_of_a_video_that_is_gone_is_reported_by_its_id(around: pytest.MonkeyPatch) -> None:
     around.setattr(trajectory_export, "videos_named", lambda *_: {})
-    assert f"0:00:05-0:00:09 {VIDEO}" in page_of(*EVENTS)
+    assert f"0:05-0:09 {VIDEO}" in page_of(*EVENTS)
 
 
 def test_a_call_has_its_words_or_its_error(around: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def test_two_that_did_the_same_are_said_to_be_the_same(page: list[str]) -> None:
     show_difference(difference(), ASKED, ASKED)
     assert page[0].startswith("Both have the same actions, evidence and answer")
     assert page.count("The same in every round.") == 2
-    assert "3 pieces of evidence are in both." in page
+    assert "Found by both: 3 moments" in page
     assert page[-2:] == [r"A\. a gate", r"Nothing\."]
 
 

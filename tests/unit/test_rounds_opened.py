@@ -62,11 +62,11 @@ def opened(*events: Event) -> InspectedTrajectory:
 @pytest.mark.parametrize(
     ("event", "part", "text"),
     [
-        (found(), HarnessPart.INFORM, "1 things shown; best 0.62"),
+        (found(), HarnessPart.INFORM, "1 moment shown; the best scored 0.62"),
         (
             found(images=("a" * 64, "b" * 64)),
             HarnessPart.INFORM,
-            "1 things shown and 2 images; best 0.62",
+            "1 moment and 2 images shown; the best scored 0.62",
         ),
         (found(nothing_close=True), HarnessPart.INFORM, "nothing close to 'a gate'"),
         (found(evidence=()), HarnessPart.INFORM, "nothing close to 'a gate'"),
@@ -235,26 +235,29 @@ def rounds(*events: Event) -> str:
     return round_headline(history_of(ROW, [start, *events]), 1)
 
 
+SEARCHED = "Round 1: searched in what was said, read and seen for \u201ca gate\u201d"
+
+
 @pytest.mark.parametrize(
     ("events", "line"),
     [
-        ((), "Round 1: t1"),
-        ((Acted(round=1, action=ANSWER),), "Round 1: t1 · answers"),
+        ((), f"Round 1: about {TASK.text}"),
+        ((Acted(round=1, action=ANSWER),), "Round 1: gave an answer"),
         (
             (Acted(round=1, action=SEARCH), found()),
-            "Round 1: t1 · video 'a gate' · 1 things shown; best 0.62",
+            f"{SEARCHED}, found 1 moment",
         ),
         (
             (Acted(round=1, action=SEARCH), found(nothing_close=True)),
-            "Round 1: t1 · video 'a gate' · nothing close",
+            f"{SEARCHED}, found nothing close",
         ),
         (
             (Acted(round=1, action=SEARCH), found(evidence=(), refused="no such label")),
-            "Round 1: t1 · video 'a gate' · no such label",
+            f"{SEARCHED}, no such label",
         ),
         (
             (found(), Assessed(round=1, increment=0.5, low=False, saturated=False)),
-            "Round 1: t1 · 1 things shown; best 0.62 · 50% new",
+            f"Round 1: about {TASK.text}, found 1 moment",
         ),
     ],
 )

@@ -4,7 +4,9 @@ const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14
 function hms(seconds) {
   const s = Math.floor(seconds), two = (n) => String(n).padStart(2, "0");
   const days = Math.floor(s / 86400), rest = s % 86400;
-  const told = `${Math.floor(rest / 3600)}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`;
+  const hours = Math.floor(rest / 3600), minutes = Math.floor(rest / 60) % 60;
+  const clock = days || hours ? `${hours}:${two(minutes)}` : `${minutes}`;
+  const told = `${clock}:${two(rest % 60)}`;
   return days ? `d${days + 1} ${told}` : told;
 }
 

@@ -1,0 +1,68 @@
+"""The page History: every question that was asked, the newest first."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from domain.trajectory import Forked
+from store.queries.trajectories import StoredTrajectory
+from ui.app_state import page_state
+from ui.errors import show_errors
+from ui.formatting import escape_markdown, format_date
+from ui.harness_remarks import STATES
+from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, show_empty
+from views.answer_lines import answer_line
+from views.rounds import changed_parts, forks_among, page_of_trajectories
+from views.words import shortened
+
+MAX_ANSWER_CHARS = 240
+"""Characters shown of an answer in the list."""
+
+
+def history_page() -> None:
+    """Draw the questions that were asked, with their answers."""
+    st.title("History")
+    show_errors(show_history)
+
+
+def show_history() -> None:
+    """Draw a page of the questions, and the box that searches them."""
+    state = page_state()
+    query = st.text_input(
+        "Search the questions", key="q", bind="query-params", icon=":material/search:"
+    )
+    requested = requested_offset()
+    rows, total = page_of_trajectories(state.store, PAGE_SIZE, requested, query or "")
+    if not total:
+        if query:
+            st.write("No question matches.")
+        else:
+            show_empty("Nothing has been asked yet.", "Ask a question", "ask")
+        return
+    offset = paginate(total)
+    if offset != requested:
+        rows, _ = page_of_trajectories(state.store, PAGE_SIZE, offset, query or "")
+    forks = forks_among(state.store, [row.id for row in rows])
+    for row in rows:
+        _show_entry(row, forks.get(row.id))
+
+
+def _show_entry(row: StoredTrajectory, fork: Forked | None) -> None:
+    with st.container(border=True, key=f"entry_{row.id}"):
+        page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
+        answer = answer_line(row.answer, row.question) if row.answer else "No answer"
+        st.write(escape_markdown(shortened(answer, MAX_ANSWER_CHARS)))
+        status = STATES.get(row.state, row.state).capitalize()
+        st.caption(escape_markdown(f"{status}, {format_date(row.started_at)}"))
+        if fork is not None:
+            show_fork(fork)
+
+
+def show_fork(fork: Forked) -> None:
+    """Say what a fork changed, with a link to what it was forked from."""
+    line = f"Forked from an earlier run at round {fork.at}: {changed_parts(fork)}"
+    with st.container(
+        horizontal=True, vertical_alignment="center", key=f"fork_{fork.parent}_{fork.at}"
+    ):
+        st.caption(escape_markdown(line))
+        page_link("trajectory", "Open the original", trajectory=fork.parent)

@@ -1,0 +1,91 @@
+"""The page Schedules: what runs by itself, when, and how its last run ended."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from domain.errors import HomerError
+from flows.schedules.api import open_schedules
+from flows.schedules.worker import ScheduleWorker
+from services.prefect import PrefectServer
+from store.home import Home
+from ui.app_state import page_state
+from ui.errors import show_error, show_errors
+from ui.formatting import escape_markdown, format_date
+
+if TYPE_CHECKING:
+    from flows.schedules.deployments import ScheduleEntry
+
+EXAMPLE = "homer schedule set watch folder=~/Videos"
+"""A schedule that is created in a terminal."""
+SCHEDULE_ERROR = "schedule error"
+
+
+def schedules_page() -> None:
+    """Draw what runs by itself, and when."""
+    st.title("Schedules")
+    show_errors(lambda: show_schedules(page_state().store.home))
+
+
+def show_schedules(home: Home) -> None:
+    """Draw the schedules with buttons; a hint where Prefect's server does not run."""
+    api = prefect_api(home)
+    if api is None:
+        st.write("Schedules run while `homer up` runs. Start it in a terminal:")
+        st.code("homer up", language=None)
+        return
+    try:
+        with open_schedules(home, api, look=True) as schedules:
+            entries = schedules.entries()
+    except HomerError as error:
+        show_error(error)
+        return
+    if message := st.session_state.pop(SCHEDULE_ERROR, None):
+        st.error(escape_markdown(message))
+    if ScheduleWorker(home).address() is None:
+        st.warning("Nothing runs the schedules at the moment: start `homer up`.")
+    if not entries:
+        st.write("There is no schedule yet. Add one in a terminal:")
+        st.code(EXAMPLE, language=None)
+    for entry in entries:
+        _show_schedule(home, api, entry)
+    st.link_button("Open Prefect", f"{api.removesuffix('/api')}/deployments")
+
+
+def prefect_api(home: Home) -> str | None:
+    """Return the address of Prefect's API if it runs; a page starts no server."""
+    own = PrefectServer(home).address()
+    return os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
+
+
+def _show_schedule(home: Home, api: str, entry: ScheduleEntry) -> None:
+    with st.container(border=True, key=f"schedule_{entry.name}"):
+        next_run = f", next {format_date(entry.next)}" if entry.next else ""
+        name, when = escape_markdown(entry.name), escape_markdown(entry.when)
+        st.markdown(f"**{name}** {when}, {'on' if entry.on else 'paused'}")
+        st.caption(escape_markdown(f"{entry.kind}{next_run}"))
+        if entry.last:
+            st.write(escape_markdown(f"{entry.last.state}: {entry.last.told}"))
+        with st.container(horizontal=True, key=f"turn_{entry.name}"):
+            turn = "Pause" if entry.on else "Resume"
+            for label, action in ((turn, turn.lower()), ("Run now", "run")):
+                st.button(
+                    label,
+                    key=f"{action}_schedule_{entry.name}",
+                    help=escape_markdown(f"{label}: {entry.name}"),
+                    on_click=_change_schedule,
+                    args=(home, api, action, entry.name),
+                )
+
+
+def _change_schedule(home: Home, api: str, action: str, name: str) -> None:
+    try:
+        with open_schedules(home, api, look=True) as schedules:
+            {"pause": schedules.pause, "resume": schedules.resume, "run": schedules.run}[action](
+                name
+            )
+    except HomerError as error:
+        st.session_state[SCHEDULE_ERROR] = str(error)
