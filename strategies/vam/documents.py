@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from domain.memories import MemoryKind, with_attribution
 from domain.time import TimeSpan
-from retrieval.closeness import CosineScale, closeness, text_coverage
+from retrieval.closeness import CosineScale, closeness
 from retrieval.terms import terms
 from strategies.vam.anchors import AnchorMatch
+from strategies.vam.levels import EVENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,21 +34,44 @@ ALIKE_SCORES = 0.1
 
 @dataclass(frozen=True, eq=False)
 class EventDocument:
-    """A document of an event; ``vector`` is the mean direction of its lines' vectors."""
+    """A document of an event, or a summary; ``vector`` is the mean direction of its lines' vectors.
+
+    ``id`` is that of its node, ``level`` that of its kind of documents; it is as of ``from_clip``.
+    """
 
     number: int
     span: TimeSpan
     text: str
     vector: Vector
+    id: int = 0
+    level: str = EVENT
+    from_clip: int = 0
+
+    @property
+    def ref(self) -> str:
+        """Return what cites it."""
+        return f"n{self.id}"
 
     @property
     def lines(self) -> list[str]:
         """Return its lines."""
         return self.text.split(BREAK)
 
+    @cached_property
+    def line_terms(self) -> list[frozenset[str]]:
+        """Return the terms of each line."""
+        return [frozenset(terms(line)) for line in self.lines]
+
+    def best_lines(self, words: Collection[str], most: int) -> list[str]:
+        """Return the lines that have most of these terms, in their order."""
+        found = [len(line & set(words)) for line in self.line_terms]
+        order = sorted(range(len(found)), key=lambda number: -found[number])
+        lines = self.lines
+        return [lines[number] for number in sorted(order[:most])]
+
 
 class EventDocuments:
-    """The documents of a video's events, which are searched by words and vectors.
+    """The documents of a video, which are searched by words and vectors.
 
     Args:
         documents: the documents, in any order.
@@ -55,7 +80,24 @@ class EventDocuments:
 
     def __init__(self, documents: Sequence[EventDocument], scale: CosineScale) -> None:
         self._documents, self._scale = documents, scale
-        self._counts = Counter(term for one in documents for term in set(terms(one.text)))
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        """Return in how many documents each term is."""
+        of_each = (frozenset().union(*one.line_terms) for one in self._documents)
+        return Counter(term for found in of_each for term in found)
+
+    @property
+    def end_ms(self) -> int:
+        """Return when the last document ends; 0 without any."""
+        return max((one.span.end_ms for one in self._documents), default=0)
+
+    def __iter__(self) -> Iterator[EventDocument]:
+        return iter(self._documents)
+
+    def those(self, keep: Callable[[EventDocument], bool]) -> EventDocuments:
+        """Return some of the documents."""
+        return EventDocuments([one for one in self._documents if keep(one)], self._scale)
 
     def scores(self, query: str, vector: Vector) -> Scores:
         """Return how well each document matches a query, in [0, 1], shape (N,).
@@ -66,15 +108,22 @@ class EventDocuments:
             query: in words.
             vector: of the query, of length 1.
         """
-        weights = {term: self._rarity(term) for term in terms(query)}
+        weights = self.rarities(query)
         found = [
             closeness(
                 self._scale.nearness(float(one.vector @ vector)),
-                max(text_coverage([line], weights) for line in one.lines),
+                max(covered(line, weights) for line in one.line_terms),
             )
             for one in self._documents
         ]
         return np.asarray(found, np.float64)
+
+    def rarities(self, text: str) -> dict[str, float]:
+        """Return the terms of a text with how rare each is."""
+        return {
+            term: math.log1p(len(self._documents) / max(1, self._counts[term]))
+            for term in terms(text)
+        }
 
     def matches(
         self, query: str, vector: Vector, threshold: float, most: int
@@ -92,8 +141,11 @@ class EventDocuments:
         least = found[0][1] - ALIKE_SCORES if found else 0.0
         return [AnchorMatch(one.number, one.span) for one, score in found if score >= least]
 
-    def _rarity(self, term: str) -> float:
-        return math.log1p(len(self._documents) / max(1, self._counts[term]))
+
+def covered(found: Collection[str], weights: Mapping[str, float]) -> float:
+    """Return the share of terms that are found, by their weights, in [0, 1]."""
+    total = sum(weights.values())
+    return sum(weights[term] for term in weights if term in found) / total if total else 0.0
 
 
 def document_lines(clips: Iterable[WatchedClip], span: TimeSpan) -> list[str]:

@@ -36,6 +36,9 @@ class VisualMemorySettings(Frozen, allow_inf_nan=False):
     Distances are 1 minus cosines. ``moment_distance`` and ``event_distance`` hold until there are
     ``least_distances``; then Otsu's threshold of the last ``recent_distances`` does, for events
     times ``event_relaxation``. These three and ``plane_side`` are ours: the paper names none.
+
+    A build goes on by ``step_ms``. A language model sees ``document_frames`` of an event at most
+    and writes ``document_lines``. A question has ``rounds``.
     """
 
     every_ms: PositiveInt = 2 * SECOND
@@ -51,6 +54,11 @@ class VisualMemorySettings(Frozen, allow_inf_nan=False):
     recent_distances: PositiveInt = 300
     event_relaxation: float = Field(default=0.9, gt=0, le=1)
     event_ms: PositiveInt = 300 * SECOND
+
+    step_ms: PositiveInt = 60 * SECOND
+    document_frames: PositiveInt = 8
+    document_lines: PositiveInt = 8
+    rounds: PositiveInt = 8
 
     tiers: tuple[AgeTier, ...] = (
         AgeTier(from_age_ms=HOUR, every_ms=20 * SECOND, side=768, quality=70),

@@ -14,7 +14,7 @@ from strategies.vam.moments import Moments, MomentState
 from strategies.vam.tiers import Thinning, ThinningState
 
 if TYPE_CHECKING:
-    from models.ports import Image
+    from models.ports import Image, Vector
     from strategies.vam.settings import VisualMemorySettings
     from strategies.vam.vectors import FrameVectors
 
@@ -51,9 +51,13 @@ class VisualState(Frozen):
 
 @dataclass
 class VisualChange:
-    """What changes with a clip: frames of it, and frames of earlier clips by their times."""
+    """What changes with a clip: frames of it, and frames of earlier clips by their times.
+
+    ``vectors`` are those of the frames that are added.
+    """
 
     added: dict[int, StayingFrame] = field(default_factory=dict)
+    vectors: dict[int, Vector] = field(default_factory=dict, compare=False)
     dropped: list[int] = field(default_factory=list)
     reasons: dict[int, FrameReason] = field(default_factory=dict)
     tiers: dict[int, int] = field(default_factory=dict)
@@ -97,10 +101,12 @@ class VisualMemory:
         self._begin_events(self._events.pass_time(time_ms))
         if self._gates.stopped_by(image) is not None:
             return
-        step = self._moments.add(time_ms, self._vectors.vector(image))
+        vector = self._vectors.vector(image)
+        step = self._moments.add(time_ms, vector)
         if step.replaced_ms is not None:
             self._drop(step.replaced_ms)
         self._keep(time_ms, FrameReason.MOMENT if step.starts else FrameReason.END)
+        self._change.vectors[time_ms] = vector
         if step.starts:
             self._begin_events(self._events.add_moment(time_ms, step.change))
 
@@ -124,6 +130,7 @@ class VisualMemory:
 
     def _forget(self, time_ms: int) -> None:
         self._change.reasons.pop(time_ms, None)
+        self._change.vectors.pop(time_ms, None)
         if self._change.added.pop(time_ms, None) is None:
             self._change.dropped.append(time_ms)
 

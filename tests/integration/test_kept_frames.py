@@ -31,7 +31,7 @@ from store.queries.percepts import add_blobs
 from store.queries.records import video_records
 from store.queries.videos import list_videos
 from store.tables.schema import FrameRow, KeeperRow, KeyframeRow, SightingRow
-from strategies.registry import find_strategy
+from strategies.registry import all_strategies, find_strategy
 from tests.support.full_suite import sample
 from tests.support.full_video import fill
 from tests.support.killed_runs import killed_at
@@ -153,6 +153,24 @@ def test_a_killed_run_goes_on_to_equal_frames(
     delete_video(workspace.store, only_video(workspace.store).id)
     watch(workspace, video)
     assert kept(workspace.store) == resumed
+
+
+KEEPING = [one.name for one in all_strategies() if one.keeper is not None]
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_every_strategy_goes_on_to_equal_frames_after_a_kill(
+    workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    strategy = workspace.with_memory_of((name,))
+    with killed_at(monkeypatch, FaultPoint.CLIP_COMMITTING, 4):
+        watch(strategy, video)
+    watch(strategy, video)
+    resumed = kept(strategy.store)
+    assert frames(strategy.store, name)
+    delete_video(strategy.store, only_video(strategy.store).id)
+    watch(strategy, video)
+    assert kept(strategy.store) == resumed
 
 
 def test_files_of_dropped_frames_are_deleted(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from tests.support.moment_model import MomentModel, moment_purpose
 from tests.support.obedient_model import obedient, texts_of
 
 PURPOSES = {
@@ -107,6 +108,8 @@ class WorldModel:
 
 def obedient_to_all(request: dict[str, Any]) -> Any:
     """Does what the prompts of any strategy say."""
+    if moment_purpose(request):
+        return MomentModel()(request)
     asked = texts_of(request)
     known = len(asked) > 1 and any(mark in asked[1] for mark in PURPOSES)
     return WorldModel()(request) if known else obedient(request)

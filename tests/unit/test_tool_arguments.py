@@ -13,7 +13,12 @@ from domain.asking import Action
 from domain.errors import InputError
 from strategies.named_tools import find_tool
 
-TOOLS = [("nearest", "plain-rag"), ("episodic", "worldmm"), ("semantic", "worldmm")]
+TOOLS = [
+    ("nearest", "plain-rag"),
+    ("episodic", "worldmm"),
+    ("semantic", "worldmm"),
+    ("search", "vam"),
+]
 
 
 @pytest.mark.parametrize(("tool", "strategy"), TOOLS)

@@ -1,0 +1,197 @@
+"""The frames that a strategy keeps, as its tools find, show and read them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import TYPE_CHECKING, NamedTuple
+
+from domain.built import BuiltFrame
+from domain.errors import BlobGone
+from domain.memories import MemoryView, Scope
+from domain.people import escape_tags
+from domain.texts import make_storable
+from domain.time import TimeSpan
+from people.corrected import people_as_of
+from perception.jpeg import decode_image
+from retrieval.kept_frames import describe_kept
+from retrieval.people_in_query import view_people
+from retrieval.result import ShownImage
+from store.queries.clip_contents import ClipContents, clip_contents
+from store.queries.frames import (
+    cited_kept,
+    frames_in_scope,
+    vector_of_frame,
+    vectors_of_frames,
+)
+
+if TYPE_CHECKING:
+    from models.ports import Image, Thing, Vector
+    from models.toolbox import Toolbox
+    from store.database import Store
+
+LONGEST_READING = 400
+"""Characters of what was read on a frame."""
+REF = re.compile(r"f[1-9]\d{0,17}")
+
+
+@dataclass(frozen=True)
+class KeptFrame:
+    """A kept frame with its video."""
+
+    scope: Scope
+    frame: BuiltFrame
+
+    @property
+    def ref(self) -> str:
+        """Return what cites it."""
+        return f"f{self.frame.id}"
+
+
+class ScoredFrame(NamedTuple):
+    """A kept frame with its cosine to what was searched for."""
+
+    frame: KeptFrame
+    score: float
+
+
+class KeptFrames:
+    """The kept frames of one strategy.
+
+    Args:
+        store: the store.
+        toolbox: the models that read frames.
+        builder: the name under which the frames are kept.
+    """
+
+    def __init__(self, store: Store, toolbox: Toolbox, builder: str) -> None:
+        self._store, self._toolbox, self._builder = store, toolbox, builder
+
+    def within(self, scope: Scope, span: TimeSpan | None = None) -> list[KeptFrame]:
+        """Return the frames of a video, or of a span of it, in order of time."""
+        with self._store.begin() as session:
+            found = frames_in_scope(session, scope, self._builder, span)
+        return [KeptFrame(scope, frame) for frame in found]
+
+    def named(self, view: MemoryView, ref: str) -> KeptFrame | None:
+        """Return the frame that a ref such as ``f12`` names; None if none in view has it."""
+        if not REF.fullmatch(ref):
+            return None
+        for scope in view.scopes:
+            with self._store.begin() as session:
+                found = cited_kept(session, scope, [int(ref[1:])])
+            if found and found[0].builder == self._builder:
+                return KeptFrame(scope, found[0])
+        return None
+
+    def alike(self, view: MemoryView, example: KeptFrame, most: int) -> list[ScoredFrame]:
+        """Return the frames that look most like one, best first, that one left out.
+
+        Both have vectors of the same model: an image-text model's, else of colours and edges.
+        """
+        with self._store.begin() as session:
+            known = vector_of_frame(session, example.frame.id)
+        if known is None:
+            return []
+        found = self.nearest(view, *known, most + 1)
+        return [one for one in found if one.frame.ref != example.ref][:most]
+
+    def nearest(
+        self, view: MemoryView, encoder: str, vector: Vector, most: int
+    ) -> list[ScoredFrame]:
+        """Return the frames whose vectors of a model are nearest to one, best first."""
+        scored: list[ScoredFrame] = []
+        for scope in view.scopes:
+            with self._store.begin() as session:
+                frames, vectors = vectors_of_frames(session, scope, self._builder, encoder)
+            cosines = vectors @ vector if frames else ()
+            scored += [
+                ScoredFrame(KeptFrame(scope, frame), float(cosine))
+                for frame, cosine in zip(frames, cosines, strict=True)
+            ]
+        return nlargest(most, scored, key=lambda one: one.score)
+
+    def show(
+        self,
+        frames: Sequence[KeptFrame],
+        scores: Sequence[float] | None = None,
+        known: Mapping[str, str] | None = None,
+    ) -> tuple[ShownImage, ...]:
+        """Return frames as images of a result, each with what is known to be on it.
+
+        Args:
+            frames: the frames.
+            scores: of each, in [0, 1]; None: all alike.
+            known: what was found on some of them besides, by ref.
+        """
+        contents = {one.scope.video: self._contents(one.scope, frames) for one in frames}
+        weights = scores if scores is not None else [0.5] * len(frames)
+        found = []
+        for one, score in zip(frames, weights, strict=True):
+            described, names = contents[one.scope.video]
+            text = describe_kept(described, one.frame, names)
+            extra = (known or {}).get(one.ref, "")
+            found.append(_image(one, "; ".join(part for part in (extra, text) if part), score))
+        return tuple(found)
+
+    def _contents(
+        self, scope: Scope, frames: Iterable[KeptFrame]
+    ) -> tuple[ClipContents, dict[str, str]]:
+        clips = {one.frame.clip for one in frames if one.scope.video == scope.video}
+        with self._store.begin() as session:
+            people = people_as_of(session, scope)
+            contents = clip_contents(session, scope, clips)
+        return contents, view_people({scope.video: people}).names(scope.video)
+
+    def image(self, frame: KeptFrame) -> Image | None:
+        """Return a frame as H x W x 3 RGB; None if its file is gone or damaged."""
+        try:
+            return decode_image(self._store.blobs.get(frame.frame.blob))
+        except BlobGone:
+            return None
+
+    def read(self, frame: KeptFrame) -> str:
+        """Return the text on a frame, "" if there is none."""
+        image = self.image(frame)
+        lines = [] if image is None else self._toolbox.screen.read(image)
+        return escape_tags(make_storable(" / ".join(line.text for line in lines)))[:LONGEST_READING]
+
+    def things(self, frame: KeptFrame, labels: Collection[str] | None = None) -> list[Thing]:
+        """Return the things on a frame, of these labels if they are given, best first."""
+        detector, image = self._toolbox.objects, self.image(frame)
+        if detector is None or image is None:
+            return []
+        found = detector.objects(image)
+        return [one for one in found if labels is None or one.label in labels]
+
+    def reading(self, frame: KeptFrame) -> str:
+        """Return what is read and detected on a frame, in words; "" if nothing is."""
+        counts = Counter(one.label for one in self.things(frame))
+        things = ", ".join(f"{count} {label}" for label, count in counts.items())
+        text = self.read(frame)
+        parts = [f"text: {text}" if text else "", f"things: {things}" if things else ""]
+        return "; ".join(part for part in parts if part)
+
+
+def _image(one: KeptFrame, text: str, score: float) -> ShownImage:
+    frame = one.frame
+    return ShownImage(
+        kind="f",
+        id=frame.id,
+        video=one.scope.video,
+        clip=frame.clip,
+        time_ms=frame.time_ms,
+        blob=frame.blob,
+        description=text,
+        score=min(1.0, max(0.0, score)),
+    )
+
+
+def spread_frames(frames: Sequence[KeptFrame], most: int) -> list[KeptFrame]:
+    """Return at most so many of some frames, evenly spread."""
+    if len(frames) <= most:
+        return list(frames)
+    return [frames[number * len(frames) // most] for number in range(most)]

@@ -1,0 +1,149 @@
+"""Writes the documents of events: what was said, read and seen in each, or what a model says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agent.builder import BuildModels
+from agent.reasoners.port import Unreadable
+from domain.built import BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
+from domain.media import Video
+from domain.time import TimeSpan
+from strategies.vam.documents import BREAK, document_lines, mean_direction
+from strategies.vam.levels import EVENT, OPEN
+from strategies.vam.model_writer import DocumentWriter
+from strategies.vam.settings import VisualMemorySettings
+from strategies.vam.visual_memory import FrameReason
+
+if TYPE_CHECKING:
+    from models.ports import Vector
+
+_LOG = logging.getLogger(f"homer.{__name__}")
+
+
+class EventBuilder:
+    """Builds a minute at a time.
+
+    Where an event begins is known only so long after it as an event may last: documents are written
+    that far behind. What came since is one document that is written anew with every step.
+    """
+
+    version = 1
+
+    def __init__(self, settings: VisualMemorySettings) -> None:
+        self._settings = settings
+        self.step_ms = settings.step_ms
+        self.look_back_ms = 3 * settings.event_ms
+
+    def begin(
+        self,
+        video: Video,  # noqa: ARG002 - events are the same of every video
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+    ) -> EventBuild:
+        """Begin or resume the build of a video."""
+        return EventBuild(self._settings, built, earlier, models)
+
+
+class EventBuild:
+    """One build: the clips of which not all events have their document.
+
+    Args:
+        settings: the numbers.
+        built: what was built before.
+        earlier: the clips of the last ``look_back_ms`` that were built.
+        models: the text encoder, and the language model if there is one.
+    """
+
+    def __init__(
+        self,
+        settings: VisualMemorySettings,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+    ) -> None:
+        self._settings, self._models = settings, models
+        self._writer = DocumentWriter(models, settings) if models.model else None
+        self._clips = list(earlier)
+        events = [node for node in built.nodes if node.level == EVENT]
+        self._start = max((node.span.end_ms for node in events), default=0)
+        self._number = max((node.number for node in events), default=-1) + 1
+        self._vectors: dict[str, Vector] = {}
+
+    def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
+        """Return the documents of the events that are complete after these clips."""
+        if not clips:
+            return Change()
+        self._clips += clips
+        seen_ms = clips[-1].span.end_ms
+        nodes = [self._event(span, clips) for span in self._complete(seen_ms, ended=ended)]
+        self._clips = [clip for clip in self._clips if clip.span.end_ms > self._start]
+        nodes.append(self._open(seen_ms, clips[-1].clip))
+        self._forget(nodes[-1].text.split(BREAK))
+        return Change(nodes=nodes)
+
+    def _complete(self, seen_ms: int, *, ended: bool) -> Iterator[TimeSpan]:
+        """Yield the spans of the events that end by now, and go on after each."""
+        longest = self._settings.event_ms
+        known_ms = seen_ms if ended else seen_ms - longest
+        starts = sorted(one.time_ms for one in self._frames() if one.reason == FrameReason.EVENT)
+        while self._start < known_ms:
+            end = min([self._start + longest, *(time for time in starts if time > self._start)])
+            if end > known_ms and not ended:
+                return
+            span = TimeSpan.of(self._start, min(end, seen_ms))
+            self._start = span.end_ms
+            yield span
+
+    def _frames(self) -> Iterator[BuiltFrame]:
+        return (frame for clip in self._clips for frame in clip.frames)
+
+    def _event(self, span: TimeSpan, clips: Sequence[WatchedClip]) -> NodeDraft:
+        """Return the document of an event; it is empty where nothing was said, read or seen."""
+        number, self._number = self._number, self._number + 1
+        clip = _clip_at(clips, span.end_ms + self._settings.event_ms)
+        return self._node(EVENT, number, span, clip, self._written(span))
+
+    def _open(self, seen_ms: int, clip: int) -> NodeDraft:
+        """Return the document of what came since the last event."""
+        span = TimeSpan.of(self._start, max(self._start, seen_ms))
+        return self._node(OPEN, 0, span, clip, document_lines(self._clips, span))
+
+    def _written(self, span: TimeSpan) -> list[str]:
+        """Return the model's lines; those by rules without a model, or without a reply."""
+        lines = document_lines(self._clips, span)
+        frames = [one for one in self._frames() if span.start_ms <= one.time_ms < span.end_ms]
+        if self._writer is None or not (lines or frames):
+            return lines
+        try:
+            return self._writer.document(span, lines, frames)
+        except Unreadable:
+            _LOG.warning("the document of %s is by rules: no reply could be read", span)
+        return lines
+
+    def _node(
+        self, level: str, number: int, span: TimeSpan, clip: int, lines: list[str]
+    ) -> NodeDraft:
+        vector = mean_direction(self._embedded(lines)) if lines else None
+        return NodeDraft(level, number, BREAK.join(lines), span, clip, vector=vector)
+
+    def _embedded(self, lines: list[str]) -> Vector:
+        """Return the lines' vectors, (N, D); those of lines that were open are known already."""
+        new = [line for line in dict.fromkeys(lines) if line not in self._vectors]
+        if new:
+            self._vectors |= dict(zip(new, self._models.embed(new), strict=True))
+        return np.stack([self._vectors[line] for line in lines])
+
+    def _forget(self, lines: Sequence[str]) -> None:
+        """Drop the vectors of lines that are not open any more."""
+        self._vectors = {line: self._vectors[line] for line in lines if line in self._vectors}
+
+
+def _clip_at(clips: Sequence[WatchedClip], time_ms: int) -> int:
+    """Return the clip after which something of a time is known, the last one at the latest."""
+    return next((one.clip for one in clips if one.span.end_ms >= time_ms), clips[-1].clip)

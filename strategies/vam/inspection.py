@@ -1,0 +1,87 @@
+"""Looks at frames with a question: a language model that sees, else OCR and the detector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agent.harness.inform import quote_untrusted
+from agent.reasoners.port import Unreadable
+from domain.errors import BlobGone, BudgetExceeded
+from domain.time import format_clock
+from memory.prompts import sanitise
+from models.messages import system, user
+from strategies.vam.prompts import prompt
+from strategies.vam.replies import InspectReply
+
+if TYPE_CHECKING:
+    from agent.ask_model import AskModel
+    from store.database import Store
+    from strategies.kept_frames import KeptFrame, KeptFrames
+
+SEEN = 300
+"""Characters of what is seen on a frame."""
+
+
+class Inspection:
+    """Looks at frames.
+
+    Args:
+        store: has the images.
+        frames: the kept frames.
+    """
+
+    def __init__(self, store: Store, frames: KeptFrames) -> None:
+        self._store, self._frames = store, frames
+
+    def look(
+        self, frames: Sequence[KeptFrame], question: str, model: AskModel | None, *, joint: bool
+    ) -> dict[str, str]:
+        """Return what is seen on frames, by their refs.
+
+        ``joint``: all are shown to the model at once, else one by one.
+        """
+        if model is None or not model.sees:
+            return {one.ref: self._frames.reading(one) for one in frames}
+        groups = [list(frames)] if joint else [[one] for one in frames]
+        seen: dict[str, str] = {}
+        for group in groups:
+            seen |= self._seen(group, question, model)
+        return seen
+
+    def shows(self, frames: Sequence[KeptFrame], question: str, model: AskModel) -> bool:
+        """Check with a model that sees whether frames show what is asked; yes without a reply."""
+        reply = self._ask(frames, question, model)
+        return reply is None or reply.shown
+
+    def _seen(
+        self, frames: Sequence[KeptFrame], question: str, model: AskModel
+    ) -> Mapping[str, str]:
+        reply = self._ask(frames, question, model)
+        if reply is None:
+            return {one.ref: self._frames.reading(one) for one in frames}
+        return {
+            frames[one.number].ref: quote_untrusted(one.seen, SEEN)
+            for one in reply.frames
+            if one.number < len(frames)
+        }
+
+    def _ask(
+        self, frames: Sequence[KeptFrame], question: str, model: AskModel
+    ) -> InspectReply | None:
+        """Show frames to a model; None where none can be shown or no reply can be read."""
+        images, labels = [], []
+        for number, one in enumerate(frames):
+            try:
+                images.append(self._store.blobs.get(one.frame.blob))
+            except BlobGone:
+                continue
+            labels.append(f"frame {number}, {format_clock(one.frame.time_ms)}")
+        if not images:
+            return None
+        page = prompt("inspect", question=sanitise(question or "What is on these frames?"))
+        asked = [system(prompt("inspect_system")), user(page)]
+        try:
+            return model.ask("inspect", asked, InspectReply, images=images, labels=labels)
+        except (Unreadable, BudgetExceeded):
+            return None

@@ -1,0 +1,281 @@
+"""VAM's policies: a fixed walk by rules, or a language model that plans each action."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from agent.model_calls import Calls
+from agent.pictures import LoadedPictures, affordable, load_pictures
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
+from agent.reasoners.question_parts import QuestionKind, kind_of
+from agent.strategy import LONGEST_OPTION, PolicyParts
+from domain.asking import Action, Evidence
+from models.messages import assistant, system, user
+from strategies.vam.model_writer import repair_page
+from strategies.vam.pages import conclude_page, history_of, plan_page, plan_system, question_block
+from strategies.vam.parts import LOOKING, SUMMARIES
+from strategies.vam.prompts import prompt
+from strategies.vam.replies import (
+    BestRef,
+    PlannedAnswer,
+    PlannedInspection,
+    PlannedSearch,
+    PlannedSummary,
+    PlanReply,
+    RouteReply,
+    plan_form,
+)
+
+SEARCH, FRAMES, INSPECT, SUMMARIZE = "search", "frames", "inspect", "summarize"
+"""The names of VAM's tools."""
+LAST_TURNS = 2
+"""So many turns before the end it answers."""
+TEMPERATURE = 0.1
+LOCAL_FRAMES = 4
+"""Frames that are looked at by rules."""
+DECIDE_SHARE, ANSWER_SHARE = 8, 4
+"""The images of a call take at most one part in so many of the tokens that are left."""
+NO_IMAGES = "Frames were not searched by text: the profile has no image-text model."
+NOTE = "VAM's documents were written by rules."
+
+
+class LocalWalk:
+    """Searches once, after a summary where the question is broad; looks where it asks for looks.
+
+    Args:
+        parts: what a policy may use.
+    """
+
+    def __init__(self, parts: PolicyParts) -> None:
+        self._responder, self._without = parts.responder, parts.without
+        tools = {tool.name for tool in parts.tools}
+        notes = [parts.responder.note, NOTE, "" if FRAMES in tools else NO_IMAGES]
+        self.name, self.note = parts.responder.name, " ".join(note for note in notes if note)
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Take the next step of the walk."""
+        question, made = decision.question, [one.found for one in decision.searches]
+        modes = {str(one.mode) for one in made}
+        kind = kind_of(question.text)
+        broad = kind is QuestionKind.BROAD and not question.options
+        if broad and SUMMARIZE not in modes and SUMMARIES not in self._without:
+            return _use(SUMMARIZE, "the question is about a longer time")
+        if SEARCH not in modes:
+            options = [option[:LONGEST_OPTION] for option in question.options]
+            more = {"options": options} if options else {}
+            return _use(SEARCH, "the documents that match best", question.text, **more)
+        best = max((p for one in made for p in one.evidence), key=lambda p: p.score, default=None)
+        looks = kind is QuestionKind.LOOKS and LOOKING not in self._without
+        if looks and INSPECT not in modes and best is not None:
+            wanted: dict[str, Any] = {"refs": [best.ref], "frames": LOCAL_FRAMES}
+            return _use(INSPECT, "the question asks what is seen", question.text, **wanted)
+        return Action(kind="answer", reason="the walk is done")
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Return the same: the rules do not depend on replies."""
+        return self.act(decision)
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Answer with the profile's rules."""
+        return self._responder.conclude(decision)
+
+
+def _use(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
+    return Action(kind="search", reason=reason, mode=tool, query=query, arguments=arguments)
+
+
+class ModelPolicy:
+    """Routes the question, then plans each action with the language model.
+
+    Args:
+        parts: what a policy may use.
+        calls: to the language model.
+    """
+
+    def __init__(self, parts: PolicyParts, calls: Calls) -> None:
+        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
+        offered = [tool.name for tool in parts.tools]
+        off = {INSPECT} if LOOKING in parts.without else set()
+        off |= {SUMMARIZE} if SUMMARIES in parts.without else set()
+        self._tools = [name for name in (SEARCH, INSPECT, SUMMARIZE) if name not in off]
+        self._sources = [
+            *(["frame"] if FRAMES in offered and INSPECT not in off else []),
+            "event",
+            *(["summary"] if SUMMARIZE not in off else []),
+        ]
+        notes = [parts.responder.note, "" if FRAMES in offered else NO_IMAGES]
+        self.name, self.note = parts.responder.name, " ".join(note for note in notes if note)
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Route in the first round; then plan. What cannot be read becomes a permissive search."""
+        if decision.round == 1 and not decision.searches and not decision.complaint:
+            routed = self._route(decision)
+            if routed is not None:
+                return routed
+        if self._is_done(decision):
+            return Action(kind="answer", reason="nothing improves, or the rounds end")
+        try:
+            return self._action(self._plan(decision), decision)
+        except Unreadable:
+            return self.rescue(decision)
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Search permissively with the question; if that was done, answer."""
+        action = _use(SEARCH, "no reply could be carried out", decision.question.text)
+        made = [(str(one.found.mode), one.found.query) for one in decision.searches]
+        if (SEARCH, action.query) in made:
+            return Action(kind="answer", reason=action.reason)
+        return action
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Answer as planned, or ask for the answer now."""
+        planned = _planned_answer(decision.notes)
+        if planned is None or decision.complaint:
+            planned = self._asked_answer(decision)
+        option = (planned.option or "").strip()
+        best = best_result(decision, planned.best_ref)
+        options = bool(decision.question.options)
+        return Conclusion(
+            text=" ".join(planned.answer.split()) or option,
+            option=option or None,
+            refs=() if best is None else (best.ref,),
+            not_in_memory=best is None or not (planned.found or options),
+        )
+
+    def _route(self, decision: DecisionContext) -> Action | None:
+        """Return the first action where the router says so; None: it is planned."""
+        messages = [
+            system(prompt("route_system")),
+            user(prompt("route", question=question_block(decision.question))),
+        ]
+        try:
+            reply = self._calls.ask(
+                "route", messages, RouteReply, round=decision.round, temperature=TEMPERATURE
+            )
+        except Unreadable:
+            return None
+        if reply.route == "answer":
+            return Action(kind="answer", reason=reply.reason)
+        if reply.route == "summarize" and SUMMARIZE in self._tools:
+            return _use(SUMMARIZE, reply.reason, decision.question.text)
+        return None
+
+    def _is_done(self, decision: DecisionContext) -> bool:
+        """Check whether the rounds end, or the last two turns found nothing better than before."""
+        made = [one.found for one in decision.searches]
+        if not made:
+            return False
+        if decision.round > self._settings.rounds - LAST_TURNS:
+            return True
+        before = {piece.ref for one in made[:-LAST_TURNS] for piece in one.evidence}
+        lately = {piece.ref for one in made[-LAST_TURNS:] for piece in one.evidence}
+        return len(made) > LAST_TURNS and lately <= before
+
+    def _plan(self, decision: DecisionContext) -> PlanReply:
+        """Ask for an action, once more if the reply cannot be used.
+
+        Raises:
+            Unreadable: it cannot be used then either.
+        """
+        rounds = self._settings.rounds
+        history = history_of(one.found for one in decision.searches)
+        page = plan_page(decision.question, history, decision.round, rounds, decision.complaint)
+        messages = [system(plan_system(rounds, self._tools, self._sources)), user(page)]
+        kinds = [*self._tools, *(["answer"] if decision.searches else [])]
+        form = plan_form(kinds, self._sources)
+        loaded = self._pictures(decision, DECIDE_SHARE)
+
+        def ask(purpose: str) -> PlanReply:
+            return self._calls.ask(
+                purpose,
+                messages,
+                form,
+                round=decision.round,
+                temperature=TEMPERATURE,
+                images=loaded.images,
+                labels=loaded.labels,
+            )
+
+        try:
+            reply = ask("plan")
+            wrong = self._complaints(reply, kinds)
+            messages.append(assistant(reply.model_dump_json()))
+        except Unreadable as error:
+            wrong = [str(error)]
+        if wrong:
+            messages.append(user(repair_page(wrong)))
+            reply = ask("plan-repair")
+            if wrong := self._complaints(reply, kinds):
+                raise Unreadable(wrong[0])
+        return reply
+
+    def _complaints(self, reply: PlanReply, kinds: Sequence[str]) -> list[str]:
+        action = reply.action
+        if action.kind not in kinds:
+            return [f"take one of these actions: {', '.join(kinds)}"]
+        if isinstance(action, PlannedSearch):
+            off = [str(one) for one in action.sources if one not in self._sources]
+            return [f"{one} is no source here" for one in off]
+        return []
+
+    def _action(self, reply: PlanReply, decision: DecisionContext) -> Action:
+        planned = reply.action
+        reason = " ".join(reply.reason.split())
+        if isinstance(planned, PlannedAnswer):
+            return Action(kind="answer", reason=reason, note=planned.model_dump_json())
+        if isinstance(planned, PlannedSummary):
+            kept = planned.model_dump(mode="json", exclude={"kind", "prompt"}, exclude_none=True)
+            return _use(SUMMARIZE, reason, planned.prompt, **kept)
+        if isinstance(planned, PlannedInspection):
+            kept = planned.model_dump(mode="json", exclude={"kind", "question"}, exclude_none=True)
+            return _use(INSPECT, reason, planned.question or decision.question.text, **kept)
+        kept = planned.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
+        kept["sources"] = kept["sources"] or self._sources
+        return _use(SEARCH, reason, **kept)
+
+    def _asked_answer(self, decision: DecisionContext) -> PlannedAnswer:
+        history = history_of(one.found for one in decision.searches)
+        page = conclude_page(decision.question, history, decision.complaint)
+        loaded = self._pictures(decision, ANSWER_SHARE)
+        rules = plan_system(self._settings.rounds, (), self._sources)
+        reply = self._calls.ask(
+            "conclude",
+            [system(rules), user(page)],
+            plan_form(["answer"], self._sources),
+            round=decision.round,
+            temperature=TEMPERATURE,
+            images=loaded.images,
+            labels=loaded.labels,
+            last=True,
+        )
+        if not isinstance(reply.action, PlannedAnswer):
+            raise Unreadable("answer the question: no other action is left")
+        return reply.action
+
+    def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
+        """Load the latest pictures for a model that sees, within the budget."""
+        if not self._calls.sees:
+            return LoadedPictures()
+        most = min(self._settings.images, affordable(decision.tokens, share))
+        return load_pictures(decision.pictures[:most], self._load)
+
+
+def best_result(decision: DecisionContext, best: BestRef | None) -> Evidence | None:
+    """Return the result that is named; the one with the best score where none has that place."""
+    made = [one.found for one in decision.searches]
+    held = {piece.ref for piece in decision.held}
+    if best is not None and 1 <= best.turn <= len(made):
+        found = made[best.turn - 1].evidence
+        if 0 <= best.result < len(found) and found[best.result].ref in held:
+            return found[best.result]
+    return max(decision.held, key=lambda piece: piece.score, default=None)
+
+
+def _planned_answer(notes: Sequence[str]) -> PlannedAnswer | None:
+    """Return the answer that was planned last, if one was."""
+    for note in reversed(notes):
+        if note.startswith("{"):
+            return PlannedAnswer.model_validate(json.loads(note))
+    return None

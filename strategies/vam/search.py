@@ -1,0 +1,372 @@
+"""VAM's search: frames, events and summaries, within times that may be anchored to events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agent.strategy import ToolUse
+from domain.asking import Evidence
+from domain.errors import InputError, NotFound
+from domain.memories import MemoryView, Scope
+from domain.texts import make_storable
+from domain.time import TimeSpan
+from models.ports import embed_queries
+from retrieval.closeness import closeness_threshold
+from retrieval.keyframe_mode import image_evidence
+from retrieval.result import Retrieval, ShownImage
+from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
+from strategies.vam.anchors import AnchorMatch, resolve
+from strategies.vam.arguments import (
+    MOST_INSPECTED,
+    FrameArguments,
+    SearchArguments,
+    SearchQuery,
+    Source,
+)
+from strategies.vam.documents import EventDocument, EventDocuments
+from strategies.vam.levels import SUMMARY
+from strategies.vam.options import OptionWeights, quotation
+from strategies.vam.parts import SUMMARIES
+from strategies.vam.times import EventAnchor
+
+if TYPE_CHECKING:
+    from models.ports import ImageEncoder
+    from strategies.kept_frames import KeptFrames
+    from strategies.vam.index import DocumentIndexes
+    from strategies.vam.inspection import Inspection
+
+SHOWN = 10
+"""Results of a search with a question alone."""
+LOOKED_AT = 4
+"""Frames of an event that an inspection of results looks at."""
+MOST_WITHIN = 2_000
+"""Frames that are looked through where a time is named."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A document that was found in a video, with its score."""
+
+    scope: Scope
+    document: EventDocument
+    score: float
+
+    @property
+    def piece(self) -> Evidence:
+        """Return it as evidence."""
+        one = self.document
+        score = min(1.0, max(0.0, self.score))
+        text = " ".join(one.lines)
+        return Evidence(ref=one.ref, video=self.scope.video, span=one.span, text=text, score=score)
+
+
+@dataclass
+class Results:
+    """What a search collects: the best score of each document and frame, and what it says."""
+
+    documents: dict[str, Found] = field(default_factory=dict)
+    frames: dict[str, ScoredFrame] = field(default_factory=dict)
+    inspected: dict[str, list[KeptFrame]] = field(default_factory=dict)
+    searched: dict[str, None] = field(default_factory=dict)
+
+    def add_document(self, found: Found) -> None:
+        """Add a document, or raise its score."""
+        known = self.documents.get(found.document.ref)
+        if known is None or known.score < found.score:
+            self.documents[found.document.ref] = found
+
+    def add_frame(self, found: ScoredFrame) -> None:
+        """Add a frame, or raise its score."""
+        known = self.frames.get(found.frame.ref)
+        if known is None or known.score < found.score:
+            self.frames[found.frame.ref] = found
+
+
+class Search:
+    """Finds frames, events and summaries.
+
+    Args:
+        indexes: the documents.
+        frames: the kept frames.
+        inspection: looks at frames.
+        images: the profile's image-text model; None: frames are not found by text.
+    """
+
+    def __init__(
+        self,
+        indexes: DocumentIndexes,
+        frames: KeptFrames,
+        inspection: Inspection,
+        images: ImageEncoder | None,
+    ) -> None:
+        self._indexes, self._frames = indexes, frames
+        self._inspection, self._images = inspection, images
+
+    def __call__(self, view: MemoryView, arguments: SearchArguments, use: ToolUse) -> Retrieval:
+        """Return what is found, best first, scored by option if there are any.
+
+        Raises:
+            InputError: nothing was built of a video, or an anchor has no such occurrence.
+            NotFound: ``visual_ref`` is no frame in view.
+        """
+        results, inside = Results(), dict[str, TimeSpan]()
+        all_documents: list[EventDocuments] = []
+        for scope in view.scopes:
+            documents = self._indexes.documents(scope)
+            span = self._span(arguments, view, scope, documents, use, results)
+            if span is not None:
+                inside[scope.video] = span
+            documents = _within(documents, span, arguments.sources, use)
+            all_documents.append(documents)
+            self._documents(results, scope, documents, arguments)
+        self._by_text(results, view, arguments, inside)
+        self._by_example(results, view, arguments, inside)
+        return self._retrieval(arguments, results, all_documents, use)
+
+    def _span(
+        self,
+        arguments: SearchArguments,
+        view: MemoryView,
+        scope: Scope,
+        documents: EventDocuments,
+        use: ToolUse,
+        results: Results,
+    ) -> TimeSpan | None:
+        """Return the time that is searched; None for all."""
+        times = arguments.times
+        if times is None:
+            results.searched["all times"] = None
+            return None
+
+        def find(anchor: EventAnchor) -> Sequence[AnchorMatch]:
+            return self._anchored(anchor, scope, documents, use, results)
+
+        now = documents.end_ms if view.as_of_ms is None else view.as_of_ms
+        span = resolve(times, now, find)
+        results.searched[str(span)] = None
+        return span
+
+    def _anchored(
+        self,
+        anchor: EventAnchor,
+        scope: Scope,
+        documents: EventDocuments,
+        use: ToolUse,
+        results: Results,
+    ) -> list[AnchorMatch]:
+        """Return the events that match an anchor; where its frames can be judged, only those."""
+        events = documents.those(lambda one: not one.level.startswith(SUMMARY))
+        query = make_storable(anchor.q)
+        (vector,) = embed_queries(self._indexes.text, [query])
+        found = events.anchor_matches(query, vector, anchor.threshold, anchor.top_k)
+        if not (anchor.verify and anchor.inspect_k):
+            return found
+        if use.model is None or not use.model.sees:
+            results.searched["anchors not verified: no model looks at frames here"] = None
+            return found
+        judged = found[: anchor.inspect_k]
+        shown = [
+            match
+            for match in judged
+            if self._inspection.shows(self._of_span(scope, match.span), anchor.verify, use.model)
+        ]
+        return shown + found[anchor.inspect_k :]
+
+    def _documents(
+        self,
+        results: Results,
+        scope: Scope,
+        documents: EventDocuments,
+        arguments: SearchArguments,
+    ) -> None:
+        for query in arguments.all_queries():
+            text = make_storable(query.q)
+            (vector,) = embed_queries(self._indexes.text, [text])
+            most = SHOWN if query.threshold == 0 and not arguments.queries else query.top_k
+            found = documents.matches(text, vector, query.threshold, most)
+            for number, (document, score) in enumerate(found):
+                results.add_document(Found(scope, document, score))
+                if number < query.inspect_k:
+                    results.inspected[document.ref] = self._of_span(scope, document.span)
+        for option in arguments.options:
+            claim = make_storable(f"{arguments.query} {option}")
+            (vector,) = embed_queries(self._indexes.text, [claim])
+            for document, score in documents.matches(claim, vector, 0.0, 1):
+                results.add_document(Found(scope, document, score))
+        if not (arguments.all_queries() or arguments.visual_ref):
+            in_order = sorted(documents, key=lambda one: one.span.start_ms)
+            for document in in_order[:SHOWN]:
+                results.add_document(Found(scope, document, 0.5))
+
+    def _of_span(self, scope: Scope, span: TimeSpan, most: int = LOOKED_AT) -> list[KeptFrame]:
+        return spread_frames(self._frames.within(scope, span), most)
+
+    def _by_text(
+        self,
+        results: Results,
+        view: MemoryView,
+        arguments: SearchArguments,
+        inside: dict[str, TimeSpan],
+    ) -> None:
+        """Find frames by what they show, with the image-text model."""
+        if arguments.sources and Source.FRAME not in arguments.sources:
+            return
+        if self._images is None:
+            results.searched["frames not by text: this profile has no image-text model"] = None
+            return
+        for query in arguments.all_queries():
+            vector = self._images.text(make_storable(query.q))
+            most = query.top_k if not inside else MOST_WITHIN
+            found = self._frames.nearest(view, self._images.name, vector, most)
+            for one in _in_spans(found, inside)[: query.top_k]:
+                score = one.score / self._images.close / 2
+                if score >= min(query.threshold, 0.5):
+                    self._add_frame(results, one._replace(score=score), query)
+
+    def _by_example(
+        self,
+        results: Results,
+        view: MemoryView,
+        arguments: SearchArguments,
+        inside: dict[str, TimeSpan],
+    ) -> None:
+        """Find frames that look like a result."""
+        if arguments.visual_ref is None:
+            return
+        example = self._example(view, arguments.visual_ref)
+        query = arguments.queries[0] if arguments.queries else SearchQuery(q="alike")
+        most = query.top_k if not inside else MOST_WITHIN
+        for one in _in_spans(self._frames.alike(view, example, most), inside)[: query.top_k]:
+            self._add_frame(results, one, query)
+        results.searched[f"frames that look like {example.ref}"] = None
+
+    def _add_frame(self, results: Results, found: ScoredFrame, query: SearchQuery) -> None:
+        if len(results.inspected) < query.inspect_k:
+            results.inspected[found.frame.ref] = [found.frame]
+        results.add_frame(found)
+
+    def _example(self, view: MemoryView, ref: str) -> KeptFrame:
+        """Return the frame that is meant: the middle one of a document.
+
+        Raises:
+            NotFound: there is none in view.
+        """
+        frame = self._frames.named(view, ref) or next(
+            (
+                frames[len(frames) // 2]
+                for scope in view.scopes
+                for document in self._indexes.documents(scope)
+                if document.ref == ref and (frames := self._frames.within(scope, document.span))
+            ),
+            None,
+        )
+        if frame is None:
+            raise NotFound(f"no frame that is kept in these videos belongs to {ref}")
+        return frame
+
+    def _retrieval(
+        self,
+        arguments: SearchArguments,
+        results: Results,
+        documents: Sequence[EventDocuments],
+        use: ToolUse,
+    ) -> Retrieval:
+        found = [one for one in results.documents.values() if one.document.ref not in use.seen]
+        found.sort(key=lambda one: -one.score)
+        pieces = [one.piece for one in found]
+        frames = sorted(results.frames.values(), key=lambda one: -one.score)
+        fresh = [one for one in frames if one.frame.ref not in use.seen]
+        looked = [one for frames in results.inspected.values() for one in frames][:MOST_INSPECTED]
+        question = arguments.question or arguments.query
+        seen = self._inspection.look(looked, question, use.model, joint=arguments.joint)
+        images = self._shown(fresh, looked, seen, use)
+        query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
+        weights = OptionWeights(self._indexes, documents, query, arguments.options)
+        weighed = weights.weigh(found)
+        pieces = [*pieces, *(with_seen_text(image_evidence(one), seen) for one in images)]
+        best = max((piece.score for piece in pieces), default=0.0)
+        close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
+        return Retrieval(
+            mode="search",
+            query=query,
+            evidence=tuple(sorted(pieces, key=lambda piece: -piece.score)),
+            images=tuple(images),
+            nothing_close=not close,
+            searched="; ".join(results.searched),
+            weighed=weighed,
+            temperature=weights.temperature,
+            extract=None if arguments.options else quotation(self._indexes, query, found),
+        )
+
+    def _shown(
+        self,
+        found: Iterable[ScoredFrame],
+        looked: Iterable[KeptFrame],
+        seen: dict[str, str],
+        use: ToolUse,
+    ) -> tuple[ShownImage, ...]:
+        """Return the frames that are shown: those found, and those looked at."""
+        scores = {one.frame.ref: one for one in found}
+        for frame in looked:
+            if frame.ref not in use.seen:
+                scores.setdefault(frame.ref, ScoredFrame(frame, 0.5))
+        ranked = sorted(scores.values(), key=lambda one: -one.score)
+        return self._frames.show([one.frame for one in ranked], [one.score for one in ranked], seen)
+
+
+class FrameSearch:
+    """Finds frames by what they show.
+
+    Args:
+        search: the search of everything.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    def __call__(self, view: MemoryView, arguments: FrameArguments, use: ToolUse) -> Retrieval:
+        """Return the frames nearest to a text.
+
+        Raises:
+            InputError: the profile has no image-text model.
+        """
+        query = SearchQuery(q=arguments.query, top_k=arguments.top_k, threshold=0.0)
+        wanted = SearchArguments(queries=(query,), sources=(Source.FRAME,))
+        made = self._search(view, wanted, use)
+        if not made.images:
+            raise InputError(made.searched)
+        return made.model_copy(update={"mode": "frames"})
+
+
+def with_seen_text(piece: Evidence, seen: dict[str, str]) -> Evidence:
+    """Return a piece of evidence with what was seen on its image."""
+    return piece.model_copy(update={"seen": seen.get(piece.ref, "")})
+
+
+def _within(
+    documents: EventDocuments, span: TimeSpan | None, sources: Sequence[Source], use: ToolUse
+) -> EventDocuments:
+    """Return the documents of these sources that overlap a span."""
+    wanted = set(sources) or {Source.EVENT, Source.SUMMARY}
+    if SUMMARIES in use.without:
+        wanted.discard(Source.SUMMARY)
+
+    def keep(one: EventDocument) -> bool:
+        source = Source.SUMMARY if one.level.startswith(SUMMARY) else Source.EVENT
+        return source in wanted and (span is None or one.span.overlap_ms(span) > 0)
+
+    return documents.those(keep)
+
+
+def _in_spans(found: Sequence[ScoredFrame], inside: dict[str, TimeSpan]) -> list[ScoredFrame]:
+    """Return the frames within the spans of their videos."""
+    if not inside:
+        return list(found)
+    return [
+        one
+        for one in found
+        if (span := inside.get(one.frame.scope.video)) is not None
+        and span.start_ms <= one.frame.frame.time_ms < span.end_ms
+    ]
