@@ -24,13 +24,8 @@ from domain.people import TAG
 from domain.time import TimeSpan
 from retrieval.english.phrases import EntityKind
 from retrieval.english.sentences import Known, StatedFacts, is_narrated
-from strategies.worldmm.captions import (
-    BREAK,
-    DocumentCounts,
-    SeenLine,
-    coarser_caption,
-    finest_caption,
-)
+from retrieval.extracts import BREAK, DocumentCounts, coarser_caption
+from strategies.worldmm.captions import SeenLine, finest_caption
 from strategies.worldmm.levels import MENTIONED, level_of
 from strategies.worldmm.model_writer import ModelWriter
 from strategies.worldmm.scales import (

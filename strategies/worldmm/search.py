@@ -18,11 +18,11 @@ from retrieval.asked import TEMPERATURE, Asked, AskedWords, Supporting, ask, bes
 from retrieval.built_indexes import check_built
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
 from retrieval.english.clauses import Triple
+from retrieval.extracts import caption_sentences
 from retrieval.people_in_query import view_people, with_current_names
 from retrieval.result import Retrieval
 from store.database import Store
 from strategies.worldmm.arguments import MemoryArguments
-from strategies.worldmm.captions import caption_sentences
 from strategies.worldmm.choice import ScaleCandidate, choose_across_scales
 from strategies.worldmm.episodic import nearest, search_scale
 from strategies.worldmm.graph import Vectors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from retrieval.english.clauses import Triple
 from retrieval.english.phrases import NamedEntity
 from retrieval.english.sentences import Known, StatedFacts, extract_sentence
-from strategies.worldmm.captions import caption_sentences
+from retrieval.extracts import caption_sentences
 
 
 def extract(caption: str, known: Known) -> StatedFacts:

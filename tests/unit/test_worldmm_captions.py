@@ -6,13 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.time import TimeSpan
-from strategies.worldmm.captions import (
-    DocumentCounts,
-    SeenLine,
-    caption_sentences,
-    coarser_caption,
-    finest_caption,
-)
+from retrieval.extracts import DocumentCounts, caption_sentences, coarser_caption
+from strategies.worldmm.captions import SeenLine, finest_caption
 
 WORDS = st.sampled_from(("cup", "table", "garden", "rain", "guitar", "noodles", "bridge", "lamp"))
 SENTENCES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
