@@ -210,9 +210,12 @@ def _clip_ms(store: Store, video: str) -> int:
 
 
 def _step_ends(through: int, last: int, size: int, *, ended: bool) -> Iterator[int]:
-    """Yield the last clip of each step; one that is not full only where nothing follows."""
+    """Yield the last clip of each step; one that is not full only where nothing follows.
+
+    A full one waits for the clip after it: until then it may be the last one, which ends the video.
+    """
     stop = (through + 1) // size * size + size - 1
-    while stop <= last:
+    while stop < last + ended:
         yield stop
         through, stop = stop, stop + size
     if ended and through < last:

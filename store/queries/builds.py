@@ -230,6 +230,8 @@ def apply_change(
     """Store what one step of a build adds and closes, and how far it went."""
     _close_nodes(session, video_id, builder, change.closed_nodes)
     nodes = _add_nodes(session, video_id, builder, change.nodes)
+    stating = {draft.node for draft in change.relations if draft.node} - nodes.keys()
+    nodes |= _node_ids(session, video_id, builder, stating)
     _add_entities(session, video_id, builder, change.entities)
     ids = _entity_ids(session, video_id, builder, _ends(change))
     _close_relations(session, video_id, builder, change.closed, ids)
