@@ -1,0 +1,256 @@
+"""Builds MemDreamer's memory of a video: macro events with their graphs, super events, the root.
+
+It goes clip by clip, so that what it builds is the same in steps of any size. After each clip the
+window is cut as far as its episodes are complete; each new macro event touches the last super
+events and the root, and nothing else is built anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+
+from agent.builder import BuildModels
+from domain.built import (
+    BuiltMemory,
+    Change,
+    EntityDraft,
+    EntityKey,
+    NodeDraft,
+    RelationDraft,
+    WatchedClip,
+)
+from domain.media import Video
+from domain.memories import Memory, MemoryKind
+from domain.people import TAG
+from domain.time import TimeSpan
+from memory.writers.port import WindowLine
+from strategies.memdreamer.hierarchy import Hierarchy
+from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, PERSON, TEXT
+from strategies.memdreamer.open_window import OpenWindow
+from strategies.memdreamer.rule_writer import RuleWriter
+from strategies.memdreamer.settings import MINUTE, HierarchySettings
+from strategies.memdreamer.steps import merged
+from strategies.memdreamer.subgraph import Numbers, Subgraph, mentions, sound_part
+from strategies.memdreamer.vectors import halved
+from strategies.memdreamer.writer import Episode, HierarchyWriter, Macro, Vector, Window
+
+_LOG = logging.getLogger(f"homer.{__name__}")
+
+
+class HierarchyBuilder:
+    """Builds clip by clip, by rules or with a language model."""
+
+    version = 1
+    step_ms = 1
+    """A clip: a line that goes on in the next clip is not replaced yet when its own is built."""
+
+    def __init__(self, settings: HierarchySettings | None = None) -> None:
+        self._settings = settings or HierarchySettings()
+        self.look_back_ms = 2 * self._settings.window_ms + MINUTE
+
+    def begin(
+        self,
+        video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+    ) -> HierarchyBuild:
+        """Begin or resume the build of a video."""
+        return HierarchyBuild(self._settings, video, built, earlier, models)
+
+
+class HierarchyBuild:
+    """One build: the open window, and the hierarchy so far.
+
+    Args:
+        settings: the numbers.
+        video: its title is the root's.
+        built: what was built before.
+        earlier: the last clips that were built.
+        models: the text encoder, and the language model if there is one.
+    """
+
+    def __init__(
+        self,
+        settings: HierarchySettings,
+        video: Video,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+    ) -> None:
+        self._settings, self._embed = settings, models.embed
+        self._writer: HierarchyWriter = RuleWriter(settings)
+        macros = [node for node in built.nodes if node.level == MACRO]
+        last_ms = max((node.span.end_ms for node in macros), default=None)
+        self._window = OpenWindow(last_ms, earlier)
+        counts = {level: sum(n.level == level for n in built.nodes) for level in (EVENT, TEXT)}
+        self._numbers = Numbers(counts)
+        self._macros = len(macros)
+        self._types = {
+            entity.key.name: entity.key.type for entity in built.entities if entity.attributes
+        }
+        self._known = {entity.key for entity in built.entities}
+        self._hierarchy = Hierarchy(settings, self._writer, video.title, built)
+
+    def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
+        """Return what these clips complete, and what that changes above."""
+        last = clips[-1].clip if clips else -1
+        return merged(self._clip(one, ended=ended and one.clip == last) for one in clips)
+
+    def _clip(self, clip: WatchedClip, *, ended: bool) -> Change:
+        """Return what one clip completes."""
+        new: list[_Made] = []
+        if self._window.pauses_before(clip):
+            new += self._cut(self._window.span, clip.clip, ended=True)
+        self._window.add(clip)
+        while (span := self._window.span).length_ms >= self._settings.window_ms:
+            whole = TimeSpan.of(span.start_ms, span.start_ms + self._settings.window_ms)
+            new += self._cut(whole, clip.clip, ended=False)
+        if ended:
+            new += self._cut(self._window.span, clip.clip, ended=True)
+        return self._change(new, clip.clip) if new else Change()
+
+    def _cut(self, span: TimeSpan, clip: int, *, ended: bool) -> list[_Made]:
+        """Return the macro events of a window, with their graphs; the next one begins after."""
+        if not span.length_ms:
+            return []
+        lines = tuple(self._window.lines(span))
+        window = Window(span, lines, tuple(self._embedded(lines)), ended)
+        made = [self._made(episode, clip) for episode in self._writer.episodes(window)]
+        self._window.begin_at(made[-1].span.end_ms)
+        return made
+
+    def _embedded(self, lines: Sequence[Memory]) -> Iterator[WindowLine]:
+        episodic = [line for line in lines if line.kind is MemoryKind.EPISODIC]
+        vectors = self._embed([line.text for line in episodic]) if episodic else ()
+        for line, vector in zip(episodic, vectors, strict=True):
+            yield WindowLine(
+                line.clip, line.span, line.text, line.source, vector, line.speaker, line.tags
+            )
+
+    def _made(self, episode: Episode, clip: int) -> _Made:
+        """Return a macro event with the sound part of its graph."""
+        number = self._macros
+        self._macros += 1
+        people = sorted(
+            name for name, kind in self._types.items() if kind == PERSON and not TAG.fullmatch(name)
+        )
+        graph = self._writer.graph(episode, self._numbers, self._types, people)
+        graph, dropped = sound_part(graph, episode.span)
+        for what in dropped.what:
+            _LOG.warning("dropped from the graph of %s: %s", episode.span, what)
+        graph.edges += mentions(graph, episode.span, clip)
+        return _Made(number, episode, graph, clip)
+
+    def _change(self, new: Sequence[_Made], clip: int) -> Change:
+        """Return the rows of new macro events, and of what they change above."""
+        texts = [text for made in new for text in made.texts()]
+        vectors = dict(zip(texts, halved(self._embed, texts), strict=True))
+        macros = [made.macro(vectors) for made in new]
+        rows = Change(
+            nodes=[node for made in new for node in made.nodes(vectors)],
+            entities=[one for made in new for one in self._entities(made, vectors)],
+            relations=[one for made in new for one in made.relations()],
+        )
+        above = self._hierarchy.grown(macros, clip, self._embed)
+        return Change(
+            nodes=[*rows.nodes, *above.nodes],
+            entities=[*rows.entities, *self._vertices(above, clip)],
+            relations=[*rows.relations, *above.relations],
+            closed=above.closed,
+            closed_nodes=above.closed_nodes,
+        )
+
+    def _entities(self, made: _Made, vectors: dict[str, Vector]) -> Iterator[EntityDraft]:
+        """Yield entities and vertices of a macro event that the video did not have before."""
+        for key, attributes in made.graph.entities.items():
+            if key not in self._known:
+                self._known.add(key)
+                text = entity_text(key, attributes)
+                yield EntityDraft(key, made.clip, attributes, vectors[text])
+        ends = [end for edge in made.graph.edges for end in (edge.subject, edge.object)]
+        for key in dict.fromkeys(ends):
+            if key not in self._known:
+                self._known.add(key)
+                yield EntityDraft(key, made.clip)
+
+    def _vertices(self, change: Change, clip: int) -> Iterator[EntityDraft]:
+        """Yield vertices of macro and super events that edges join for the first time."""
+        ends = [end for edge in change.relations for end in (edge.subject, edge.object)]
+        for key in dict.fromkeys(ends):
+            if key not in self._known:
+                self._known.add(key)
+                yield EntityDraft(key, clip)
+
+
+class _Made:
+    """A macro event that was made after ``clip``, with its graph."""
+
+    def __init__(self, number: int, episode: Episode, graph: Subgraph, clip: int) -> None:
+        self.number, self.episode, self.graph, self.clip = number, episode, graph, clip
+        self.span = episode.span
+
+    @property
+    def text(self) -> str:
+        """The macro event in words, as it is embedded."""
+        return f"{self.episode.label}: {self.episode.summary}"
+
+    def texts(self) -> Iterator[str]:
+        """Yield all that is embedded of it."""
+        yield self.text
+        yield from (node.text for node in self.graph.nodes)
+        yield from (entity_text(*item) for item in self.graph.entities.items())
+
+    def macro(self, vectors: dict[str, Vector]) -> Macro:
+        """Return it without its graph."""
+        episode = self.episode
+        return Macro(
+            self.number,
+            episode.label,
+            episode.summary,
+            self.span,
+            self.clip,
+            vectors[self.text],
+        )
+
+    def nodes(self, vectors: dict[str, Vector]) -> Iterator[NodeDraft]:
+        """Yield its own node, and those of its micro-events and texts."""
+        yield NodeDraft(
+            MACRO,
+            self.number,
+            self.episode.summary,
+            self.span,
+            self.clip,
+            label=self.episode.label,
+            vector=vectors[self.text],
+        )
+        for node in self.graph.nodes:
+            yield NodeDraft(
+                node.level,
+                node.number,
+                node.text,
+                node.span,
+                self.clip,
+                label=node.label,
+                vector=vectors[node.text],
+            )
+
+    def relations(self) -> Iterator[RelationDraft]:
+        """Yield the edges of its graph."""
+        for edge in self.graph.edges:
+            yield RelationDraft(
+                level=GRAPH,
+                subject=edge.subject,
+                predicate=edge.label,
+                object=edge.object,
+                span=edge.span,
+                clip=self.clip,
+                evidence=edge.clips,
+                node=(MACRO, self.number),
+            )
+
+
+def entity_text(key: EntityKey, attributes: Mapping[str, object]) -> str:
+    """Return an entity in words, as it is embedded: its name and what it is."""
+    return f"{key.name}: {attributes.get('description', '')}"

@@ -1,0 +1,204 @@
+"""The super events and the root above the macro events of a video, as macro events come in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from agent.builder import Embed
+from domain.built import (
+    BuiltMemory,
+    Change,
+    ClosedNode,
+    ClosedRelation,
+    EntityKey,
+    NodeDraft,
+    RelationDraft,
+    StoredNode,
+)
+from domain.time import TimeSpan
+from strategies.memdreamer.levels import BEFORE, MACRO, ROOT, SUPER, VERTEX_KINDS
+from strategies.memdreamer.settings import HierarchySettings
+from strategies.memdreamer.steps import RelationKey, relation_key
+from strategies.memdreamer.supers import TOUCHED, agglomerate, closest_pair, run_sizes
+from strategies.memdreamer.vectors import halved
+from strategies.memdreamer.writer import HierarchyWriter, Macro, SuperEvent, SuperWindow
+
+_INNER = re.compile(r"macro (\d+) ([A-Z_]+) macro (\d+): (.*)")
+_OUTER = re.compile(r"([A-Z_]+) super (\d+): (.*)")
+
+
+def super_text(one: SuperEvent) -> str:
+    """Return the text of a super event as it is stored: its description, then its edges."""
+    inner = [f"macro {a} {label} macro {b}: {why}" for (a, label, b), why in one.inner.items()]
+    outer = [f"{label} super {b}: {why}" for (_, label, b), why in one.outer.items()]
+    return "\n".join([one.text, *inner, *outer])
+
+
+def stored_super(node: StoredNode) -> SuperEvent:
+    """Return a super event from its node."""
+    description, *lines = node.text.split("\n")
+    inner = [match.groups() for line in lines if (match := _INNER.fullmatch(line))]
+    outer = [match.groups() for line in lines if (match := _OUTER.fullmatch(line))]
+    return SuperEvent(
+        run=node.children,
+        label=node.label,
+        text=description,
+        inner={(int(a), label, int(b)): why for a, label, b, why in inner},
+        outer={(node.number, label, int(b)): why for label, b, why in outer},
+    )
+
+
+class Hierarchy:
+    """The super events of a video. A super event has the number of its first macro event.
+
+    Args:
+        settings: the numbers.
+        writer: writes super events and the root.
+        title: of the video.
+        built: what was built before.
+    """
+
+    def __init__(
+        self, settings: HierarchySettings, writer: HierarchyWriter, title: str, built: BuiltMemory
+    ) -> None:
+        self._settings, self._writer, self._title = settings, writer, title
+        self._macros = {n.number: _stored_macro(n) for n in built.nodes if n.level == MACRO}
+        valid = [n for n in built.nodes if n.level == SUPER and n.to_clip is None]
+        valid.sort(key=lambda node: node.number)
+        self._supers = [stored_super(node) for node in valid]
+        keys = {entity.id: entity.key for entity in built.entities}
+        self._edges: dict[RelationKey, TimeSpan] = {
+            (r.level, keys[r.subject], r.predicate, keys[r.object]): r.span
+            for r in built.relations
+            if r.level in (MACRO, SUPER) and r.to_clip is None
+        }
+
+    def grown(self, macros: Sequence[Macro], clip: int, embed: Embed) -> Change:
+        """Return what new macro events change above them.
+
+        Args:
+            macros: that a clip completed, in order; there is at least one.
+            clip: after which the change holds.
+            embed: the text encoder.
+        """
+        self._macros |= {macro.number: macro for macro in macros}
+        before = {one.run[0]: one for one in self._supers}
+        self._supers = self._sound_edges(self._limited(self._touched(macros), macros[-1]))
+        changed = [one for one in self._supers if one != before.get(one.run[0])]
+        gone = before.keys() - {one.run[0] for one in self._supers}
+        nodes = [self._node(one, clip) for one in changed]
+        nodes.append(self._root(macros[-1].span.end_ms, clip))
+        stated = list(self._stated(clip))
+        spans = {relation_key(relation): relation.span for relation in stated}
+        held, self._edges = self._edges, spans
+        return Change(
+            nodes=_embedded(nodes, embed),
+            relations=[one for one in stated if held.get(relation_key(one)) != one.span],
+            closed=[
+                ClosedRelation(*key, clip) for key, span in held.items() if spans.get(key) != span
+            ],
+            closed_nodes=[ClosedNode(SUPER, number, clip) for number in sorted(gone)],
+        )
+
+    def _touched(self, macros: Sequence[Macro]) -> list[SuperEvent]:
+        """Return the super events with the last ones formed anew."""
+        kept, touched = self._supers[:-TOUCHED], self._supers[-TOUCHED:]
+        numbers = [number for one in touched for number in one.run]
+        numbers += [macro.number for macro in macros]
+        sizes = run_sizes(self._settings, len(self._macros), macros[-1].span.end_ms)
+        vectors = {number: self._macros[number].vector for number in numbers}
+        window = SuperWindow(
+            before=kept[-1] if kept else None,
+            touched=touched,
+            macros=[self._macros[number] for number in numbers],
+            runs=agglomerate(numbers, vectors, sizes),
+            sizes=sizes,
+        )
+        return [*kept, *self._writer.supers(window)]
+
+    def _limited(self, supers: list[SuperEvent], last: Macro) -> list[SuperEvent]:
+        """Join the two most alike while a long video has too many super events."""
+        most = run_sizes(self._settings, len(self._macros), last.span.end_ms)[1]
+        vectors = {number: macro.vector for number, macro in self._macros.items()}
+        while last.span.end_ms >= self._settings.long_video_ms:
+            if len(supers) <= self._settings.long_supers[1]:
+                break
+            at = closest_pair([one.run for one in supers[:-TOUCHED]], vectors, most)
+            if at is None:
+                break
+            run = supers[at].run + supers[at + 1].run
+            joined = self._writer.joined(supers[at : at + 2], [self._macros[n] for n in run])
+            supers[at : at + 2] = [joined]
+        return supers
+
+    def _sound_edges(self, supers: Sequence[SuperEvent]) -> list[SuperEvent]:
+        """Drop edges to super events that are no more."""
+        numbers = {one.run[0] for one in supers}
+        return [
+            replace(one, outer={key: why for key, why in one.outer.items() if key[2] in numbers})
+            for one in supers
+        ]
+
+    def _node(self, one: SuperEvent, clip: int) -> NodeDraft:
+        span = self._span(one)
+        text = super_text(one)
+        return NodeDraft(SUPER, one.run[0], text, span, clip, label=one.label, children=one.run)
+
+    def _span(self, one: SuperEvent) -> TimeSpan:
+        return self._macros[one.run[0]].span.union(self._macros[one.run[-1]].span)
+
+    def _root(self, seen_ms: int, clip: int) -> NodeDraft:
+        span = TimeSpan.of(self._macros[0].span.start_ms, seen_ms)
+        root = self._writer.root(self._title, self._supers)
+        children = tuple(one.run[0] for one in self._supers)
+        return NodeDraft(ROOT, 0, root.text, span, clip, label=root.title, children=children)
+
+    def _stated(self, clip: int) -> Iterator[RelationDraft]:
+        """Yield all edges that hold between super events, and between macro events of one."""
+        numbered = {one.run[0]: one for one in self._supers}
+        for one, after in pairwise(self._supers):
+            yield self._super_edge(one, BEFORE, after, clip)
+        for one in self._supers:
+            for _, label, other in one.outer:
+                yield self._super_edge(one, label, numbered[other], clip)
+            for subject, label, target in one.inner:
+                a, b = self._macros[subject], self._macros[target]
+                yield _edge(MACRO, a.number, label, b.number, a.span.union(b.span), one, clip)
+
+    def _super_edge(
+        self, one: SuperEvent, label: str, other: SuperEvent, clip: int
+    ) -> RelationDraft:
+        span = self._span(one).union(self._span(other))
+        return _edge(SUPER, one.run[0], label, other.run[0], span, one, clip)
+
+
+def _edge(
+    level: str, subject: int, label: str, target: int, span: TimeSpan, by: SuperEvent, clip: int
+) -> RelationDraft:
+    kind = VERTEX_KINDS[level]
+    return RelationDraft(
+        level=level,
+        subject=EntityKey(kind, str(subject)),
+        predicate=label,
+        object=EntityKey(kind, str(target)),
+        span=span,
+        clip=clip,
+        evidence=(clip,),
+        node=(SUPER, by.run[0]),
+    )
+
+
+def _embedded(nodes: Sequence[NodeDraft], embed: Embed) -> list[NodeDraft]:
+    """Return nodes with the vectors of their labels and descriptions."""
+    texts = [f"{node.label}: {node.text.splitlines()[0]}" for node in nodes]
+    vectors = halved(embed, texts)
+    return [replace(node, vector=vector) for node, vector in zip(nodes, vectors, strict=True)]
+
+
+def _stored_macro(node: StoredNode) -> Macro:
+    if node.vector is None:
+        raise ValueError(f"macro event {node.number} has no vector")
+    return Macro(node.number, node.label, node.text, node.span, node.from_clip, node.vector)

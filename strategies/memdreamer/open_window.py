@@ -1,0 +1,78 @@
+"""The window of a video that is not cut into episodes yet, clip by clip; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from domain.built import WatchedClip
+from domain.memories import Memory, MemoryKind, MemorySource
+from domain.time import TimeSpan
+
+MAX_PAUSE_MS = 120_000
+"""Where nothing was watched for longer, an episode ends."""
+
+_KINDS = frozenset({MemoryKind.EPISODIC, MemoryKind.CHARACTER})
+
+
+class OpenWindow:
+    """The lines since the last episode's end.
+
+    Args:
+        end_ms: the end of the last episode; None before the first clip.
+        earlier: the clips that were built last.
+    """
+
+    def __init__(self, end_ms: int | None, earlier: Iterable[WatchedClip]) -> None:
+        self._begin_ms = end_ms
+        self.seen_ms = end_ms or 0
+        self._lines: list[Memory] = []
+        for clip in earlier:
+            if end_ms is None or clip.span.end_ms > end_ms:
+                self.add(clip)
+
+    def pauses_before(self, clip: WatchedClip) -> bool:
+        """Check whether so long was not watched before a clip that an episode ends there."""
+        return self._begin_ms is not None and clip.span.start_ms - self.seen_ms > MAX_PAUSE_MS
+
+    def add(self, clip: WatchedClip) -> None:
+        """Add the next clip; lines that go on in it take the place of those that they go on."""
+        if self._begin_ms is None or self.pauses_before(clip):
+            self._begin_ms = clip.span.start_ms
+            self._lines = []
+        new = [line for line in clip.lines if line.kind in _KINDS]
+        self._lines = [line for line in self._lines if not any(_goes_on(line, x) for x in new)]
+        self._lines += [line for line in new if line.span.start_ms >= self._begin_ms]
+        self.seen_ms = max(self.seen_ms, clip.span.end_ms)
+
+    @property
+    def span(self) -> TimeSpan:
+        """From the last episode's end to the last clip's."""
+        begin = self._begin_ms or 0
+        return TimeSpan.of(begin, max(begin, self.seen_ms))
+
+    def lines(self, span: TimeSpan) -> Iterator[Memory]:
+        """Yield the lines that begin in a part of it, in order of time."""
+        for line in sorted(self._lines, key=_order):
+            if span.start_ms <= line.span.start_ms < span.end_ms:
+                yield line
+
+    def begin_at(self, time_ms: int) -> None:
+        """Forget what is before a time: the end of the last episode."""
+        self._begin_ms = time_ms
+        self._lines = [line for line in self._lines if line.span.start_ms >= time_ms]
+
+
+def _order(line: Memory) -> tuple[int, int, int]:
+    return line.span.start_ms, line.span.end_ms, line.id
+
+
+def _goes_on(line: Memory, later: Memory) -> bool:
+    """Check whether a line of the next clip is the same line, gone on: then it takes its place."""
+    same = (line.source, line.speaker, line.span.start_ms) == (
+        later.source,
+        later.speaker,
+        later.span.start_ms,
+    )
+    if not same or line.clip == later.clip or line.kind is not MemoryKind.EPISODIC:
+        return False
+    return line.source is MemorySource.SAID or line.text == later.text

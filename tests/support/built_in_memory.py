@@ -1,0 +1,169 @@
+"""What a builder builds, without a database: changes applied one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from agent.builder import Build, BuildModels, MemoryBuilder
+from domain.built import (
+    BuiltMemory,
+    Change,
+    EntityKey,
+    StoredEntity,
+    StoredNode,
+    StoredRelation,
+    WatchedClip,
+)
+from domain.media import Video
+
+Row = tuple[object, ...]
+
+
+@dataclass
+class MemoryRows:
+    """The rows of one build, as the store would have them."""
+
+    nodes: list[StoredNode] = field(default_factory=list)
+    entities: dict[EntityKey, StoredEntity] = field(default_factory=dict)
+    relations: list[StoredRelation] = field(default_factory=list)
+    through: int = -1
+
+    def apply(self, change: Change, through: int) -> None:
+        """Apply a change as the store does."""
+        self.through = through
+        ids = {(node.level, node.number): node.id for node in self.nodes}
+        for gone in change.closed_nodes:
+            self._close_node(ids[gone.level, gone.number], gone.clip)
+        first: dict[int, int] = {}
+        for draft in change.nodes:
+            node = ids.setdefault((draft.level, draft.number), len(ids) + 1)
+            first.setdefault(node, draft.clip)
+        for node, clip in first.items():
+            self._close_node(node, clip)
+        for draft in change.nodes:
+            vector = None if draft.vector is None else draft.vector.astype(np.float16)
+            self.nodes.append(
+                StoredNode(
+                    ids[draft.level, draft.number],
+                    draft.level,
+                    draft.number,
+                    draft.label,
+                    draft.text,
+                    draft.span,
+                    draft.clip,
+                    draft.to_clip,
+                    None if vector is None else vector.astype(np.float32),
+                    tuple(draft.children),
+                )
+            )
+        for entity in change.entities:
+            stored = StoredEntity(
+                len(self.entities) + 1, entity.key, entity.clip, None, dict(entity.attributes)
+            )
+            self.entities.setdefault(entity.key, stored)
+        self._apply_relations(change, ids)
+
+    def _apply_relations(self, change: Change, ids: dict[tuple[str, int], int]) -> None:
+        for gone in change.closed:
+            ends = (self.entities[gone.subject].id, self.entities[gone.object].id)
+            for at, one in enumerate(self.relations):
+                same = (one.level, one.predicate) == (gone.level, gone.predicate)
+                if same and (one.subject, one.object) == ends and one.to_clip is None:
+                    self.relations[at] = replace(one, to_clip=gone.clip)
+        for draft in change.relations:
+            self.relations.append(
+                StoredRelation(
+                    len(self.relations) + 1,
+                    draft.level,
+                    self.entities[draft.subject].id,
+                    draft.predicate,
+                    self.entities[draft.object].id,
+                    None if draft.node is None else ids[draft.node],
+                    draft.span,
+                    tuple(draft.evidence),
+                    draft.confidence,
+                    draft.clip,
+                    draft.to_clip,
+                    None,
+                )
+            )
+
+    def _close_node(self, node: int, clip: int) -> None:
+        for at, one in enumerate(self.nodes):
+            if one.id == node and one.to_clip is None:
+                self.nodes[at] = replace(one, to_clip=clip)
+
+    def memory(self) -> BuiltMemory:
+        """Return it as a builder is given it."""
+        return BuiltMemory(
+            self.through,
+            1,
+            "words",
+            tuple(self.nodes),
+            tuple(self.entities.values()),
+            tuple(self.relations),
+        )
+
+    def seen(self, clip: int) -> list[Row]:
+        """Return what a question as of a clip sees, without row ids."""
+        keys = {one.id: one.key for one in self.entities.values()}
+        nodes = {one.id: (one.level, one.number) for one in self.nodes}
+        rows: list[Row] = [
+            ("node", n.level, n.number, n.label, n.text, n.span, n.from_clip, n.children)
+            for n in self.nodes
+            if n.from_clip <= clip and (n.to_clip is None or n.to_clip > clip)
+        ]
+        rows += [
+            ("entity", *one.key, one.from_clip, sorted(one.attributes.items()))
+            for one in self.entities.values()
+            if one.from_clip <= clip
+        ]
+        rows += [
+            (
+                "relation",
+                r.level,
+                *keys[r.subject],
+                r.predicate,
+                *keys[r.object],
+                nodes.get(r.node or 0),
+                r.span,
+                r.evidence,
+                r.from_clip,
+            )
+            for r in self.relations
+            if r.from_clip <= clip and (r.to_clip is None or r.to_clip > clip)
+        ]
+        return sorted(rows, key=repr)
+
+
+def built_of(
+    builder: MemoryBuilder,
+    video: Video,
+    clips: Sequence[WatchedClip],
+    models: BuildModels,
+    *,
+    step: int = 1,
+    ended: bool = True,
+    resumed: bool = False,
+) -> MemoryRows:
+    """Build a video in steps of so many clips; ``resumed``: begun anew before every step."""
+    rows = MemoryRows()
+    build: Build | None = None
+    for first in range(0, len(clips), step):
+        part = clips[first : first + step]
+        if build is None or resumed:
+            build = builder.begin(video, rows.memory(), _earlier(builder, clips[:first]), models)
+        change = build.step(part, ended=ended and part[-1] is clips[-1])
+        rows.apply(change, part[-1].clip)
+    return rows
+
+
+def _earlier(builder: MemoryBuilder, clips: Sequence[WatchedClip]) -> list[WatchedClip]:
+    """Return the clips that the build flow would give a builder that resumes."""
+    if not clips:
+        return []
+    back = -(-builder.look_back_ms // max(1, clips[0].span.length_ms))
+    return list(clips[-back:])

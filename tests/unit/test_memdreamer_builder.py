@@ -1,0 +1,202 @@
+"""MemDreamer's hierarchy by rules: sound whatever is watched, and the same however it is built."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.builder import BuildModels
+from domain.built import StoredNode, WatchedClip
+from domain.memories import Memory, MemoryKind, MemorySource
+from domain.time import TimeSpan
+from strategies.memdreamer.builder import HierarchyBuilder
+from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, TEXT, is_allowed
+from strategies.memdreamer.settings import HierarchySettings
+from tests.support.built_in_memory import MemoryRows, built_of
+from tests.support.remembered import WordEmbedder
+from tests.support.watched_days import CLIP_MS, VIDEO, watched_day
+
+MODELS = BuildModels(WordEmbedder().embed)
+MINUTE = 60_000
+SMALL = HierarchySettings(
+    window_ms=3 * MINUTE, episode_ms=(MINUTE, 2 * MINUTE), long_video_ms=30 * MINUTE
+)
+
+
+def nodes(rows: MemoryRows, level: str, *, valid: bool = True) -> list[StoredNode]:
+    """The nodes of a level, in order of number."""
+    found = [n for n in rows.nodes if n.level == level and not (valid and n.to_clip is not None)]
+    return sorted(found, key=lambda node: node.number)
+
+
+def check_sound(rows: MemoryRows, clips: list[WatchedClip]) -> None:
+    """Check that the hierarchy is a partition, spans nest, and edges have allowed ends."""
+    macros = nodes(rows, MACRO)
+    assert [m.number for m in macros] == list(range(len(macros)))
+    assert all(a.span.end_ms <= b.span.start_ms for a, b in pairwise(macros))
+    for clip in clips:
+        inside = sum(m.span.overlap_ms(clip.span) for m in macros)
+        assert inside == clip.span.length_ms
+    supers = nodes(rows, SUPER)
+    assert [number for s in supers for number in s.children] == [m.number for m in macros]
+    for one in supers:
+        own = [macros[number].span for number in one.children]
+        assert (one.span.start_ms, one.span.end_ms) == (own[0].start_ms, own[-1].end_ms)
+    roots = nodes(rows, ROOT)
+    assert [root.children for root in roots] == [tuple(s.number for s in supers)] * bool(macros)
+    for level in (EVENT, TEXT):
+        found = nodes(rows, level)
+        assert [n.number for n in found] == list(range(len(found)))
+        for node in found:
+            holders = [m for m in macros if m.span.start_ms <= node.span.start_ms < m.span.end_ms]
+            assert len(holders) == 1
+            assert node.span.end_ms <= holders[0].span.end_ms
+    check_edges(rows)
+
+
+def check_edges(rows: MemoryRows) -> None:
+    kinds = {one.id: one.key for one in rows.entities.values()}
+    numbers = {
+        kind: {str(node.number) for node in nodes(rows, level)}
+        for level, kind in ((EVENT, "EVENT"), (TEXT, "TEXT"), (MACRO, "MACRO"), (SUPER, "SUPER"))
+    }
+    for edge in rows.relations:
+        ends = kinds[edge.subject], kinds[edge.object]
+        assert is_allowed(edge.level, ends[0].type, edge.predicate, ends[1].type)
+        if edge.to_clip is None:
+            assert all(end.name in numbers.get(end.type, {end.name}) for end in ends)
+        assert edge.node is not None
+
+
+TEXTS = st.sampled_from(
+    (
+        "Ann puts the cup on the table",
+        "Bob opens the door with a key",
+        "<face_0> is next to <face_1>",
+        "We take the derivative of the function",
+        "hm",
+        "Der Hund schläft",
+        "TITLE / More",
+    )
+)
+SOURCES = st.sampled_from(list(MemorySource))
+KINDS = st.sampled_from((MemoryKind.EPISODIC, MemoryKind.EPISODIC, MemoryKind.CHARACTER))
+
+
+@st.composite
+def watched(draw: st.DrawFn) -> list[WatchedClip]:
+    """Any clips: with pauses between them, empty ones, a short last one, lines across borders."""
+    clips, start = [], draw(st.integers(0, 2)) * 10_000
+    usual, count = draw(st.sampled_from((7_000, CLIP_MS, 5 * MINUTE))), draw(st.integers(1, 14))
+    for number in range(count):
+        length = usual if number < count - 1 else draw(st.sampled_from((1, 5_000, usual)))
+        span = TimeSpan.of(start, start + length)
+        lines = []
+        for at in range(draw(st.integers(0, 4))):
+            begin = max(0, start + draw(st.integers(-5_000, length)))
+            end = begin + draw(st.sampled_from((0, 2_000, 90_000)))
+            lines.append(
+                Memory(
+                    id=100 * number + at + 1,
+                    video=VIDEO.id,
+                    clip=number,
+                    kind=draw(KINDS),
+                    text=draw(TEXTS),
+                    span=TimeSpan.of(begin, end),
+                    source=draw(SOURCES),
+                    speaker=draw(st.sampled_from((None, "<voice_0>", "Ann"))),
+                    tags=draw(st.sampled_from(((), ("<face_0>", "<face_1>")))),
+                )
+            )
+        clips.append(WatchedClip(number, span, tuple(lines)))
+        start += length + draw(st.sampled_from((0, 0, 0, 200_000)))
+    return clips
+
+
+@settings(max_examples=60, deadline=None)
+@given(clips=watched())
+def test_whatever_is_watched_the_hierarchy_is_sound(clips: list[WatchedClip]) -> None:
+    check_sound(built_of(HierarchyBuilder(SMALL), VIDEO, clips, MODELS), clips)
+
+
+@settings(max_examples=25, deadline=None)
+@given(clips=watched(), step=st.integers(2, 5))
+def test_it_is_the_same_in_steps_of_any_size_and_resumed(
+    clips: list[WatchedClip], step: int
+) -> None:
+    builder = HierarchyBuilder(SMALL)
+    whole = built_of(builder, VIDEO, clips, MODELS)
+    last = clips[-1].clip
+    for other in (
+        built_of(builder, VIDEO, clips, MODELS, step=step),
+        built_of(builder, VIDEO, clips, MODELS, step=1, resumed=True),
+    ):
+        assert all(other.seen(clip) == whole.seen(clip) for clip in range(last + 1))
+
+
+@pytest.fixture(scope="module")
+def day() -> list[WatchedClip]:
+    """Two hours and a half, with a new topic every four to five minutes."""
+    return watched_day(300)
+
+
+@pytest.fixture(scope="module")
+def built(day: list[WatchedClip]) -> MemoryRows:
+    return built_of(HierarchyBuilder(), VIDEO, day, MODELS)
+
+
+def test_a_day_has_episodes_where_the_topic_changes(
+    built: MemoryRows, day: list[WatchedClip]
+) -> None:
+    check_sound(built, day)
+    macros = nodes(built, MACRO)
+    changes = {9 * CLIP_MS * n for n in range(len(day) // 9 + 1)}
+    near = [m for m in macros if min(abs(m.span.start_ms - c) for c in changes) <= CLIP_MS]
+    assert len(near) >= 0.5 * len(macros)
+    assert all(MINUTE <= m.span.length_ms <= 10 * MINUTE for m in macros[:-1])
+
+
+def test_super_events_have_three_to_eight_macro_events(built: MemoryRows) -> None:
+    sizes = [len(one.children) for one in nodes(built, SUPER)]
+    assert all(3 <= size <= 8 for size in sizes[:-1])
+
+
+@pytest.mark.parametrize("tenth", range(1, 11))
+def test_a_question_as_of_a_tenth_sees_what_was_built_by_then(
+    built: MemoryRows, day: list[WatchedClip], tenth: int
+) -> None:
+    seen = day[: tenth * len(day) // 10]
+    if tenth == 10:
+        seen = day[:-1]
+    by_then = built_of(HierarchyBuilder(), VIDEO, seen, MODELS, ended=False)
+    last = seen[-1].clip
+    assert built.seen(last) == by_then.seen(last)
+    assert len(nodes(by_then, MACRO)) >= len(seen) * CLIP_MS // (10 * MINUTE)
+
+
+def test_only_the_last_super_events_change(built: MemoryRows) -> None:
+    for macro in nodes(built, MACRO):
+        revised = [n for n in built.nodes if n.level == SUPER and n.from_clip == macro.from_clip]
+        assert len(revised) <= 3
+
+
+def test_who_does_what_with_what_is_in_the_graph(built: MemoryRows) -> None:
+    names = {one.id: one.key.name for one in built.entities.values()}
+    stated = {(names[r.subject], r.predicate) for r in built.relations}
+    assert {("Ann", "PERFORMS"), ("red car", "RECEIVES"), ("<voice_0>", "PERFORMS")} <= stated
+    assert {("<face_0>", "NEXT_TO"), ("laptop", "MENTIONED")} <= stated
+
+
+def test_a_long_video_has_twenty_super_events_at_most() -> None:
+    settings = HierarchySettings(
+        window_ms=MINUTE + 1_000,
+        episode_ms=(30_000, MINUTE),
+        long_video_ms=10 * MINUTE,
+        long_supers=(4, 6),
+    )
+    rows = built_of(HierarchyBuilder(settings), VIDEO, watched_day(160, lines=2), MODELS)
+    assert len(nodes(rows, MACRO)) > 6 * 8
+    assert len(nodes(rows, SUPER)) <= 6
