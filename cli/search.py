@@ -23,6 +23,7 @@ from domain.asking import Evidence, Mode
 from domain.errors import InputError
 from domain.people import tags_in_words
 from flows.workspace import open_workspace
+from retrieval.built_views import unbuilt_note
 from retrieval.closeness import closeness_threshold
 from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of
@@ -103,14 +104,19 @@ SHOWN = 10
 """Pieces of evidence that are printed at most."""
 
 
-def show_found(found: Retrieval, titles: dict[str, str]) -> None:
-    """Print the best of what a search found, with scores and times; of people the names."""
+def show_found(found: Retrieval, titles: dict[str, str], builder: str = "") -> None:
+    """Print the best of what a search found, with scores and times; of people the names.
+
+    ``builder``: the name under which the memory is built that was searched, if it is built.
+    """
     if found.focus is not None:
         say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
     if found.nothing_close:
         note("nothing close; what was nearest:")
     if found.unloaded:
         note(encoder_note(found.unloaded))
+    if found.unbuilt:
+        note(unbuilt_note(found.unbuilt, builder))
     shown = _close(found)[:SHOWN]
     rows = (
         (

@@ -63,7 +63,9 @@ def tool(
         found, titles = use_once(
             workspace.store, run, named, query, arguments, video or (), as_of_ms
         )
-    return say_json(found.model_dump(mode="json")) if json else show_found(found, titles)
+    if json:
+        return say_json(found.model_dump(mode="json"))
+    return show_found(found, titles, named.strategy.memory)
 
 
 def _list(strategy: str | None, *, json: bool) -> None:

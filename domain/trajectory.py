@@ -202,6 +202,9 @@ class EvidenceRetrieved(_Event):
     unloaded: tuple[str, ...] = Field(
         default=(), description="text encoders of lines in view that the profile could not load"
     )
+    unbuilt: tuple[str, ...] = Field(
+        default=(), description="titles of videos that were left out: their memory is not built"
+    )
 
 
 class Forked(_Event):

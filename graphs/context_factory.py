@@ -30,6 +30,7 @@ from domain.memories import MemoryView
 from domain.settings import AskSettings
 from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_as_of
+from retrieval.built_views import built_part
 from retrieval.citations import cite
 from retrieval.result import ResolvedRefs, Retrieval
 from retrieval.retrievers import Retrievers
@@ -149,7 +150,18 @@ class StrategyTools:
         with self._lock:
             if strategy.memory not in self._open:
                 self._open[strategy.memory] = strategy.open_tools(self._store, self._toolbox)
-        return self._open[strategy.memory][tool.name](view, arguments, use)
+        seen, unbuilt = self._built_part(strategy, view)
+        found = self._open[strategy.memory][tool.name](seen, arguments, use)
+        return found.model_copy(update={"unbuilt": unbuilt}) if unbuilt else found
+
+    def _built_part(
+        self, strategy: Strategy, view: MemoryView
+    ) -> tuple[MemoryView, tuple[str, ...]]:
+        """Return what the tools of a strategy can search, and the titles of the other videos."""
+        if strategy.builder is None or len(view.scopes) == 1:
+            return view, ()
+        with self._store.begin() as session:
+            return built_part(session, view, strategy.memory, self._toolbox.text.name)
 
 
 def tool_loop_of(

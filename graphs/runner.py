@@ -42,6 +42,7 @@ from graphs.forks import Parent, forked, round_state
 from graphs.machines import BOUNDARIES, machine_of
 from models.text_endpoint import recorded_embeddings
 from nodes.stop import stop
+from retrieval.built_views import check_any_built
 from store.driver import driver_of
 from store.queries.audit import record_deed
 from store.queries.clips import memory_view
@@ -121,6 +122,7 @@ class Runner:
 
         Raises:
             NotFound: there is no such strategy.
+            InputError: its memory is built of none of the videos.
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
         return self.run(*self.begin(question, on_event, linked, strategy))
@@ -137,6 +139,8 @@ class Runner:
         trajectory = secrets.token_hex(8)
         with self._locked(trajectory), self._store.begin() as session:
             view = memory_view(session, question.videos, question.as_of_ms)
+            if chosen.builder is not None:
+                check_any_built(session, view, chosen.memory)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, chosen.name, name)
             record_deed(session, Deed.ASKED, trajectory)

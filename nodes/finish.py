@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from agent.harness.constrain import chosen_letter
@@ -16,6 +16,7 @@ from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
 from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, Setup
+from retrieval.built_views import unbuilt_note
 from retrieval.encoders import encoder_note
 from retrieval.heuristics.language import language_note
 
@@ -111,7 +112,12 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     unseen = f"Images that were found could not be looked at: files of {missing} are gone."
     searches = context.recorder.of(EvidenceRetrieved)
     encoders = encoder_note({name for search in searches for name in search.unloaded})
-    return context.actor.note, outcome.note, unseen if missing else "", language, encoders
+    unbuilt = unbuilt_note(_titles_left_out(searches), context.recorder.strategy.memory)
+    return context.actor.note, outcome.note, unseen if missing else "", language, encoders, unbuilt
+
+
+def _titles_left_out(searches: Iterable[EvidenceRetrieved]) -> list[str]:
+    return list(dict.fromkeys(title for search in searches for title in search.unbuilt))
 
 
 def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

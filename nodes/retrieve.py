@@ -146,6 +146,7 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
         extract=retrieval.extract,
         finding=retrieval.finding,
         unloaded=retrieval.unloaded,
+        unbuilt=retrieval.unbuilt,
     )
 
 

@@ -52,7 +52,8 @@ class Retrieval(Frozen):
     in words, for "not in memory" answers. ``weighed`` are scores of evidence by option, ``extract``
     quotes the answer to an open question; both only if the search had an ``Aim``. ``finding`` is
     the answer of a structural search, if any. ``unloaded`` are the text encoders of lines in view
-    that the profile cannot load: these lines are found by words only.
+    that the profile cannot load: these lines are found by words only. ``unbuilt`` are the titles of
+    videos in view that were left out, since the strategy's memory of them is not built.
     """
 
     mode: ToolName
@@ -69,6 +70,7 @@ class Retrieval(Frozen):
     extract: Extract | None = None
     finding: Finding | None = None
     unloaded: tuple[str, ...] = ()
+    unbuilt: tuple[str, ...] = ()
 
 
 class ResolvedRefs(Frozen):

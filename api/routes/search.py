@@ -63,6 +63,10 @@ class Found(BaseModel):
     images: list[ImageFound]
     nothing_close: bool
     searched: str = Field(description="what was searched, in words")
+    unbuilt: list[str] = Field(
+        description="titles of videos that were left out: the memory of the tool's strategy is not "
+        "built of them"
+    )
 
 
 @router.get("/search", summary="Search the memory once")
@@ -184,6 +188,7 @@ def _search_body(state: ApiState, result: Retrieval, as_of_ms: int | None) -> Fo
         images=[_image_body(item) for item in result.images],
         nothing_close=result.nothing_close,
         searched=result.searched,
+        unbuilt=list(result.unbuilt),
     )
 
 

@@ -131,6 +131,15 @@ def restart_build(session: Session, video_id: str, builder: str, made: StepMade)
     session.execute(insert(BuildRow).values(values))
 
 
+def built_encoders(session: Session, builder: str, video_ids: Sequence[str]) -> dict[str, str]:
+    """Return the text encoder of what a builder built of each of these videos that it built."""
+    row = BuildRow
+    query = select(row.video_id, row.encoder).where(
+        row.builder == builder, row.through_clip >= 0, is_any_text(row.video_id, video_ids)
+    )
+    return dict(session.execute(query).all())
+
+
 def built_at(session: Session, video_id: str, builder: str) -> datetime | None:
     """Return when the last step of a build was stored; None where there is none."""
     row = BuildRow

@@ -1,0 +1,73 @@
+"""Which videos of a view a strategy's memory is built of: the others are left out, and named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from domain.errors import InputError
+from domain.memories import MemoryView
+from store.queries.builds import built_encoders
+from store.queries.videos import find_videos
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+NAMED = 5
+"""Videos that a note names at most."""
+
+
+def check_any_built(session: Session, view: MemoryView, builder: str) -> None:
+    """Check that something was built of one of the videos at least.
+
+    Raises:
+        InputError: of none; the message says what to run.
+    """
+    if view.scopes and not built_encoders(session, builder, view.videos):
+        titles = _titles(session, view.videos)
+        raise InputError(
+            f"nothing was built of {_named(titles)} for {builder} yet: "
+            f"homer build {view.videos[0]} --memory {builder}"
+        )
+
+
+def built_part(
+    session: Session, view: MemoryView, builder: str, encoder: str
+) -> tuple[MemoryView, tuple[str, ...]]:
+    """Return a view of those videos that are built, and the titles of the others.
+
+    A view of which nothing is built stays as it is: the tool that searches it says so.
+
+    Args:
+        session: an open transaction.
+        view: the videos, each up to which clip.
+        builder: the name under which the memory was built.
+        encoder: the text encoder that the vectors have to be of.
+    """
+    encoders = built_encoders(session, builder, view.videos)
+    scopes = tuple(one for one in view.scopes if encoders.get(one.video) == encoder)
+    if not scopes or len(scopes) == len(view.scopes):
+        return view, ()
+    built = {one.video for one in scopes}
+    others = [video for video in view.videos if video not in built]
+    return view.model_copy(update={"scopes": scopes}), _titles(session, others)
+
+
+def unbuilt_note(titles: Sequence[str], builder: str) -> str:
+    """Return a note for users about videos that were left out; "" where there are none."""
+    if not titles:
+        return ""
+    return (
+        f"Left out, since {builder}'s memory of them is not built: {_named(titles)}. "
+        f"'homer build VIDEO --memory {builder}' builds it."
+    )
+
+
+def _titles(session: Session, ids: Sequence[str]) -> tuple[str, ...]:
+    found = find_videos(session, ids)
+    return tuple(found[one].title for one in ids if one in found)
+
+
+def _named(titles: Sequence[str]) -> str:
+    more = len(titles) - NAMED
+    return ", ".join(titles[:NAMED]) + (f" and {more} more" if more > 0 else "")
