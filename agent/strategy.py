@@ -52,12 +52,14 @@ class ToolUse:
     """The circumstances in which a tool is used.
 
     ``seen`` are the refs that were shown already; ``model`` is None without a language model;
-    ``without`` are the parts of the strategy that are switched off.
+    ``without`` are the parts of the strategy that are switched off. ``version`` is that of the
+    strategy that began the run, which goes on as it began; None: this one.
     """
 
     seen: frozenset[str] = frozenset()
     model: AskModel | None = None
     without: frozenset[str] = frozenset()
+    version: int | None = None
 
 
 class RunTool(Protocol):
@@ -158,6 +160,7 @@ class Strategy:
     ``builder`` is None for a strategy that keeps nothing of its own, ``keeper`` for one that keeps
     no frames. ``offered`` says which tools a profile has the models for; None: all. ``parts`` can
     be switched off to measure what they add, each with what it is; ``without`` are those that are.
+    ``part_tools`` are tools by the part with which they are switched off.
     """
 
     name: str
@@ -178,6 +181,7 @@ class Strategy:
     offered: Callable[[Profile], tuple[str, ...]] | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
+    part_tools: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def memory(self) -> str:
@@ -188,6 +192,12 @@ class Strategy:
     def builds_memory(self) -> bool:
         """Check whether it keeps anything of its own."""
         return self.builder is not None or self.keeper is not None
+
+    @property
+    def switched_on(self) -> tuple[Tool, ...]:
+        """Return the tools without those of parts that are switched off."""
+        off = {self.part_tools.get(part) for part in self.without}
+        return tuple(tool for tool in self.tools if tool.name not in off)
 
     def tool(self, name: str) -> Tool:
         """Return the tool of that name.
@@ -203,7 +213,10 @@ class Strategy:
 
     def tools_for(self, profile: Profile) -> tuple[str, ...]:
         """Return the names of the tools that a profile has the models for."""
-        return tuple(t.name for t in self.tools) if self.offered is None else self.offered(profile)
+        names = tuple(tool.name for tool in self.switched_on)
+        if self.offered is None:
+            return names
+        return tuple(name for name in self.offered(profile) if name in names)
 
     def switched_off(self, parts: str) -> Strategy:
         """Return the strategy without these of its parts, joined by ``-``.

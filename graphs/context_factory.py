@@ -169,11 +169,12 @@ def tool_loop_of(
 ) -> ToolLoop | None:
     """Return what the tool loop uses; None for a strategy on another machine.
 
-    ``offered`` are the names of the tools that the policy may use; empty: all, as in older records.
+    ``offered`` are the names of the tools that the policy may use, where they are not switched off;
+    empty: all, as in older records.
     """
     if strategy.policy is None:
         return None
-    tools = tuple(t for t in strategy.tools if not offered or t.name in offered)
+    tools = tuple(t for t in strategy.switched_on if not offered or t.name in offered)
     policy = strategy.policy(replace(parts, tools=tools, without=strategy.without))
     names = tuple(tool.name for tool in tools)
     return ToolLoop(strategy, policy, run_tool, parts.calls, names)

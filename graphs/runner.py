@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from graphs.context_factory import ContextFactory
+    from models.profile import Profile
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -247,10 +248,11 @@ class Runner:
             raise InputError(f"round {fork.at} cannot do that: {complaint}")
 
     def _first_event(self, first: Event, edit: ForkEdit, strategy: Strategy) -> Event:
-        """Return a parent's first event with the models of the fork."""
+        """Return a parent's first event with the models and tools of the fork."""
         if not isinstance(first, QuestionAsked):
             raise InputError("the trajectory's record does not begin with a question")
-        setup = first.setup.model_copy(update=self._models())
+        tools = _narrowed_tools(strategy, self._profile)
+        setup = first.setup.model_copy(update={"tools": tools, **self._models()})
         if edit.profile is not None:
             settings = strategy.settings_from(self._profile.settings.ask)
             setup = setup.model_copy(update={"settings": settings})
@@ -317,7 +319,7 @@ class Runner:
             people=context.people,
             languages=context.languages,
             calibration=self._profile.calibration,
-            tools=_narrowed_tools(context),
+            tools=_narrowed_tools(context.recorder.strategy, self._profile),
             **self._models(),
         )
 
@@ -479,10 +481,9 @@ def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
     return _start(row.id, row.question, row.view, find_strategy(row.machine))
 
 
-def _narrowed_tools(context: RunContext) -> tuple[str, ...]:
-    """Return the tools that are offered where a profile lacks the models for some, else none."""
-    loop, narrowed = context.tool_loop, context.recorder.strategy.offered is not None
-    return loop.offered if loop is not None and narrowed else ()
+def _narrowed_tools(strategy: Strategy, profile: Profile) -> tuple[str, ...]:
+    """Return the tools that are offered where a profile may lack the models for some, else none."""
+    return strategy.tools_for(profile) if strategy.offered is not None else ()
 
 
 def _start(trajectory: str, question: Question, view: MemoryView, strategy: Strategy) -> State:

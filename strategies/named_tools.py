@@ -33,7 +33,7 @@ def list_tools(strategy: str | None = None) -> tuple[NamedTool, ...]:
         NotFound: there is no such strategy.
     """
     chosen = all_strategies() if strategy is None else (find_strategy(strategy),)
-    return tuple(NamedTool(one, tool) for one in chosen for tool in one.tools)
+    return tuple(NamedTool(one, tool) for one in chosen for tool in one.switched_on)
 
 
 def find_tool(name: str, strategy: str | None = None) -> NamedTool:
@@ -102,4 +102,5 @@ def use_once(
     action = Action(kind="search", query=query, arguments=dict(arguments))
     parsed = named.tool.parse(action)
     view, titles = view_of_names(store, videos, as_of_ms)
-    return run(named.strategy, named.tool, view, parsed, ToolUse()), titles
+    use = ToolUse(without=named.strategy.without)
+    return run(named.strategy, named.tool, view, parsed, use), titles

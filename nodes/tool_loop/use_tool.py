@@ -57,7 +57,12 @@ def _found(state: State, context: RunContext, action: Action) -> EvidenceRetriev
 def _use(state: State, context: RunContext) -> ToolUse:
     loop = context.loop
     model = ToolCalls(loop.calls, state["round"]) if loop.calls else None
-    return ToolUse(seen=_seen(context), model=model, without=loop.strategy.without)
+    return ToolUse(
+        seen=_seen(context),
+        model=model,
+        without=loop.strategy.without,
+        version=context.recorder.version,
+    )
 
 
 def _seen(context: RunContext) -> frozenset[str]:

@@ -15,7 +15,7 @@ from strategies.vam.arguments import (
     SearchArguments,
     SummarizeArguments,
 )
-from strategies.vam.parts import PARTS
+from strategies.vam.parts import LOOKING, PARTS, SUMMARIES
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, ModelPolicy
 from strategies.vam.settings import VisualMemorySettings
 
@@ -116,4 +116,5 @@ STRATEGY = Strategy(
     rounds=SETTINGS.rounds,
     offered=offered,
     parts=PARTS,
+    part_tools={SUMMARIES: SUMMARIZE, LOOKING: INSPECT},
 )

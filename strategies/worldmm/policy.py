@@ -30,7 +30,7 @@ class ModelPolicy:
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
         self.name, self.note = parts.responder.name, parts.responder.note
         self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
-        self._memories = tuple(t.name for t in parts.tools if t.name not in parts.without)
+        self._memories = tuple(tool.name for tool in parts.tools)
 
     def act(self, decision: DecisionContext) -> Action:
         """Search one of the offered memories with one query, or answer."""

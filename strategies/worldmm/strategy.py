@@ -60,8 +60,7 @@ def search_memories(parts: PolicyParts) -> AgentPolicy:
         from strategies.worldmm.policy import ModelPolicy
 
         return ModelPolicy(parts, parts.calls)
-    tools = [EPISODIC, *([] if LASTING in parts.without else [SEMANTIC])]
-    reasons = {tool.name: tool.description for tool in tools}
+    reasons = {tool.name: tool.description for tool in parts.tools}
     return SearchEach(parts, reasons, "each memory was searched", NOTE)
 
 
@@ -94,4 +93,5 @@ STRATEGY = Strategy(
     keeper=_keeper,
     rounds=SETTINGS.rounds,
     parts=PARTS,
+    part_tools={LASTING: SEMANTIC.name},
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -225,6 +227,25 @@ def test_a_fork_cannot_use_a_tool_that_the_strategy_has_not(party: Store) -> Non
     edit = ForkEdit(action=Action(kind="search", mode="lines", arguments={"last": 3}))
     with pytest.raises(InputError, match="lines: first: Field required"):
         fork(party, WordToolbox(), trajectory, 1, edit)
+
+
+def test_a_fork_is_offered_the_tools_of_its_own_profile(
+    party: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["lines"]
+    whole = find_strategy("first-lines")
+    pages = replace(whole.tool("lines"), name="pages")
+    more = replace(whole, tools=(*whole.tools, pages), offered=lambda _: tuple(names))
+    monkeypatch.setattr(import_module("strategies.first_lines.strategy"), "STRATEGY", more)
+    trajectory, events = asked(party, whole, OPEN)
+    assert isinstance(events[0], QuestionAsked)
+    assert events[0].setup.tools == ("lines",)
+    names.append("pages")
+    made = fork(party, WordToolbox(), trajectory, 1, ForkEdit())
+    with party.begin() as session:
+        first = events_of(session, made.trajectory_id)[0]
+    assert isinstance(first, QuestionAsked)
+    assert first.setup.tools == ("lines", "pages")
 
 
 def test_a_strategy_that_is_not_there_is_named(party: Store) -> None:

@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
 from agent.budget import RunBudget
-from domain.asking import Answer, Question
+from domain.asking import Action, Answer, Question
+from domain.errors import InputError, NotFound
 from domain.trajectory import (
     Acted,
     Ended,
     Event,
     EvidenceRetrieved,
+    ForkEdit,
     Guarded,
     ModelCalled,
+    QuestionAsked,
+    RoundOpened,
+    RunEvent,
 )
 from flows.build import build
+from graphs.ask import resume
 from graphs.replay import replay
 from graphs.runner import Runner
 from store.database import Store
+from store.queries.trajectories import events_of, list_trajectories
 from store.tables.schema import VideoRow
+from strategies.named_tools import find_tool
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY, remember_party
+from strategies.worldmm import strategy as worldmm
+from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all, workspace_of
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import Answer as Sent
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
-from tests.support.world_model import WorldModel, answering, purpose_of
+from tests.support.world_model import WorldModel, answering, obedient_to_all, purpose_of
 
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate", "Bob sleeps")
 FENCE = "Who paints the fence?"
@@ -317,6 +327,48 @@ def test_a_model_that_obeys_reaches_no_other_video_and_no_later_time(store: Stor
     assert captions
     assert "nine eight seven" not in captions
     assert {one.ref for one in made.answer.citations} <= {piece.ref for piece in found}
+
+
+def test_a_fork_uses_no_tool_that_is_switched_off(garden: Store) -> None:
+    question = Question(text=FENCE, videos=(PARTY,))
+    with Runner(garden, WordToolbox()) as runner:
+        made = runner.ask(question, strategy="worldmm-without-semantic")
+        for mode, allowed in (("episodic", True), ("semantic", False)):
+            edit = ForkEdit(action=Action(kind="search", mode=mode, query="the gate"))
+            if allowed:
+                runner.fork(made.trajectory_id, 1, edit)
+                continue
+            with pytest.raises(InputError, match="semantic cannot be used here: use one of epis"):
+                runner.fork(made.trajectory_id, 1, edit)
+    with pytest.raises(NotFound, match="there is no tool 'semantic': use one of episodic"):
+        find_tool("semantic", "worldmm-without-semantic")
+
+
+def test_a_run_of_the_first_version_is_resumed_without_a_model_in_its_tools(
+    garden: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(event: RunEvent) -> None:
+        if isinstance(event, RoundOpened):
+            raise RuntimeError("the power went out")
+
+    with OpenAIServer(obedient_to_all) as server:
+        with monkeypatch.context() as earlier, Runner(garden, LlmToolbox(server)) as runner:
+            earlier.setattr(worldmm, "STRATEGY", replace(worldmm.STRATEGY, version=1))
+            with pytest.raises(RuntimeError):
+                runner.ask(Question(text=FENCE, videos=(PARTY,)), broken, strategy="worldmm")
+        with garden.begin() as session:
+            (broken_off,) = list_trajectories(session)
+        resume(garden, LlmToolbox(server), broken_off.id)
+    with garden.begin() as session:
+        events = events_of(session, broken_off.id)
+    assert isinstance(events[0], QuestionAsked)
+    assert events[0].version == 1
+    searched = [event.mode for event in events if isinstance(event, EvidenceRetrieved)]
+    assert searched == ["episodic", "semantic"]
+    purposes = {event.purpose for event in events if isinstance(event, ModelCalled)}
+    assert purposes
+    assert not purposes & {"filter", "choose", "decide"}
+    assert replay(garden, broken_off.id).divergence is None
 
 
 def test_a_record_of_the_first_version_goes_on_as_it_began(garden: Store) -> None:
