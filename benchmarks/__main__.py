@@ -31,6 +31,7 @@ NAMES = (
     "page_rank",
     "trajectory_size",
     "patches",
+    "macro_event",
     "pages",
     "ingest",
     "shots",

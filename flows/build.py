@@ -16,9 +16,9 @@ from flows.build_frames import keep_missing_frames
 from flows.builder_model import ModelUse, builder_model
 from flows.workspace import Workspace
 from store.database import Store
+from store.queries.build_changes import apply_change
 from store.queries.builds import (
     StepMade,
-    apply_change,
     built_through,
     delete_build,
     read_built,

@@ -21,7 +21,8 @@ from domain.time import TimeSpan
 from memory.captions import DAY_S, parse_json_line, read_text
 from store.database import Store
 from store.queries.audit import record_deed
-from store.queries.builds import StepMade, apply_change, delete_build
+from store.queries.build_changes import apply_change
+from store.queries.builds import StepMade, delete_build
 from store.queries.clips import StoredClip, clips_page, count_clips
 from store.queries.percepts import lock_video
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,13 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from domain.built import (
     BuiltMemory,
-    Change,
-    ClosedNode,
-    ClosedRelation,
-    EntityDraft,
     EntityKey,
-    NodeDraft,
-    RelationDraft,
     StoredEntity,
     StoredNode,
     StoredRelation,
@@ -27,7 +21,7 @@ from domain.built import (
 from domain.memories import Scope
 from domain.time import TimeSpan
 from store.bulk_insert import unpack_halfvecs
-from store.queries.conditions import is_any_of, is_any_text, valid_at
+from store.queries.conditions import valid_at
 from store.tables.schema import (
     BuildRow,
     ClipRow,
@@ -227,180 +221,6 @@ def _vectors(packed: Iterable[Any]) -> list[Vector | None]:
     given = list(packed)
     unpacked = iter(unpack_halfvecs(one for one in given if one is not None))
     return [None if one is None else next(unpacked) for one in given]
-
-
-def _stored(vector: Vector | None) -> list[float] | None:
-    return None if vector is None else vector.tolist()
-
-
-def apply_change(
-    session: Session, video_id: str, builder: str, made: StepMade, change: Change
-) -> None:
-    """Store what one step of a build adds and closes, and how far it went."""
-    _close_nodes(session, video_id, builder, change.closed_nodes)
-    nodes = _add_nodes(session, video_id, builder, change.nodes)
-    stating = {draft.node for draft in change.relations if draft.node} - nodes.keys()
-    nodes |= _node_ids(session, video_id, builder, stating)
-    _add_entities(session, video_id, builder, change.entities)
-    ids = _entity_ids(session, video_id, builder, _ends(change))
-    _close_relations(session, video_id, builder, change.closed, ids)
-    values = [
-        {
-            "video_id": video_id,
-            "builder": builder,
-            "level": draft.level,
-            "subject_id": ids[draft.subject],
-            "predicate": draft.predicate,
-            "object_id": ids[draft.object],
-            "node_id": nodes.get(draft.node) if draft.node else None,
-            "start_ms": draft.span.start_ms,
-            "end_ms": draft.span.end_ms,
-            "evidence": list(draft.evidence),
-            "confidence": draft.confidence,
-            "from_clip": draft.clip,
-            "to_clip": draft.to_clip,
-            "embedding": _stored(draft.vector),
-        }
-        for draft in change.relations
-    ]
-    if values:
-        session.execute(insert(RelationRow), values)
-    where = {"video_id": video_id, "builder": builder}
-    progress = made._asdict()
-    row = insert(BuildRow).values(**where, **progress)
-    session.execute(
-        row.on_conflict_do_update(
-            index_elements=["video_id", "builder"], set_=progress | {"built_at": func.now()}
-        )
-    )
-
-
-def _add_nodes(
-    session: Session, video_id: str, builder: str, drafts: Sequence[NodeDraft]
-) -> dict[tuple[str, int], int]:
-    """Add revisions of nodes, closing those before; return the nodes' ids by level and number."""
-    of_builder = {"video_id": video_id, "builder": builder}
-    keys = list(dict.fromkeys((draft.level, draft.number) for draft in drafts))
-    if not keys:
-        return {}
-    rows = [{**of_builder, "level": level, "number": number} for level, number in keys]
-    added = insert(NodeRow).on_conflict_do_nothing()
-    session.execute(added, rows)
-    ids = _node_ids(session, video_id, builder, keys)
-    _close_revisions(session, [(ids[one.level, one.number], one.clip) for one in drafts])
-    values = [
-        {
-            "node_id": ids[draft.level, draft.number],
-            "label": draft.label,
-            "text": draft.text,
-            "start_ms": draft.span.start_ms,
-            "end_ms": draft.span.end_ms,
-            "children": list(draft.children),
-            "from_clip": draft.clip,
-            "to_clip": draft.to_clip,
-            "embedding": _stored(draft.vector),
-        }
-        for draft in drafts
-    ]
-    session.execute(insert(NodeRevisionRow), values)
-    return ids
-
-
-def _node_ids(
-    session: Session, video_id: str, builder: str, keys: Iterable[tuple[str, int]]
-) -> dict[tuple[str, int], int]:
-    """Return the ids of nodes by level and number."""
-    numbers: dict[str, list[int]] = {}
-    for level, number in keys:
-        numbers.setdefault(level, []).append(number)
-    n = NodeRow
-    ids = {}
-    for level, of_level in numbers.items():
-        these = (*_of(n, video_id, builder), n.level == level, is_any_of(n.number, of_level))
-        for number, node in session.execute(select(n.number, n.id).where(*these)):
-            ids[level, number] = node
-    return ids
-
-
-def _close_nodes(
-    session: Session, video_id: str, builder: str, closed: Sequence[ClosedNode]
-) -> None:
-    ids = _node_ids(session, video_id, builder, [(one.level, one.number) for one in closed])
-    _close_revisions(session, [(ids[one.level, one.number], one.clip) for one in closed])
-
-
-def _close_revisions(session: Session, closed: Iterable[tuple[int, int]]) -> None:
-    """Close those revisions that are valid still, of nodes, each from its first clip on."""
-    first: dict[int, int] = {}
-    for node, clip in closed:
-        first.setdefault(node, clip)
-    of_clip: dict[int, list[int]] = {}
-    for node, clip in first.items():
-        of_clip.setdefault(clip, []).append(node)
-    r = NodeRevisionRow
-    for clip, nodes in of_clip.items():
-        still = (is_any_of(r.node_id, nodes), r.to_clip.is_(None))
-        session.execute(update(r).where(*still).values(to_clip=clip))
-
-
-def _add_entities(
-    session: Session, video_id: str, builder: str, drafts: Sequence[EntityDraft]
-) -> None:
-    rows = [
-        {
-            "video_id": video_id,
-            "builder": builder,
-            "type": draft.key.type,
-            "name": draft.key.name,
-            "attributes": draft.attributes,
-            "from_clip": draft.clip,
-            "embedding": _stored(draft.vector),
-        }
-        for draft in drafts
-    ]
-    if rows:
-        session.execute(insert(EntityRow).on_conflict_do_nothing(), rows)
-
-
-def _ends(change: Change) -> set[EntityKey]:
-    """Return the entities that the relations of a change join."""
-    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
-    return {key for relation in joined for key in (relation.subject, relation.object)}
-
-
-def _entity_ids(
-    session: Session, video_id: str, builder: str, keys: Collection[EntityKey]
-) -> dict[EntityKey, int]:
-    """Return the ids of entities."""
-    names: dict[str, list[str]] = {}
-    for key in keys:
-        names.setdefault(key.type, []).append(key.name)
-    e = EntityRow
-    ids = {}
-    for kind, of_kind in names.items():
-        these = (*_of(e, video_id, builder), e.type == kind, is_any_text(e.name, of_kind))
-        for name, entity in session.execute(select(e.name, e.id).where(*these)):
-            ids[EntityKey(kind, name)] = entity
-    return ids
-
-
-def _close_relations(
-    session: Session,
-    video_id: str,
-    builder: str,
-    closed: Sequence[ClosedRelation],
-    ids: Mapping[EntityKey, int],
-) -> None:
-    r = RelationRow
-    for one in closed:
-        same = (
-            r.level == one.level,
-            r.subject_id == ids[one.subject],
-            r.predicate == one.predicate,
-            r.object_id == ids[one.object],
-        )
-        still = (*_of(r, video_id, builder), *same, r.to_clip.is_(None))
-        session.execute(update(r).where(*still).values(to_clip=one.clip))
 
 
 def cited_built(

@@ -8,17 +8,17 @@ events and the root, and nothing else is built anew.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from agent.builder import BuildModels
 from domain.built import (
     BuiltMemory,
     Change,
     EntityDraft,
-    EntityKey,
     NodeDraft,
     RelationDraft,
     WatchedClip,
+    entity_text,
 )
 from domain.media import Video
 from domain.memories import Memory, MemoryKind
@@ -249,8 +249,3 @@ class _Made:
                 evidence=edge.clips,
                 node=(MACRO, self.number),
             )
-
-
-def entity_text(key: EntityKey, attributes: Mapping[str, object]) -> str:
-    """Return an entity in words, as it is embedded: its name and what it is."""
-    return f"{key.name}: {attributes.get('description', '')}"

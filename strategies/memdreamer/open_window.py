@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from domain.built import WatchedClip
 from domain.memories import Memory, MemoryKind, MemorySource
@@ -11,6 +11,7 @@ from domain.time import TimeSpan
 MAX_PAUSE_MS = 120_000
 """Where nothing was watched for longer, an episode ends."""
 
+_Beginning = tuple[MemorySource, str | None, str, int]
 _KINDS = frozenset({MemoryKind.EPISODIC, MemoryKind.CHARACTER})
 
 
@@ -40,7 +41,8 @@ class OpenWindow:
             self._begin_ms = clip.span.start_ms
             self._lines = []
         new = [line for line in clip.lines if line.kind in _KINDS]
-        self._lines = [line for line in self._lines if not any(_goes_on(line, x) for x in new)]
+        later = {_beginning(line): line for line in new}
+        self._lines = [line for line in self._lines if not _goes_on(line, later)]
         self._lines += [line for line in new if line.span.start_ms >= self._begin_ms]
         self.seen_ms = max(self.seen_ms, clip.span.end_ms)
 
@@ -66,13 +68,16 @@ def _order(line: Memory) -> tuple[int, int, int]:
     return line.span.start_ms, line.span.end_ms, line.id
 
 
-def _goes_on(line: Memory, later: Memory) -> bool:
-    """Check whether a line of the next clip is the same line, gone on: then it takes its place."""
-    same = (line.source, line.speaker, line.span.start_ms) == (
-        later.source,
-        later.speaker,
-        later.span.start_ms,
-    )
-    if not same or line.clip == later.clip or line.kind is not MemoryKind.EPISODIC:
-        return False
-    return line.source is MemorySource.SAID or line.text == later.text
+def _beginning(line: Memory) -> _Beginning:
+    """Return what a line has in common with the same line, gone on in the next clip.
+
+    Speech goes on in further words, text on screen is the same.
+    """
+    words = "" if line.source is MemorySource.SAID else line.text
+    return line.source, line.speaker, words, line.span.start_ms
+
+
+def _goes_on(line: Memory, later: Mapping[_Beginning, Memory]) -> bool:
+    """Check whether a line goes on in a later clip: then that line takes its place."""
+    same = later.get(_beginning(line))
+    return same is not None and same.clip != line.clip and line.kind is MemoryKind.EPISODIC

@@ -16,7 +16,8 @@ from domain.texts import make_storable
 from domain.time import TimeSpan
 from memory.prompts import sanitise
 from retrieval.result import Retrieval
-from store.queries.builds import StepMade, apply_change, read_built
+from store.queries.build_changes import apply_change
+from store.queries.builds import StepMade, read_built
 from store.queries.percepts import lock_video
 from strategies.vam.documents import BREAK, EventDocument, EventDocuments, mean_direction
 from strategies.vam.levels import SUMMARY

@@ -11,7 +11,8 @@ from sqlalchemy import update
 from domain.built import Change, EntityDraft, EntityKey, NodeDraft, RelationDraft
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.builds import StepMade, apply_change
+from store.queries.build_changes import apply_change
+from store.queries.builds import StepMade
 from store.tables.schema import VideoRow
 from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, ROOT, SUPER, TEXT, VERTEX_KINDS
 from tests.support.remembered import CLIP_MS, Said, WordEmbedder, name, watch

@@ -1,0 +1,242 @@
+"""Stores what one step of a build adds and closes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from psycopg.types.json import Jsonb
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from domain.built import (
+    Change,
+    ClosedNode,
+    ClosedRelation,
+    EntityDraft,
+    EntityKey,
+    NodeDraft,
+    RelationDraft,
+)
+from store.bulk_insert import HALFVEC, allocate_ids, copy_rows, pack_halfvec
+from store.queries.builds import StepMade
+from store.queries.conditions import is_any_of, is_any_text
+from store.tables.schema import BuildRow, EntityRow, NodeRevisionRow, NodeRow, RelationRow
+
+_NODE = {"id": "int8", "video_id": "text", "builder": "text", "level": "text", "number": "int4"}
+_REVISION = {
+    "node_id": "int8",
+    "label": "text",
+    "text": "text",
+    "start_ms": "int8",
+    "end_ms": "int8",
+    "children": "int8[]",
+    "from_clip": "int4",
+    "to_clip": "int4",
+    "embedding": HALFVEC,
+}
+_ENTITY = {
+    "id": "int8",
+    "video_id": "text",
+    "builder": "text",
+    "type": "text",
+    "name": "text",
+    "attributes": "jsonb",
+    "from_clip": "int4",
+    "embedding": HALFVEC,
+}
+_RELATION = {
+    "video_id": "text",
+    "builder": "text",
+    "level": "text",
+    "subject_id": "int8",
+    "predicate": "text",
+    "object_id": "int8",
+    "node_id": "int8",
+    "start_ms": "int8",
+    "end_ms": "int8",
+    "evidence": "int8[]",
+    "confidence": "float8",
+    "from_clip": "int4",
+    "to_clip": "int4",
+    "embedding": HALFVEC,
+}
+
+
+def apply_change(
+    session: Session, video_id: str, builder: str, made: StepMade, change: Change
+) -> None:
+    """Store what one step of a build adds and closes, and how far it went."""
+    _close_nodes(session, video_id, builder, change.closed_nodes)
+    nodes = _add_nodes(session, video_id, builder, change.nodes)
+    stating = {draft.node for draft in change.relations if draft.node} - nodes.keys()
+    nodes |= _node_ids(session, video_id, builder, stating)
+    _add_entities(session, video_id, builder, change.entities)
+    ids = _entity_ids(session, video_id, builder, _ends(change))
+    _close_relations(session, video_id, builder, change.closed, ids)
+    rows = [
+        (
+            video_id,
+            builder,
+            draft.level,
+            ids[draft.subject],
+            draft.predicate,
+            ids[draft.object],
+            nodes.get(draft.node) if draft.node else None,
+            draft.span.start_ms,
+            draft.span.end_ms,
+            list(draft.evidence),
+            draft.confidence,
+            draft.clip,
+            draft.to_clip,
+            pack_halfvec(draft.vector),
+        )
+        for draft in change.relations
+    ]
+    copy_rows(session, "relations", _RELATION, rows)
+    where = {"video_id": video_id, "builder": builder}
+    progress = made._asdict()
+    row = insert(BuildRow).values(**where, **progress)
+    session.execute(
+        row.on_conflict_do_update(
+            index_elements=["video_id", "builder"], set_=progress | {"built_at": func.now()}
+        )
+    )
+
+
+def _of(table: Any, video_id: str, builder: str) -> tuple[ColumnElement[bool], ...]:
+    return table.video_id == video_id, table.builder == builder
+
+
+def _add_nodes(
+    session: Session, video_id: str, builder: str, drafts: Sequence[NodeDraft]
+) -> dict[tuple[str, int], int]:
+    """Add revisions of nodes, closing those before; return the nodes' ids by level and number."""
+    keys = list(dict.fromkeys((draft.level, draft.number) for draft in drafts))
+    if not keys:
+        return {}
+    ids = _node_ids(session, video_id, builder, keys)
+    _close_revisions(
+        session, [(ids[key], one.clip) for one in drafts if (key := (one.level, one.number)) in ids]
+    )
+    new = [key for key in keys if key not in ids]
+    ids |= zip(new, allocate_ids(session, "nodes", len(new)), strict=True)
+    copy_rows(session, "nodes", _NODE, [(ids[key], video_id, builder, *key) for key in new])
+    rows = [
+        (
+            ids[draft.level, draft.number],
+            draft.label,
+            draft.text,
+            draft.span.start_ms,
+            draft.span.end_ms,
+            list(draft.children),
+            draft.clip,
+            draft.to_clip,
+            pack_halfvec(draft.vector),
+        )
+        for draft in drafts
+    ]
+    copy_rows(session, "node_revisions", _REVISION, rows)
+    return ids
+
+
+def _node_ids(
+    session: Session, video_id: str, builder: str, keys: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], int]:
+    """Return the ids of nodes by level and number."""
+    numbers: dict[str, list[int]] = {}
+    for level, number in keys:
+        numbers.setdefault(level, []).append(number)
+    n = NodeRow
+    ids = {}
+    for level, of_level in numbers.items():
+        these = (*_of(n, video_id, builder), n.level == level, is_any_of(n.number, of_level))
+        for number, node in session.execute(select(n.number, n.id).where(*these)):
+            ids[level, number] = node
+    return ids
+
+
+def _close_nodes(
+    session: Session, video_id: str, builder: str, closed: Sequence[ClosedNode]
+) -> None:
+    ids = _node_ids(session, video_id, builder, [(one.level, one.number) for one in closed])
+    _close_revisions(session, [(ids[one.level, one.number], one.clip) for one in closed])
+
+
+def _close_revisions(session: Session, closed: Iterable[tuple[int, int]]) -> None:
+    """Close those revisions that are valid still, of nodes, each from its first clip on."""
+    first: dict[int, int] = {}
+    for node, clip in closed:
+        first.setdefault(node, clip)
+    of_clip: dict[int, list[int]] = {}
+    for node, clip in first.items():
+        of_clip.setdefault(clip, []).append(node)
+    r = NodeRevisionRow
+    for clip, nodes in of_clip.items():
+        still = (is_any_of(r.node_id, nodes), r.to_clip.is_(None))
+        session.execute(update(r).where(*still).values(to_clip=clip))
+
+
+def _add_entities(
+    session: Session, video_id: str, builder: str, drafts: Sequence[EntityDraft]
+) -> None:
+    """Add the entities that are not there yet."""
+    known = _entity_ids(session, video_id, builder, {draft.key for draft in drafts})
+    new = {draft.key: draft for draft in reversed(drafts) if draft.key not in known}
+    ids = allocate_ids(session, "entities", len(new)) if new else []
+    rows = [
+        (
+            entity,
+            video_id,
+            builder,
+            draft.key.type,
+            draft.key.name,
+            Jsonb(draft.attributes),
+            draft.clip,
+            pack_halfvec(draft.vector),
+        )
+        for entity, draft in zip(ids, reversed(new.values()), strict=True)
+    ]
+    copy_rows(session, "entities", _ENTITY, rows)
+
+
+def _ends(change: Change) -> set[EntityKey]:
+    """Return the entities that the relations of a change join."""
+    joined: list[RelationDraft | ClosedRelation] = [*change.relations, *change.closed]
+    return {key for relation in joined for key in (relation.subject, relation.object)}
+
+
+def _entity_ids(
+    session: Session, video_id: str, builder: str, keys: Collection[EntityKey]
+) -> dict[EntityKey, int]:
+    """Return the ids of entities."""
+    names: dict[str, list[str]] = {}
+    for key in keys:
+        names.setdefault(key.type, []).append(key.name)
+    e = EntityRow
+    ids = {}
+    for kind, of_kind in names.items():
+        these = (*_of(e, video_id, builder), e.type == kind, is_any_text(e.name, of_kind))
+        for name, entity in session.execute(select(e.name, e.id).where(*these)):
+            ids[EntityKey(kind, name)] = entity
+    return ids
+
+
+def _close_relations(
+    session: Session,
+    video_id: str,
+    builder: str,
+    closed: Sequence[ClosedRelation],
+    ids: Mapping[EntityKey, int],
+) -> None:
+    r = RelationRow
+    for one in closed:
+        same = (
+            r.level == one.level,
+            r.subject_id == ids[one.subject],
+            r.predicate == one.predicate,
+            r.object_id == ids[one.object],
+        )
+        still = (*_of(r, video_id, builder), *same, r.to_clip.is_(None))
+        session.execute(update(r).where(*still).values(to_clip=one.clip))
