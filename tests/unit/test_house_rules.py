@@ -17,7 +17,7 @@ from tests.support.packages import homer_packages
 ROOT = Path(__file__).parents[2]
 PACKAGES = homer_packages()
 CODE = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
-MOST_LATE_IMPORTS = 120
+MOST_LATE_IMPORTS = 123
 """Imports within functions: of heavy packages that a start of Homer does without."""
 BINARY = {".mp4", ".png", ".jpg", ".onnx"}
 

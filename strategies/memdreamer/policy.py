@@ -1,0 +1,130 @@
+"""MemDreamer's policy with a language model: a tool a round, and one note that goes on.
+
+Each request has the question, the newest note, the list of searches and what the last one showed;
+what earlier ones showed is gone.
+"""
+
+from __future__ import annotations
+
+from agent.model_calls import Calls
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
+from agent.reasoners.replies import ConcludeReply
+from agent.reasoners.reply_schemas import conclude_form
+from agent.strategy import PolicyParts
+from domain.asking import Action
+from models.messages import system, user
+from strategies.memdreamer.names import GET_SUBGRAPH, GET_SUMMARY, SEARCH_NODES
+from strategies.memdreamer.prompts import prompt
+from strategies.memdreamer.step_page import (
+    conclude_page,
+    step_page,
+    step_system,
+    unopened,
+)
+from strategies.memdreamer.step_reply import step_form
+from strategies.memdreamer.usable import usable_tools
+
+LOOK = "what the video is as a whole, before the first round"
+STUCK = "no reply was an action that can be carried out"
+
+
+class NotePolicy:
+    """Decides and answers by calls to the language model.
+
+    Args:
+        parts: what a policy may use.
+        calls: to the language model.
+    """
+
+    def __init__(self, parts: PolicyParts, calls: Calls) -> None:
+        self.name, self.note = parts.responder.name, parts.responder.note
+        self._calls, self._rounds = calls, parts.settings.rounds - 1
+        self._tools = usable_tools(parts.tools, parts.without)
+        self._names = tuple(tool.name for tool in self._tools)
+        self._scored = frozenset(self._names) - {SEARCH_NODES}
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Look at the whole by code; then use the tool that the model names, or answer."""
+        if not decision.searches:
+            return self._first(decision)
+        if all(search.found.refused for search in decision.searches):
+            return Action(kind="answer", reason="nothing can be searched", not_in_memory=True)
+        question = decision.question
+        refs = [piece.ref for piece in decision.held]
+        reply = self._calls.ask(
+            "step",
+            [
+                system(step_system(self._tools, self._rounds, options=bool(question.options))),
+                user(
+                    step_page(
+                        question,
+                        newest_note(decision),
+                        decision.searches,
+                        decision.round - 1,
+                        self._rounds,
+                        decision.complaint,
+                    )
+                ),
+            ],
+            step_form(question, self._names, refs, narrow=self._calls.in_process),
+            round=decision.round,
+            temperature=0.0,
+        )
+        if wrong := reply.complaints(self._names):
+            raise Unreadable("; ".join(wrong))
+        return reply.decision(question, self._scored)
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Search with the question, then open the macro events that were named; then answer."""
+        question, made = decision.question, {search.found.mode for search in decision.searches}
+        if SEARCH_NODES not in made:
+            return Action(kind="search", reason=STUCK, mode=SEARCH_NODES, query=question.text)
+        left = unopened(decision.searches) if GET_SUBGRAPH in self._names else []
+        if not left:
+            return Action(kind="answer", reason=STUCK)
+        return Action(
+            kind="search",
+            reason=STUCK,
+            mode=GET_SUBGRAPH,
+            query=question.text,
+            arguments={"macro_id": left[0]},
+        )
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Take the answer of the last round; without one, ask for it."""
+        answered = decision.answered
+        if answered is not None and not decision.complaint and (taken := _taken(answered)):
+            return taken
+        question = decision.question
+        page = conclude_page(question, newest_note(decision), decision.searches, decision.complaint)
+        reply: ConcludeReply = self._calls.ask(
+            "conclude",
+            [system(prompt("conclude_system")), user(page)],
+            conclude_form(decision, self._calls.in_process),
+            round=decision.round,
+            temperature=0.0,
+            last=True,
+        )
+        return reply.conclusion()
+
+    def _first(self, decision: DecisionContext) -> Action:
+        """Return the look at root and super events; without the hierarchy, a search."""
+        mode = GET_SUMMARY if GET_SUMMARY in self._names else SEARCH_NODES
+        return Action(kind="search", reason=LOOK, mode=mode, query=decision.question.text)
+
+
+def newest_note(decision: DecisionContext) -> str:
+    """Return the note as it was written last; "" before the first."""
+    return decision.notes[-1] if decision.notes else ""
+
+
+def _taken(answered: Action) -> Conclusion | None:
+    """Return the answer of a round; None where it has none."""
+    if not answered.answer and not answered.not_in_memory:
+        return None
+    return Conclusion(
+        text=answered.answer,
+        option=answered.answer or None,
+        refs=answered.citations,
+        not_in_memory=answered.not_in_memory,
+    )

@@ -1,0 +1,203 @@
+"""What MemDreamer's loop shows a language model, within fixed room whatever was found; pure.
+
+Observations of earlier rounds are left out: only the note, the searches and the macro events that
+were not opened go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.harness.inform import question_lines, quote_untrusted
+from agent.reasoners.port import CompletedSearch
+from agent.strategy import Tool
+from domain.asking import Evidence, Question
+from domain.trajectory import EvidenceRetrieved
+from strategies.memdreamer.names import GET_SUBGRAPH, SEARCH_NODES
+from strategies.memdreamer.prompts import prompt
+from strategies.memdreamer.shown import macros_named
+
+FOUND_BYTES, NOTE_BYTES, SEARCH_BYTES = 9_600, 2_400, 120
+"""Room for what the last search showed, for the note and for each search; about 3 to a token."""
+LINE_BYTES, LEAST_BYTES = 300, 80
+"""Room for a line of refs, and the least for what a piece says."""
+MOST_UNOPENED = 40
+"""Macro events not opened yet that are listed, the latest named first."""
+NOTHING = "(nothing yet)"
+HIDDEN = frozenset({"query", "options"})
+"""Arguments that score what is shown: code gives them."""
+
+
+def step_system(tools: Iterable[Tool], rounds: int, *, options: bool) -> str:
+    """Return the instructions of the rounds."""
+    choice = prompt("step_options" if options else "step_open")
+    named = "\n".join(f"- {tool.name}({_signature(tool)}): {tool.description}" for tool in tools)
+    return prompt("step_system", tools=named, rounds=rounds, choice=f"\n{choice}")
+
+
+def step_page(
+    question: Question,
+    note: str,
+    searches: Sequence[CompletedSearch],
+    number: int,
+    rounds: int,
+    complaint: str = "",
+) -> str:
+    """Return the request for a round; ``complaint`` is about the last reply."""
+    page = prompt(
+        "step",
+        round=number,
+        rounds=rounds,
+        question=question_lines(question),
+        note=_note(note),
+        searches="; ".join(search_line(one.found) for one in searches) or NOTHING,
+        unopened=_unopened_line(searches),
+        found=found_block(searches[-1].found) if searches else NOTHING,
+    )
+    return _after_complaint(page, complaint)
+
+
+def conclude_page(
+    question: Question, note: str, searches: Sequence[CompletedSearch], complaint: str = ""
+) -> str:
+    """Return the request for the answer, where no round gave one that can be taken."""
+    page = prompt(
+        "conclude",
+        question=question_lines(question),
+        note=_note(note),
+        found=found_block(searches[-1].found) if searches else NOTHING,
+    )
+    return _after_complaint(page, complaint)
+
+
+def search_line(found: EvidenceRetrieved) -> str:
+    """Return a search as the list of those made shows it."""
+    # Sorted: arguments that come from the record may be in another order.
+    asked = sorted((name, value) for name, value in found.arguments.items() if name not in HIDDEN)
+    said = [f'"{found.query}"'] if found.mode == SEARCH_NODES else []
+    said += [f"{name}={_value(value)}" for name, value in asked]
+    refused = " (refused)" if found.refused else ""
+    return _within(quote_untrusted(f"{found.mode}({', '.join(said)}){refused}"), SEARCH_BYTES)
+
+
+def unopened(searches: Sequence[CompletedSearch]) -> list[str]:
+    """Return the macro events that were named but not opened, the latest named first."""
+    opened = {
+        str(one.found.arguments.get("macro_id", "")).strip("[] ")
+        for one in searches
+        if one.found.mode == GET_SUBGRAPH and not one.found.refused
+    }
+    named = [
+        ref
+        for one in reversed(searches)
+        for piece in one.found.evidence
+        for ref in macros_named(piece)
+    ]
+    return [ref for ref in dict.fromkeys(named) if ref not in opened]
+
+
+def _unopened_line(searches: Sequence[CompletedSearch]) -> str:
+    left = unopened(searches)
+    more = f" and {len(left) - MOST_UNOPENED} more" if len(left) > MOST_UNOPENED else ""
+    return ", ".join(left[:MOST_UNOPENED]) + more or "none"
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A piece of evidence: what comes before what it says, that, and its lines of refs."""
+
+    head: str
+    said: str
+    refs: tuple[str, ...]
+
+    @property
+    def fixed(self) -> int:
+        """Return the bytes that it takes besides what it says."""
+        return len(self.head.encode()) + sum(len(one.encode()) + 3 for one in self.refs) + 1
+
+    def text(self, room: int) -> str:
+        """Return it with so many bytes of what it says."""
+        lines = [f"{self.head}{_within(self.said, room)}", *(f"  {one}" for one in self.refs)]
+        return "\n".join(lines)
+
+
+def found_block(found: EvidenceRetrieved, room: int = FOUND_BYTES) -> str:
+    """Return what a search showed, or why it was refused, in so many bytes.
+
+    Where that is more, what the pieces say is cut, the longest first; then the last are left out.
+    """
+    head = f"{search_line(found)}: {quote_untrusted(found.searched)}"
+    if found.refused:
+        return f"<found>\n{search_line(found)}\n{quote_untrusted(found.refused)}\n</found>"
+    several = len({piece.video for piece in found.evidence}) > 1
+    pieces = [_shown(piece, several) for piece in found.evidence]
+    fitting = _fitting(pieces, room)
+    left = room - sum(one.fixed for one in fitting)
+    most = _share([len(one.said.encode()) for one in fitting], left)
+    lines = [one.text(most) for one in fitting]
+    if len(fitting) < len(pieces):
+        lines.append(f"({len(pieces) - len(fitting)} more are not shown: ask for less at a time)")
+    return "\n".join(["<found>", head, *(lines or ["(nothing)"]), "</found>"])
+
+
+def _shown(piece: Evidence, several: bool) -> _Shown:
+    first, *more = (quote_untrusted(line, 10_000) for line in piece.text.splitlines() or [""])
+    of = f" of {quote_untrusted(piece.video, 8)}" if several else ""
+    refs = tuple(_within(line, LINE_BYTES) for line in more)
+    return _Shown(f"[{piece.ref}] {piece.span}{of} ", first, refs)
+
+
+def _fitting(pieces: Sequence[_Shown], room: int) -> list[_Shown]:
+    """Return the first pieces that fit with the least of what each says."""
+    fitting, taken = list[_Shown](), 0
+    for piece in pieces:
+        taken += piece.fixed + min(LEAST_BYTES, len(piece.said.encode()))
+        if taken > room:
+            break
+        fitting.append(piece)
+    return fitting
+
+
+def _share(sizes: Sequence[int], room: int) -> int:
+    """Return the most bytes that each may take so that all fit, the longest being cut."""
+    left, count = room, len(sizes)
+    for size in sorted(sizes):
+        if size * count > left:
+            return max(0, left // count)
+        left, count = left - size, count - 1
+    return max(sizes, default=0)
+
+
+def _note(note: str) -> str:
+    return _within(quote_untrusted(note, NOTE_BYTES), NOTE_BYTES) or NOTHING
+
+
+def _within(text: str, room: int) -> str:
+    """Return as much of a text as takes so many bytes."""
+    if len(text.encode()) <= room:
+        return text
+    return text.encode()[: max(0, room - 3)].decode(errors="ignore").rstrip() + "…"
+
+
+def _signature(tool: Tool) -> str:
+    """Return the arguments of a tool as a model is told of them."""
+    fields = tool.arguments.model_fields
+    shown = ["query"] if fields["query"].is_required() else []
+    shown += [name for name in fields if name not in HIDDEN]
+    return ", ".join(
+        name
+        if fields[name].is_required() or fields[name].default in (None, ())
+        else f"{name}={_value(fields[name].default)}"
+        for name in shown
+    )
+
+
+def _value(value: object) -> str:
+    return "|".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _after_complaint(page: str, complaint: str) -> str:
+    if not complaint:
+        return page
+    return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint, 600))}"

@@ -1,0 +1,119 @@
+"""The MemDreamer strategy as it is registered: a hierarchy above graphs, seven tools, one note."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
+from strategies.memdreamer.arguments import (
+    MacroEventsArguments,
+    NodesArguments,
+    RelationsArguments,
+    SubgraphArguments,
+    SummaryArguments,
+    SuperEventsArguments,
+    TimeArguments,
+)
+from strategies.memdreamer.names import (
+    GET_MACRO_EVENTS,
+    GET_RELATIONS,
+    GET_SUBGRAPH,
+    GET_SUMMARY,
+    GET_SUPER_EVENTS,
+    SEARCH_BY_TIME,
+    SEARCH_NODES,
+)
+from strategies.memdreamer.parts import PARTS
+from strategies.memdreamer.policy import NotePolicy
+from strategies.memdreamer.settings import HierarchySettings
+from strategies.memdreamer.walk import FixedWalk
+
+if TYPE_CHECKING:
+    from agent.builder import MemoryBuilder
+    from models.toolbox import Toolbox
+    from store.database import Store
+
+NAME = "memdreamer"
+SETTINGS = HierarchySettings()
+REPAIRS = 1
+"""How often a reply that cannot be used is sent back."""
+
+
+def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
+    """Open the seven tools, which share the memory that is built."""
+    # Imports scipy, which takes half a second.
+    from strategies.memdreamer.tools import HierarchyTools
+
+    return HierarchyTools(store, toolbox, NAME).by_name()
+
+
+TOOLS = (
+    Tool(
+        name=GET_SUMMARY,
+        description="what the whole video is, and its super events.",
+        arguments=SummaryArguments,
+    ),
+    Tool(
+        name=GET_SUPER_EVENTS,
+        description="all super events and how they lead to each other, or one with what is in it.",
+        arguments=SuperEventsArguments,
+    ),
+    Tool(
+        name=GET_MACRO_EVENTS,
+        description="summaries and key entities of the macro events of a super event, or of these.",
+        arguments=MacroEventsArguments,
+    ),
+    Tool(
+        name=GET_SUBGRAPH,
+        description="opens a macro event: its entities, events, screen text and their edges.",
+        arguments=SubgraphArguments,
+    ),
+    Tool(
+        name=SEARCH_NODES,
+        description="finds entities, events and screen text near to the query, with neighbours.",
+        arguments=NodesArguments,
+    ),
+    Tool(
+        name=SEARCH_BY_TIME,
+        description="what there is between two times, such as 12:30 and 12:50.",
+        arguments=TimeArguments,
+    ),
+    Tool(
+        name=GET_RELATIONS,
+        description="what edges lead from and to a node or an entity.",
+        arguments=RelationsArguments,
+    ),
+)
+
+
+def walk(parts: PolicyParts) -> AgentPolicy:
+    """Return the policy: the language model's, else a fixed walk."""
+    if parts.calls is not None:
+        return NotePolicy(parts, parts.calls)
+    return FixedWalk(parts)
+
+
+def _builder() -> MemoryBuilder:
+    # Slow to import, and needed only to build.
+    from strategies.memdreamer.builder import HierarchyBuilder
+
+    return HierarchyBuilder(SETTINGS)
+
+
+STRATEGY = Strategy(
+    name=NAME,
+    title="a hierarchy of events above graphs of who does what with what",
+    paper="MemDreamer",
+    builds="macro events with their graphs, super events above them, and the whole",
+    needs="homer build VIDEO; its rules read English",
+    version=1,
+    machine="tool_loop",
+    tools=TOOLS,
+    open_tools=open_tools,
+    policy=walk,
+    builder=_builder,
+    rounds=SETTINGS.rounds + 1,
+    retries=REPAIRS,
+    parts=PARTS,
+)
+"""The look at the whole before the first round is a round of the machine."""
