@@ -63,6 +63,12 @@ def watch(
             "'homer build' builds the rest of its memory.",
         ),
     ] = None,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record", help="Store what comes as well, so that cited moments can be played."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Watch a live source: a camera, an RTSP or HLS stream, or a pipe.
@@ -73,12 +79,14 @@ def watch(
     \b
     Examples:
       homer watch rtsp://camera.local/live --title entrance
-      homer watch /dev/video0 --away 600
+      homer watch /dev/video0 --away 600 --record
       ffmpeg ... | homer watch - --title talk
     """
     live, stop = live_source(source, title), Event()
     with open_workspace(profile) as opened, _until_stopped(stop):
         workspace = opened.with_memory_of(tuple(split_names(memory or [])))
+        if record:
+            workspace = workspace.with_recording()
         for name in workspace.settings.memory.strategies:
             check_builds(find_strategy(name))
         reporter = LiveReporter()

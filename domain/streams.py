@@ -23,6 +23,7 @@ class StreamSettings(Frozen, allow_inf_nan=False):
     waiting: PositiveInt = Field(default=2, description="whole clips that may wait to be watched")
     connect_s: float = Field(default=10.0, gt=0, description="to reach the source")
     quiet_s: float = Field(default=15.0, gt=0, description="with nothing coming: connect anew")
+    record: bool = Field(default=False, description="store what comes, so that it can be played")
 
 
 class GapReason(StrEnum):

@@ -28,12 +28,13 @@ from store.queries.forget import delete_unnamed_blob_rows
 from store.queries.frames import delete_kept, kept_images, replace_kept
 from store.queries.keyframes import AgedVideo, StoredFrame
 from store.queries.percepts import add_blobs, lock_video
+from store.queries.recordings import drop_recordings, size_of_recordings
 from store.queries.videos import known_video
 
 
 @dataclass(frozen=True)
 class VideoReduction:
-    """What is removed of one video: images and their bytes; ``smaller`` images are shrunk."""
+    """What is removed of one video: images and recordings; ``smaller`` images are shrunk."""
 
     video: str
     title: str
@@ -51,7 +52,7 @@ class RetentionResult:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of all images that are removed."""
+        """Return the bytes of all images and recordings that are removed."""
         return sum(video.bytes for video in self.videos)
 
 
@@ -86,7 +87,7 @@ def _reduce(
             return None
         less, unused = _Reduction(store, session, video, tier, dry_run).run()
     remove_unused_blobs(store, unused)
-    return less if less.images or less.smaller else None
+    return less if less.images or less.smaller or less.bytes else None
 
 
 def _delete_whole(store: Store, video: AgedVideo, dry_run: bool) -> VideoReduction | None:
@@ -141,10 +142,11 @@ class _Reduction:
         crops = stored.face_crops(session, video) if self._tier.keep == "text" else {}
         removed = len(keyframes.removed) + len(kept.removed) + len(crops)
         smaller = len(keyframes.smaller) + len(kept.smaller)
-        size = keyframes.bytes + kept.bytes + sum(crops.values())
+        recorded = size_of_recordings(session, video)
+        size = keyframes.bytes + kept.bytes + sum(crops.values()) + recorded
         counts = (self._tier.keep, removed, smaller, size)
         less = VideoReduction(video, self._video.title, *counts)
-        changed = bool(removed or smaller) and not self._dry
+        changed = bool(removed or smaller or recorded) and not self._dry
         return less, self._apply(keyframes, kept) if changed else []
 
     def _changes(self, frames: Iterable[StoredFrame]) -> _Changes:
@@ -173,6 +175,7 @@ class _Reduction:
         lock_blobs_shared(session)
         stored.delete_frames(session, [frame.id for frame in keyframes.removed])
         delete_kept(session, [frame.id for frame in kept.removed])
+        drop_recordings(session, video)
         if self._tier.keep == "text":
             stored.remove_crops(session, video)
         for frame, (data, width, height) in keyframes.smaller.items():

@@ -81,6 +81,12 @@ class Workspace:
         settings = self.settings.model_copy(update={"memory": memory})
         return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
 
+    def with_recording(self) -> Workspace:
+        """Return a copy in which streams are recorded."""
+        stream = self.settings.stream.model_copy(update={"record": True})
+        settings = self.settings.model_copy(update={"stream": stream})
+        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
+
     def with_clip_view(self, clip_view: ClipViewKind | None = None) -> Workspace:
         """Return a copy in which a language model is shown this of each clip; None: as set."""
         if clip_view is None:

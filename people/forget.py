@@ -66,7 +66,8 @@ def forget(
     Deleted are their identities, sightings, crops, the keyframes on which they are in view, names,
     corrections about them, the writers' model calls for the video, and every answer that read it.
     Texts that name them say "somebody" and get new vectors. The character's number is not reused.
-    The video file, its path and exports are left as they are.
+    The recordings of a stream are deleted, and not restored. The video file, its path and exports
+    are left as they are.
 
     They are not recognised again: if ingestion continues, they are a new person.
 

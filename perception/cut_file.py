@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import av
 import numpy as np
@@ -17,6 +17,7 @@ from av.video.frame import VideoFrame
 from domain.errors import InputError, MediaError
 from domain.time import TimeSpan, format_clock
 from perception.containers import audio_stream, demux, open_media, video_stream
+from perception.recording import COPIED, StreamCopy
 from perception.seeking import KeyPictureFinder, open_before
 from perception.source import probe
 
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
     from perception.containers import Packet
     from perception.source import SourceInfo
 
-COPIED = frozenset({"h264", "hevc", "av1", "mpeg4", "aac", "mp3"})
-"""Codecs that every MP4 can hold: their packets are copied as they are."""
 EARLIER_MS = 1_000
 """A copied span begins at a key picture, at most so much before what was asked for."""
 CLOCK = Fraction(1, 90_000)
 """Time base of encoded pictures, in seconds: fine enough for any frame rate."""
+FAST_START = {"movflags": "+faststart"}
 QUALITY = {"preset": "veryfast", "crf": "20"}
 
 
@@ -44,6 +44,33 @@ class CutFile:
 
     span: TimeSpan
     copied: bool
+
+
+class Part(NamedTuple):
+    """A span of a file, in milliseconds of the file's time."""
+
+    path: Path
+    span: TimeSpan
+
+
+def join_parts(parts: Sequence[Part], out: Path) -> None:
+    """Write spans of files, one after the other, to ``out`` as MP4; they are encoded anew.
+
+    Args:
+        parts: of files with the same kinds of streams and pictures of one size.
+        out: the file to write; it is overwritten.
+
+    Raises:
+        MediaError: a file cannot be read, or nothing decodes in a span.
+    """
+    try:
+        with av.open(str(out), "w", format="mp4", options=FAST_START) as target:
+            encoder = SpanEncoder(target)
+            for part in parts:
+                encoder.add(part.path, probe(part.path), part.span)
+            encoder.end()
+    except av.FFmpegError as error:
+        raise MediaError(f"{parts[0].path}: cannot be cut ({error.strerror})") from error
 
 
 def cut_file(path: Path, span: TimeSpan, out: Path) -> CutFile:
@@ -68,12 +95,15 @@ def cut_file(path: Path, span: TimeSpan, out: Path) -> CutFile:
     within = TimeSpan.of(span.start_ms, min(span.end_ms, info.duration_ms))
     key_ms = _key_picture_ms(path, info, within.start_ms)
     try:
-        with av.open(str(out), "w", format="mp4", options={"movflags": "+faststart"}) as target:
+        with av.open(str(out), "w", format="mp4", options=FAST_START) as target:
             if key_ms is None:
-                _encode(path, info, within, target)
+                encoder = SpanEncoder(target)
+                encoder.add(path, info, within)
+                encoder.end()
             else:
                 within = TimeSpan.of(key_ms, within.end_ms)
-                _copy(path, info, within, target)
+                # Times of pictures are rounded up to whole milliseconds.
+                _copy(path, info, TimeSpan.of(max(0, key_ms - 1), within.end_ms), target)
     except av.FFmpegError as error:
         raise MediaError(f"{path}: {within} cannot be cut out ({error.strerror})") from error
     return CutFile(within, copied=key_ms is not None)
@@ -112,7 +142,7 @@ def _copy(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer)
     """Copy the packets of a span that begins at a key picture."""
     with closing(_open(path, info, span.start_ms)) as container:
         streams = _streams(container)
-        copies = {one.index: target.add_stream_from_template(one) for one in streams}
+        copies = {one.index: StreamCopy(one, target) for one in streams}
         waiting = set(copies)
         for packet in demux(container, *streams):
             index = packet.stream.index
@@ -126,35 +156,58 @@ def _copy(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer)
                     return
             elif packet.pts is not None and packet.pts >= begin:
                 packet.pts, packet.dts = packet.pts - begin, packet.dts - begin
-                packet.stream = copies[index]
-                target.mux(packet)
+                copies[index].add(packet)
 
 
-def _encode(path: Path, info: SourceInfo, span: TimeSpan, target: OutputContainer) -> None:
-    """Encode the pictures and the sound of a span anew."""
-    # The sound of a time may lie before its pictures in the file.
-    with closing(_open(path, info, max(0, span.start_ms - EARLIER_MS))) as container:
-        streams = _streams(container)
-        encoders = {one.index: _encoder(one, info, target) for one in streams}
-        waiting, found = set(encoders), False
-        for packet in demux(container, *streams):
-            index = packet.stream.index
-            begin, end = _bounds(packet, info, span)
-            for frame in _decoded(packet) if index in waiting else ():
-                if frame.pts is None or frame.pts < begin:
-                    continue
-                if frame.pts >= end:
-                    waiting.discard(index)
+class SpanEncoder:
+    """Encodes spans of files anew, one after the other, into an MP4.
+
+    Args:
+        target: the MP4; it gets the streams of the first file.
+    """
+
+    def __init__(self, target: OutputContainer) -> None:
+        self._target = target
+        self._encoders: dict[str, PictureEncoder | SoundEncoder] = {}
+        self._length_ms = 0
+
+    def add(self, path: Path, info: SourceInfo, span: TimeSpan) -> None:
+        """Add the pictures and the sound of a span, in milliseconds of the file's time.
+
+        Raises:
+            MediaError: nothing decodes in it.
+        """
+        # The sound of a time may lie before its pictures in the file.
+        with closing(_open(path, info, max(0, span.start_ms - EARLIER_MS))) as container:
+            streams = _streams(container)
+            self._begin(streams, info)
+            waiting, found = {one.index for one in streams if one.type in self._encoders}, False
+            for packet in demux(container, *streams):
+                index = packet.stream.index
+                begin, end = _bounds(packet, info, span)
+                for frame in _decoded(packet) if index in waiting else ():
+                    if frame.pts is None or frame.pts < begin:
+                        continue
+                    if frame.pts >= end:
+                        waiting.discard(index)
+                        break
+                    frame.pts += int(Fraction(self._length_ms, 1000) / frame.time_base) - begin
+                    self._target.mux(self._encoders[packet.stream.type].encode(frame))
+                    found = True
+                if not waiting:
                     break
-                frame.pts -= begin
-                target.mux(encoders[index].encode(frame))
-                found = True
-            if not waiting:
-                break
-        for encoder in encoders.values():
-            target.mux(encoder.encode(None))
-    if not found:
-        raise MediaError(f"{path}: nothing decodes in {span}")
+        if not found:
+            raise MediaError(f"{path}: nothing decodes in {span}")
+        self._length_ms += span.length_ms
+
+    def end(self) -> None:
+        """Write what the encoders still hold."""
+        for encoder in self._encoders.values():
+            self._target.mux(encoder.encode(None))
+
+    def _begin(self, streams: Sequence[VideoStream | AudioStream], info: SourceInfo) -> None:
+        if not self._encoders:
+            self._encoders = {one.type: _encoder(one, info, self._target) for one in streams}
 
 
 def _decoded(packet: Packet) -> Iterable[Any]:

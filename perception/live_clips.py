@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import av
 
     from domain.settings import WatchSettings
+    from perception.recording import Recording
 
 _MS = Fraction(1, 1000)
 _LATE_MS = 2_000
@@ -43,6 +44,7 @@ class CapturedClip:
         gaps: Gaps before and within the clip.
         arrived_ms: When the last of it arrived, in Unix milliseconds.
         can_wait: Whether the source waits for its reader, so that no clip has to be dropped.
+        recording: What came, as a video; None where it is not recorded.
     """
 
     raw: RawClip
@@ -51,6 +53,7 @@ class CapturedClip:
     gaps: tuple[Gap, ...]
     arrived_ms: int = 0
     can_wait: bool = False
+    recording: Recording | None = None
 
 
 @dataclass(eq=False)

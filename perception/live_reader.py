@@ -17,6 +17,7 @@ from perception.containers import Packet, audio_stream, video_stream
 from perception.live import LiveSource, SourceConnection, SourceUnreachable, connect
 from perception.live_clips import CapturedClip, LiveClips
 from perception.picture_stream import keep_freed_memory, marks_unreferenced
+from perception.recording import StreamRecorder
 from perception.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class LiveReader:
     """Reads a source to its end, or until stopped, and puts its clips into the buffer.
 
     ``level`` gives the degradation level of the next clip. A source that cannot be reached for
-    ``max_outage_s`` seconds has ended (None: never). ``pending_gaps`` follow the last clip.
+    ``max_outage_s`` seconds has ended (None: never). ``pending_gaps`` follow the last clip. The
+    clips have recordings where the settings say so.
     """
 
     source: LiveSource
@@ -152,6 +154,7 @@ class LiveReader:
             first_clip=place.next_clip,
             level=self.level,
         )
+        self._recorder = StreamRecorder() if settings.stream.record else None
 
     def run(self, connection: OpenSource | None) -> None:
         """Read the source; ``connection`` is open already, or None if it is still to be opened."""
@@ -172,6 +175,8 @@ class LiveReader:
             try:
                 over = self._read(connection)
             finally:
+                if self._recorder is not None:
+                    self._recorder.disconnect()
                 connection.close()
             if over or self.stop.is_set():
                 return
@@ -210,9 +215,13 @@ class LiveReader:
         self._timeline.reset()
         self._damaged = False
         self._can_wait = connection.finite or self.source.kind == "pipe"
+        if self._recorder is not None and (why := self._recorder.connect(connection.container)):
+            self.on_message(f"{self.source.label}: {why}")
         for packet in _packets(connection.container):
             if self.stop.is_set():
                 return True
+            if self._recorder is not None:
+                self._recorder.add(packet)
             self._put(self._decode(packet))
         ended = connection.connection is not None and connection.connection.ended
         return connection.finite or (ended and self.source.address == "-")
@@ -259,16 +268,25 @@ class LiveReader:
         if stamp is None or frame.time_base is None:
             return None
         self._delays = _backoff()
-        return self._timeline.to_video_ms(
-            stream, int(stamp * frame.time_base * 1000), self._now_ms()
-        )
+        media_ms = int(stamp * frame.time_base * 1000)
+        video_ms = self._timeline.to_video_ms(stream, media_ms, self._now_ms())
+        if self._recorder is not None:
+            self._recorder.place(media_ms, video_ms)
+        return video_ms
 
     def _put(self, clips: Iterable[CapturedClip], *, last: bool = False) -> None:
         """Put clips into the buffer; drop one where it is full and the source cannot wait."""
         for clip in clips:
             gaps, now_ms = (*self.pending_gaps, *clip.gaps), self.clock.now_ms()
-            pending = replace(clip, gaps=gaps, arrived_ms=now_ms, can_wait=self._can_wait)
             span = clip.raw.clip.span
+            recording = None if self._recorder is None else self._recorder.take(span)
+            pending = replace(
+                clip,
+                gaps=gaps,
+                arrived_ms=now_ms,
+                can_wait=self._can_wait,
+                recording=recording,
+            )
             if self.buffer.put(
                 pending, wait=self._can_wait or last or span.end_ms > self._now_ms()
             ):

@@ -49,8 +49,15 @@ def original_of(video: Video) -> Path | None:
 
 
 def media_routes() -> list[Route]:
-    """Return the routes ``/video/ID`` (with byte ranges) and ``/image/SHA256``, both signed."""
-    return [Route("/video/{video}", _video), Route("/image/{sha}", _image)]
+    """Return the signed routes ``/video/ID``, ``/recording/SHA256`` and ``/image/SHA256``.
+
+    The first two serve byte ranges.
+    """
+    return [
+        Route("/video/{video}", _video),
+        Route("/recording/{sha}", _recording),
+        Route("/image/{sha}", _image),
+    ]
 
 
 def _video(request: Request) -> Response:
@@ -62,6 +69,17 @@ def _video(request: Request) -> Response:
     if path is None:
         return PlainTextResponse("the file is missing or has changed", status_code=404)
     return FileResponse(path)
+
+
+def _recording(request: Request) -> Response:
+    """Serve the recording of a clip of a stream."""
+    sha = request.path_params["sha"]
+    if not _is_allowed(request):
+        return _expired()
+    path = Path(shared_store().blobs.path(sha)) if _is_hex(sha, 64) else None
+    if path is None or not path.is_file():
+        return PlainTextResponse("no such recording", status_code=404)
+    return FileResponse(path, media_type="video/mp4")
 
 
 def _image(request: Request) -> Response:

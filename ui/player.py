@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from domain.people import tags_in_words
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
+from store.queries.recordings import recordings_in
 from ui.app_state import page_state
 from ui.components import component
 from ui.formatting import escape_markdown, format_span, format_time
@@ -24,7 +25,8 @@ from views.streams import load_stream_details
 def show_player(video: Video, start_ms: int = 0, key: str = "player") -> None:
     """Play a video from ``start_ms``, or from the moment that was sought last.
 
-    Without a file, as for an unrecorded stream, the keyframes of that moment are shown.
+    Of a stream the recording of the clip at that moment is played. Without any file the keyframes
+    of that moment are shown.
 
     Args:
         video: the video.
@@ -34,19 +36,39 @@ def show_player(video: Video, start_ms: int = 0, key: str = "player") -> None:
     played, at_ms, seeks = st.session_state.get(_session_key(key), ("", start_ms, 0))
     if played != video.id:
         at_ms, seeks = start_ms, 0
-    if original_of(video) is None:
+    source = _source(page_state().store, video, at_ms)
+    if source is None:
         _show_keyframes(page_state().store, video, at_ms)
         return
     data: dict[str, Any] = {
         "name": key,
-        "file": video.id,
-        "url": sign_path(f"/video/{video.id}"),
+        "file": source.name,
+        "url": sign_path(source.path),
         "label": f"Video: {video.title}",
-        "start_s": at_ms / 1000,
+        "start_s": max(0, at_ms - source.start_ms) / 1000,
         "seek": f"{seeks}:{at_ms}",
         "play": seeks > 0,
     }
     component("player")(key=key, data=data)
+
+
+class _Source(NamedTuple):
+    """What is played: its name in the page, its path, and the video time of its start."""
+
+    name: str
+    path: str
+    start_ms: int
+
+
+def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
+    """Return the file of a video, or the recording of the clip at a moment; None without any."""
+    if original_of(video) is not None:
+        return _Source(video.id, f"/video/{video.id}", 0)
+    with store.begin() as session:
+        found = recordings_in(session, video.id, TimeSpan.of(at_ms, at_ms + 1))
+    if not found:
+        return None
+    return _Source(f"{video.id}-{found[0].clip}", f"/recording/{found[0].blob}", found[0].start_ms)
 
 
 def seek(video: str, at_ms: int, key: str = "player") -> None:

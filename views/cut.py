@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from domain.errors import InputError
 from domain.time import TimeSpan
-from perception.cut_file import CutFile, cut_file
+from perception.cut_file import CutFile, Part, cut_file, join_parts
 from perception.originals import original_file
 from store.database import Store
 from store.files import atomic_file
+from store.queries.recordings import StoredRecording, recordings_in
 from views.library import resolve_video
 
 
@@ -24,15 +27,18 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
 
     Raises:
         NotFound: there is no such video.
-        InputError: the video has no file here, or ends before the span.
+        InputError: the video has no file or recording here, or ends before the span.
         MediaError: nothing decodes in the span.
     """
     with store.begin() as session:
         found = resolve_video(session, video)
+        recordings = recordings_in(session, found.id, span)
+    if recordings:
+        return _cut_recordings(store, recordings, span, out)
     if not found.path:
         raise InputError(
             f"{found.title} has no file to cut from: it came from captions or an import, or was "
-            "a stream that was not recorded"
+            "a stream that was not recorded then"
         )
     file = original_file(store.home, found.id, found.path)
     if file is None:
@@ -42,3 +48,34 @@ def cut_moment(store: Store, video: str, span: TimeSpan, out: Path) -> CutFile:
         )
     with atomic_file(out) as partial:
         return cut_file(file, span, partial)
+
+
+def _cut_recordings(
+    store: Store, recordings: Sequence[StoredRecording], span: TimeSpan, out: Path
+) -> CutFile:
+    """Cut a span out of the recordings of the clips that it overlaps."""
+    with TemporaryDirectory() as folder, atomic_file(out) as partial:
+        parts = [_part(store, one, span, Path(folder)) for one in recordings]
+        if len(parts) > 1:
+            join_parts(parts, partial)
+            return CutFile(_seen(recordings, span), copied=False)
+        (part,), (only,) = parts, recordings
+        cut = cut_file(part.path, part.span, partial)
+        shift = only.start_ms
+        return CutFile(TimeSpan.of(cut.span.start_ms + shift, cut.span.end_ms + shift), cut.copied)
+
+
+def _part(store: Store, recording: StoredRecording, span: TimeSpan, folder: Path) -> Part:
+    """Write a recording to a file; return it with what it has of a span."""
+    path = folder / f"{recording.clip}.mp4"
+    path.write_bytes(store.blobs.get(recording.blob))
+    begin = max(span.start_ms, recording.span.start_ms, recording.start_ms)
+    end = min(span.end_ms, recording.span.end_ms)
+    shift = recording.start_ms
+    return Part(path, TimeSpan.of(begin - shift, max(begin, end) - shift))
+
+
+def _seen(recordings: Sequence[StoredRecording], span: TimeSpan) -> TimeSpan:
+    """Return the span that recordings have of another; gaps within count."""
+    begin, end = recordings[0].span.start_ms, recordings[-1].span.end_ms
+    return TimeSpan.of(max(span.start_ms, begin), min(span.end_ms, end))

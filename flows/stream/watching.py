@@ -40,6 +40,8 @@ from perception.perceive_clip import Perceived, perceive
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
 from store.queries.audit import record_deed
+from store.queries.blobs import lock_blobs_shared
+from store.queries.recordings import add_recording
 from store.queries.videos import VideoState
 
 
@@ -169,8 +171,13 @@ class StreamIngestion:
             tally=captured.tally.model_copy(update={"sampled": sampled}),
             lag_ms=lag_ms,
         )
+        recording = captured.recording
         with self.workspace.store.begin() as session:
             stream_rows.set_stream_clip(session, self.video.id, record)
+            if recording is not None:
+                lock_blobs_shared(session)
+                blob, size = self.workspace.store.blobs.put(recording.mp4), len(recording.mp4)
+                add_recording(session, self.video.id, clip, blob, size, recording.start_ms)
         if not captured.can_wait:
             self._policy.update(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
 

@@ -25,6 +25,7 @@ from sqlalchemy.orm import Session, aliased
 from domain.media import ClipState
 from domain.memories import MemorySource
 from domain.time import TimeSpan
+from store.queries.recordings import drop_recordings_of
 from store.queries.videos import delete_calls, delete_runs
 from store.tables.schema import (
     CharacterMemberRow,
@@ -190,6 +191,7 @@ def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
     call = ModelCallRow
     later = or_(call.clip >= min(clips), call.clip.is_(None))
     delete_calls(session, (call.video_id == video_id) & later)
+    drop_recordings_of(session, video_id, clips)
     _mark_deleted(session, video_id, clips)
 
 

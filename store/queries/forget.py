@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session
 
 from store.queries.blobs import unused_blobs
 from store.queries.encoders import made_by, own_encoder
+from store.queries.recordings import drop_recordings
 from store.queries.trajectories import has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
 from store.tables.schema import (
@@ -66,6 +67,7 @@ from store.tables.schema import (
     SegmentRevisionRow,
     SegmentRow,
     SightingRow,
+    StreamClipRow,
     TrajectoryEventRow,
     TrajectoryRow,
     TrajectoryVideoRow,
@@ -238,6 +240,7 @@ def erase_traces(session: Session, traces: Traces) -> list[str]:
     _restore_memberships(session, traces)
     name = CharacterNameRow
     session.execute(delete(name).where(name.character_id.in_(traces.characters)))
+    drop_recordings(session, traces.video)
     session.execute(delete(ObjectRow).where(_on_keyframes(traces)))
     session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
@@ -279,8 +282,8 @@ def _restore_memberships(session: Session, traces: Traces) -> None:
 def delete_unnamed_blob_rows(session: Session, video_id: str) -> list[str]:
     """Delete the video's blobs that none of its rows names; return those no video uses any more."""
     queries = (
-        select(table.blob).where(table.video_id == video_id, table.blob.is_not(None))
-        for table in (KeyframeRow, SightingRow, FrameRow)
+        select(blob).where(blob.class_.video_id == video_id, blob.is_not(None))
+        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
     )
     unnamed = and_(BlobRow.video_id == video_id, *(BlobRow.sha256.not_in(q) for q in queries))
     deleted = delete(BlobRow).where(unnamed).returning(BlobRow.sha256)

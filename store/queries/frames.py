@@ -18,7 +18,15 @@ from store.bulk_insert import unpack_halfvecs
 from store.queries.blobs import unused_blobs
 from store.queries.keyframes import StoredFrame
 from store.queries.percepts import add_blobs
-from store.tables.schema import BlobRow, ClipRow, FrameRow, KeeperRow, KeyframeRow, SightingRow
+from store.tables.schema import (
+    BlobRow,
+    ClipRow,
+    FrameRow,
+    KeeperRow,
+    KeyframeRow,
+    SightingRow,
+    StreamClipRow,
+)
 
 if TYPE_CHECKING:
     from domain.built import Vector
@@ -174,8 +182,8 @@ def _release(session: Session, video_id: str, blobs: Collection[str]) -> list[st
     if not blobs:
         return []
     named = [
-        select(table.id).where(table.video_id == video_id, table.blob == BlobRow.sha256).exists()
-        for table in (KeyframeRow, SightingRow, FrameRow)
+        select(blob).where(blob.class_.video_id == video_id, blob == BlobRow.sha256).exists()
+        for blob in (KeyframeRow.blob, SightingRow.blob, FrameRow.blob, StreamClipRow.recording)
     ]
     of_video = (BlobRow.video_id == video_id, BlobRow.sha256.in_(blobs))
     deleted = delete(BlobRow).where(*of_video, *(~one for one in named))

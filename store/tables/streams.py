@@ -33,6 +33,8 @@ class StreamClipRow(Base):
     damaged: Mapped[int]
     sampled: Mapped[int]
     lag_ms: Mapped[int | None] = mapped_column(BigInteger)
+    recording: Mapped[str | None] = mapped_column(comment="the SHA-256 of an MP4")
+    recording_ms: Mapped[int | None] = mapped_column(BigInteger, comment="video time of its start")
 
 
 class StreamGapRow(Base):

@@ -105,6 +105,7 @@ def stream(address: str, client: httpx.Client, origin: str = "") -> None:
         ("GET", f"/video/{VIDEO}"),
         ("GET", f"/video/{VIDEO}?until=99999999999&key=x"),
         ("GET", f"/image/{'0' * 64}"),
+        ("GET", f"/recording/{'0' * 64}"),
         ("GET", "/media/0123.png"),
         ("GET", "/static/js/index.js"),
         ("GET", "//video/x"),

@@ -46,6 +46,7 @@ def sound_ms(path: Path) -> float:
     [
         ({}, ".mp4", True),
         ({"b_frames": 2}, ".mp4", True),
+        ({}, ".ts", True),
         ({"gop": 250}, ".mp4", False),
         ({"codec": "libvpx-vp9", "audio": "libopus"}, ".webm", False),
         ({"rotation": 90}, ".mp4", True),

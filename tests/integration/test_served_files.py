@@ -72,6 +72,16 @@ def test_what_no_video_leads_to_is_not_served(page: TestClient, name: str) -> No
     assert FILM not in found.content
 
 
+def test_a_recording_is_served_in_parts_by_its_digest(page: TestClient, store: Store) -> None:
+    path = f"/recording/{store.blobs.put(FILM)}"
+    part = page.get(sign_path(path), headers={"Range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, FILM[10:20])
+    assert part.headers["content-type"] == "video/mp4"
+    assert page.get(path).status_code == 403
+    for name in ("0" * 64, "..%2f..%2fhomer.toml", "%00"):
+        assert page.get(sign_path(f"/recording/{name}")).status_code in (403, 404)
+
+
 def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, store: Store) -> None:
     sha = store.blobs.put(JPEG)
     found = page.get(sign_path(f"/image/{sha}"))
