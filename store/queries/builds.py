@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +21,7 @@ from domain.built import (
 from domain.memories import Scope
 from domain.time import TimeSpan
 from store.bulk_insert import unpack_halfvecs
-from store.queries.conditions import valid_at
+from store.queries.conditions import is_any_text, valid_at
 from store.tables.schema import (
     BuildRow,
     ClipRow,
