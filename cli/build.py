@@ -83,6 +83,8 @@ def show_use(bar: ProgressMeter, name: str) -> OnUse:
     """Return a callback that says what a build will take, then beside the bar what it took."""
 
     def show(so_far: ModelUse, whole: ModelUse | None) -> None:
+        if whole and not whole.calls:
+            return  # Nothing that was seen so far gave the model anything to write.
         if so_far.calls and whole:
             bar.aside(f"{so_far} of about {whole}")
         elif whole:

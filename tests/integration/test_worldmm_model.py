@@ -12,7 +12,9 @@ import pytest
 from sqlalchemy import select, update
 from typer.testing import CliRunner, Result
 
+from cli.build import show_use
 from cli.main import app
+from cli.progress import meter
 from domain.faults import FaultPoint
 from flows.build import build
 from flows.builder_model import ModelUse
@@ -179,6 +181,20 @@ def test_the_command_says_what_a_build_will_take_and_took(
         {"video": PARTY, "strategy": "worldmm", "built": CLIPS, "clips": CLIPS, "calls": calls}
         | {"tokens_in": 100 * calls, "tokens_out": 20 * calls, "cost_usd": 0.0}
     ]
+
+
+def test_a_build_that_gives_a_model_nothing_to_write_says_nothing_of_calls(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with meter() as bar:
+        show = show_use(bar, "worldmm")
+        show(ModelUse(), ModelUse())
+        show(ModelUse(), ModelUse(tokens_in=5) * 0.01)
+        show(ModelUse(), ModelUse(4, 500, 60, seconds=9.0))
+    said = capsys.readouterr().err
+    assert "about 0 calls" not in said
+    assert said.count("worldmm: about") == 1
+    assert "worldmm: about 4 calls" in said
 
 
 def test_a_reply_is_repaired_once_and_what_is_unsound_is_dropped(
