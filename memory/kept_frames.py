@@ -68,6 +68,18 @@ class VideoKeepers:
         return keeping.clip(clip, frames_for(keeper, sampled))
 
 
+def _check_shown(name: str, made: KeptFrames, shown: Mapping[int, bytes]) -> None:
+    """Check that a keeper names frames that it was shown.
+
+    Raises:
+        ValueError: it names others; the message says which keeper, and which.
+    """
+    unknown = sorted({frame.time_ms for frame in made.frames} - shown.keys())
+    if unknown:
+        times = ", ".join(map(str, unknown))
+        raise ValueError(f"the keeper {name} keeps frames that it was not shown: at {times} ms")
+
+
 def _draft(
     frame: FrameToKeep, sampled: bytes, encoder: ImageEncoder | None, files: Jpegs
 ) -> FrameDraft:
@@ -190,9 +202,13 @@ class ClipKeeping:
     def _make_one(self, name: str, before: Carried) -> KeptClip:
         keepers, clip, blobs = self._keepers, self._clip.index, self._store.blobs
         made = keepers.keep(name, self._clip, self._sampled, before)
-        sampled = {frame.time_ms: frame.jpeg for frame in self._sampled}
+        every_ms = keepers.keepers[name].every_ms
+        sampled = {
+            frame.time_ms: frame.jpeg for frame in self._sampled if frame.time_ms % every_ms == 0
+        }
         encoder = keepers.encoder()
         files: Jpegs = {}
+        _check_shown(name, made, sampled)
         frames = [_draft(one, sampled[one.time_ms], encoder, files) for one in made.frames]
         stored = self._stored(name, made)
         changed = [

@@ -24,6 +24,7 @@ from flows.workspace import Workspace
 from memory.delete_span import delete_span
 from memory.kept_frames import ClipKeeping, VideoKeepers
 from people.forget import forget, restore_forgotten
+from perception.frame_keeper import FrameToKeep, KeptFrames
 from perception.jpeg import decode_stored
 from store.database import Store
 from store.home import Home
@@ -38,7 +39,7 @@ from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.memory import WordVectors
-from tests.support.reservoir_keeper import MOST, OLD_SIDE, SIDE, Reservoir
+from tests.support.reservoir_keeper import MOST, OLD_SIDE, SIDE, Drawing, Reservoir
 from tests.support.streams import Fed, segment
 
 SECONDS, CLIP_MS = 26.0, 4_000
@@ -182,6 +183,17 @@ def test_files_of_dropped_frames_are_deleted(
     named = {record["sha256"] for record in kept(store) if record["row"] == "blob"}
     assert files(store) == named
     assert {row.blob for row in [*frames(store), *frames(store, "drawn")]} <= named
+
+
+def test_a_keeper_that_names_a_frame_it_was_not_shown_is_named(
+    workspace: Workspace, video: Path, drawn: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def clip(*_: object) -> KeptFrames:
+        return KeptFrames([FrameToKeep(0, "shown"), FrameToKeep(123, "made up")], {})
+
+    monkeypatch.setattr(Drawing, "clip", clip)
+    with pytest.raises(ValueError, match=r"the keeper drawn keeps frames .* not shown: at 123 ms"):
+        watch(workspace, video)
 
 
 def test_frames_of_earlier_clips_are_changed_and_their_old_files_deleted(
