@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +44,9 @@ def write_submissions(
         raise InputError(f"the run {run} has chosen no option yet")
     _make(folder)
     written = []
+    names = _file_names(chosen)
     for arm, letters in chosen.items():
-        file = folder / f"{run}-{_in_a_file_name(arm)}.json"
+        file = folder / f"{run}-{names[arm]}.json"
         write(file, json.dumps(asked.submission(letters), indent=1) + "\n")
         written.append(Submission(file, arm, len(letters), asked.published.questions))
     return written
@@ -56,6 +57,19 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror or error}") from error
+
+
+def _file_names(arms: Iterable[str]) -> dict[str, str]:
+    """Return what the file of each arm is named by; of equal names later ones have a number."""
+    names: dict[str, str] = {}
+    for arm in arms:
+        name = written = _in_a_file_name(arm)
+        number = 1
+        while written in names.values():
+            number += 1
+            written = f"{name}-{number}"
+        names[arm] = written
+    return names
 
 
 def _in_a_file_name(arm: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -287,6 +288,23 @@ def test_nothing_is_written_where_nothing_can_be_submitted(
     with pytest.raises(InputError, match=output):
         write_submissions(tmp_path / "answers", "run", name, ())
     assert not (tmp_path / "answers").exists()
+
+
+def test_arms_whose_names_differ_in_replaced_characters_have_files_of_their_own(
+    tmp_path: Path,
+) -> None:
+    rows: Any = [
+        SimpleNamespace(arm=arm, id=str(number), option="A")
+        for number, arm in enumerate(("homer, local", "homer local", "other"))
+    ]
+    written = write_submissions(tmp_path, "run", "egomemreason", rows)
+    assert [one.file.name for one in written] == [
+        "run-homer-local.json",
+        "run-homer-local-2.json",
+        "run-other.json",
+    ]
+    for number, one in enumerate(written):
+        assert json.loads(one.file.read_text())[0]["example_id"] == number
 
 
 def test_mm_lifelong_is_three_videos_on_clocks_of_their_own(tmp_path: Path) -> None:
