@@ -30,6 +30,10 @@ REFERENCE = "reference"
 """The builder under whose name they are stored."""
 
 
+NAMED = 5
+"""Videos that a complaint names at most."""
+
+
 class ScaledCaption(NamedTuple):
     """What happened in a span, as written at a scale of so many seconds."""
 
@@ -55,11 +59,20 @@ def read_scaled_captions(
 
     Raises:
         NotFound: there is no such file.
-        InputError: it cannot be read, or has no caption; says which line or record.
+        InputError: it cannot be read, has no caption, or captions of several videos; says which
+            line or record.
     """
-    captions = [_caption(place, row) for place, row in _rows(path, read_text(path, limits))]
-    if not captions:
+    read = [_caption(place, row) for place, row in _rows(path, read_text(path, limits))]
+    if not read:
         raise InputError(f"{path} holds no caption: nothing to import")
+    videos = sorted({video for video, _ in read if video})
+    if len(videos) > 1:
+        shown = ", ".join(videos[:NAMED])
+        raise InputError(
+            f"{path} names {len(videos)} videos ({shown}): give each a file of its own, since all "
+            "captions are stored beside one video"
+        )
+    captions = [caption for _, caption in read]
     return tuple(sorted(captions, key=lambda one: (one.scale_s, one.span.start_ms)))
 
 
@@ -84,9 +97,10 @@ def _parsed(place: str, text: str) -> Any:
         raise InputError(f"{place} is no JSON: {error}") from error
 
 
-def _caption(place: str, row: Any) -> ScaledCaption:
+def _caption(place: str, row: Any) -> tuple[str, ScaledCaption]:
+    """Return a caption, and the name of its video, "" if it names none."""
     try:
-        _, line = parse_json_line(row)
+        video, line = parse_json_line(row)
         scale_s = row.get("scale_s")
         if type(scale_s) is not int or not 1 <= scale_s <= DAY_S:
             raise ValueError(f"scale_s is not a number of seconds of a day: {scale_s!r}")
@@ -94,7 +108,7 @@ def _caption(place: str, row: Any) -> ScaledCaption:
             raise ValueError("text is empty")
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: {error}") from error
-    return ScaledCaption(scale_s, line.span, line.text)
+    return video, ScaledCaption(scale_s, line.span, line.text)
 
 
 def import_reference(store: Store, video: Video, captions: Sequence[ScaledCaption]) -> None:

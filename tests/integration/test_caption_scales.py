@@ -133,6 +133,13 @@ def test_json_lines_are_read_and_other_files_refused(tmp_path: Path) -> None:
         read_scaled_captions(tmp_path / "gone.json")
 
 
+def test_captions_of_several_videos_are_not_stored_beside_one(tmp_path: Path) -> None:
+    one = [{**row, "video": "talk"} for row in SAME]
+    assert len(read_scaled_captions(stored(tmp_path, [*one, SAME[0]]))) == 3
+    with pytest.raises(InputError, match=r"names 2 videos \(talk, walk\): give each a file"):
+        read_scaled_captions(stored(tmp_path, [*one, {**SAME[0], "video": "walk"}]))
+
+
 @pytest.fixture
 def homer(
     party: Store, home: Home, database: str, monkeypatch: pytest.MonkeyPatch
