@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -123,7 +124,7 @@ def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
         HomerError: nothing can be searched for, or what is given cannot be read.
     """
     if sought.tool:
-        named, arguments = find_tool(sought.tool), parse_arguments(sought.arguments.split())
+        named, arguments = find_tool(sought.tool), parse_arguments(_words(sought.arguments))
         run = state.tools(video.profile)
         return use_once(state.store, run, named, sought.query, arguments, (video.id,))[0]
     if sought.image is not None:
@@ -136,6 +137,14 @@ def _search(state: PageState, video: Video, sought: Sought) -> Retrieval:
     mode = Mode.KEYFRAME if span else sought.mode
     retrievers = state.retrievers(video.profile)
     return search_once(state.store, retrievers, mode, sought.query, (video.id,), span=span)[0]
+
+
+def _words(arguments: str) -> list[str]:
+    """Split arguments at spaces; quotes hold together what has some."""
+    try:
+        return shlex.split(arguments)
+    except ValueError as error:
+        raise InputError(f"Arguments: {str(error).lower()}: {arguments}") from error
 
 
 def _span(at: str) -> TimeSpan:

@@ -157,6 +157,13 @@ def test_a_tool_of_a_strategy_searches_the_video_and_its_address_leads_back(part
     )
     assert "KEY=VALUE" in words(wrong)
     assert not wrong.exception
+    quoted = 'lines=1 \'options=["a red gate", "b"]\''
+    for arguments, error in ((quoted, ""), ("lines='1", "no closing quotation")):
+        page = open_page(
+            "video", video=PARTY, show="Search", q="rain", tool="nearest", arguments=arguments
+        )
+        assert error in words(page)
+        assert bool(error) is not any((b.key or "").startswith("found_") for b in page.button)
 
 
 def test_an_empty_search_is_one_message(party: Store) -> None:
