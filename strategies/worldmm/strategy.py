@@ -47,7 +47,9 @@ SEMANTIC = Tool(
     description="Finds what lasts: habits, relations and attributes of people and things.",
     arguments=MemoryArguments,
 )
-NOTE = "WorldMM's memory was written by rules."
+NOTE = "WorldMM's memory was searched by rules."
+VERSION_2_NOTE = "WorldMM's memory was written by rules."
+"""What runs before version 3 said, also of what a language model wrote."""
 
 
 def search_memories(parts: PolicyParts) -> AgentPolicy:
@@ -60,8 +62,9 @@ def search_memories(parts: PolicyParts) -> AgentPolicy:
         from strategies.worldmm.policy import ModelPolicy
 
         return ModelPolicy(parts, parts.calls)
+    note = NOTE if parts.version > 2 else VERSION_2_NOTE
     reasons = {tool.name: tool.description for tool in parts.tools}
-    return SearchEach(parts, reasons, "each memory was searched", NOTE)
+    return SearchEach(parts, reasons, "each memory was searched", note)
 
 
 def _builder() -> MemoryBuilder:
@@ -84,7 +87,7 @@ STRATEGY = Strategy(
     paper="WorldMM",
     builds="captions at four scales with entities and triples, what recurs, and a frame of 10 s",
     needs="homer build VIDEO; its rules read English",
-    version=2,
+    version=3,
     machine="tool_loop",
     tools=(EPISODIC, SEMANTIC),
     open_tools=open_tools,

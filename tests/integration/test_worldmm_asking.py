@@ -224,7 +224,7 @@ def test_each_round_searches_one_memory_and_all_that_was_found_is_shown(garden: 
     assert {one.ref for one in made.answer.citations} <= {
         piece.ref for one in made.searches for piece in one.evidence
     }
-    assert (made.events[0].machine, made.events[0].version) == ("worldmm", 2)  # type: ignore[union-attr]
+    assert (made.events[0].machine, made.events[0].version) == ("worldmm", 3)  # type: ignore[union-attr]
 
 
 def test_there_are_at_most_five_rounds(garden: Store) -> None:
@@ -385,3 +385,15 @@ def test_a_record_of_the_first_version_goes_on_as_it_began(garden: Store) -> Non
         for version in (1, 2)
     )
     assert (type(rules).__name__, type(model).__name__) == ("SearchEach", "ModelPolicy")
+
+
+@pytest.mark.parametrize(("version", "verb"), [(2, "written"), (3, "searched")])
+def test_searches_by_rules_are_said_as_the_version_that_began_the_run_said_them(
+    garden: Store, monkeypatch: pytest.MonkeyPatch, version: int, verb: str
+) -> None:
+    """What is searched by rules may have been written by a language model."""
+    with monkeypatch.context() as then, Runner(garden, WordToolbox()) as runner:
+        then.setattr(worldmm, "STRATEGY", replace(worldmm.STRATEGY, version=version))
+        made = runner.ask(Question(text=FENCE, videos=(PARTY,)), strategy="worldmm")
+    assert f"WorldMM's memory was {verb} by rules." in made.answer.note
+    assert replay(garden, made.trajectory_id).divergence is None
