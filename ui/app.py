@@ -7,17 +7,20 @@ from pathlib import Path
 import streamlit as st
 
 from ui.errors import show_errors
-from ui.navigation import navigation_pages
+from ui.navigation import all_pages, show_navigation
 from ui.sign_in import set_acting_user, show_sign_out_button
 
 FOLDER = Path(__file__).parent
 
-# Streamlit shows no keyboard focus on the link to the current page, and leaves a hand's breadth
-# free above a page.
+# Streamlit shows no keyboard focus on the link to the current page, leaves much room above a page,
+# and has large headings.
 STYLE = """<style>
 a:focus-visible, button:focus-visible, summary:focus-visible {
   outline: 3px solid light-dark(#1d4ed8, #7cb0ff) !important; outline-offset: 2px;
 }
+[data-testid=stMain] h1 { font-size: 2.1rem; }
+[data-testid=stMain] h2 { font-size: 1.5rem; padding: 0.6rem 0; }
+[data-testid=stMain] h3 { font-size: 1.2rem; padding: 0.4rem 0; }
 [data-testid=stMainBlockContainer] { padding-top: 3.2rem; padding-bottom: 4rem; }
 </style>"""
 
@@ -25,7 +28,9 @@ a:focus-visible, button:focus-visible, summary:focus-visible {
 st.set_page_config(page_title="Homer", page_icon=str(FOLDER / "mark.svg"), layout="wide")
 st.html(STYLE)
 st.logo(str(FOLDER / "logo.svg"), size="large", icon_image=str(FOLDER / "mark.svg"))
-page = st.navigation(navigation_pages(), expanded=True)
+# Drawn by links: the sections of Streamlit's own list are no valid lists for screen readers.
+page = st.navigation(all_pages(), position="hidden")
+show_navigation()
 show_sign_out_button()
 set_acting_user()
 show_errors(page.run)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
 from graphs.agent_pool import AgentPool
 from graphs.background import BackgroundRuns
 from models.profile import load_profile
+from store.database import Store
 from ui.media import shared_store
+
+HASH_BY_URL: dict[str | type[Any], Callable[[Any], Any]] = {Store: lambda store: store.url}
+"""How a cache hashes its arguments: each library has its own entries."""
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,58 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from domain.asking import Answer, Question, level_of_confidence
+from domain.asking import Answer, level_of_confidence
 from domain.errors import HomerError, InputError
 from domain.media import Video
-from ui.app_state import PageState, page_state
+from store.database import Store
+from ui.app_state import HASH_BY_URL, PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_duration, format_time
-from ui.harness_remarks import show_remarks
 from ui.judgement import show_judgement
-from ui.navigation import page_link, set_params, text_param, text_params
+from ui.navigation import page_link, set_params, show_empty, text_param, text_params
 from ui.player import played_video, show_player
-from ui.question_form import QuestionFields, further_fields, index_of, main_fields, warn
+from ui.question_form import (
+    QuestionFields,
+    further_fields,
+    index_of,
+    question_field,
+    video_field,
+    warn,
+)
 from views.answer_lines import answer_line, one_line, reply_tail
 from views.library import all_titles, videos_named
-from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
+from views.rounds import (
+    RUNNING,
+    InspectedTrajectory,
+    inspect_trajectory,
+    page_of_trajectories,
+    round_headline,
+    search_in_words,
+)
 from views.strategies import list_strategies
+from views.suggestions import SuggestedQuestion, suggested_questions
+from views.words import counted, shortened
+
+MAX_SUGGESTED_VIDEOS = 3
+"""Videos that questions are suggested of."""
+MAX_RECENT = 6
+"""Recent questions listed."""
+MAX_TITLE_CHARS = 30
+"""Characters shown of a title after a suggested question."""
+
+SIDE_BY_SIDE = """<style>
+.st-key-result { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
+  grid-template-rows: auto 1fr; column-gap: 2rem; }
+.st-key-result > :nth-child(2) { grid-column: 2; grid-row: 1 / span 2; align-self: start;
+  position: sticky; top: 4rem; z-index: 2; }
+@media (max-width: 640px) {
+  .st-key-result { display: flex; }
+  .st-key-result > :nth-child(2) { background: var(--st-background-color, Canvas); }
+  .st-key-beside video { max-height: 30vh; }
+}
+</style>"""
+"""The answer and its sources beside the player; below each other in a narrow window."""
 
 MAX_REPLY_CHARS = 120
 """Characters shown of the reply that a model is writing."""
@@ -40,16 +76,50 @@ def _body() -> None:
     state = page_state()
     known = all_titles(state.store)
     if not known:
-        st.info(
-            "Nothing has been watched yet. Add a video on the page Library, or in a terminal: "
-            "`homer ingest FILE`"
-        )
+        show_empty("Nothing has been watched yet.", "Add a video", "library")
         return
     name = text_param("trajectory")
     run = _load(state, name) if name else None
     _question_form(state, known, run)
     if run is not None:
         _show_run(state, run)
+    elif not name:
+        _show_beginnings(state, known)
+
+
+def _show_beginnings(state: PageState, known: Mapping[str, str]) -> None:
+    """Draw questions to begin with: suggested ones, and those that were asked before."""
+    videos = [video for video in text_params("video") if video in known] or list(known)
+    suggested = _suggestions(state.store, tuple(videos[:MAX_SUGGESTED_VIDEOS]))
+    left, right = st.columns(2)
+    with left:
+        if suggested:
+            st.header("Try a question", anchor=False)
+        for index, one in enumerate(suggested):
+            title = escape_markdown(shortened(known[one.video], MAX_TITLE_CHARS))
+            label = f"{escape_markdown(one.text)} :small[{title}]"
+            if st.button(label, key=f"suggested_{index}", icon=":material/lightbulb:"):
+                fields = QuestionFields((one.video,), one.text, "", "", state.profile)
+                _start_run(state, fields, state.toolbox().profile.settings.ask.strategy)
+    with right:
+        _show_recent(state)
+
+
+def _show_recent(state: PageState) -> None:
+    rows, total = page_of_trajectories(state.store, MAX_RECENT)
+    if not rows:
+        return
+    st.header("Recent questions", anchor=False)
+    for row in rows:
+        page_link("ask", escape_markdown(shortened(row.question.text)), trajectory=row.id)
+    if total > len(rows):
+        page_link("history", f"All {counted(total, 'question')}")
+
+
+@st.cache_data(ttl=60, max_entries=50, show_spinner=False, hash_funcs=HASH_BY_URL)
+def _suggestions(store: Store, videos: tuple[str, ...]) -> list[SuggestedQuestion]:
+    """Return suggested questions; they are read at most once a minute."""
+    return suggested_questions(store, videos)
 
 
 def _load(state: PageState, name: str) -> InspectedTrajectory | None:
@@ -65,11 +135,12 @@ def _question_form(
 ) -> None:
     """Draw the form; when a valid question is sent, start its run in the background."""
     with st.form("question", border=False):
-        videos, text = main_fields(known, _default_videos(known, run))
-        with st.expander("Advanced options"):
-            fields = QuestionFields(videos, text, *further_fields(state))
-            strategy = _select_strategy(state)
-        sent = st.form_submit_button("Ask", type="primary")
+        text, sent = question_field("Ask")
+        with st.container(horizontal=True, key="scope"):
+            videos = video_field(known, _default_videos(known, run))
+            with st.popover("Advanced options", icon=":material/tune:"):
+                fields = QuestionFields(videos, text, *further_fields(state))
+                strategy = _select_strategy(state)
     # A container of its own keeps what follows in place.
     with st.container():
         if sent:
@@ -92,10 +163,13 @@ def _select_strategy(state: PageState) -> str:
 
 
 def _default_videos(known: Mapping[str, str], run: InspectedTrajectory | None) -> list[str]:
-    """Return the videos selected at first; a follow-up question keeps those of the last one."""
+    """Return the videos selected at first: none stands for all of them.
+
+    A follow-up question keeps the videos of the last one.
+    """
     wanted = run.row.question.videos if run else text_params("video")
     found = [name for name in wanted if name in known]
-    return found or list(known)[:1]
+    return [] if len(found) == len(known) > 1 else found
 
 
 def _start_run(state: PageState, fields: QuestionFields, strategy: str) -> None:
@@ -107,8 +181,7 @@ def _start_run(state: PageState, fields: QuestionFields, strategy: str) -> None:
 
 
 def _show_run(state: PageState, run: InspectedTrajectory) -> None:
-    st.divider()
-    st.markdown(f"**{escape_markdown(run.row.question.text)}**")
+    st.header(escape_markdown(run.row.question.text), anchor=False)
     if run.row.state == RUNNING and (run.at_work or state.runs.running(run.row.id)):
         _poll_run(run.row.id)
         return
@@ -147,7 +220,6 @@ def _show_progress(name: str) -> None:
             st.write(escape_markdown(round_headline(run.history, number)))
         if rounds:
             st.markdown(f"**{escape_markdown(round_headline(run.history, rounds[-1]))}**")
-            show_remarks(run.remarks(rounds[-1]))
         partial_reply = state.runs.said(name)
         if partial_reply is not None:
             st.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
@@ -159,49 +231,82 @@ def _show_progress(name: str) -> None:
 
 
 def _show_answer(state: PageState, run: InspectedTrajectory, answer: Answer) -> None:
+    """Draw the answer, the player, and what the answer rests on; the player stays in view."""
     row = run.row
     videos = videos_named(state.store, row.question.videos)
-    left, right = st.columns([3, 2])
-    with left:
-        _show_answer_text(row.question, answer)
-        took = f"{len(run.history.rounds)} rounds, {format_duration(row.seconds)}"
-        st.caption(escape_markdown(f"{_confidence_line(answer)} {took}. {answer.note}"))
-        show_judgement(state.store, row)
-        _show_round_links(run)
-        for number, citation in enumerate(answer.citations):
-            show_moment(state.store, citation, videos, f"cited_{row.id}_{number}")
-        page_link("trajectory", "See every step", trajectory=row.id)
-    with right:
-        _show_player(answer, videos)
+    st.html(SIDE_BY_SIDE)
+    with st.container(key="result"):
+        with st.container(key="answer"):
+            _show_answer_text(run, answer)
+        with st.container(key="beside"):
+            _show_player(answer, videos)
+        with st.container(key="sources"):
+            if answer.citations:
+                st.markdown("**Nearest moments**" if answer.declined else "**Sources**")
+            for number, citation in enumerate(answer.citations, start=1):
+                key = f"cited_{row.id}_{number}"
+                show_moment(state.store, citation, videos, key, number=number)
+            show_judgement(state.store, row)
+            _show_round_links(run)
+
+
+def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
+    """Show an answer, "Can't tell" or "Not in memory", each in its own style."""
+    question = run.row.question
+    as_of = "" if question.as_of_ms is None else f"(as of {format_time(question.as_of_ms)})"
+    if answer.declined:
+        st.info(
+            f"**Can't tell from what was recorded** {escape_markdown(as_of)}  \n"
+            f"{escape_markdown(one_line(answer.text))}"
+        )
+    elif answer.not_in_memory:
+        st.warning(f"**Not in memory** {escape_markdown(as_of)}  \n{escape_markdown(answer.text)}")
+        if answer.searched:
+            st.markdown("Searched for:")
+            st.markdown(
+                "\n".join(
+                    f"- {escape_markdown(search_in_words(query))}" for query in answer.searched
+                )
+            )
+    else:
+        if is_quote(run, answer):
+            st.caption("Closest quote", help=answer.note or None)
+        marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
+        text = escape_markdown(f"{answer_line(answer, question)} {as_of}")
+        st.markdown(f"{text} :small[{marks}]" if marks else text)
+    _show_facts(run, answer)
+
+
+def is_quote(run: InspectedTrajectory, answer: Answer) -> bool:
+    """Check whether an answer quotes the memory, since no language model phrased it."""
+    return not run.history.calls and answer.option is None
+
+
+def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
+    rounds = counted(len(run.history.rounds), "round")
+    took = f"{rounds}, {format_duration(run.row.seconds)}"
+    with st.container(horizontal=True, vertical_alignment="center", key="facts"):
+        if not answer.declined and not answer.not_in_memory:
+            st.caption(
+                escape_markdown(_confidence_line(answer)),
+                help=f"{answer.confidence:.2f} on a scale from 0 to 1",
+            )
+        st.caption(took)
+        page_link("trajectory", "See every step", trajectory=run.row.id)
+    if answer.note and not is_quote(run, answer):
+        st.caption(escape_markdown(answer.note))
 
 
 def _confidence_line(answer: Answer) -> str:
     """Return the confidence and standing of an answer in sentences."""
-    line = f"Confidence {level_of_confidence(answer.confidence)} ({answer.confidence:.2f})."
+    line = f"Confidence {level_of_confidence(answer.confidence)}."
     return f"{line} {answer.standing.capitalize()}." if answer.standing else line
-
-
-def _show_answer_text(question: Question, answer: Answer) -> None:
-    """Show an answer, "Can't tell" or "Not in memory", each in its own style."""
-    as_of = "" if question.as_of_ms is None else f"(as of {format_time(question.as_of_ms)})"
-    if not answer.not_in_memory and not answer.declined:
-        st.subheader(escape_markdown(f"{answer_line(answer, question)} {as_of}"), anchor=False)
-        return
-    if answer.declined:
-        st.info(
-            f"**Can't tell** {escape_markdown(as_of)}  \n{escape_markdown(one_line(answer.text))}"
-        )
-        return
-    st.warning(f"**Not in memory** {escape_markdown(as_of)}  \n{escape_markdown(answer.text)}")
-    if answer.searched:
-        st.markdown("Searched:")
-        st.markdown("\n".join(f"- {escape_markdown(query)}" for query in answer.searched))
 
 
 def _show_round_links(run: InspectedTrajectory) -> None:
     """Link each round, on a line of its own."""
     rounds = run.history.rounds
-    with st.expander(f"{len(rounds)} rounds of searching"):
+    with st.expander(f"{counted(len(rounds), 'round')} of searching"):
         for round_ in rounds:
             label = round_headline(run.history, round_.number)
             page_link(
@@ -212,9 +317,9 @@ def _show_round_links(run: InspectedTrajectory) -> None:
 def _show_player(answer: Answer, videos: Mapping[str, Video]) -> None:
     first = answer.citations[0] if answer.citations else None
     video = played_video()
-    if video not in videos:
-        video = first.video if first else next(iter(videos), "")
+    if video not in videos and first is not None:
+        video = first.video
     if video in videos:
-        st.caption(escape_markdown(video_title(videos, video)))
         start = first.span.start_ms if first and first.video == video else 0
         show_player(videos[video], start)
+        st.caption(escape_markdown(video_title(videos, video)))

@@ -13,7 +13,7 @@ from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_duration, format_span
 from ui.navigation import page_link, show_empty, text_params
 from ui.player import played_video, show_player
-from ui.question_form import QuestionFields, further_fields, main_fields, warn
+from ui.question_form import QuestionFields, further_fields, question_field, video_field, warn
 from views.answer_lines import answer_line, confidence_line, one_line
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
@@ -69,13 +69,14 @@ def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTr
     """Draw the form; when a valid question is sent, start a run for each strategy."""
     names = [strategy.name for strategy in list_strategies()]
     asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
-    default = [video for video in asked if video in known] or list(known)[:1]
+    default = [video for video in asked if video in known]
+    default = [] if len(default) == len(known) > 1 else default
     with st.form("compare", border=False):
-        videos, text = main_fields(known, default)
+        text, sent = question_field("Compare")
+        videos = video_field(known, default)
         chosen = st.multiselect("Strategies", names, default=names)
-        with st.expander("Advanced options"):
+        with st.popover("Advanced options", icon=":material/tune:"):
             fields = QuestionFields(videos, text, *further_fields(state))
-        sent = st.form_submit_button("Compare", type="primary")
     # A container of its own keeps what follows in place.
     with st.container():
         if sent:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -15,7 +14,7 @@ from evals.records import compare_runs, find_run, list_runs, page_of_runs, run_r
 from evals.tables import AnsweredQuestion, RunLine, RunReport
 from store.database import Store
 from ui import charts
-from ui.app_state import page_state
+from ui.app_state import HASH_BY_URL, page_state
 from ui.errors import show_error, show_errors
 from ui.evaluation_report import show_curves, show_questions
 from ui.formatting import escape_markdown, format_date
@@ -34,8 +33,6 @@ POLL_S = 5.0
 RUNNING = "running"
 CHANGES_PER_PAGE = 25
 """Changed questions per page."""
-HASH_BY_URL: dict[str | type[Any], Callable[[Any], Any]] = {Store: lambda store: store.url}
-"""How the cache hashes its arguments: each library has its own entries."""
 
 
 def evaluations_page() -> None:

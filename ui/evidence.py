@@ -31,22 +31,20 @@ def show_moment(
     key: str,
     player_key: str = "player",
     *,
+    number: int | None = None,
     with_ref: bool = False,
 ) -> None:
     """Draw a citation or a piece of evidence, with a button that plays it.
 
-    ``with_ref``: with the name by which a search for images takes it as an example.
+    ``number``: how the answer cites it; ``with_ref``: with the name by which a search for images
+    takes it as an example.
     """
     with st.container(border=True, key=f"moment_{key}"):
         text, frame = st.columns([3, 1])
         with text:
-            seek_button(
-                item.video,
-                item.span,
-                escape_markdown(_shorten_title(video_title(videos, item.video))),
-                key,
-                player_key,
-            )
+            title = escape_markdown(_shorten_title(video_title(videos, item.video)))
+            mark = "" if number is None else f"**\\[{number}\\]**"
+            seek_button(item.video, item.span, title, key, player_key, mark)
             st.write(escape_markdown(_shorten_text(item.full_text)))
             facts = [item.ref] if with_ref else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))

@@ -19,6 +19,17 @@ SECTIONS = {
     "Advanced": ("compare", "skills", "evaluations", "schedules", "health"),
 }
 """The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
+ICONS = {
+    "ask": ":material/forum:",
+    "library": ":material/video_library:",
+    "people": ":material/group:",
+    "history": ":material/history:",
+    "compare": ":material/compare_arrows:",
+    "skills": ":material/school:",
+    "evaluations": ":material/monitoring:",
+    "schedules": ":material/schedule:",
+    "health": ":material/health_and_safety:",
+}
 HIDDEN = ("video", "trajectory")
 """Pages of one video and of one question, which other pages link."""
 PAGE_NAMES = (*SECTIONS[""], *SECTIONS["Advanced"], *HIDDEN)
@@ -36,14 +47,22 @@ def streamlit_page(name: str) -> st.Page:
         title=name.capitalize(),
         url_path=name,
         default=name == PAGE_NAMES[0],
-        visibility="hidden" if name in HIDDEN else "visible",
     )
 
 
-def navigation_pages() -> dict[str, list[st.Page]]:
-    """Return the pages by section, with the hidden ones last."""
-    sections = {title: [*map(streamlit_page, names)] for title, names in SECTIONS.items()}
-    return sections | {"Advanced": [*sections["Advanced"], *map(streamlit_page, HIDDEN)]}
+def all_pages() -> list[st.Page]:
+    """Return all pages, the first one first."""
+    return [*map(streamlit_page, PAGE_NAMES)]
+
+
+def show_navigation() -> None:
+    """Draw the links to the pages, by section, in the sidebar."""
+    with st.sidebar:
+        for title, names in SECTIONS.items():
+            if title:
+                st.caption(title)
+            for name in names:
+                st.page_link(streamlit_page(name), icon=ICONS[name])
 
 
 def show_empty(message: str, label: str, name: str) -> None:

@@ -78,11 +78,11 @@ def seek(video: str, at_ms: int, key: str = "player") -> None:
 
 
 def seek_button(
-    video: str, span: TimeSpan, label: str, key: str, player_key: str = "player"
+    video: str, span: TimeSpan, label: str, key: str, player_key: str = "player", mark: str = ""
 ) -> bool:
-    """Draw a button that plays a span; return whether it was pressed."""
+    """Draw a button that plays a span, after a mark; return whether it was pressed."""
     return st.button(
-        f"▶ {format_span(span)}  {label}".strip(),
+        f"{mark} ▶ {format_span(span)}  {label}".strip(),
         key=key,
         help=f"Go to {format_time(span.start_ms)}",
         on_click=seek,

@@ -44,8 +44,18 @@ class QuestionFields:
         )
 
 
-def main_fields(known: Mapping[str, str], default: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Draw the fields for videos and text; return both.
+def question_field(button: str) -> tuple[str, bool]:
+    """Draw the box for a question with its button; return the text, and whether it was sent."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="question_row"):
+        text = st.text_input(
+            "Question", placeholder="Ask anything about your videos", icon=":material/search:"
+        )
+        sent = st.form_submit_button(button, type="primary")
+    return text, sent
+
+
+def video_field(known: Mapping[str, str], default: Sequence[str]) -> tuple[str, ...]:
+    """Draw the choice of videos, and return them; without a choice, all of them.
 
     Args:
         known: the titles of all videos by id.
@@ -56,15 +66,17 @@ def main_fields(known: Mapping[str, str], default: Sequence[str]) -> tuple[tuple
         list(known),
         default=list(default),
         format_func=lambda name: known[name],
+        placeholder="All videos" if len(known) > 1 else next(iter(known.values()), ""),
         key=f"videos_{'_'.join(default)[:80]}",
+        label_visibility="collapsed",
     )
-    return tuple(chosen), st.text_input("Question", placeholder="Who opens the talk?")
+    return tuple(chosen or known)
 
 
 def further_fields(state: PageState) -> tuple[str, str, str]:
     """Draw the fields for options, time and models; return the three."""
-    options = st.text_area("Options, one per line", height=110)
-    as_of = st.text_input("As of", placeholder="H:MM:SS; empty: the whole video")
+    options = st.text_area("Choices, one per line", height=110)
+    as_of = st.text_input("As of", placeholder="12:30; empty: the whole video")
     names = profile_names(state.store.home.config)
     profile = st.selectbox("Models", names, index=index_of(names, state.profile))
     return options, as_of, profile

@@ -309,6 +309,12 @@ PLACES: Mapping[str, str] = {
 """Where each mode of HOMER searches; a strategy's own tools are named."""
 
 
+def search_in_words(search: str) -> str:
+    """Return ``event: a gate``, as answers record their searches, in words."""
+    mode, colon, query = search.partition(": ")
+    return f"{query}, {PLACES[mode]}" if colon and mode in PLACES else search
+
+
 def round_headline(history: History, number: int) -> str:
     """Return a round as a sentence: what was done, and what it found."""
     round_ = next((each for each in history.rounds if each.number == number), None)

@@ -48,7 +48,7 @@ def ask(page: Page, address: str, question: str, options: str = "") -> None:
     page.get_by_role("textbox", name="Question").fill(question)
     if options:
         page.get_by_text("Advanced options").click()
-        page.get_by_label("Options, one per line").fill(options)
+        page.get_by_label("Choices, one per line").fill(options)
     page.get_by_role("button", name="Ask", exact=True).click()
 
 
@@ -64,4 +64,5 @@ def no_violations(page: Page) -> None:
     page.wait_for_function(
         "[...document.querySelectorAll('button[kind]')].every(b => b.textContent || b.ariaLabel)"
     )
-    assert violations(page) == []
+    found = violations(page)
+    assert found == [], found

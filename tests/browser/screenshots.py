@@ -31,8 +31,8 @@ WIDTHS = {1400: 900, 390: 844}
 MAX_HEIGHT = 4000
 """CSS pixels; a longer page is cut."""
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
-OF_ONE = ("video", "people")
-"""Pages of one video, which are taken for several."""
+OF_ONE = ("video", "people", "trajectory")
+"""Pages of one video or question, which are taken for several."""
 MAX_OF_KIND = 3
 """Videos and answers shown."""
 TIMEOUT_MS = 60_000
@@ -43,7 +43,9 @@ def addresses(store: Store) -> Iterator[tuple[str, str]]:
     titles = all_titles(store)
     with store.begin() as session:
         answered = [row for row in list_trajectories(session) if row.answer is not None]
-    yield from ((page, page) for page in PAGE_NAMES if page not in OF_ONE)
+    first = PAGE_NAMES[0]
+    yield first, ""
+    yield from ((page, page) for page in PAGE_NAMES[1:] if page not in OF_ONE)
     for index, video in enumerate(list(titles)[:MAX_OF_KIND]):
         yield f"video-{index}", f"video?video={video}"
         yield f"people-{index}", f"people?video={video}"

@@ -96,7 +96,7 @@ def test_a_bar_of_the_timeline_plays_what_the_round_saw(page: Page) -> None:
 
 def test_a_trajectory_is_replayed(page: Page) -> None:
     page.get_by_role("button", name="Replay", exact=True).click()
-    seen(page, "the same byte for byte")
+    seen(page, "Replay matches exactly")
 
 
 @pytest.mark.full

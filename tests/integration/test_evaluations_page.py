@@ -59,7 +59,7 @@ def cells(page: AppTest) -> str:
 
 def links(page: AppTest) -> list[str]:
     """Where the links of a page lead, of those that have a query."""
-    return [one.proto.query_string for one in page.get("page_link") if one.proto.query_string]
+    return [one.proto.query_string for one in page.main.get("page_link") if one.proto.query_string]
 
 
 def test_without_runs_it_says_how_to_make_one(library: Store) -> None:

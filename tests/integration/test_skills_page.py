@@ -95,7 +95,7 @@ def test_answers_that_nobody_judged_make_no_curve(app_library: Store) -> None:
 
 def test_trajectories_are_linked_a_page_at_a_time(learned: Store) -> None:
     page = open_page("skills", skill="advice-1")
-    links = [one.proto for one in page.get("page_link")]
+    links = [one.proto for one in page.main.get("page_link")]
     mine = [one.query_string for one in links if "Who opens door 59" in one.label]
     assert mine == [f"trajectory={a_run(59)}"]
     output = words(page)

@@ -101,14 +101,14 @@ def test_a_long_list_is_shown_a_page_at_a_time_and_searched(party: Store) -> Non
             question = Question(text=f"what is thing {number:02d}?", videos=(PARTY,))
             add_trajectory(session, f"{number:016x}", question, view, "homer", "local")
     first = open_page("trajectory")
-    assert len(first.get("page_link")) == 25
+    assert len(first.main.get("page_link")) == 25
     assert "1 to 25 of 60" in words(first)
     last = open_page("trajectory", page=3)
-    assert len(last.get("page_link")) == 10
+    assert len(last.main.get("page_link")) == 10
     beyond = open_page("trajectory", page=99)
-    assert len(beyond.get("page_link")) == 10
+    assert len(beyond.main.get("page_link")) == 10
     found = open_page("trajectory", q="thing 07")
-    assert len(found.get("page_link")) == 1
+    assert len(found.main.get("page_link")) == 1
 
 
 def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: AskResult) -> None:

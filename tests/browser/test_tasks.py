@@ -1,0 +1,74 @@
+"""What people come for, from the first page in a real browser, each in a few presses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.pages import done, no_violations, opened, seen, settled
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+pytestmark = pytest.mark.timeout(900)
+
+QUESTION = "What colour was the lighthouse painted?"
+
+
+@dataclass
+class Presses:
+    """Presses things on the page, and counts how often; typing is not counted."""
+
+    count: int = 0
+
+    def on(self, place: Locator) -> None:
+        place.click()
+        self.count += 1
+
+
+@pytest.fixture
+def presses() -> Presses:
+    return Presses()
+
+
+@pytest.fixture(params=[(1400, 900), (390, 844)], ids=["wide", "narrow"])
+def window(page: Page, request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    """A window of each size that the pages are made for."""
+    width, height = request.param
+    page.set_viewport_size({"width": width, "height": height})
+    yield width, height
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_a_question_is_asked_and_its_cited_moment_played_in_three_presses(
+    page: Page, address: str, presses: Presses, window: tuple[int, int]
+) -> None:
+    opened(page, address, "Ask")
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    presses.on(page.get_by_role("button", name="Ask", exact=True))
+    done(page, "Confidence ")
+    answer = page.locator(".st-key-answer").bounding_box()
+    assert answer is not None
+    # Nobody has to scroll to read it.
+    assert answer["y"] + answer["height"] < window[1]
+    presses.on(page.get_by_role("button", name="▶ 0:40-0:48").first)
+    page.wait_for_function("document.querySelector('video')?.currentTime >= 40")
+    player = page.locator("video").bounding_box()
+    assert player is not None
+    assert 0 <= player["y"] < window[1]
+    assert presses.count <= 3
+    # What the mouse rests on shows its tooltip, which fades in.
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(500)
+    no_violations(page)
+
+
+def test_what_was_asked_before_is_a_press_away(page: Page, address: str, presses: Presses) -> None:
+    opened(page, address, "Ask")
+    seen(page, "Recent questions")
+    presses.on(page.get_by_role("link", name=QUESTION).first)
+    done(page, "Confidence ")
+    settled(page)

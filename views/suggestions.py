@@ -1,0 +1,69 @@
+"""Questions about a video, suggested from its own memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from domain.base import Frozen
+from domain.memories import Segment
+from domain.people import TAG
+from people.corrections import list_people
+from store.database import Store
+from views.video_view import load_graph_page
+
+MAX_SEGMENTS = 20
+"""Segments of a video that suggestions are taken from: the first ones."""
+MAX_LABEL_CHARS = 60
+"""A longer label of a segment reads badly in a question."""
+MIN_WORD_CHARS = 4
+"""A shorter word of a label says too little of its topic."""
+ON_SCREEN = "On screen:"
+
+
+class SuggestedQuestion(Frozen):
+    """A question, and the video that it is about."""
+
+    video: str
+    text: str
+
+
+def suggested_questions(
+    store: Store, videos: Sequence[str], per_video: int = 2
+) -> list[SuggestedQuestion]:
+    """Return questions that the memory of these videos can answer, ``per_video`` of each at most.
+
+    Raises:
+        NotFound: there is no video of that id.
+    """
+    return [
+        SuggestedQuestion(video=video, text=text)
+        for video in videos
+        for text in list(dict.fromkeys(_questions(store, video)))[:per_video]
+    ]
+
+
+def _questions(store: Store, video: str) -> Iterator[str]:
+    """Yield questions about a named person first, then about topics, the longest first."""
+    named = [person.label for person in list_people(store, video) if person.names]
+    yield from (f"What does {name} say?" for name in named[:1] if not TAG.search(name))
+    segments = load_graph_page(store, video, 0, MAX_SEGMENTS).segments
+    for segment in sorted(segments, key=lambda one: -one.span.length_ms):
+        yield from _about(segment)
+
+
+def _about(segment: Segment) -> Iterator[str]:
+    """Yield a question about a segment: a label with commas is a list of its topic's words."""
+    label = segment.label.strip()
+    if TAG.search(label) or not label:
+        return
+    if "," not in label:
+        if len(label) <= MAX_LABEL_CHARS:
+            yield f"What happens in \u201c{label}\u201d?"
+        return
+    # Words that were only read on screen may be misread; spoken ones make better questions.
+    spoken = " ".join(
+        line for line in segment.summary.split(". ") if not line.startswith(ON_SCREEN)
+    ).casefold()
+    words = [word.strip() for word in label.split(",")]
+    topics = [word for word in words if len(word) >= MIN_WORD_CHARS and word.casefold() in spoken]
+    yield from (f"What is said about {word.lower()}?" for word in topics[:1])
