@@ -169,11 +169,16 @@ class KeptFrames:
 
     def reading(self, frame: KeptFrame) -> str:
         """Return what is read and detected on a frame, in words; "" if nothing is."""
-        counts = Counter(one.label for one in self.things(frame))
-        things = ", ".join(f"{count} {label}" for label, count in counts.items())
+        things = counted(self.things(frame))
         text = self.read(frame)
         parts = [f"text: {text}" if text else "", f"things: {things}" if things else ""]
         return "; ".join(part for part in parts if part)
+
+
+def counted(things: Iterable[Thing]) -> str:
+    """Return how many things there are of each label; "" without any."""
+    counts = Counter(one.label for one in things)
+    return ", ".join(f"{count} {label}" for label, count in counts.items())
 
 
 def _image(one: KeptFrame, text: str, score: float) -> ShownImage:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from domain.errors import InputError
 from domain.time import TimeSpan
+from strategies.event_documents import EventDocuments
 from strategies.vam.times import (
     AbsoluteRange,
     AnchoredRange,
@@ -16,7 +17,12 @@ from strategies.vam.times import (
     TimeRange,
 )
 
+if TYPE_CHECKING:
+    from models.ports import Vector
+
 SECOND = 1_000
+ALIKE_SCORES = 0.1
+"""Events whose scores are this far below the best one at most match as well as it does."""
 
 
 class AnchorMatch(NamedTuple):
@@ -48,6 +54,15 @@ def resolve(times: TimeRange, now_ms: int, find: FindMatches) -> TimeSpan:
     if isinstance(times, AnchoredRange):
         return _beside(times, occurrence(times.anchor, find(times.anchor)), now_ms)
     return _between(times, find, now_ms)
+
+
+def anchor_matches(
+    events: EventDocuments, query: str, vector: Vector, threshold: float, most: int
+) -> list[AnchorMatch]:
+    """Return the events that a query means: those that match about as well as the best."""
+    found = events.matches(query, vector, threshold, most)
+    least = found[0][1] - ALIKE_SCORES if found else 0.0
+    return [AnchorMatch(one.number, one.span) for one, score in found if score >= least]
 
 
 def occurrences(matches: Sequence[AnchorMatch]) -> list[TimeSpan]:

@@ -13,8 +13,14 @@ from agent.reasoners.port import Unreadable
 from domain.built import BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
-from strategies.vam.documents import BREAK, document_lines, mean_direction
-from strategies.vam.levels import EVENT, OPEN
+from strategies.event_documents import (
+    BREAK,
+    EVENT,
+    OPEN,
+    clip_at,
+    document_lines,
+    mean_direction,
+)
 from strategies.vam.model_writer import DocumentWriter
 from strategies.vam.settings import VisualMemorySettings
 from strategies.vam.visual_memory import FrameReason
@@ -106,7 +112,7 @@ class EventBuild:
     def _event(self, span: TimeSpan, clips: Sequence[WatchedClip]) -> NodeDraft:
         """Return the document of an event; it is empty where nothing was said, read or seen."""
         number, self._number = self._number, self._number + 1
-        clip = _clip_at(clips, span.end_ms + self._settings.event_ms)
+        clip = clip_at(clips, span.end_ms + self._settings.event_ms)
         return self._node(EVENT, number, span, clip, self._written(span))
 
     def _open(self, seen_ms: int, clip: int) -> NodeDraft:
@@ -142,8 +148,3 @@ class EventBuild:
     def _forget(self, lines: Sequence[str]) -> None:
         """Drop the vectors of lines that are not open any more."""
         self._vectors = {line: self._vectors[line] for line in lines if line in self._vectors}
-
-
-def _clip_at(clips: Sequence[WatchedClip], time_ms: int) -> int:
-    """Return the clip after which something of a time is known, the last one at the latest."""
-    return next((one.clip for one in clips if one.span.end_ms >= time_ms), clips[-1].clip)

@@ -18,8 +18,8 @@ from strategies.vam.parts import LOOKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from strategies.document_index import DocumentIndexes
     from strategies.kept_frames import KeptFrames
-    from strategies.vam.index import DocumentIndexes
     from strategies.vam.inspection import Inspection
 
 SEEN_SCORE, SHOWN_SCORE = 0.6, 0.2

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.harness.constrain import letter
 from agent.harness.inform import quote_untrusted
 from domain.asking import Question
-from domain.time import format_clock
 from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines
+from strategies.question_page import question_block
 from strategies.vam.prompts import prompt
 
 NOTHING = "(nothing yet)"
@@ -44,18 +43,6 @@ def after_complaint(page: str, complaint: str) -> str:
     if not complaint:
         return page
     return f"{page}\n\n{prompt('refused', complaint=quote_untrusted(complaint))}"
-
-
-def question_block(question: Question) -> str:
-    """Return the question with its options by letter, as material, and when it is asked."""
-    lines = [f"<question>{quote_untrusted(question.text, 2_000)}</question>"]
-    lines += [
-        f"<option>{letter(number)}. {quote_untrusted(option, 600)}</option>"
-        for number, option in enumerate(question.options)
-    ]
-    if question.as_of_ms is not None:
-        lines.append(f"Asked at {format_clock(question.as_of_ms)} of the video.")
-    return "\n".join(lines)
 
 
 def history_of(searches: Iterable[EvidenceRetrieved]) -> str:

@@ -8,3 +8,6 @@ PARTS = {
     SUMMARIES: "none are made, found or begun with",
     LOOKING: "frames are not inspected",
 }
+
+SUMMARY = "summary"
+"""The level of summaries begins with this; after it come the structure and the granularity."""

@@ -13,8 +13,9 @@ from agent.reasoners.question_parts import QuestionKind, kind_of
 from agent.strategy import LONGEST_OPTION, PolicyParts
 from domain.asking import Action, Evidence
 from models.messages import assistant, system, user
+from strategies.question_page import question_block
 from strategies.vam.model_writer import repair_page
-from strategies.vam.pages import conclude_page, history_of, plan_page, plan_system, question_block
+from strategies.vam.pages import conclude_page, history_of, plan_page, plan_system
 from strategies.vam.parts import LOOKING, SUMMARIES
 from strategies.vam.prompts import prompt
 from strategies.vam.replies import (

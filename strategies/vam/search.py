@@ -16,8 +16,10 @@ from models.ports import embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.keyframe_mode import image_evidence
 from retrieval.result import Retrieval, ShownImage
+from strategies.event_documents import EventDocument, EventDocuments, Found
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
-from strategies.vam.anchors import AnchorMatch, resolve
+from strategies.option_support import OptionWeights, quotation
+from strategies.vam.anchors import AnchorMatch, anchor_matches, resolve
 from strategies.vam.arguments import (
     MOST_INSPECTED,
     FrameArguments,
@@ -25,16 +27,13 @@ from strategies.vam.arguments import (
     SearchQuery,
     Source,
 )
-from strategies.vam.documents import EventDocument, EventDocuments
-from strategies.vam.levels import SUMMARY
-from strategies.vam.options import OptionWeights, quotation
-from strategies.vam.parts import SUMMARIES
+from strategies.vam.parts import SUMMARIES, SUMMARY
 from strategies.vam.times import EventAnchor
 
 if TYPE_CHECKING:
     from models.ports import ImageEncoder
+    from strategies.document_index import DocumentIndexes
     from strategies.kept_frames import KeptFrames
-    from strategies.vam.index import DocumentIndexes
     from strategies.vam.inspection import Inspection
 
 SHOWN = 10
@@ -43,23 +42,6 @@ LOOKED_AT = 4
 """Frames of an event that an inspection of results looks at."""
 MOST_WITHIN = 2_000
 """Frames that are looked through where a time is named."""
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A document that was found in a video, with its score."""
-
-    scope: Scope
-    document: EventDocument
-    score: float
-
-    @property
-    def piece(self) -> Evidence:
-        """Return it as evidence."""
-        one = self.document
-        score = min(1.0, max(0.0, self.score))
-        text = " ".join(one.lines)
-        return Evidence(ref=one.ref, video=self.scope.video, span=one.span, text=text, score=score)
 
 
 @dataclass
@@ -160,7 +142,7 @@ class Search:
         events = documents.those(lambda one: not one.level.startswith(SUMMARY))
         query = make_storable(anchor.q)
         (vector,) = embed_queries(self._indexes.text, [query])
-        found = events.anchor_matches(query, vector, anchor.threshold, anchor.top_k)
+        found = anchor_matches(events, query, vector, anchor.threshold, anchor.top_k)
         if not (anchor.verify and anchor.inspect_k):
             return found
         if use.model is None or not use.model.sees:

@@ -56,8 +56,8 @@ TOOLS = (
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the tools, which share the documents and frames that are kept."""
     # Imports OpenCV, which only the tools need.
+    from strategies.document_index import DocumentIndexes
     from strategies.kept_frames import KeptFrames
-    from strategies.vam.index import DocumentIndexes
     from strategies.vam.inspect_tool import Inspect
     from strategies.vam.inspection import Inspection
     from strategies.vam.search import FrameSearch, Search

@@ -19,17 +19,16 @@ from retrieval.result import Retrieval
 from store.queries.build_changes import apply_change
 from store.queries.builds import StepMade, read_built
 from store.queries.percepts import lock_video
-from strategies.vam.documents import BREAK, EventDocument, EventDocuments, mean_direction
-from strategies.vam.levels import SUMMARY
+from strategies.event_documents import BREAK, EventDocument, EventDocuments, mean_direction
 from strategies.vam.model_writer import clock_times, shown_lines, write_lines
-from strategies.vam.parts import SUMMARIES
+from strategies.vam.parts import SUMMARIES, SUMMARY
 from strategies.vam.prompts import prompt
 
 if TYPE_CHECKING:
     from agent.ask_model import AskModel
     from store.database import Store
+    from strategies.document_index import DocumentIndexes
     from strategies.vam.arguments import SummarizeArguments
-    from strategies.vam.index import DocumentIndexes
 
 MOST_WINDOWS = 24
 """Windows of one request."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent.harness.constrain import letter
 from agent.harness.inform import quote_untrusted
 from domain.asking import Evidence, Question
 from domain.time import TimeSpan, format_clock
 from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines, sanitise, sanitise_generated
 from retrieval.english.clauses import Triple
+from strategies.question_page import question_block
 from strategies.worldmm.prompts import prompt
 
 NOTHING = "(no search yet)"
@@ -76,18 +76,6 @@ def respond_page(question: Question, history: str, complaint: str = "") -> str:
     """Return the request for the answer; ``complaint`` is about the last reply."""
     page = prompt("respond", question=question_block(question), history=history or NOTHING)
     return _after_complaint(page, complaint)
-
-
-def question_block(question: Question) -> str:
-    """Return the question with its options by letter, as material, and when it is asked."""
-    lines = [f"<question>{quote_untrusted(question.text, 2_000)}</question>"]
-    lines += [
-        f"<option>{letter(number)}. {quote_untrusted(option, 600)}</option>"
-        for number, option in enumerate(question.options)
-    ]
-    if question.as_of_ms is not None:
-        lines.append(f"Asked at {format_clock(question.as_of_ms)} of the video.")
-    return "\n".join(lines)
 
 
 def history_of(searches: Iterable[EvidenceRetrieved]) -> str:

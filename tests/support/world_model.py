@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from tests.support.event_memory_model import EventMemoryModel, event_memory_purpose
 from tests.support.memdreamer_model import is_step, obedient_step
 from tests.support.moment_model import MomentModel, moment_purpose
 from tests.support.obedient_model import obedient, texts_of
@@ -111,6 +112,8 @@ def obedient_to_all(request: dict[str, Any]) -> Any:
     """Does what the prompts of any strategy say."""
     if moment_purpose(request):
         return MomentModel()(request)
+    if event_memory_purpose(request):
+        return EventMemoryModel()(request)
     asked = texts_of(request)
     if len(asked) > 1 and is_step(request):
         return obedient_step(request)

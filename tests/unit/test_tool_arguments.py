@@ -18,6 +18,7 @@ TOOLS = [
     ("episodic", "worldmm"),
     ("semantic", "worldmm"),
     ("search", "vam"),
+    ("search_memory", "eventmem"),
 ]
 
 

@@ -13,8 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from domain.errors import InputError
 from domain.time import TimeSpan
 from retrieval.closeness import CosineScale
-from strategies.vam.anchors import AnchorMatch, occurrences, resolve
-from strategies.vam.documents import EventDocument, EventDocuments, mean_direction
+from strategies.event_documents import EventDocument, EventDocuments, mean_direction
+from strategies.vam.anchors import AnchorMatch, anchor_matches, occurrences, resolve
 from strategies.vam.times import EventAnchor, TimeRange
 from tests.support.asking import WordToolbox
 
@@ -83,7 +83,7 @@ def made_up(seed: int) -> MadeUpVideo:
 def finder(video: MadeUpVideo) -> Callable[[EventAnchor], list[AnchorMatch]]:
     def find(anchor: EventAnchor) -> list[AnchorMatch]:
         (vector,) = WordToolbox().text.embed([anchor.q])
-        found = video.documents.anchor_matches(anchor.q, vector, anchor.threshold, anchor.top_k)
+        found = anchor_matches(video.documents, anchor.q, vector, anchor.threshold, anchor.top_k)
         return [*found]
 
     return find

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from domain.memories import MemoryKind, with_attribution
+from domain.asking import Evidence
+from domain.memories import MemoryKind, Scope, with_attribution
 from domain.time import TimeSpan
 from retrieval.closeness import CosineScale, closeness
 from retrieval.terms import terms
-from strategies.vam.anchors import AnchorMatch
-from strategies.vam.levels import EVENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
 BREAK = "\n"
 """Between the lines of a document."""
-ALIKE_SCORES = 0.1
-"""Events whose scores are this far below the best one at most match as well as it does."""
+EVENT, OPEN = "event", "open"
+"""The levels of documents: of events, by number, and of what came since, one that is rewritten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +132,27 @@ class EventDocuments:
         order = np.argsort(-scores, kind="stable")[:most].tolist()
         return [(self._documents[n], float(scores[n])) for n in order if scores[n] >= threshold]
 
-    def anchor_matches(
-        self, query: str, vector: Vector, threshold: float, most: int
-    ) -> list[AnchorMatch]:
-        """Return the events that a query means: those that match about as well as the best."""
-        found = self.matches(query, vector, threshold, most)
-        least = found[0][1] - ALIKE_SCORES if found else 0.0
-        return [AnchorMatch(one.number, one.span) for one, score in found if score >= least]
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A document that was found in a video, with its score."""
+
+    scope: Scope
+    document: EventDocument
+    score: float
+
+    @property
+    def piece(self) -> Evidence:
+        """Return it as evidence."""
+        one = self.document
+        score = min(1.0, max(0.0, self.score))
+        text = " ".join(one.lines)
+        return Evidence(ref=one.ref, video=self.scope.video, span=one.span, text=text, score=score)
+
+
+def clip_at(clips: Sequence[WatchedClip], time_ms: int) -> int:
+    """Return the clip after which something of a time is known, the last one at the latest."""
+    return next((one.clip for one in clips if one.span.end_ms >= time_ms), clips[-1].clip)
 
 
 def covered(found: Collection[str], weights: Mapping[str, float]) -> float:

@@ -1,4 +1,4 @@
-"""VAM's documents of a video, read once and shared by the questions that follow."""
+"""Documents of events of a video, read once and shared by the questions that follow."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from retrieval.closeness import CosineScale, cosine_scale
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.queries.builds import built_version, read_built
-from strategies.vam.documents import EventDocument, EventDocuments
-from strategies.vam.levels import EVENT, OPEN
+from strategies.event_documents import EVENT, OPEN, EventDocument, EventDocuments
 
 CACHED = 4
 """Videos whose memory is held at a time."""

@@ -11,12 +11,11 @@ from domain.search import Extract, Weighed
 from domain.texts import make_storable
 from models.ports import embed_queries
 from retrieval.terms import terms
-from strategies.vam.documents import EventDocument, EventDocuments, covered
+from strategies.event_documents import EventDocument, EventDocuments, Found, covered
 
 if TYPE_CHECKING:
     from models.ports import Vector
-    from strategies.vam.index import DocumentIndexes
-    from strategies.vam.search import Found
+    from strategies.document_index import DocumentIndexes
 
 COMPARED = 6
 """Lines of a document that are compared with options and quoted from."""

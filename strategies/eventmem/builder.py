@@ -1,0 +1,178 @@
+"""Writes the long-term memory: a document of each event, with change logs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agent.builder import BuildModels
+from agent.reasoners.port import Unreadable
+from domain.built import BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
+from domain.media import Video
+from domain.time import TimeSpan
+from strategies.event_documents import (
+    BREAK,
+    EVENT,
+    OPEN,
+    clip_at,
+    document_lines,
+    mean_direction,
+)
+from strategies.eventmem.long_term import NEXT, SINCE, Presence, next_log, presence, since_log
+from strategies.eventmem.model_writer import EventWriter
+from strategies.eventmem.records import is_first
+from strategies.eventmem.settings import EventMemorySettings
+
+if TYPE_CHECKING:
+    from models.ports import Vector
+
+_LOG = logging.getLogger(f"homer.{__name__}")
+
+
+class EventBuilder:
+    """Builds a minute at a time.
+
+    An event is written when the one after it has ended, since it says how it passes into that. What
+    came since is one document that is written anew with every step.
+    """
+
+    version = 1
+
+    def __init__(self, settings: EventMemorySettings) -> None:
+        self._settings = settings
+        self.step_ms = settings.step_ms
+        self.look_back_ms = 4 * settings.document_ms
+
+    def begin(
+        self,
+        video: Video,  # noqa: ARG002 - events are the same of every video
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+    ) -> EventBuild:
+        """Begin or resume the build of a video."""
+        return EventBuild(self._settings, built, earlier, models)
+
+
+class EventBuild:
+    """One build: the clips of which not all events have their document.
+
+    Args:
+        settings: the numbers.
+        built: what was built before.
+        earlier: the clips of the last ``look_back_ms`` that were built.
+        models: the text encoder, and the language model if there is one.
+    """
+
+    def __init__(
+        self,
+        settings: EventMemorySettings,
+        built: BuiltMemory,
+        earlier: Sequence[WatchedClip],
+        models: BuildModels,
+    ) -> None:
+        self._settings, self._models = settings, models
+        self._writer = EventWriter(models) if models.model else None
+        self._clips = list(earlier)
+        events = [node for node in built.nodes if node.level == EVENT]
+        last = max(events, key=lambda node: node.number, default=None)
+        self._before = last.span if last else None
+        self._number = last.number + 1 if last else 0
+        self._vectors: dict[str, Vector] = {}
+
+    def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
+        """Return the documents of the events that can be written after these clips."""
+        if not clips:
+            return Change()
+        self._clips += clips
+        seen_ms = clips[-1].span.end_ms
+        spans = list(self._complete(seen_ms, ended=ended))
+        written = [self._event(span, following, clips) for span, following in pairwise(spans)]
+        if ended and spans:
+            written.append(self._event(spans[-1], None, clips))
+        start = self._before.end_ms if self._before else 0
+        open_span = TimeSpan.of(start, max(start, seen_ms))
+        last = clips[-1].clip
+        written.append(self._node(OPEN, 0, open_span, last, self._lines(open_span)))
+        keep_ms = self._before.start_ms if self._before else 0
+        self._clips = [clip for clip in self._clips if clip.span.end_ms > keep_ms]
+        open_lines = written[-1].text.split(BREAK)
+        self._vectors = {t: v for t, v in self._vectors.items() if t in set(open_lines)}
+        return Change(nodes=written)
+
+    def _complete(self, seen_ms: int, *, ended: bool) -> Iterator[TimeSpan]:
+        """Yield the spans of the events that have ended and are not written.
+
+        One that is longer than a document may be is written in parts.
+        """
+        start = self._before.end_ms if self._before else 0
+        begins = sorted(frame.time_ms for frame in self._frames() if is_first(frame))
+        while start < seen_ms:
+            end = min([start + self._settings.document_ms, *(t for t in begins if t > start)])
+            if end > seen_ms and not ended:
+                return
+            yield TimeSpan.of(start, min(end, seen_ms))
+            start = min(end, seen_ms)
+
+    def _frames(self) -> Iterator[BuiltFrame]:
+        return (frame for clip in self._clips for frame in clip.frames)
+
+    def _lines(self, span: TimeSpan) -> list[str]:
+        return document_lines(self._clips, span)
+
+    def _present(self, span: TimeSpan | None) -> Presence:
+        return presence(self._clips, span) if span else Presence()
+
+    def _event(
+        self, span: TimeSpan, following: TimeSpan | None, clips: Sequence[WatchedClip]
+    ) -> NodeDraft:
+        """Return the document of an event; ``following`` is None for the last of a video."""
+        number, self._number = self._number, self._number + 1
+        before, self._before = self._before, span
+        end_ms = following.end_ms if following else span.end_ms
+        clip = clip_at(clips, end_ms)
+        lines, logs = self._written(before, span, following)
+        return self._node(EVENT, number, span, clip, lines, logs)
+
+    def _written(
+        self, before: TimeSpan | None, span: TimeSpan, following: TimeSpan | None
+    ) -> tuple[list[str], list[str]]:
+        """Return the caption's lines, and the change logs; by rules without a model or a reply."""
+        lines, now = self._lines(span), self._present(span)
+        logs = [since_log(self._present(before), now)] if before else []
+        logs += [next_log(now, self._present(following))] if following else []
+        if self._writer is None or not lines:
+            return lines, logs if lines else []
+        around = [self._lines(one) if one else [] for one in (before, following)]
+        try:
+            reply = self._writer.event(span, lines, *around)
+        except Unreadable:
+            _LOG.warning("the caption of %s is by rules: no reply could be read", span)
+            return lines, logs
+        said = [SINCE + reply.change] if before else []
+        said += [NEXT + reply.onward] if following else []
+        return [reply.text], [" ".join(one.split()) for one in said]
+
+    def _node(
+        self,
+        level: str,
+        number: int,
+        span: TimeSpan,
+        clip: int,
+        lines: list[str],
+        logs: Sequence[str] = (),
+    ) -> NodeDraft:
+        vector = mean_direction(self._embedded(lines)) if lines else None
+        text = BREAK.join([*lines, *logs])
+        return NodeDraft(level, number, text, span, clip, vector=vector)
+
+    def _embedded(self, lines: list[str]) -> Vector:
+        """Return the lines' vectors, (N, D); those of lines that were open are known already."""
+        new = [line for line in dict.fromkeys(lines) if line not in self._vectors]
+        if new:
+            self._vectors |= dict(zip(new, self._models.embed(new), strict=True))
+        return np.stack([self._vectors[line] for line in lines])

@@ -1,0 +1,217 @@
+"""EventMemAgent's policies: a fixed walk by rules, or a language model in turns (ReAct)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agent.harness.inform import quote_untrusted
+from agent.model_calls import Calls
+from agent.pictures import LoadedPictures, affordable, load_pictures
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
+from agent.reasoners.question_parts import QuestionKind, kind_of
+from agent.reasoners.replies import refs_in
+from agent.strategy import LONGEST_OPTION, PolicyParts
+from domain.asking import Action, Question
+from domain.time import parse_clock
+from domain.trajectory import EvidenceRetrieved
+from memory.prompts import join_lines
+from models.messages import system, user
+from strategies.eventmem.parts import LONG_TERM, SHORT_TERM
+from strategies.eventmem.prompts import prompt
+from strategies.eventmem.replies import AnswerStep, ReactReply, react_form
+from strategies.question_page import question_block
+
+SHORT, SEARCH, OCR, DETECT = "short_term", "search_memory", "ocr", "detect_objects"
+"""The names of the tools."""
+MOST_PICTURES = 32
+SHARE = 3
+"""The images of a call take at most one part in so many of the tokens that are left."""
+SHOWN, MOST_SHOWN = 700, 48
+"""Characters of a result that the history shows, and results of a turn."""
+NEAR_S = 30
+"""Seconds about a time that a question names."""
+NOTE = "EventMemAgent's long-term memory was written by rules."
+_CLOCK = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
+_READS = re.compile(
+    r"\b(read|written|writes?|text|sign|label|title|word|spell|number plate)\b", re.I
+)
+
+
+def first_look(question: Question, without: Iterable[str]) -> Action:
+    """Return the first action: a question that names no time is about the short-term memory."""
+    cut = [option[:LONGEST_OPTION] for option in question.options]
+    options = {"options": cut} if cut else {}
+    if named := _CLOCK.search(question.text):
+        second = parse_clock(named[0]) / 1_000
+        span = {"start_s": max(0.0, second - NEAR_S), "end_s": second + NEAR_S}
+        return _use(SEARCH, "the question names a time", question.text, **span, **options)
+    if SHORT_TERM in without:
+        return _use(SEARCH, "the long-term memory", question.text, **options)
+    return _use(SHORT, "the question names no time", question.text, **options)
+
+
+def _use(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
+    return Action(kind="search", reason=reason, mode=tool, query=query, arguments=arguments)
+
+
+class LocalWalk:
+    """Looks at the short-term memory, searches the long-term one, and reads a frame if asked to.
+
+    Args:
+        parts: what a policy may use.
+    """
+
+    def __init__(self, parts: PolicyParts) -> None:
+        self._responder, self._without = parts.responder, parts.without
+        self.name = parts.responder.name
+        self.note = " ".join(note for note in (parts.responder.note, NOTE) if note)
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Take the next step of the walk."""
+        question, made = decision.question, [one.found for one in decision.searches]
+        if not made:
+            return first_look(question, self._without)
+        modes = {str(one.mode) for one in made}
+        if SEARCH not in modes and LONG_TERM not in self._without:
+            options = [option[:LONGEST_OPTION] for option in question.options]
+            more = {"options": options} if options else {}
+            return _use(SEARCH, "the long-term memory", question.text, **more)
+        best = max((p for one in made for p in one.evidence), key=lambda p: p.score, default=None)
+        reads = kind_of(question.text) is QuestionKind.LOOKS or _READS.search(question.text)
+        if OCR not in modes and reads and best is not None:
+            return _use(OCR, "the question asks for text or looks", ref=best.ref)
+        return Action(kind="answer", reason="the walk is done")
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Answer from what was found: the step cannot be carried out."""
+        if not decision.searches:
+            return first_look(decision.question, self._without)
+        return Action(kind="answer", reason="the walk ends here")
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Answer with the profile's rules."""
+        return self._responder.conclude(decision)
+
+
+class ReactPolicy:
+    """Takes turns of one thought and one action with the language model.
+
+    Args:
+        parts: what a policy may use.
+        calls: to the language model.
+    """
+
+    def __init__(self, parts: PolicyParts, calls: Calls) -> None:
+        self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
+        self._without = parts.without
+        off = {SHORT} | ({SEARCH} if LONG_TERM in parts.without else set())
+        self._tools = [tool.name for tool in parts.tools if tool.name not in off]
+        self.name, self.note = parts.responder.name, parts.responder.note
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Look first by code; then ask for one action.
+
+        Raises:
+            Unreadable: the reply is not an action.
+        """
+        if not decision.searches and not decision.complaint:
+            return first_look(decision.question, self._without)
+        reply = self._asked(decision, self._tools)
+        step, thought = reply.action, " ".join(reply.thought.split())
+        if isinstance(step, AnswerStep):
+            return Action(kind="answer", reason=thought, note=step.model_dump_json())
+        if step.tool not in self._tools:
+            raise Unreadable(f"use one of {', '.join(self._tools)}, or answer")
+        kept = step.model_dump(mode="json", exclude={"tool", "query"}, exclude_none=True)
+        return _use(step.tool, thought, getattr(step, "query", ""), **kept)
+
+    def rescue(self, decision: DecisionContext) -> Action:
+        """Search the long-term memory with the question, once; then answer."""
+        query = decision.question.text
+        made = [(str(one.found.mode), one.found.query) for one in decision.searches]
+        if SEARCH in self._tools and (SEARCH, query) not in made:
+            return _use(SEARCH, "no reply could be carried out", query)
+        return Action(kind="answer", reason="no reply could be carried out")
+
+    def conclude(self, decision: DecisionContext) -> Conclusion:
+        """Answer as planned, or ask for the answer now."""
+        step = _boxed(decision.notes)
+        if step is None or decision.complaint:
+            step = self._asked_answer(decision)
+        options, held = bool(decision.question.options), {one.ref for one in decision.held}
+        box = " ".join(step.boxed.split())
+        refs = tuple(ref for ref in refs_in(step.evidence) if ref in held)
+        if not refs:
+            best = max(decision.held, key=lambda one: one.score, default=None)
+            refs = () if best is None else (best.ref,)
+        return Conclusion(
+            text=box,
+            option=box if options else None,
+            refs=refs,
+            not_in_memory=not refs or not (step.found or options),
+        )
+
+    def _asked(self, decision: DecisionContext, tools: Sequence[str]) -> ReactReply:
+        rounds, last = self._settings.rounds, not tools
+        offered = [*tools, "answer"]
+        actions = "\n".join(prompt(f"react_{tool}") for tool in offered)
+        rules = prompt("react_system", actions=actions, rounds=rounds)
+        slots = {"question": question_block(decision.question), "history": _history(decision)}
+        turn = {"round": decision.round, "rounds": rounds}
+        page = prompt("conclude", **slots) if last else prompt("react", **slots, **turn)
+        if decision.complaint:
+            refused = prompt("refused", complaint=quote_untrusted(decision.complaint))
+            page = f"{page}\n\n{refused}"
+        loaded = self._pictures(decision)
+        return self._calls.ask(
+            "conclude" if last else "react",
+            [system(rules), user(page)],
+            react_form(offered),
+            round=decision.round,
+            temperature=0.0,
+            images=loaded.images,
+            labels=loaded.labels,
+            last=last,
+        )
+
+    def _asked_answer(self, decision: DecisionContext) -> AnswerStep:
+        reply = self._asked(decision, ())
+        if not isinstance(reply.action, AnswerStep):
+            raise Unreadable("give the answer in the box: no other action is left")
+        return reply.action
+
+    def _pictures(self, decision: DecisionContext) -> LoadedPictures:
+        """Load the frames for a model that sees, within the budget."""
+        if not self._calls.sees:
+            return LoadedPictures()
+        most = min(MOST_PICTURES, affordable(decision.tokens, SHARE))
+        return load_pictures(decision.pictures[:most], self._load)
+
+
+def _boxed(notes: Sequence[str]) -> AnswerStep | None:
+    """Return the answer that was given last, if one was."""
+    for note in reversed(notes):
+        if note.startswith("{"):
+            return AnswerStep.model_validate(json.loads(note))
+    return None
+
+
+def _history(decision: DecisionContext) -> str:
+    return "\n".join(_turn(one.found) for one in decision.searches) or "(nothing yet)"
+
+
+def _turn(made: EvidenceRetrieved) -> str:
+    asked = quote_untrusted(made.query or json.dumps(made.arguments))
+    head = f"{made.mode}: {asked}"
+    if made.refused:
+        return "\n".join(["<found>", head, f"refused: {quote_untrusted(made.refused)}", "</found>"])
+    lines = [
+        f"[{one.ref}] {one.span}: {quote_untrusted(one.full_text, SHOWN)}"
+        for one in made.evidence[:MOST_SHOWN]
+    ]
+    return "\n".join(
+        ["<found>", head, quote_untrusted(made.searched), join_lines(lines), "</found>"]
+    )

@@ -1,0 +1,117 @@
+"""The EventMemAgent strategy as it is registered: a short memory of frames, a long one of events.
+
+Its long-term memory is written and its questions answered by rules, or by a language model where
+the profile has one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
+from models.profile import NO_MODEL
+from strategies.eventmem.arguments import (
+    DetectArguments,
+    FrameArguments,
+    SearchMemoryArguments,
+    ShortTermArguments,
+)
+from strategies.eventmem.parts import PARTS
+from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, LocalWalk, ReactPolicy
+from strategies.eventmem.settings import EventMemorySettings
+
+if TYPE_CHECKING:
+    from agent.builder import MemoryBuilder
+    from models.profile import Profile
+    from models.toolbox import Toolbox
+    from perception.frame_keeper import FrameKeeper
+    from store.database import Store
+
+NAME = "eventmem"
+SETTINGS = EventMemorySettings()
+
+TOOLS = (
+    Tool(
+        name=SHORT,
+        description="Returns the frames of the short-term memory, numbered, and what came since.",
+        arguments=ShortTermArguments,
+    ),
+    Tool(
+        name=SEARCH,
+        description="Finds events of the long-term memory by a query or a stretch of time.",
+        arguments=SearchMemoryArguments,
+    ),
+    Tool(
+        name=OCR,
+        description="Reads the text on a kept frame, or on those of an event.",
+        arguments=FrameArguments,
+    ),
+    Tool(
+        name=DETECT,
+        description="Detects things of some labels on a kept frame, or on those of an event.",
+        arguments=DetectArguments,
+    ),
+)
+
+
+def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
+    """Open the tools, which share both memories."""
+    # Imports OpenCV, which only the tools need.
+    from strategies.document_index import DocumentIndexes
+    from strategies.eventmem.recall import Recall
+    from strategies.eventmem.tools import DetectObjects, Ocr, SearchMemory, ShortTermTool
+    from strategies.kept_frames import KeptFrames
+
+    indexes = DocumentIndexes(store, toolbox.text, NAME)
+    frames = KeptFrames(store, toolbox, NAME)
+    recall = Recall(store, frames, SETTINGS, NAME)
+    return {
+        SHORT: ShortTermTool(indexes, frames, recall),
+        SEARCH: SearchMemory(indexes, SETTINGS),
+        OCR: Ocr(indexes, frames, recall),
+        DETECT: DetectObjects(indexes, frames, recall, toolbox),
+    }
+
+
+def offered(profile: Profile) -> tuple[str, ...]:
+    """Return the tools that a profile has the models for."""
+    names = [tool.name for tool in TOOLS]
+    return tuple(name for name in names if name != DETECT or profile.objects != NO_MODEL)
+
+
+def answer_from_memory(parts: PolicyParts) -> AgentPolicy:
+    """Return the policy: the language model's, else a fixed walk."""
+    return LocalWalk(parts) if parts.calls is None else ReactPolicy(parts, parts.calls)
+
+
+def _builder() -> MemoryBuilder:
+    # Slow to import, and needed only to build.
+    from strategies.eventmem.builder import EventBuilder
+
+    return EventBuilder(SETTINGS)
+
+
+def _keeper() -> FrameKeeper:
+    # Imports OpenCV, which only watching needs.
+    from strategies.eventmem.keeper import EventKeeper
+
+    return EventKeeper(SETTINGS)
+
+
+STRATEGY = Strategy(
+    name=NAME,
+    title="a short-term memory of 32 frames in events, and a long-term one of events",
+    paper="EventMemAgent",
+    builds="a sample of frames of the last events, the first of each, and how events change",
+    needs="homer build VIDEO; frames are kept while watching, or from a file that is there",
+    version=1,
+    machine="tool_loop",
+    tools=TOOLS,
+    open_tools=open_tools,
+    policy=answer_from_memory,
+    builder=_builder,
+    keeper=_keeper,
+    rounds=SETTINGS.rounds,
+    offered=offered,
+    parts=PARTS,
+)

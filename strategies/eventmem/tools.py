@@ -1,0 +1,342 @@
+"""EventMemAgent's tools: both memories, and what is read and detected on a kept frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agent.strategy import ToolUse
+from domain.errors import InputError, NotFound
+from domain.memories import MemoryView
+from domain.search import Weighed
+from domain.texts import make_storable
+from domain.time import TimeSpan, format_clock
+from models.ports import embed_queries
+from retrieval.closeness import closeness_threshold
+from retrieval.keyframe_mode import image_evidence
+from retrieval.result import Retrieval
+from strategies.event_documents import EVENT, OPEN, EventDocuments, Found
+from strategies.eventmem.recall import Recall, ShortTerm
+from strategies.kept_frames import KeptFrame, KeptFrames, counted
+from strategies.option_support import OptionWeights, quotation
+
+if TYPE_CHECKING:
+    from domain.asking import Evidence
+    from models.toolbox import Toolbox
+    from strategies.document_index import DocumentIndexes
+    from strategies.eventmem.arguments import (
+        DetectArguments,
+        FrameArguments,
+        SearchMemoryArguments,
+        ShortTermArguments,
+    )
+    from strategies.eventmem.settings import EventMemorySettings
+
+READ, SHOWN = 0.6, 0.2
+"""Scores of frames on which something was read or detected, and of others."""
+LISTED = 10
+"""Events of a stretch of time that are returned at most."""
+MOST_FRAMES = 4
+"""Frames of an event that are read at a time."""
+
+
+class ShortTermTool:
+    """Returns the short-term memory: its frames, and the documents of their time.
+
+    Args:
+        indexes: the documents.
+        frames: the kept frames.
+        recall: finds the short-term memory.
+    """
+
+    def __init__(self, indexes: DocumentIndexes, frames: KeptFrames, recall: Recall) -> None:
+        self._indexes, self._frames, self._recall = indexes, frames, recall
+
+    def __call__(self, view: MemoryView, arguments: ShortTermArguments, use: ToolUse) -> Retrieval:
+        """Return the frames in order of time, each with its number, and what came meanwhile."""
+        query = make_storable(arguments.query)
+        found: list[Found] = []
+        searched: list[str] = []
+        documents: list[EventDocuments] = []
+        memories = self._recall.each(view)
+        for memory in memories:
+            every = self._indexes.documents(memory.scope)
+            documents.append(every)
+            searched.append(_described(memory))
+            scores = _scores(self._indexes, every, query)
+            found += [
+                Found(memory.scope, one, score)
+                for one, score in zip(every, scores, strict=True)
+                if one.ref not in use.seen and _is_recent(memory, one.level, one.span)
+            ]
+        numbered = [one for memory in memories for one in memory.kept]
+        images = self._frames.show(
+            [frame for _, frame in numbered],
+            [SHOWN] * len(numbered),
+            {frame.ref: f"frame {number}" for number, frame in numbered},
+        )
+        fresh = tuple(one for one in images if one.ref not in use.seen)
+        found.sort(key=lambda one: -one.score)
+        return _retrieval(
+            "short_term",
+            query,
+            found,
+            [image_evidence(one) for one in fresh],
+            use,
+            searched="; ".join(searched),
+            options=OptionWeights(self._indexes, documents, query, arguments.options),
+        ).model_copy(
+            update={
+                "images": fresh,
+                "extract": None
+                if arguments.options or not found
+                else quotation(self._indexes, query, found),
+            }
+        )
+
+
+class SearchMemory:
+    """Searches the long-term memory.
+
+    Args:
+        indexes: the documents.
+        settings: the numbers.
+    """
+
+    def __init__(self, indexes: DocumentIndexes, settings: EventMemorySettings) -> None:
+        self._indexes, self._settings = indexes, settings
+
+    def __call__(
+        self, view: MemoryView, arguments: SearchMemoryArguments, use: ToolUse
+    ) -> Retrieval:
+        """Return the events that a query matches best, or those of a stretch of time."""
+        query = make_storable(arguments.query)
+        found: dict[str, Found] = {}
+        documents = [self._events(scope_documents) for scope_documents in self._each(view)]
+        for scope, every in zip(view.scopes, documents, strict=True):
+            within, threshold, most = self._wanted(every, arguments)
+            queries = [query, *(f"{query} {make_storable(o)}" for o in arguments.options)]
+            for number, text in enumerate(queries):
+                (vector,) = embed_queries(self._indexes.text, [text or "what happens"])
+                for one, score in within.matches(text, vector, threshold, 1 if number else most):
+                    known = found.get(one.ref)
+                    if known is None or known.score < score:
+                        found[one.ref] = Found(scope, one, score)
+        fresh = [one for one in found.values() if one.document.ref not in use.seen]
+        fresh.sort(key=lambda one: -one.score)
+        best = fresh[: LISTED + len(arguments.options)]
+        made = _retrieval(
+            "search_memory",
+            query,
+            best,
+            [],
+            use,
+            searched=_asked_for(arguments, self._settings),
+            options=OptionWeights(self._indexes, documents, query, arguments.options),
+        )
+        # What was at a named time answers what was then, whatever its words are.
+        far = made.nothing_close if arguments.start_s is None else not best
+        extract = None if arguments.options else quotation(self._indexes, query, best)
+        return made.model_copy(update={"nothing_close": far, "extract": extract})
+
+    def _each(self, view: MemoryView) -> list[EventDocuments]:
+        return [self._indexes.documents(scope) for scope in view.scopes]
+
+    @staticmethod
+    def _events(documents: EventDocuments) -> EventDocuments:
+        return documents.those(lambda one: one.level == EVENT)
+
+    def _wanted(
+        self, documents: EventDocuments, arguments: SearchMemoryArguments
+    ) -> tuple[EventDocuments, float, int]:
+        """Return the documents that are searched, the least score, and how many are returned."""
+        if arguments.start_s is None or arguments.end_s is None:
+            return documents, self._settings.threshold, self._settings.found
+        span = TimeSpan.of(round(arguments.start_s * 1_000), round(arguments.end_s * 1_000))
+        return documents.those(lambda one: one.span.overlap_ms(span) > 0), 0.0, LISTED
+
+
+class _FrameTool:
+    """What both tools on frames share.
+
+    Args:
+        indexes: the documents.
+        frames: the kept frames.
+        recall: finds the short-term memory.
+    """
+
+    def __init__(self, indexes: DocumentIndexes, frames: KeptFrames, recall: Recall) -> None:
+        self._indexes, self._frames, self._recall = indexes, frames, recall
+
+    def _named(self, view: MemoryView, arguments: FrameArguments) -> list[KeptFrame]:
+        """Return the frames that are meant.
+
+        Raises:
+            NotFound: there are none; the message says what there is.
+        """
+        if arguments.frame_index is not None:
+            return self._by_number(view, arguments.frame_index)
+        if arguments.ref is not None and (frame := self._frames.named(view, arguments.ref)):
+            return [frame]
+        for scope in view.scopes:
+            for one in self._indexes.documents(scope):
+                is_event = one.level == EVENT and one.number == arguments.event_id
+                if one.ref == arguments.ref or is_event:
+                    found = self._frames.within(scope, one.span)
+                    if found:
+                        return found[:MOST_FRAMES]
+        name = arguments.ref or f"event {arguments.event_id}"
+        raise NotFound(f"no frame that is kept in these videos belongs to {name}")
+
+    def _by_number(self, view: MemoryView, number: int) -> list[KeptFrame]:
+        memories = self._recall.each(view)
+        known = [kept for memory in memories for n, kept in memory.kept if n == number]
+        if not known:
+            counts = ", ".join(str(len(memory.frames)) for memory in memories)
+            raise NotFound(f"the short-term memory has {counts} frames: frame {number} is not kept")
+        return known
+
+    def _shown(
+        self, name: str, query: str, frames: Sequence[KeptFrame], seen: dict[str, str], said: str
+    ) -> Retrieval:
+        scores = [READ if seen.get(one.ref) else SHOWN for one in frames]
+        images = self._frames.show(frames, scores)
+        evidence = tuple(
+            image_evidence(one).model_copy(update={"seen": seen.get(one.ref, "")}) for one in images
+        )
+        return Retrieval(
+            mode=name,
+            query=query,
+            evidence=evidence,
+            images=images,
+            nothing_close=not any(seen.values()),
+            searched=said,
+        )
+
+
+class Ocr(_FrameTool):
+    """Reads the text on a kept frame."""
+
+    def __call__(
+        self,
+        view: MemoryView,
+        arguments: FrameArguments,
+        use: ToolUse,  # noqa: ARG002 - a frame that was shown may be read
+    ) -> Retrieval:
+        """Return the frames with their text.
+
+        Raises:
+            NotFound: there is no such frame.
+        """
+        frames = self._named(view, arguments)
+        texts = {one.ref: text for one in frames if (text := self._frames.read(one))}
+        seen = {ref: f"text: {text}" for ref, text in texts.items()}
+        said = f"text on {len(frames)} frames" if seen else f"no text is on {len(frames)} frames"
+        return self._shown("ocr", make_storable(arguments.query), frames, seen, said)
+
+
+class DetectObjects(_FrameTool):
+    """Detects things on a kept frame.
+
+    Args:
+        indexes: the documents.
+        frames: the kept frames.
+        recall: finds the short-term memory.
+        toolbox: has the detector, which is loaded when it is first used.
+    """
+
+    def __init__(
+        self,
+        indexes: DocumentIndexes,
+        frames: KeptFrames,
+        recall: Recall,
+        toolbox: Toolbox,
+    ) -> None:
+        super().__init__(indexes, frames, recall)
+        self._toolbox = toolbox
+
+    def __call__(
+        self,
+        view: MemoryView,
+        arguments: DetectArguments,
+        use: ToolUse,  # noqa: ARG002 - a frame that was shown may be looked at
+    ) -> Retrieval:
+        """Return the frames with the things of these labels.
+
+        Raises:
+            NotFound: there is no such frame.
+            InputError: the profile has no detector.
+        """
+        detector = self._toolbox.objects
+        if detector is None:
+            raise InputError("this profile has no detector of things")
+        labels = [label.lower() for label in arguments.labels]
+        known = [label for label in labels if label in detector.labels]
+        unknown = [label for label in labels if label not in known]
+        query = make_storable(arguments.query or ", ".join(labels))
+        said = f"not among what I can detect: {', '.join(unknown)}" if unknown else ""
+        if not known:
+            return self._shown("detect_objects", query, [], {}, said)
+        frames = self._named(view, arguments)
+        seen = {one.ref: counted(self._frames.things(one, known)) for one in frames}
+        looked = f"{', '.join(known)} on {len(frames)} frames"
+        return self._shown(
+            "detect_objects", query, frames, seen, "; ".join(p for p in (looked, said) if p)
+        )
+
+
+def _scores(indexes: DocumentIndexes, documents: EventDocuments, query: str) -> list[float]:
+    if not query:
+        return [SHOWN for _ in documents]
+    (vector,) = embed_queries(indexes.text, [query])
+    return [float(score) for score in documents.scores(query, vector)]
+
+
+def _is_recent(memory: ShortTerm, level: str, span: TimeSpan) -> bool:
+    """Check whether a document is of the time of the short-term memory, or of what came since."""
+    if level == OPEN:
+        return True
+    recent = memory.span
+    return recent is not None and span.overlap_ms(recent) > 0
+
+
+def _described(memory: ShortTerm) -> str:
+    count, gone = len(memory.frames), len(memory.frames) - len(memory.kept)
+    if not count:
+        return "the short-term memory has no frames: none were kept while watching"
+    since = format_clock(memory.frames[0].time_ms)
+    left = f", {gone} of which are not kept any more" if gone else ""
+    return (
+        f"the short-term memory: {count} frames of {len(memory.events)} events since {since}" + left
+    )
+
+
+def _asked_for(arguments: SearchMemoryArguments, settings: EventMemorySettings) -> str:
+    if arguments.start_s is None or arguments.end_s is None:
+        return f"the {settings.found} events of the long-term memory that match best"
+    return f"the events from {arguments.start_s:g} s to {arguments.end_s:g} s"
+
+
+def _retrieval(
+    name: str,
+    query: str,
+    found: Sequence[Found],
+    more: Sequence[Evidence],
+    use: ToolUse,
+    *,
+    searched: str,
+    options: OptionWeights,
+) -> Retrieval:
+    pieces = [*(one.piece for one in found), *more]
+    best = max((piece.score for piece in pieces), default=0.0)
+    close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
+    weighed: tuple[Weighed, ...] = options.weigh(found)
+    return Retrieval(
+        mode=name,
+        query=query,
+        evidence=tuple(pieces),
+        nothing_close=not close,
+        searched=searched,
+        weighed=weighed,
+        temperature=options.temperature,
+    )
