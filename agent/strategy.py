@@ -131,7 +131,8 @@ class PolicyParts:
     ``responder`` is the profile's; ``calls`` are to its language model, None without one;
     ``settings`` are those of the run; ``load_image`` loads a JPEG by its SHA-256; ``tools`` are
     those that are offered, and ``without`` the parts of the strategy that are switched off.
-    ``version`` is that of the strategy that began the run: it goes on as it began.
+    ``version`` is that of the strategy that began the run: it goes on as it began. ``image_model``
+    is the profile's image-text model, "" without one.
     """
 
     responder: Responder
@@ -140,6 +141,7 @@ class PolicyParts:
     settings: AskSettings
     load_image: LoadImage
     version: int
+    image_model: str = ""
     tools: tuple[Tool, ...] = ()
     without: frozenset[str] = frozenset()
 

@@ -52,6 +52,7 @@ class Setup(Frozen):
     ``model`` is the language model, "" without one; ``sees`` whether it accepts images; ``people``
     are the names by tag at that time, ``languages`` those of the text model. ``calibration`` maps
     raw confidences to calibrated ones. ``tools`` are those that were offered; empty: all.
+    ``image_model`` is the image-text model, "" without one.
     """
 
     settings: AskSettings = AskSettings()
@@ -61,6 +62,7 @@ class Setup(Frozen):
     languages: tuple[str, ...] = ()
     calibration: Calibration = Calibration()
     tools: tuple[str, ...] = ()
+    image_model: str = ""
 
 
 class QuestionAsked(_Event):

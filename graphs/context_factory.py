@@ -89,7 +89,13 @@ class ProfileContexts:
             tool_loop=tool_loop_of(
                 strategy,
                 PolicyParts(
-                    reasoner, calls, budget, settings, self._store.blobs.get, recorder.version
+                    reasoner,
+                    calls,
+                    budget,
+                    settings,
+                    self._store.blobs.get,
+                    recorder.version,
+                    setup.image_model if setup else self._toolbox.profile.image_model,
                 ),
                 self._tools,
                 setup.tools if setup else strategy.tools_for(self._toolbox.profile),

@@ -239,7 +239,13 @@ def _make_context(
     made = reasoner(recorder, budget) if reasoner else _reasoner(store, question_event, calls_made)
     settings = question_event.setup.settings
     parts = PolicyParts(
-        made, calls_made, budget, settings, lambda sha: store.blobs.get(sha), recorder.version
+        made,
+        calls_made,
+        budget,
+        settings,
+        lambda sha: store.blobs.get(sha),
+        recorder.version,
+        question_event.setup.image_model,
     )
     return RunContext(
         reasoner=made,

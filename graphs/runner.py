@@ -326,7 +326,11 @@ class Runner:
     def _models(self) -> dict[str, Any]:
         llm = self._profile.reasoner == "llm"
         spec = self._profile.chat_for("reasoner") if llm else None
-        return {"model": spec.model if spec else "", "sees": bool(spec and spec.images)}
+        return {
+            "model": spec.model if spec else "",
+            "sees": bool(spec and spec.images),
+            "image_model": self._profile.image_model,
+        }
 
     def context_at(self, state: State) -> RunContext:
         """Make the context of a run that resumes from ``state``; later events are deleted."""

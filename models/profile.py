@@ -205,6 +205,11 @@ class Profile(Frozen):
         return name_of(folder.name if folder else folder_name(self.images))
 
     @property
+    def image_model(self) -> str:
+        """The name of the image-text model; "" without one."""
+        return self.images_name if self.images else ""
+
+    @property
     def hub_models(self) -> tuple[HubModel, ...]:
         """The models of the hub that this profile uses."""
         return tuple(model for model in (self.text_hub, self.images_hub) if model)

@@ -24,6 +24,7 @@ from store.queries.clip_contents import ClipContents, clip_contents
 from store.queries.frames import (
     cited_kept,
     frames_in_scope,
+    has_kept,
     vector_of_frame,
     vectors_of_frames,
 )
@@ -69,6 +70,11 @@ class KeptFrames:
 
     def __init__(self, store: Store, toolbox: Toolbox, builder: str) -> None:
         self._store, self._toolbox, self._builder = store, toolbox, builder
+
+    def any_of(self, view: MemoryView) -> bool:
+        """Check whether a frame is kept of any video in view."""
+        with self._store.begin() as session:
+            return any(has_kept(session, scope, self._builder) for scope in view.scopes)
 
     def within(self, scope: Scope, span: TimeSpan | None = None) -> list[KeptFrame]:
         """Return the frames of a video, or of a span of it, in order of time."""

@@ -206,6 +206,12 @@ def cited_kept(session: Session, scope: Scope, ids: Collection[int]) -> list[Bui
     return [BuiltFrame(*found) for found in session.execute(query)]
 
 
+def has_kept(session: Session, scope: Scope, builder: str) -> bool:
+    """Check whether a strategy keeps any frame of a video."""
+    query = select(FrameRow.id).where(*_in_scope(scope, builder)).limit(1)
+    return session.scalar(query) is not None
+
+
 def kept_images(session: Session, video_id: str) -> list[StoredFrame]:
     """Return the kept frames of a video by clip, in order of time, with the size of their files."""
     row, blob = FrameRow, BlobRow

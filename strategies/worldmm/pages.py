@@ -11,6 +11,7 @@ from domain.trajectory import EvidenceRetrieved
 from memory.prompts import join_lines, sanitise, sanitise_generated
 from retrieval.english.clauses import Triple
 from strategies.question_page import question_block
+from strategies.worldmm.parts import VISUAL
 from strategies.worldmm.prompts import prompt
 
 NOTHING = "(no search yet)"
@@ -56,9 +57,17 @@ def choose_page(query: str, captions: Sequence[tuple[TimeSpan, str]], most: int)
     return prompt("choose", query=sanitise(query), captions=_numbered(shown), most=most)
 
 
-def decide_system(rounds: int, memories: Iterable[str]) -> str:
-    """Return the instructions of the rounds; only these memories are named."""
-    offered = "\n".join(prompt(f"decide_{memory}") for memory in memories)
+def decide_system(rounds: int, memories: Iterable[str], *, by_words: bool = True) -> str:
+    """Return the instructions of the rounds; only these memories are named.
+
+    Args:
+        rounds: at most.
+        memories: the names of those that may be searched.
+        by_words: images can be searched by what they show, not only by time.
+    """
+    only_time = "" if by_words else "_time"
+    pages = [f"decide_{memory}{only_time if memory == VISUAL else ''}" for memory in memories]
+    offered = "\n".join(map(prompt, pages))
     return prompt("decide_system", memories=offered, rounds=rounds)
 
 
@@ -70,6 +79,12 @@ def decide_page(
     shown = history or NOTHING
     page = prompt("decide", question=asked, history=shown, round=round_number, rounds=rounds)
     return _after_complaint(page, complaint)
+
+
+def respond_system(*, images: bool) -> str:
+    """Return the instructions of the answer; ``images``: some are shown."""
+    page = prompt("respond_system")
+    return f"{page}\n\n{prompt('respond_images')}" if images else page
 
 
 def respond_page(question: Question, history: str, complaint: str = "") -> str:

@@ -11,12 +11,33 @@ from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action
 from models.messages import system, user
-from strategies.worldmm.pages import decide_page, decide_system, history_of, respond_page
-from strategies.worldmm.prompts import prompt
+from strategies.worldmm.pages import (
+    decide_page,
+    decide_system,
+    history_of,
+    respond_page,
+    respond_system,
+)
+from strategies.worldmm.parts import VISUAL
 from strategies.worldmm.replies import decide_form, respond_form
 
 DECIDE_SHARE, RESPOND_SHARE = 8, 4
 """The images of a call take at most one part in so many of the tokens that are left."""
+
+
+def memories_of(parts: PolicyParts) -> tuple[str, ...]:
+    """Return the memories that the loop searches; before version 4 there were no images."""
+    names = [tool.name for tool in parts.tools]
+    return tuple(name for name in names if name != VISUAL or parts.version > 3)
+
+
+def image_note(parts: PolicyParts) -> str:
+    """Return what the profile cannot do with images; "" where it can or they are switched off."""
+    if parts.version < 4 or VISUAL in parts.without:
+        return ""
+    if VISUAL not in memories_of(parts):
+        return "The model does not see: no images were searched."
+    return "" if parts.image_model else "Images were found by time only: no image-text model."
 
 
 class ModelPolicy:
@@ -28,9 +49,11 @@ class ModelPolicy:
     """
 
     def __init__(self, parts: PolicyParts, calls: Calls) -> None:
-        self.name, self.note = parts.responder.name, parts.responder.note
+        self.name = parts.responder.name
         self._calls, self._settings, self._load = calls, parts.settings, parts.load_image
-        self._memories = tuple(tool.name for tool in parts.tools)
+        self._by_words = bool(parts.image_model)
+        self._memories = memories_of(parts)
+        self.note = " ".join(filter(None, (parts.responder.note, image_note(parts))))
 
     def act(self, decision: DecisionContext) -> Action:
         """Search one of the offered memories with one query, or answer."""
@@ -40,14 +63,17 @@ class ModelPolicy:
         loaded = self._pictures(decision, DECIDE_SHARE)
         reply = self._calls.ask(
             "decide",
-            [system(decide_system(rounds, self._memories)), user(page)],
+            [
+                system(decide_system(rounds, self._memories, by_words=self._by_words)),
+                user(page),
+            ],
             decide_form(self._memories, searched=bool(searches), narrow=self._calls.in_process),
             round=decision.round,
             temperature=0.0,
             images=loaded.images,
             labels=loaded.labels,
         )
-        if wrong := reply.complaints(self._memories):
+        if wrong := reply.complaints(self._memories, by_words=self._by_words):
             raise Unreadable("; ".join(wrong))
         return reply.decision()
 
@@ -56,7 +82,8 @@ class ModelPolicy:
         made = {search.found.mode for search in decision.searches}
         why = "no reply was an action that can be carried out"
         for memory in self._memories:
-            if memory not in made:
+            # A question describes no image.
+            if memory not in made and memory != VISUAL:
                 query = decision.question.text
                 return Action(kind="search", reason=why, mode=memory, query=query)
         return Action(kind="answer", reason=why)
@@ -70,7 +97,7 @@ class ModelPolicy:
         reply = self._calls.ask(
             "respond",
             [
-                system(prompt("respond_system")),
+                system(respond_system(images=bool(loaded.images))),
                 user(respond_page(question, history, decision.complaint)),
             ],
             respond_form(len(question.options), refs, narrow=self._calls.in_process),

@@ -22,6 +22,8 @@ from retrieval.english.phrases import EntityKind, NamedEntity
 from retrieval.english.sentences import StatedFacts
 from strategies.worldmm.consolidation import Consolidation
 from strategies.worldmm.levels import MENTIONED
+from strategies.worldmm.parts import VISUAL
+from strategies.worldmm.times import find_span
 
 LONGEST_NAME = 120
 """Most characters of an entity or predicate."""
@@ -215,13 +217,20 @@ class DecideReply(BaseModel):
     memory: Annotated[Memory | None, BeforeValidator(_named)] = None
     query: str = ""
 
-    def complaints(self, offered: Sequence[str]) -> list[str]:
-        """Return what the model is asked to put right."""
+    def complaints(self, offered: Sequence[str], *, by_words: bool = True) -> list[str]:
+        """Return what the model is asked to put right.
+
+        Args:
+            offered: the memories that may be searched.
+            by_words: images can be searched by what they show, not only by time.
+        """
         if self.action == "answer":
             return []
         wrong = [] if self.query.strip() else ["a search needs a query"]
         if self.memory not in offered:
             wrong.append(f"search one of the memories {', '.join(offered)}")
+        elif self.memory == VISUAL and not by_words and find_span(self.query) is None:
+            wrong.append("visual takes a stretch of time, as in 12:30 - 12:50")
         return wrong
 
     def decision(self) -> Action:

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 
 from agent.search_each import SearchEach
 from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
-from strategies.worldmm.arguments import MemoryArguments
+from domain.asking import Action
+from strategies.worldmm.arguments import MemoryArguments, VisualArguments
 from strategies.worldmm.parts import PARTS
 from strategies.worldmm.parts import SEMANTIC as LASTING
+from strategies.worldmm.parts import VISUAL as IMAGES
 from strategies.worldmm.settings import WorldMemorySettings
+from strategies.worldmm.times import find_span
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
+    from agent.reasoners.port import DecisionContext
+    from models.profile import Profile
     from models.toolbox import Toolbox
     from perception.frame_keeper import FrameKeeper
     from store.database import Store
@@ -25,15 +30,19 @@ SETTINGS = WorldMemorySettings()
 
 
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the searches of captions and of what lasts, which share the memory that is built."""
+    """Open the searches: captions and what lasts share an index, images are in the store."""
     # Imports scipy, which takes half a second.
+    from strategies.kept_frames import KeptFrames
     from strategies.worldmm.index import WorldIndexes
     from strategies.worldmm.search import EpisodicSearch, SemanticSearch
+    from strategies.worldmm.visual import VisualSearch
 
     indexes = WorldIndexes(store, NAME, SETTINGS)
+    frames, most = KeptFrames(store, toolbox, NAME), toolbox.profile.settings.ask.images
     return {
         EPISODIC.name: EpisodicSearch(store, toolbox.text, indexes, SETTINGS),
         SEMANTIC.name: SemanticSearch(store, toolbox.text, indexes, SETTINGS),
+        VISUAL.name: VisualSearch(frames, toolbox.text, lambda: toolbox.images, SETTINGS, most),
     }
 
 
@@ -47,6 +56,12 @@ SEMANTIC = Tool(
     description="Finds what lasts: habits, relations and attributes of people and things.",
     arguments=MemoryArguments,
 )
+VISUAL = Tool(
+    name="visual",
+    description="Finds kept frames of a stretch of time, as in 12:30 - 12:50, or, where the "
+    "profile has an image-text model, by what they show.",
+    arguments=VisualArguments,
+)
 NOTE = "WorldMM's memory was searched by rules."
 VERSION_2_NOTE = "WorldMM's memory was written by rules."
 """What runs before version 3 said, also of what a language model wrote."""
@@ -55,7 +70,7 @@ VERSION_2_NOTE = "WorldMM's memory was written by rules."
 def search_memories(parts: PolicyParts) -> AgentPolicy:
     """Return the policy: the language model's, else each memory is searched once.
 
-    Before version 2 a language model only answered.
+    Before version 2 a language model only answered, before version 4 there were no images.
     """
     if parts.calls is not None and parts.version > 1:
         # Imports scipy, which takes half a second.
@@ -63,8 +78,32 @@ def search_memories(parts: PolicyParts) -> AgentPolicy:
 
         return ModelPolicy(parts, parts.calls)
     note = NOTE if parts.version > 2 else VERSION_2_NOTE
-    reasons = {tool.name: tool.description for tool in parts.tools}
+    reasons = {tool.name: tool.description for tool in parts.tools if tool is not VISUAL}
+    if VISUAL in parts.tools and parts.version > 3:
+        return SearchNamedTime(parts, reasons, "each memory was searched", note)
     return SearchEach(parts, reasons, "each memory was searched", note)
+
+
+class SearchNamedTime(SearchEach):
+    """Searches each memory once, and images first where an open question names their time.
+
+    Rules cannot look at images: they know what was recognised on them.
+    """
+
+    def act(self, decision: DecisionContext) -> Action:
+        """Look at the time that the question names; then go on as with any question."""
+        question = decision.question
+        looked = any(search.found.mode == VISUAL.name for search in decision.searches)
+        if looked or question.options or find_span(question.text) is None:
+            return super().act(decision)
+        reason = "the question names a time"
+        return Action(kind="search", reason=reason, mode=VISUAL.name, query=question.text)
+
+
+def offered(profile: Profile) -> tuple[str, ...]:
+    """Return the memories that are searched for a profile: images for rules and models that see."""
+    sees = profile.reasoner == "local" or profile.chat_for("reasoner").images
+    return tuple(tool.name for tool in TOOLS if sees or tool is not VISUAL)
 
 
 def _builder() -> MemoryBuilder:
@@ -81,20 +120,24 @@ def _keeper() -> FrameKeeper:
     return SegmentKeeper(SETTINGS)
 
 
+TOOLS = (EPISODIC, SEMANTIC, VISUAL)
+
 STRATEGY = Strategy(
     name=NAME,
     title="captions at four time scales as graphs of entities, and what lasts",
     paper="WorldMM",
     builds="captions at four scales with entities and triples, what recurs, and a frame of 10 s",
-    needs="homer build VIDEO; its rules read English",
-    version=3,
+    needs="homer build VIDEO; its rules read English; for images a model that sees, and by words "
+    "also an image-text model",
+    version=4,
     machine="tool_loop",
-    tools=(EPISODIC, SEMANTIC),
+    tools=TOOLS,
+    offered=offered,
     open_tools=open_tools,
     policy=search_memories,
     builder=_builder,
     keeper=_keeper,
     rounds=SETTINGS.rounds,
     parts=PARTS,
-    part_tools={LASTING: SEMANTIC.name},
+    part_tools={LASTING: SEMANTIC.name, IMAGES: VISUAL.name},
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -64,10 +65,18 @@ def remember(store: Store, lines: Sequence[str]) -> None:
 class Asked:
     """A question asked with a scripted model: its events, the requests by purpose, the answer."""
 
-    def __init__(self, store: Store, script: Callable[[dict[str, Any]], Any], **more: Any) -> None:
+    def __init__(
+        self,
+        store: Store,
+        script: Callable[[dict[str, Any]], Any],
+        *,
+        sees: bool = True,
+        **more: Any,
+    ) -> None:
+        toolbox = partial(LlmToolbox, images=sees)
         self.events: list[Event] = []
         question = Question(text=FENCE, videos=(PARTY,), **more)
-        with OpenAIServer(script) as server, Runner(store, LlmToolbox(server)) as runner:
+        with OpenAIServer(script) as server, Runner(store, toolbox(server)) as runner:
             listener = collect_events(self.events)
             made = runner.ask(question, listener, strategy="worldmm")
             self.requests = list(server.requests)
@@ -224,7 +233,7 @@ def test_each_round_searches_one_memory_and_all_that_was_found_is_shown(garden: 
     assert {one.ref for one in made.answer.citations} <= {
         piece.ref for one in made.searches for piece in one.evidence
     }
-    assert (made.events[0].machine, made.events[0].version) == ("worldmm", 3)  # type: ignore[union-attr]
+    assert (made.events[0].machine, made.events[0].version) == ("worldmm", 4)  # type: ignore[union-attr]
 
 
 def test_there_are_at_most_five_rounds(garden: Store) -> None:
@@ -238,7 +247,7 @@ def test_there_are_at_most_five_rounds(garden: Store) -> None:
 
 def test_only_offered_memories_are_named_and_searched(garden: Store) -> None:
     odd = [search("visual", "red"), search("episodic", " "), search("episodic", "the fence")]
-    made = Asked(garden, answering(WorldModel(), decide=odd))
+    made = Asked(garden, answering(WorldModel(), decide=odd), sees=False)
     rules = made.rules("decide")
     assert "- episodic: " in rules
     assert "- semantic: " in rules

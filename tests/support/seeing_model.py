@@ -23,14 +23,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from domain.asking import names_image
 from domain.time import TimeSpan, parse_clock
 from graphs.ask_result import AskResult
 from models.ports import FaceEngine, ObjectDetector, ScreenReader
 from tests.support.obedient_model import purpose_of, texts_of
 from tests.support.picture_cards import COLOURS, SHAPES
+from tests.support.world_model import WorldModel
+from tests.support.world_model import purpose_of as purpose_in_world
 
 Request = dict[str, Any]
-_LABEL = re.compile(r"\[(k\d+)\] (\d+(?::\d\d)+)")
+_LABEL = re.compile(r"\[([kf]\d+)\] (\d+(?::\d\d)+)")
 _QUESTION = re.compile(r"<question>(.*?)</question>")
 _WANTED = re.compile(r"^(?:which|what|how many)\s+(\w+)", re.I)
 _TIME = re.compile(r"\b\d+(?::\d\d)+\b")
@@ -198,9 +201,7 @@ def foreign(others: Sequence[bytes], images: list[Image]) -> list[Image]:
 def is_right(made: AskResult, value: str, span: TimeSpan) -> bool:
     """Return whether an answer is right, and cites pictures of that time and nothing else."""
     cited = made.answer.citations
-    shown = [
-        c.ref.startswith("k") and span.start_ms <= c.span.start_ms < span.end_ms for c in cited
-    ]
+    shown = [names_image(c.ref) and span.start_ms <= c.span.start_ms < span.end_ms for c in cited]
     return made.answer.text == value and bool(shown) and all(shown)
 
 
@@ -310,6 +311,43 @@ class SeeingModel:
             return {"answer": "", "not_in_memory": True, "citations": []}
         value, ref = found
         return {"answer": value, "citations": [ref], "support": [0.9], "not_in_memory": False}
+
+
+class SeeingWorldModel(SeeingModel):
+    """The same in WorldMM's loop: it searches images by time until it sees what is asked for.
+
+    Args:
+        eyes: look at the images.
+        searches: the queries of its searches of images, in order.
+        change: as of ``SeeingModel``.
+    """
+
+    def __init__(
+        self,
+        eyes: Eyes,
+        searches: Sequence[str],
+        change: Callable[[Request], Request] | None = None,
+    ) -> None:
+        super().__init__(eyes, change)
+        self._searches = searches
+
+    def __call__(self, request: Request) -> dict[str, Any]:
+        purpose = purpose_in_world(request)
+        if purpose not in ("decide", "respond"):
+            answer: dict[str, Any] = WorldModel()(request)
+            return answer
+        seen = self._change(request)
+        page = texts_of(seen)[1]
+        question = _QUESTION.findall(page)[0]
+        found = self._matching(question, [(i, self._eyes.look(i.data)) for i in images_of(seen)])
+        if purpose == "respond":
+            value, ref = found or ("", "")
+            return {"found": bool(found), "answer": value, "evidence": [ref] if ref else []}
+        made = page.count("<found>")
+        if found or made >= len(self._searches):
+            return {"reason": "it is seen, or is not to be seen", "action": "answer"}
+        query = self._searches[made]
+        return {"reason": "look", "action": "search", "memory": "visual", "query": query}
 
 
 def _seen(images: Sequence[tuple[Image, Sight]]) -> list[dict[str, str]]:

@@ -54,10 +54,12 @@ SLOTS: dict[str, set[str]] = {
     "decide_episodic": set(),
     "decide_semantic": set(),
     "decide_visual": set(),
+    "decide_visual_time": set(),
     "decide": {"question", "history", "round", "rounds"},
     "refused": {"complaint"},
     "repair": {"complaints"},
     "respond_system": set(),
+    "respond_images": set(),
     "respond": {"question", "history"},
 }
 SPAN = TimeSpan.of(600_000, 1_200_000)
