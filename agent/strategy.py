@@ -220,6 +220,10 @@ class Strategy:
             return names
         return tuple(name for name in self.offered(profile) if name in names)
 
+    def narrowed_tools(self, profile: Profile) -> tuple[str, ...]:
+        """Return the same where a profile may lack the models for some, else none: all are."""
+        return self.tools_for(profile) if self.offered is not None else ()
+
     def switched_off(self, parts: str) -> Strategy:
         """Return the strategy without these of its parts, joined by ``-``.
 

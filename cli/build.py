@@ -11,8 +11,9 @@ from cli.options import Json, OneVideo, Profile, split_names
 from cli.progress import ProgressMeter, import_progress, meter
 from domain.time import format_clock
 from flows.build import Built, OnUse
-from flows.build import build as build_memory
 from flows.builder_model import ModelUse
+from flows.reported_build import build_reported
+from flows.reporting import connect_to_prefect
 from flows.workspace import open_workspace
 from strategies.registry import all_strategies, find_strategy
 from views.words import plain_line
@@ -38,6 +39,9 @@ def build(
             "model is asked again.",
         ),
     ] = False,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Run in this process, without Prefect's server.")
+    ] = False,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
@@ -58,11 +62,12 @@ def build(
     results = []
     try:
         with open_workspace(profile) as workspace, meter() as bar:
+            api = None if direct else connect_to_prefect(workspace.home, note)
             for strategy in chosen:
                 move = import_progress(bar, strategy.name)
                 use = show_use(bar, strategy.name)
                 results.append(
-                    build_memory(workspace, video, strategy, move, again=again, on_use=use)
+                    build_reported(workspace, video, strategy, move, api, again=again, on_use=use)
                 )
     except KeyboardInterrupt as stop:
         rest = "without --again the same command" if again else "the same command"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
-from agent.builder import BuildModels, MemoryBuilder
+from agent.builder import Build, BuildModels, MemoryBuilder
 from agent.strategy import Strategy
 from domain import faults
 from domain.built import BuiltMemory, Change, WatchedClip
@@ -14,6 +15,7 @@ from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
 from flows.builder_model import ModelUse, builder_model
+from flows.executors import DirectExecutor, Executor, Step
 from flows.workspace import Workspace
 from store.database import Store
 from store.queries.build_changes import apply_change
@@ -87,6 +89,7 @@ def build(
     *,
     again: bool = False,
     on_use: OnUse = lambda *_: None,
+    executor: Executor | None = None,
 ) -> Built:
     """Build what is missing of a strategy's memory of a video, as far as it was watched.
 
@@ -97,6 +100,7 @@ def build(
         on_step: called after each step.
         again: delete what was built before, except frames; the language model is asked anew.
         on_use: called before the first step and after each, where a language model writes.
+        executor: runs the steps; None: they are plain calls.
 
     Raises:
         NotFound: there is no such video.
@@ -105,7 +109,8 @@ def build(
     """
     check_builds(strategy)
     remark = _keep_frames(workspace, name, strategy, on_step)
-    made = _build(workspace, name, strategy, on_step, on_use, again=again)
+    with nullcontext(executor) if executor else DirectExecutor() as steps:
+        made = _build(workspace, name, strategy, on_step, on_use, steps, again=again)
     return replace(made, remark=remark)
 
 
@@ -124,48 +129,120 @@ def _build(
     strategy: Strategy,
     on_step: OnStep,
     on_use: OnUse,
+    executor: Executor,
     *,
     again: bool,
 ) -> Built:
-    store = workspace.store
-    with store.begin(snapshot=True) as session:
+    with workspace.store.begin(snapshot=True) as session:
         video = find_video(session, name)
         last = memory_view(session, [video.id]).scopes[0].last_clip
         state = video_state(session, video.id)
-        built = read_built(session, video.id, strategy.memory)
     if strategy.builder is None:
         return Built(video, strategy.memory, 0, last + 1)
-    builder = strategy.builder()
     ended = state is not None and state.state != WATCHING
-    text = workspace.toolbox.text
-    model = builder_model(workspace, video, strategy.memory)
-    if _begins_anew(store, video, strategy, built, StepMade(-1, builder.version, text.name), again):
-        built = BuiltMemory()
-    through = built.through_clip
-    clip_ms = _clip_ms(store, video.id)
-    back = range(max(0, through + 1 - math.ceil(builder.look_back_ms / clip_ms)), through + 1)
-    earlier = watched_clips(store, video.id, back, strategy.memory)
-    run = builder.begin(video, built, earlier, BuildModels(text.embed, model, store.blobs.get))
-    on_step(through + 1, last + 1)
-    steps = list(_step_ends(through, last, max(1, builder.step_ms // clip_ms), ended=ended))
-    if model is not None and steps:
+    building = VideoBuild(workspace, video, strategy, strategy.builder(), last, ended=ended)
+    building.begin(again=again)
+    model, first = building.model, building.through
+    on_step(first + 1, last + 1)
+    ends = building.step_ends()
+    if model is not None and ends:
         mean = model.mean_step()
-        on_use(model.use, mean and mean * len(steps))
-    for stop in steps:
+        on_use(model.use, mean and mean * len(ends))
+    for stop in ends:
         workspace.give_way()
-        clips = watched_clips(store, video.id, range(through + 1, stop + 1), strategy.memory)
+        executor.run(STEP, building=building, stop=stop)
+        on_step(stop + 1, last + 1)
         if model is not None:
-            model.begin_step(stop)
-        change = run.step(clips, ended=ended and stop == last)
-        made = StepMade(stop, builder.version, text.name)
-        _apply(store, video, strategy.memory, through, made, change)
-        through = stop
-        on_step(through + 1, last + 1)
-        if model is not None:
-            share = (steps[-1] - built.through_clip) / (through - built.through_clip)
-            on_use(model.use, model.use * share)
+            on_use(model.use, model.use * ((ends[-1] - first) / (stop - first)))
     use = None if model is None else model.use
-    return Built(video, strategy.memory, through - built.through_clip, last + 1, use)
+    return Built(video, strategy.memory, building.through - first, last + 1, use)
+
+
+class VideoBuild:
+    """The build of a strategy's memory of a video. Its steps are safe to repeat.
+
+    ``through`` is the last clip that is built, ``model`` writes if there is one.
+
+    Args:
+        workspace: the store and the models.
+        video: the video.
+        strategy: the strategy.
+        builder: the strategy's.
+        last: the last clip that was watched.
+        ended: no clip follows it.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        video: Video,
+        strategy: Strategy,
+        builder: MemoryBuilder,
+        last: int,
+        *,
+        ended: bool,
+    ) -> None:
+        self._store, self._video, self._strategy = workspace.store, video, strategy
+        self._builder, self._last, self._ended = builder, last, ended
+        self._text = workspace.toolbox.text
+        self._clip_ms = _clip_ms(workspace.store, video.id)
+        self.model = builder_model(workspace, video, strategy.memory)
+        self.through = -1
+        self._run: Build | None = None
+
+    def begin(self, *, again: bool = False) -> None:
+        """Begin, or go on after what is stored; ``again``: what was built before is deleted."""
+        store, video, memory = self._store, self._video.id, self._strategy.memory
+        with store.begin(snapshot=True) as session:
+            built = read_built(session, video, memory)
+        if _begins_anew(store, self._video, self._strategy, built, self._made(-1), again):
+            built = BuiltMemory()
+        self.through = built.through_clip
+        after, look_back_ms = self.through + 1, self._builder.look_back_ms
+        back = range(max(0, after - math.ceil(look_back_ms / self._clip_ms)), after)
+        earlier = watched_clips(store, video, back, memory)
+        models = BuildModels(self._text.embed, self.model, store.blobs.get)
+        self._run = self._builder.begin(self._video, built, earlier, models)
+
+    def step_ends(self) -> list[int]:
+        """Return the last clip of each step that is left."""
+        size = max(1, self._builder.step_ms // self._clip_ms)
+        return list(_step_ends(self.through, self._last, size, ended=self._ended))
+
+    def take(self, stop: int) -> None:
+        """Take the step that ends with a clip, unless it is stored already.
+
+        After a failure the builder begins anew from what is stored.
+
+        Raises:
+            Busy: another process builds the same.
+        """
+        if self._run is None:
+            self.begin()
+        run, self._run = self._run, None
+        if run is not None and stop > self.through:
+            self._take(run, stop)
+        self._run = run
+
+    def _take(self, run: Build, stop: int) -> None:
+        store, video, memory = self._store, self._video, self._strategy.memory
+        clips = watched_clips(store, video.id, range(self.through + 1, stop + 1), memory)
+        if self.model is not None:
+            self.model.begin_step(stop)
+        change = run.step(clips, ended=self._ended and stop == self._last)
+        _apply(store, video, memory, self.through, self._made(stop), change)
+        self.through = stop
+
+    def _made(self, stop: int) -> StepMade:
+        return StepMade(stop, self._builder.version, self._text.name)
+
+
+def _take_step(building: VideoBuild, stop: int) -> None:
+    """Build what is next of a video."""
+    building.take(stop)
+
+
+STEP = Step("build", _take_step, "build through clip {stop}")
 
 
 def _begins_anew(

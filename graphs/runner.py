@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from graphs.context_factory import ContextFactory
-    from models.profile import Profile
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -251,7 +250,7 @@ class Runner:
         """Return a parent's first event with the models and tools of the fork."""
         if not isinstance(first, QuestionAsked):
             raise InputError("the trajectory's record does not begin with a question")
-        tools = _narrowed_tools(strategy, self._profile)
+        tools = strategy.narrowed_tools(self._profile)
         setup = first.setup.model_copy(update={"tools": tools, **self._models()})
         if edit.profile is not None:
             settings = strategy.settings_from(self._profile.settings.ask)
@@ -319,7 +318,7 @@ class Runner:
             people=context.people,
             languages=context.languages,
             calibration=self._profile.calibration,
-            tools=_narrowed_tools(context.recorder.strategy, self._profile),
+            tools=context.recorder.strategy.narrowed_tools(self._profile),
             **self._models(),
         )
 
@@ -483,11 +482,6 @@ def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
         if isinstance(event, Forked):
             return cast(State, event.start)
     return _start(row.id, row.question, row.view, find_strategy(row.machine))
-
-
-def _narrowed_tools(strategy: Strategy, profile: Profile) -> tuple[str, ...]:
-    """Return the tools that are offered where a profile may lack the models for some, else none."""
-    return strategy.tools_for(profile) if strategy.offered is not None else ()
 
 
 def _start(trajectory: str, question: Question, view: MemoryView, strategy: Strategy) -> State:

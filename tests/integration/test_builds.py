@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy import delete, update
 import strategies
 from agent.strategy import Strategy
 from domain.asking import Question
-from domain.errors import Busy, InputError
+from domain.errors import Busy, InputError, ModelError
 from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
 from flows.build import Built, build
@@ -72,6 +73,30 @@ def test_every_step_is_stored_and_the_last_one_may_be_short(party: Store, pairs:
     assert [(n["number"], n["from_clip"]) for n in nodes] == [(0, 1), (1, 3), (2, 4)]
     assert nodes[0]["text"].startswith("Ann opens")
     assert built(party, pairs).clips == 0
+
+
+def test_a_step_is_taken_again_from_what_is_stored_after_a_model_failed(
+    party: Store, pairs: Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(party, pairs)
+    whole = rows(party)
+    with party.begin() as session:
+        cut_builds(session, PARTY, [0])
+    monkeypatch.setattr("flows.executors.BACK_OFF_S", (0.0, 0.0))
+    fails = [False, True, False, True, True, False]
+    kind = import_module("strategies.first_lines.strategy").PairBuild
+    step = kind.step
+
+    def failing(run: Any, clips: Any, *, ended: bool) -> Any:
+        change = step(run, clips, ended=ended)  # It counts on, as if this were stored.
+        if fails.pop(0):
+            raise ModelError("the model is busy")
+        return change
+
+    monkeypatch.setattr(kind, "step", failing)
+    assert built(party, pairs).clips == 5
+    assert fails == []
+    assert rows(party) == whole
 
 
 def test_of_a_stream_only_whole_steps_are_built(party: Store, pairs: Strategy) -> None:

@@ -22,6 +22,7 @@ from flows.clip_memory import ClipFailed
 from flows.ingest_files import FileOutcome, watch_files
 from flows.perception_workers import WorkerPool
 from flows.reembed import plan_reembedding
+from flows.reported_build import build_reported
 from flows.reporting import report_to_prefect
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
@@ -42,6 +43,7 @@ from store.queries.evaluations import Slot
 from store.queries.records import dump_video
 from store.queries.videos import list_videos, video_state
 from store.tables.schema import MemoryRow
+from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
 from tests.support.library import Quiet
 from tests.support.light_models import light_toolbox, read_by
@@ -178,6 +180,25 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
         plain_workspace = Workspace(workspace.home, other, workspace.profile, workspace.toolbox)
         (plain,), _notes = run(plain_workspace, video, direct=True)
         assert dumped(plain_workspace, plain) == dumped(workspace, flowed)
+
+
+def test_a_build_is_a_flow_run_with_a_task_for_each_step(
+    workspace: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    (outcome,), _notes = run(workspace, video, direct=True)
+    assert outcome.watched is not None
+    name, strategy = outcome.watched.video.id, find_strategy("worldmm")
+    before = runs_of(prefect, name)
+    heard: list[tuple[int, int]] = []
+    made = build_reported(workspace, name, strategy, lambda *at: heard.append(at), prefect)
+    assert (made.clips, made.total) == (3, 3)
+    assert heard[-1] == (3, 3)
+    assert eventually(
+        lambda: [(one[0], one[2]) for one in runs_of(prefect, name) if one not in before],
+        [("Completed", 1)],
+    )
+    assert build_reported(workspace, name, strategy, lambda *_: None, None).clips == 0
 
 
 @pytest.mark.full

@@ -166,7 +166,8 @@ def test_the_command_says_what_a_build_will_take_and_took(
     monkeypatch.setattr("flows.workspace.load_profile", lambda *_: tools.profile)
 
     def homer(*arguments: str) -> Result:
-        result = CliRunner().invoke(app, ["build", PARTY, "--memory", "worldmm", *arguments])
+        command = ["build", PARTY, "--direct", "--memory", "worldmm", *arguments]
+        result = CliRunner().invoke(app, command)
         assert result.exit_code == 0, result.output
         return result
 
