@@ -40,6 +40,8 @@ THEME = {
 """Streamlit's own colours of captions and buttons have too little contrast for some readers."""
 
 PING_S = 30
+MAX_UPLOAD_MB = 2048
+"""Of one uploaded file, which is in memory until it is stored."""
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 """Of one WebSocket message from a browser; files are uploaded over HTTP."""
 
@@ -89,6 +91,7 @@ def _configure_streamlit(home: Home, host: str, port: int) -> None:
         "server.address": host,
         "server.port": port,
         "server.headless": True,
+        "server.maxUploadSize": MAX_UPLOAD_MB,
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": False,
         "client.toolbarMode": "minimal",

@@ -28,6 +28,7 @@ from ui.formatting import escape_markdown, format_duration, format_span
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import set_acting_user
 from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
+from views.words import counted
 
 POLL_S = 2.0
 """Seconds between polls of the jobs."""
@@ -47,14 +48,18 @@ STATE_TEXTS = {
 }
 
 
-def add_videos(state: PageState, jobs: Jobs) -> None:
+def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
     """Draw the form that adds files and folders."""
-    with st.expander("Add a video", expanded=False):
+    with st.expander("Add a video", expanded=expanded, icon=":material/add:"):
         with st.form("add", border=False):
             path = st.text_input(
                 "File or folder on this machine", placeholder="/home/me/Videos/talk.mp4"
             )
-            files = st.file_uploader("Or files from this browser", accept_multiple_files=True)
+            files = st.file_uploader(
+                "Or files from this browser",
+                accept_multiple_files=True,
+                help="For longer recordings, name the file above instead.",
+            )
             names = profile_names(state.store.home.config)
             index = names.index(state.profile) if state.profile in names else 0
             profile = st.selectbox("Models", names, index=index)
@@ -115,7 +120,7 @@ def _show_jobs() -> None:
     ingested = {video.id for video in videos if video.id in watched}
     others = [video for video in videos if video.id in ingested and not _job_of(video, all_jobs)]
     if all_jobs or others:
-        st.header("Being watched", anchor=False)
+        st.header("In progress", anchor=False)
     for job in all_jobs:
         _show_job(state, jobs, job, [video for video in videos if job.watches(video.path)])
     for video in others:
@@ -145,11 +150,11 @@ def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVid
     with st.container(border=True, key=f"job_{job.id}"):
         st.markdown(f"**{escape_markdown(names)}** {STATE_TEXTS[job.stage]}")
         for error in job.errors[-3:]:
-            st.error(escape_markdown(error))
+            st.markdown(f":material/error: {escape_markdown(error)}")
         if job.stage is JobState.KILLED:
-            st.warning(
-                "Watching stopped: its process was killed, or the machine was restarted. "
-                "Finished clips are not lost; it resumes with the next one."
+            st.markdown(
+                ":material/error: Watching stopped: its process was killed, or the machine was "
+                "restarted. Finished clips are not lost; it resumes with the next one."
             )
         if job.stage is JobState.UNKNOWN:
             st.caption("Whether it still runs is unknown from here. `homer ingest` can resume it.")
@@ -201,7 +206,8 @@ def _show_progress(store: Store, video: ListedVideo) -> None:
     eta = f", about {format_duration(remaining_s)} left" if remaining_s is not None else ""
     fraction = (video.done + video.failed) / max(1, video.clips)
     st.progress(
-        fraction, escape_markdown(f"{video.title}: {video.done} of {video.clips} clips{eta}")
+        fraction,
+        escape_markdown(f"{video.title}: {video.done} of {counted(video.clips, 'clip')}{eta}"),
     )
 
 
@@ -211,7 +217,7 @@ MAX_FAILED_CLIPS = 5
 
 def show_failed_clips(store: Store, video: str, count: int) -> None:
     """List the failed clips of a video, each with its error and a button to retry it."""
-    with st.expander(f"Failed clips: {count}"):
+    with st.expander(counted(count, "failed clip").capitalize()):
         for clip in failed_clips_of(store, video, MAX_FAILED_CLIPS):
             st.write(
                 escape_markdown(f"clip {clip.index}, {format_span(clip.span)}: {_reason(clip)}")

@@ -20,8 +20,15 @@ from ui.ingestion import MESSAGE, add_videos, retry_button, show_failed_clips, s
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from views.library_view import ListedVideo, page_of_videos
+from views.words import counted
 
-WATCHING = "watching"
+WATCHING, DONE = "watching", "done"
+GRID = """<style>
+.st-key-posters { display: grid; gap: 1rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); }
+.st-key-posters [data-testid=stImage] img { aspect-ratio: 16 / 9; object-fit: cover; }
+</style>"""
+"""Cards beside each other, as many as fit."""
 
 
 def library_page() -> None:
@@ -34,88 +41,94 @@ def _body() -> None:
     state = page_state()
     message = st.session_state.pop(MESSAGE, "")
     if message:
-        st.success(escape_markdown(message))
+        st.toast(escape_markdown(message), icon=":material/check:", duration="long")
     jobs = Jobs(state.store.home)
-    add_videos(state, jobs)
-    show_ingestion()
-    st.header("Videos", anchor=False)
-    _show_videos(state, jobs)
-
-
-def _show_videos(state: PageState, jobs: Jobs) -> None:
-    query = st.text_input("Search the titles", key="q", bind="query-params") or ""
+    query = text_param("q")
     requested = requested_offset()
     videos, total = page_of_videos(state.store, requested, PAGE_SIZE, query)
-    if not total:
-        st.info(
-            "No title matches."
-            if query
-            else "Nothing has been watched yet. Add a video above, or in a terminal: "
-            "`homer ingest FILE`"
-        )
+    add_videos(state, jobs, expanded=not total and not query)
+    show_ingestion()
+    if not total and not query:
+        st.write("Nothing has been watched yet. Choose a video above, and press Watch.")
         return
+    _show_videos(state, jobs, videos, total)
+
+
+def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], total: int) -> None:
+    st.text_input("Search the titles", key="q", bind="query-params", icon=":material/search:")
+    if not total:
+        st.write("No title matches.")
+        return
+    requested = requested_offset()
     offset = paginate(total)
     if offset != requested:
-        videos, _ = page_of_videos(state.store, offset, PAGE_SIZE, query)
+        videos, _ = page_of_videos(state.store, offset, PAGE_SIZE, text_param("q"))
     all_jobs = jobs.every()
-    for video in videos:
-        _show_video(state, jobs, video, all_jobs)
+    st.html(GRID)
+    with st.container(key="posters"):
+        for video in videos:
+            _show_video(state, jobs, video, all_jobs)
+    deleted = next((video for video in videos if video.id == text_param("delete")), None)
+    if deleted is not None:
+        _confirm_deletion(state, deleted)
 
 
 def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]) -> None:
     with st.container(border=True, key=f"video_{video.id}"):
-        image, text = st.columns([1, 5])
-        with image:
-            data = stored_image(state.store, video.thumb)
-            if data:
-                st.image(data, alt=f"First frame of {video.title}", width=150)
-            else:
-                st.caption("no image")
-        with text:
-            page_link("video", escape_markdown(video.title), video=video.id)
+        data = stored_image(state.store, video.thumb)
+        if data:
+            st.image(data, alt=f"First frame of {video.title}", width="stretch")
+        else:
+            st.caption("No picture yet")
+        page_link("video", escape_markdown(video.title), video=video.id)
+        with st.container(
+            horizontal=True,
+            horizontal_alignment="distribute",
+            vertical_alignment="center",
+            key=f"line_{video.id}",
+        ):
             st.caption(escape_markdown(_summary(state, video)))
-            if video.error:
-                st.warning(escape_markdown(f"{video.error}: see why below, and try again"))
-            if video.failed and video.path:
-                show_failed_clips(state.store, video.id, video.failed)
-            _show_buttons(state, jobs, video, all_jobs)
+            with st.popover(
+                "More",
+                type="tertiary",
+                help=escape_markdown(f"Menu of {video.title}"),
+                key=f"menu_{video.id}",
+            ):
+                _show_menu(state, jobs, video, all_jobs)
+        if video.error:
+            st.caption(f":material/error: {escape_markdown(video.error)}")
+        if video.failed and video.path:
+            show_failed_clips(state.store, video.id, video.failed)
+            retry_button(state.store, video.id)
 
 
 def _summary(state: PageState, video: ListedVideo) -> str:
-    failed = f", {video.failed} failed" if video.failed else ""
-    status = f"{video.state}, {video.done} of {video.clips} clips{failed}"
+    """Return the length of a video and how far it is."""
+    clips = f"{video.done} of {counted(video.clips, 'clip')}"
     if video.state == WATCHING:
         # The jobs above show the progress, and are refreshed.
-        busy = is_watched(state.store, video.id)
-        status = "being watched" if busy else status.replace(WATCHING, "paused", 1)
-    return f"{format_time(video.duration_ms)} long, {status}, profile {video.profile}, {video.id}"
+        state_words = "Being watched" if is_watched(state.store, video.id) else f"Paused, {clips}"
+    elif video.failed:
+        state_words = f"{clips}, {video.failed} failed"
+    else:
+        state_words = "Ready" if video.state == DONE else video.state.capitalize()
+    return f"{format_time(video.duration_ms)} · {state_words}"
 
 
-def _show_buttons(
-    state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]
-) -> None:
+def _show_menu(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequence[Job]) -> None:
+    """Draw what can be done with a video."""
     busy = is_watched(state.store, video.id)
-    job = next(
-        (
-            candidate
-            for candidate in all_jobs
-            if candidate.running and candidate.watches(video.path)
-        ),
-        None,
-    )
-    with st.container(horizontal=True, key=f"do_{video.id}"):
-        if job is not None and video.state == WATCHING:
-            key, elsewhere = f"stop_{video.id}", not job.here
-            st.button("Pause", key=key, on_click=jobs.pause, args=(job.id,), disabled=elsewhere)
-        elif video.path and not busy and video.state == WATCHING:
-            _resume_button(jobs, video)
-        elif video.path and video.failed:
-            retry_button(state.store, video.id)
-        tooltip = escape_markdown(f"Delete {video.title}")
-        if st.button("Delete", key=f"delete_{video.id}", help=tooltip, disabled=busy):
-            set_params(delete=video.id)
-    if text_param("delete") == video.id:
-        _confirm_deletion(state, video)
+    job = next((one for one in all_jobs if one.running and one.watches(video.path)), None)
+    page_link("ask", "Ask about it", video=video.id)
+    page_link("people", "Its people", video=video.id)
+    if job is not None and video.state == WATCHING:
+        key, elsewhere = f"stop_{video.id}", not job.here
+        st.button("Pause", key=key, on_click=jobs.pause, args=(job.id,), disabled=elsewhere)
+    elif video.path and not busy and video.state == WATCHING:
+        _resume_button(jobs, video)
+    tooltip = escape_markdown(f"Delete {video.title}")
+    if st.button("Delete", key=f"delete_{video.id}", help=tooltip, disabled=busy):
+        set_params(delete=video.id)
 
 
 def _resume_button(jobs: Jobs, video: ListedVideo) -> None:
@@ -146,15 +159,32 @@ def _original(video: ListedVideo) -> Path:
     return path
 
 
+def _keep() -> None:
+    set_params(delete=None)
+
+
+@st.dialog("Delete this video?", on_dismiss=_keep)
 def _confirm_deletion(state: PageState, video: ListedVideo) -> None:
     """Show what would be deleted, and delete it once confirmed."""
     preview = preview_video_deletion(state.store, video.id)
     held = preview.held
-    st.warning(
+    parts = [
+        counted(number, noun)
+        for number, noun in (
+            (held.clips, "clip"),
+            (held.memories, "memory"),
+            (held.people, "person"),
+            (held.events, "event"),
+            (held.images, "image"),
+        )
+        if number
+    ]
+    listed = ", ".join(parts) or "nothing but its name"
+    answers = f" and {counted(held.answers, 'answer')} that used it" if held.answers else ""
+    st.markdown(f"**{escape_markdown(video.title)}**")
+    st.write(
         escape_markdown(
-            f"This deletes {held.clips} clips, {held.memories} memories, {held.people} people, "
-            f"{held.events} events, {held.images} images ({format_bytes(held.bytes)}) and "
-            f"{held.answers} answers that used it. {preview.file}"
+            f"This deletes {listed} ({format_bytes(held.bytes)}){answers}. {preview.file}"
         )
     )
     with st.container(horizontal=True, key=f"sure_{video.id}"):
@@ -162,9 +192,8 @@ def _confirm_deletion(state: PageState, video: ListedVideo) -> None:
             deleted = delete_video(state.store, video.id)
             set_params(delete=None)
             upload = ", and so is its upload" if deleted.uploads else ""
-            st.session_state[MESSAGE] = (
-                f"{video.title} is deleted, with {deleted.images} images{upload}."
-            )
+            images = counted(deleted.images, "image")
+            st.session_state[MESSAGE] = f"{video.title} is deleted, with {images}{upload}."
             st.rerun()
         if st.button("Keep it", key=f"keep_{video.id}"):
             set_params(delete=None)

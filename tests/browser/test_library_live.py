@@ -96,7 +96,7 @@ def test_it_goes_on_to_the_end_by_one_press(page: Page, place: Home, keep: Keep)
     assert before[0] == "watching"
     page.get_by_role("button", name="Continue").click()
     seen(page, "long film.mp4 being watched")
-    page.get_by_text("3:00 long, done, 6 of 6 clips").wait_for()
+    page.get_by_text("3:00 · Ready").wait_for()
     seen(page, "long film.mp4 watched")
     keep("gone_on")
     assert entry(place, "long film") == ("done", 6, 6)
@@ -123,14 +123,14 @@ def test_a_failed_clip_is_tried_again_by_one_press(
                 mark_clip(session, name, clip, ClipState.FAILED, "the model was away")
             set_video_state(session, name, FAILED, "2 clips could not be watched")
     opened(page, f"{address}/library", "Library")
-    page.get_by_text("Failed clips: 2").click()
+    page.get_by_text("2 failed clips").click()
     seen(page, "clip 4, 2:00-2:30: the model was away")
     keep("failed")
     page.get_by_role("button", name="Try clip 4 again").click()
     page.get_by_text("5 of 6 clips, 1 failed").wait_for()
-    page.get_by_text("Failed clips: 1").wait_for()
+    page.get_by_text("1 failed clip").wait_for()
     page.get_by_role("button", name="Try all again").click()
-    page.get_by_text("3:00 long, done, 6 of 6 clips").wait_for()
+    page.get_by_text("3:00 · Ready").wait_for()
     assert entry(place, "long film") == ("done", 6, 6)
 
 
@@ -146,7 +146,7 @@ def test_what_a_terminal_watches_is_seen_by_an_open_page(
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as work:
         seen(page, "from a terminal being watched by another homer process")
         work.wait(300)
-    page.get_by_text("1:05 long, done, 3 of 3 clips").wait_for()
+    page.get_by_text("1:05 · Ready").wait_for()
     page.get_by_text("being watched by another").wait_for(state="hidden")
 
 

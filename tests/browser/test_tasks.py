@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.browser.pages import done, no_violations, opened, seen, settled
+from cli.main import app
+from store.home import Home
+from tests.browser.pages import done, no_violations, opened, seen, settled, video_ids
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -72,3 +75,22 @@ def test_what_was_asked_before_is_a_press_away(page: Page, address: str, presses
     presses.on(page.get_by_role("link", name=QUESTION).first)
     done(page, "Confidence ")
     settled(page)
+
+
+def test_a_video_is_deleted_in_four_presses(
+    page: Page, address: str, place: Home, presses: Presses
+) -> None:
+    captions = place.root.parent / "spare.jsonl"
+    captions.write_text('{"start": 1, "end": 4, "text": "To be thrown away."}\n')
+    assert CliRunner().invoke(app, ["import", "spare", "--captions", str(captions)]).exit_code == 0
+    opened(page, address, "Ask")
+    presses.on(page.get_by_role("link", name="Library"))
+    card = page.locator("[class*=st-key-video_]", has_text="spare")
+    presses.on(card.get_by_role("button", name="More"))
+    presses.on(page.get_by_role("button", name="Delete", exact=True))
+    seen(page, "This deletes 1 clip")
+    no_violations(page)
+    presses.on(page.get_by_role("button", name="Yes, delete it"))
+    seen(page, "spare is deleted")
+    assert presses.count <= 4
+    assert "spare" not in video_ids(place)

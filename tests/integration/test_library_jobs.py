@@ -207,7 +207,7 @@ def test_failed_clips_are_reported_with_their_reasons_and_tried_again(
     monkeypatch.setattr("flows.retry.video_id", unread)
     page = open_page("library")
     said = words(page)
-    assert "Failed clips: 2" in said
+    assert "2 failed clips" in said
     assert f"clip 1, 0:30-1:00: the model said {EVIL}" in said
     press(page, "Try clip 2 again")
     assert only(jobs).arguments == ("retry", "--clip=2", "--", VIDEO)
@@ -256,7 +256,7 @@ def test_what_another_process_watches_is_seen_too(app_library: Store, tmp_path: 
     add(app_library, tmp_path / "talk.mp4")
     with app_library.begin() as session:
         set_video_state(session, VIDEO, WATCHING)
-    assert "paused" in words(open_page("library"))
+    assert "Paused" in words(open_page("library"))
     with exclusive_lock(app_library, VIDEO, "talk"):
         page = open_page("library")
         assert "talk** being watched by another homer process" in words(page)
@@ -292,7 +292,7 @@ def test_a_job_that_ended_as_it_was_paused_is_reported_as_it_ended(
 
 def test_what_will_go_is_reported_before_it_goes(app_library: Store, recording: Path) -> None:
     page = press(open_page("library"), "Delete")
-    (output,) = [one.value for one in page.warning if "This deletes" in one.value]
+    output = next(one.value for one in page.markdown if "This deletes" in one.value)
     assert "4 clips" in output
     assert "The file itself stays" in output
     press(page, "Keep it")

@@ -70,14 +70,14 @@ def talk(library: Store) -> Store:
 
 
 def test_an_empty_library_says_how_to_begin(library: Store) -> None:
-    assert "Add a video above" in words(open_page("library"))
+    assert "Nothing has been watched yet" in words(open_page("library"))
 
 
 def test_a_video_is_listed_with_how_far_it_is_and_what_to_do(talk: Store) -> None:
     output = words(open_page("library"))
     assert TITLE in output
-    assert "1:30 long, failed, 2 of 3 clips, 1 failed" in output
-    assert "see why below, and try again" in output
+    assert "1:30 · 2 of 3 clips, 1 failed" in output
+    assert "1 clips could not be watched" in output
 
 
 def test_words_from_outside_mean_nothing_to_markdown(talk: Store) -> None:

@@ -80,7 +80,7 @@ def output(page: AppTest, name: str) -> str:
 def words(page: AppTest) -> str:
     """All that stands on a page, as it is read."""
     kinds = (page.title, page.header, page.subheader, page.markdown, page.caption)
-    boxes = (page.info, page.warning, page.error, page.success)
+    boxes = (page.info, page.warning, page.error, page.success, page.toast)
     output = [str(one.value) for kind in (*kinds, *boxes) for one in kind]
     output += [str(one.proto.body) for one in page.get("html")]
     output += [str(one.proto.label) for one in page.get("page_link")]
