@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from domain.built import EntityKey
@@ -53,6 +53,7 @@ LEAST_LETTERS = 4
 _SPOKEN = frozenset({MemorySource.SAID, MemorySource.SUBTITLE})
 _DESCRIBED = frozenset({MemorySource.CAPTION, MemorySource.MODEL})
 _NAMED = re.compile(rf"(?P<tag>{TAG.pattern}) is named (?P<name>[^,(]+)")
+_WORD = re.compile(r"\w+")
 _NOT_ENTITIES = frozenset({"we", "us", "others", "people", "everyone", "everybody", "person"})
 _IN = frozenset({"in", "on", "at", "inside", "under", "behind", "on top of", "in front of"})
 _BESIDE = frozenset({"next to", "near", "beside", "by", "alongside"})
@@ -247,21 +248,21 @@ class RuleGraph:
     def _annotate(self) -> None:
         """Join texts on screen to the entities that they name."""
         names = {
-            key: re.compile(rf"\b{re.escape(key.name)}\b", re.IGNORECASE)
+            key: _spaced(key.name)
             for key in self._graph.entities
             if len(key.name) >= LEAST_LETTERS and not TAG.fullmatch(key.name)
         }
         for text in self._graph.of_level(TEXT):
-            for key in _named_in(text.text, names):
-                edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
-                self._graph.edges.append(edge)
+            shown = _spaced(text.text)
+            for key, name in names.items():
+                if name in shown:
+                    edge = GraphEdge(text.key, ANNOTATES, key, text.span, (text.clip,))
+                    self._graph.edges.append(edge)
 
 
-def _named_in(text: str, names: Mapping[EntityKey, re.Pattern[str]]) -> Iterable[EntityKey]:
-    folded = text.casefold()
-    return [
-        key for key, name in names.items() if key.name.casefold() in folded and name.search(text)
-    ]
+def _spaced(text: str) -> str:
+    """Return the words of a text in lower case, a space before and after each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _has_clauses(line: Memory) -> bool:

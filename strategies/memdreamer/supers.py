@@ -6,6 +6,7 @@ Only the last super events are formed anew with a macro event that comes in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,34 @@ def agglomerate(numbers: Sequence[int], vectors: Mapping[int, Vector], sizes: Li
     while len(found.runs) > wanted and found.join_closest(most):
         pass
     while found.join_small(least, most):
+        pass
+    return found.runs
+
+
+def partition(
+    firsts: Sequence[int], numbers: Sequence[int], vectors: Mapping[int, Vector], sizes: Limits
+) -> list[Run]:
+    """Return runs that begin with these macro events, mended to the sizes.
+
+    Runs of more than the most are split evenly. Where there are more runs than their least size
+    allows, neighbours that are alike are joined.
+
+    Args:
+        firsts: of ``numbers``, ascending; the first run begins with the first macro event anyway.
+        numbers: of the macro events, in order.
+        vectors: of the macro events.
+        sizes: the least and the most macro events of a run.
+    """
+    least, most = sizes
+    begins = sorted({0, *(numbers.index(first) for first in firsts)})
+    runs: list[Run] = []
+    for begin, end in pairwise([*begins, len(numbers)]):
+        parts = -(-(end - begin) // most)
+        cuts = [begin + (end - begin) * part // parts for part in range(parts + 1)]
+        runs += [tuple(numbers[a:b]) for a, b in pairwise(cuts)]
+    found = _Runs(runs, vectors)
+    allowed = max(1, -(-len(numbers) // least))
+    while len(found.runs) > allowed and found.join_closest(most):
         pass
     return found.runs
 

@@ -37,10 +37,10 @@ MADE_WHEN_USED = {
     "evals/first_questions.py": "what whoever marked a set of questions wrote of right answers",
     "people/erase_names.py": "names of people, which are short, each taken literally",
     "people/clip_people.py": "names of people, which are short, each taken literally",
+    "retrieval/english/words.py": "names of people, which are short, each taken literally",
     "skills/review.py": "words that are short, taken literally",
     "store/embedded.py": "one of three patterns that stand beside it",
     "store/files.py": "the name of a file, taken literally",
-    "strategies/worldmm/words.py": "names of people, which are short, each taken literally",
 }
 """Files with patterns that are put together while they run, and of what."""
 
