@@ -80,6 +80,15 @@ class EvaluateOptions(Frozen):
     profile: ProfileName = None
 
 
+class BuildOptions(Frozen):
+    """The options of building the memory of strategies."""
+
+    strategies: tuple[str, ...] = Field(
+        default=(), description="all that build one; repeatable to name some"
+    )
+    profile: ProfileName = None
+
+
 class BackupOptions(Frozen):
     """The options of a back-up."""
 
@@ -149,6 +158,13 @@ KINDS = (
         "flows.schedules.runs.retain",
         RetainOptions,
         "daily 02:30",
+    ),
+    ScheduleKind(
+        "build",
+        "build the memory of strategies",
+        "flows.schedules.runs.build",
+        BuildOptions,
+        "daily 02:00",
     ),
     ScheduleKind(
         "backup",

@@ -20,7 +20,13 @@ from prefect.states import Completed, Failed
 from domain.errors import HomerError
 from flows.ingest_steps import SilentListener
 from flows.schedules import work
-from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
+from flows.schedules.kinds import (
+    BackupOptions,
+    BuildOptions,
+    FetchOptions,
+    LearnOptions,
+    WatchOptions,
+)
 from flows.schedules.work import JobReport
 from flows.workspace import Workspace, open_workspace
 from services.stale_runs import label_run
@@ -93,6 +99,13 @@ def learn(answers: int = 64, profile: str | None = None) -> State[None]:
 def retain(profile: str | None = None) -> State[None]:
     """Keep less of videos the older they are."""
     return run_in_background(lambda workspace: work.retain(workspace, datetime.now(UTC)), profile)
+
+
+@flow(name="build")
+def build(strategies: tuple[str, ...] = (), profile: str | None = None) -> State[None]:
+    """Build what is missing of the memory of strategies, of every video."""
+    options = BuildOptions(strategies=strategies, profile=profile)
+    return run_in_background(lambda workspace: work.build(workspace, options), profile)
 
 
 @flow(name="backup")

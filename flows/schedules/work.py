@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 
-from domain.errors import InputError, NotFound
+from domain.errors import Busy, InputError, ModelError, NotFound
+from flows.build import build as build_memory
+from flows.build import check_builds
 from flows.ingest_files import FileOutcome
 from flows.ingest_steps import Listener
 from flows.learning import learn_in_batches
@@ -17,11 +20,19 @@ from flows.retention import retain as run_retention
 from flows.schedules.backups import back_up_into
 from flows.schedules.fetching import FetchArchive, fetch_all, video_fetcher
 from flows.schedules.folder import file_stamp, unrecorded_files, watch_folder, watch_new_files
-from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
+from flows.schedules.kinds import (
+    BackupOptions,
+    BuildOptions,
+    FetchOptions,
+    LearnOptions,
+    WatchOptions,
+)
 from flows.stream.interrupted import end_interrupted_streams
 from flows.workspace import GIVE_WAY_POLL_S, Workspace
 from perception.source import media_in
 from skills.learn import count_waiting
+from store.queries.videos import video_titles
+from strategies.registry import all_strategies, find_strategy
 from views.library import VideoCheck, check_video, list_library
 
 NAMED = 5
@@ -118,6 +129,32 @@ def retain(workspace: Workspace, now: datetime) -> JobReport:
     return JobReport(
         f"{len(retained.videos)} videos keep less: {retained.bytes / 1e6:.1f} MB were deleted"
     )
+
+
+def build(workspace: Workspace, options: BuildOptions) -> JobReport:
+    """Build what is missing of the memory of strategies, video by video.
+
+    Raises:
+        NotFound: there is no strategy of a name.
+        InputError: a named one builds no memory of its own.
+        DatabaseError: the database is gone; what was built stays.
+    """
+    chosen = [find_strategy(name) for name in options.strategies]
+    for strategy in chosen:
+        check_builds(strategy)
+    chosen = chosen or [one for one in all_strategies() if one.builds_memory]
+    with workspace.store.begin() as session:
+        titles = video_titles(session)
+    clips, left = 0, []
+    for video, strategy in product(titles, chosen):
+        try:
+            clips += build_memory(workspace, video, strategy, lambda *_: None).clips
+        except NotFound:  # It was deleted in the meantime.
+            continue
+        except (Busy, ModelError) as error:
+            left.append(f"{titles[video]}, {strategy.name}: {error}")
+    text = f"{clips} clips were built for {', '.join(one.name for one in chosen)}"
+    return JobReport(f"{text}; {_first_few(left)}" if left else text, ok=not left)
 
 
 def backup(workspace: Workspace, options: BackupOptions, now: datetime) -> JobReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,16 +16,23 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from domain.errors import InputError, SetupError
+from domain.errors import Busy, InputError, SetupError
 from domain.retention import RetainSettings, Tier
 from domain.skills import JudgedTrajectory
 from evals import nightly
 from evals.records import list_runs
+from flows.build import Built
 from flows.ingest_steps import SilentListener
 from flows.schedules import fetching, work
 from flows.schedules.backups import BACKUP_NAME_FORMAT, delete_old_backups
 from flows.schedules.fetching import FetchArchive, FetchedNames, fetch_all, video_fetcher
-from flows.schedules.kinds import BackupOptions, EvaluateOptions, FetchOptions, LearnOptions
+from flows.schedules.kinds import (
+    BackupOptions,
+    BuildOptions,
+    EvaluateOptions,
+    FetchOptions,
+    LearnOptions,
+)
 from flows.workspace import Workspace
 from skills.learn import judge
 from store.backup import check_archive
@@ -98,6 +106,30 @@ def test_the_check_tells_which_video_does_not_hold_together(workspace: Workspace
         known = video_titles(session)
     assert "secret" not in output.text
     assert any(output.text.startswith(f"{one}: ") for one in known)
+
+
+def test_what_is_missing_is_built_of_every_video(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_party(workspace.store)
+    with workspace.store.begin() as session:
+        session.execute(update(VideoRow).values(state="done"))
+        videos = len(video_titles(session))
+    options = BuildOptions(strategies=("worldmm",))
+    first = work.build(workspace, options)
+    assert first.ok
+    assert re.fullmatch(r"[1-9]\d* clips were built for worldmm", first.text)
+    assert work.build(workspace, options).text == "0 clips were built for worldmm"
+    with pytest.raises(InputError, match="plain-rag builds no memory of its own"):
+        work.build(workspace, BuildOptions(strategies=("plain-rag",)))
+
+    def busy(*_: object) -> Built:
+        raise Busy("another homer builds it")
+
+    monkeypatch.setattr(work, "build_memory", busy)
+    left = work.build(workspace, options)
+    assert not left.ok
+    assert left.text.count("another homer builds it") == videos
 
 
 def test_nightly_work_stands_back_between_its_steps(

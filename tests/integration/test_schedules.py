@@ -75,6 +75,7 @@ def eventually(look: Callable[[], Any], good: Callable[[Any], bool], seconds: fl
 def test_at_first_only_the_check_is_on(book: ScheduleDeployments) -> None:
     assert {one.name: one.on for one in book.entries()} == {
         "backup": False,
+        "build": False,
         "check": True,
         "learn": False,
         "retain": False,
@@ -237,7 +238,8 @@ def test_two_libraries_at_one_server_have_each_their_own_schedules(
     assert (mine.work_pool_name, theirs.work_pool_name) == (book.pool, work_pool_name(OTHER))
     book.remove("watch")
     book.begin({})
-    assert [one.name for one in other.entries()] == ["backup", "check", "learn", "retain", "watch"]
+    names = ["backup", "build", "check", "learn", "retain", "watch"]
+    assert [one.name for one in other.entries()] == names
     assert all(one.last is None for one in other.entries())
     for name in [one.name for one in other.entries()]:
         other._client.delete_deployment(other._named(name).id)
