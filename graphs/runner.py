@@ -325,11 +325,8 @@ class Runner:
     def _models(self) -> dict[str, Any]:
         llm = self._profile.reasoner == "llm"
         spec = self._profile.chat_for("reasoner") if llm else None
-        return {
-            "model": spec.model if spec else "",
-            "sees": bool(spec and spec.images),
-            "image_model": self._profile.image_model,
-        }
+        seeing = {"sees": bool(spec and spec.images), "image_model": self._profile.image_model}
+        return {"model": spec.model if spec else "", **seeing}
 
     def context_at(self, state: State) -> RunContext:
         """Make the context of a run that resumes from ``state``; later events are deleted."""

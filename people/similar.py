@@ -10,7 +10,7 @@ from domain.base import Frozen
 from domain.media import IdentityKind
 from people.matching import mean_direction
 
-MIN_COSINE_SHARE = 0.8
+MIN_COSINE_SHARE = 1.0
 """Share of a model's same-person cosine from which a pair is suggested."""
 
 Exemplars = Mapping[IdentityKind, Sequence[Sequence[float]]]

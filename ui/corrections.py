@@ -4,31 +4,65 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from domain.errors import HomerError
 from domain.media import Video
-from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
+from domain.people import CorrectionKind, tags_in_words
+from people.corrections import history, keep_apart, merge, rename, split, undo
 from people.forget import forget, restore_forgotten
 from store.database import Store
 from ui.app_state import page_state
 from ui.formatting import escape_markdown
+from ui.media import stored_image
 from ui.navigation import set_params
 from ui.sign_in import set_acting_user
 from views.people_view import PeopleView, PersonCard, PersonEntry
+from views.words import counted
 
+MAX_PARTS = 24
+"""Faces and voices of one person shown in the form that splits them."""
 LAST_RESULT = "result of a correction"
+UNDOABLE = "correction that can be undone"
 FORGOTTEN_FILE = "file of a forgotten person"
 
 
-def show_last_result() -> None:
-    """Show the result of the last correction once, and its file for download."""
+@dataclass(frozen=True)
+class CorrectionResult:
+    """What a correction did, in words; ``undoable`` is its number, for the button Undo."""
+
+    message: str
+    undoable: int | None = None
+
+
+def display_name(card: PersonCard | PersonEntry) -> str:
+    """Return a person's name, or "Person" and the number."""
+    entry = card.person if isinstance(card, PersonCard) else card
+    return f"Person {entry.number}" if entry.label.startswith("<") else entry.label
+
+
+def show_last_result(store: Store, video: Video) -> None:
+    """Show the result of the last correction, with Undo; its file can be downloaded."""
     result = st.session_state.pop(LAST_RESULT, None)
-    if result is not None:
-        succeeded, message = result
-        (st.success if succeeded else st.error)(escape_markdown(message))
+    if isinstance(result, HomerError):
+        st.error(escape_markdown(str(result)))
+    elif result is not None:
+        st.toast(escape_markdown(result.message), icon=":material/check:", duration="long")
+        st.session_state[UNDOABLE] = (video.id, result)
+    of_video, last = st.session_state.get(UNDOABLE, ("", None))
+    if of_video == video.id and last is not None and last.undoable is not None:
+        with st.container(horizontal=True, vertical_alignment="center", key="last_correction"):
+            st.write(escape_markdown(last.message))
+            st.button(
+                "Undo",
+                key="undo_last",
+                help="Undo the last correction",
+                on_click=_undo_correction,
+                args=(store, video.id, last.undoable),
+            )
     file = st.session_state.get(FORGOTTEN_FILE)
     if file is not None:
         name, data = file
@@ -37,68 +71,155 @@ def show_last_result() -> None:
         )
 
 
-def _apply(change: Callable[[], str]) -> None:
+def _apply(change: Callable[[], CorrectionResult]) -> None:
     """Apply a correction; its result is shown when the page is drawn again."""
     set_acting_user()
     try:
-        st.session_state[LAST_RESULT] = (True, change())
+        st.session_state[LAST_RESULT] = change()
     except HomerError as error:
-        st.session_state[LAST_RESULT] = (False, str(error))
+        st.session_state[LAST_RESULT] = error
 
 
-def merge_people(store: Store, video: str, number: int, into: int) -> None:
+def selection_key(video: str, number: int) -> str:
+    """Return the key of the box that selects a person."""
+    return f"selected_{video}_{number}"
+
+
+def name_field(store: Store, video: str, card: PersonCard) -> None:
+    """Draw the name of a person, which is changed in its place."""
+    number, named = card.person.number, bool(card.person.names)
+    name = card.person.label if named else ""
+    key = f"name_{video}_{number}_{name}"
+    st.text_input(
+        f"Name of {escape_markdown(display_name(card))}",
+        name,
+        key=key,
+        placeholder=display_name(card),
+        label_visibility="collapsed",
+        on_change=_rename,
+        args=(store, video, card, key),
+    )
+
+
+def _rename(store: Store, video: str, card: PersonCard, key: str) -> None:
+    name = st.session_state[key].strip()
+    if not name:
+        return
+
+    def change() -> CorrectionResult:
+        done = rename(store, video, str(card.person.number), name)
+        return CorrectionResult(f"{display_name(card)} is now called {name}.", done.number)
+
+    _apply(change)
+
+
+def merge_people(
+    store: Store, video: str, number: int, into: int, names: tuple[str, str] | None = None
+) -> None:
     """Merge two people; the merged person has the number ``into``."""
-    _apply(lambda: f"Merged: {merge(store, video, str(number), str(into)).told}.")
+    first, second = names or (f"person {number}", f"person {into}")
+
+    def change() -> CorrectionResult:
+        done = merge(store, video, str(number), str(into))
+        return CorrectionResult(f"Merged {first} into {second}.", done.number)
+
+    _apply(change)
 
 
 def separate_people(store: Store, video: str, number: int, other: int) -> None:
     """Record that two people are different, so that they are not suggested again."""
-    _apply(lambda: f"Kept: {keep_apart(store, video, str(number), str(other)).told}.")
+
+    def change() -> CorrectionResult:
+        done = keep_apart(store, video, str(number), str(other))
+        message = f"Person {number} and person {other} are two people."
+        return CorrectionResult(message, done.number)
+
+    _apply(change)
+
+
+def show_merge_bar(store: Store, people: PeopleView) -> None:
+    """Draw the button that merges the selected people."""
+    video = people.video.id
+    chosen = [
+        person
+        for person in people.people
+        if st.session_state.get(selection_key(video, person.number))
+    ]
+    with st.container(horizontal=True, vertical_alignment="center", key="merge_bar"):
+        st.button(
+            f"Merge {len(chosen)} people" if len(chosen) > 1 else "Merge",
+            type="primary",
+            icon=":material/merge:",
+            disabled=len(chosen) < 2,
+            help="Select at least two people who are one",
+            on_click=_merge_selected,
+            args=(store, video, chosen),
+        )
+        if chosen:
+            st.caption(escape_markdown(", ".join(display_name(person) for person in chosen)))
+
+
+def _merge_selected(store: Store, video: str, chosen: Sequence[PersonEntry]) -> None:
+    """Merge people into a named one of them, else into the first."""
+    into = next((one for one in chosen if not one.label.startswith("<")), chosen[0])
+    others = [one for one in chosen if one != into]
+    for one in chosen:
+        st.session_state[selection_key(video, one.number)] = False
+
+    def change() -> CorrectionResult:
+        done = [merge(store, video, str(one.number), str(into.number)) for one in others]
+        merged = ", ".join(_in_sentence(one) for one in others)
+        return CorrectionResult(f"Merged {merged} into {_in_sentence(into)}.", done[-1].number)
+
+    _apply(change)
+
+
+def _in_sentence(person: PersonEntry) -> str:
+    name = display_name(person)
+    return name.lower() if person.label.startswith("<") else name
 
 
 def show_correction_forms(store: Store, people: PeopleView, card: PersonCard) -> None:
-    """Draw the correction forms of one person."""
-    video, number = people.video.id, card.person.number
-    with st.form(f"name_{number}"):
-        name = st.text_input("Name", card.person.label if card.person.names else "")
-        if st.form_submit_button("Save the name"):
-            _apply(lambda: f"Named: {rename(store, video, str(number), name).told}.")
-            st.rerun()
-    _merge_form(store, people, card)
+    """Draw the forms that split and forget one person."""
     if len(card.person.tags) > 1:
-        _split_form(store, video, card)
+        _split_form(store, people.video.id, card)
     _forget_form(store, people.video, card)
 
 
-def _describe(person: PersonEntry | KnownPerson) -> str:
-    return f"{person.number}" + ("" if person.label.startswith("<") else f" ({person.label})")
-
-
-def _merge_form(store: Store, people: PeopleView, card: PersonCard) -> None:
-    others = {
-        other.number: _describe(other)
-        for other in people.people
-        if other.number != card.person.number
-    }
-    if not others:
-        return
-    with st.form(f"merge_{card.person.number}"):
-        into = st.selectbox("Same person as", list(others), format_func=lambda n: others[n])
-        if st.form_submit_button("Merge"):
-            merge_people(store, people.video.id, card.person.number, into)
-            set_params(person=into)
-            st.rerun()
+def tag_in_words(tag: str) -> str:
+    """Return ``<face_3>`` as ``face 3``."""
+    return tag.strip("<>").replace("_", " ")
 
 
 def _split_form(store: Store, video: str, card: PersonCard) -> None:
+    """Draw the faces and voices of a person, of which some may be another one's."""
     number = card.person.number
-    tags = [tag.strip("<>") for tag in card.person.tags]
-    with st.form(f"split_{number}"):
-        other_tags = st.multiselect("Faces and voices of another person", tags)
+    with st.expander("This is more than one person"), st.form(f"split_{number}", border=False):
+        st.write("Choose the faces and voices of the other person.")
+        chosen: list[str] = []
+        with st.container(horizontal=True, key=f"parts_{number}"):
+            for tag in card.person.tags[:MAX_PARTS]:
+                if _part_box(store, card, tag):
+                    chosen.append(tag.strip("<>"))
         name = st.text_input("Name of that person (optional)")
-        if st.form_submit_button("Split"):
-            _apply(lambda: f"Split: {split(store, video, str(number), other_tags, name).told}.")
-            st.rerun()
+        sent = st.form_submit_button("Split")
+    if sent:
+
+        def change() -> CorrectionResult:
+            done = split(store, video, str(number), chosen, name)
+            message = f"Split {display_name(card)} into two people."
+            return CorrectionResult(message, done.number)
+
+        _apply(change)
+        st.rerun()
+
+
+def _part_box(store: Store, card: PersonCard, tag: str) -> bool:
+    with st.container(width=110, key=f"part_{card.person.number}_{tag.strip('<>')}"):
+        data = stored_image(store, card.crops.get(tag))
+        if data:
+            st.image(data, alt=f"{tag_in_words(tag)} of {display_name(card)}", width=90)
+        return st.checkbox(tag_in_words(tag).capitalize(), key=f"split_{tag}_{card.person.number}")
 
 
 def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
@@ -110,7 +231,7 @@ def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
         )
         keep_file = st.checkbox("Make a file that can restore them", value=True)
         confirmed = st.checkbox(
-            escape_markdown(f"Yes, forget {_describe(card.person)}"),
+            escape_markdown(f"Yes, forget {display_name(card)}"),
             key=f"sure_{card.person.number}",
         )
         if st.button("Forget", disabled=not confirmed, key=f"forget_{card.person.number}"):
@@ -120,36 +241,25 @@ def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
             st.rerun()
 
 
-def _forget_person(store: Store, video: Video, card: PersonCard, *, keep_file: bool) -> str:
+def _forget_person(store: Store, video: Video, card: PersonCard, *, keep_file: bool) -> CorrectionResult:
     embedder = page_state().toolbox(video.profile).text
     with tempfile.TemporaryDirectory() as folder:
         number = card.person.number
         path = Path(folder) / f"person-{number}-of-{video.id}.zip" if keep_file else None
         forgotten = forget(store, video.id, str(number), embedder, path)
         st.session_state[FORGOTTEN_FILE] = (path.name, path.read_bytes()) if path else None
-    return (
-        f"{forgotten.number} is forgotten: {forgotten.rewritten} texts rewritten, "
-        f"{forgotten.images} images and {forgotten.answers} answers deleted."
+    return CorrectionResult(
+        f"{display_name(card)} is forgotten: {counted(forgotten.rewritten, 'text')} rewritten, "
+        f"{counted(forgotten.images, 'image')} and {counted(forgotten.answers, 'answer')} deleted."
     )
 
 
-def show_bulk_form(store: Store, people: PeopleView) -> None:
-    """Draw the form that merges several people."""
-    st.header("Merge several people", anchor=False)
-    labels = {person.number: _describe(person) for person in people.people}
-    with st.form("bulk"):
-        chosen = st.multiselect("People", list(labels), format_func=lambda n: labels[n])
-        if st.form_submit_button("Merge all of them"):
-            _apply(lambda: _merge_all(store, people.video.id, chosen))
-            st.rerun()
-
-
-def _merge_all(store: Store, video: str, numbers: Sequence[int]) -> str:
-    if len(numbers) < 2:
-        return "Choose at least two people."
-    for number in numbers[1:]:
-        merge(store, video, str(number), str(numbers[0]))
-    return f"{len(numbers)} people are merged into number {numbers[0]}."
+KINDS = {
+    CorrectionKind.RENAME: "Named",
+    CorrectionKind.MERGE: "Merged",
+    CorrectionKind.SPLIT: "Split",
+    CorrectionKind.APART: "Two people",
+}
 
 
 def show_history(store: Store, video: Video) -> None:
@@ -162,12 +272,9 @@ def show_history(store: Store, video: Video) -> None:
         with st.container(
             horizontal=True, vertical_alignment="center", key=f"made_{correction.number}"
         ):
-            state = "undone" if correction.undone else "active"
-            st.write(
-                escape_markdown(
-                    f"{correction.number}. {correction.kind}: {correction.told} ({state})"
-                )
-            )
+            undone = " (undone)" if correction.undone else ""
+            told = f"{KINDS[correction.kind]}: {tags_in_words(correction.told)}{undone}"
+            st.write(escape_markdown(told))
             st.button(
                 "Undo",
                 key=f"undo_{correction.number}",
@@ -184,11 +291,13 @@ def show_history(store: Store, video: Video) -> None:
 
 
 def _undo_correction(store: Store, video: str, number: int) -> None:
-    _apply(lambda: f"Undone: {undo(store, video, number).told}.")
+    st.session_state.pop(UNDOABLE, None)
+    _apply(lambda: CorrectionResult(f"Undone: {tags_in_words(undo(store, video, number).told)}."))
 
 
-def _recall_person(store: Store, video: str, data: bytes) -> str:
+def _recall_person(store: Store, video: str, data: bytes) -> CorrectionResult:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "person.zip"
         path.write_bytes(data)
-        return f"Restored: {restore_forgotten(store, video, path)} rows."
+        rows = restore_forgotten(store, video, path)
+        return CorrectionResult(f"Restored the person, with {counted(rows, 'record')}.")

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from domain.media import IdentityKind
 from domain.time import TimeSpan
 from store.database import Store
 from ui.app_state import page_state
 from ui.corrections import (
+    display_name,
     merge_people,
+    name_field,
+    selection_key,
     separate_people,
-    show_bulk_form,
     show_correction_forms,
     show_history,
     show_last_result,
+    show_merge_bar,
 )
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_span, format_time
@@ -26,14 +30,23 @@ from ui.navigation import (
     requested_offset,
     select_video,
     set_params,
+    streamlit_page,
     time_param,
 )
 from ui.player import seek, show_player
 from ui.timeline import Lane, TimelineBar, show_timeline
 from views.people_view import CardPair, PeopleView, PersonCard, likely_same_people, load_people_view
+from views.words import counted
 
 PEOPLE_PER_PAGE = 12
 """People per page."""
+SOURCES = {"said": "said", "read": "on screen", "caption": "captions", "person": "by you"}
+"""Where a name is from, in words."""
+GRID = """<style>
+.st-key-faces { display: grid; gap: 0.8rem;
+  grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); }
+</style>"""
+"""Cards beside each other, as many as fit."""
 MAX_SUGGESTIONS = 8
 
 
@@ -48,30 +61,32 @@ def _body() -> None:
     video = select_video(store)
     if video is None:
         return
-    show_last_result()
+    show_last_result(store, video)
     requested, number = requested_offset(size=PEOPLE_PER_PAGE), int_param("person")
     people = load_people_view(store, video.id, requested, PEOPLE_PER_PAGE, number)
     if not people.people:
-        st.info("Nobody was recognised in this video yet.")
+        st.write("Nobody was recognised in this video yet.")
+        if st.button("Open the video", type="primary"):
+            st.switch_page(streamlit_page("video"), query_params={"video": video.id})
         show_history(store, video)
         return
     offset = paginate(len(people.people), size=PEOPLE_PER_PAGE)
     if offset != requested:
         people = load_people_view(store, video.id, offset, PEOPLE_PER_PAGE, number)
-    _show_timeline(people)
     left, right = st.columns([3, 2])
+    with left:
+        _show_grid(store, people)
     with right:
         show_player(video, time_param() or 0)
         if people.chosen is not None:
             _show_person(store, people, people.chosen)
-    with left:
-        _show_people(store, people)
+    _show_timeline(people)
     _show_suggestions(store, people)
-    show_bulk_form(store, people)
     show_history(store, video)
 
 
 def _show_timeline(people: PeopleView) -> None:
+    st.header("When they appear", anchor=False)
     lanes = [_lane(card) for card in people.figures]
     name = f"When people are seen and heard in {people.video.title}"
     st.caption("Blue: seen. Green: heard. Click to play.")
@@ -106,71 +121,59 @@ def _bars(card: PersonCard, spans: Sequence[TimeSpan], sense: str, tone: str) ->
     ]
 
 
-def display_name(card: PersonCard) -> str:
-    """Return a person's name, or "Person" and the number."""
-    label = card.person.label
-    return f"Person {card.person.number}" if label.startswith("<") else label
+def _show_grid(store: Store, people: PeopleView) -> None:
+    """Draw a card of each person, and the button that merges those that are selected."""
+    st.html(GRID)
+    show_merge_bar(store, people)
+    with st.container(key="faces"):
+        for card in people.figures:
+            with st.container(border=True, key=f"person_{card.person.number}"):
+                _show_card(store, people, card)
 
 
-def _show_people(store: Store, people: PeopleView) -> None:
-    for card in people.figures:
-        number = card.person.number
-        with st.container(border=True, key=f"person_{number}"):
-            image, text = st.columns([1, 4])
-            with image:
-                show_crop(store, card.crop, display_name(card))
-            with text:
-                _show_summary(card, is_open=card == people.chosen)
-
-
-def _show_summary(card: PersonCard, *, is_open: bool) -> None:
-    number = card.person.number
-    mark = " (selected)" if is_open else ""
-    st.markdown(f"**{escape_markdown(display_name(card))}**{mark}")
-    span = f"{format_span(card.person.span)}, " if card.person.span else ""
-    tags = " ".join(tag.strip("<>") for tag in card.person.tags)
-    facts = f"{span}seen {card.person.seen} times, heard {card.person.heard} times, {tags}"
-    st.caption(escape_markdown(f"number {number}, {facts}"))
+def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
+    number, name = card.person.number, display_name(card)
+    show_crop(store, card.crop, name)
+    name_field(store, people.video.id, card)
+    st.caption(escape_markdown(_appearances(card)))
     for candidate in card.person.maybe:
-        st.caption(
-            escape_markdown(
-                f"may be number {candidate.number}, which is uncertain: {candidate.reason}"
-            )
-        )
-    if st.button(
-        "Open",
-        key=f"open_{number}",
-        help=escape_markdown(f"Show {display_name(card)}"),
-        disabled=is_open,
-    ):
-        set_params(person=number)
-        st.rerun()
+        st.caption(escape_markdown(f"May be person {candidate.number}: {candidate.reason}"))
+    with st.container(horizontal=True, vertical_alignment="center", key=f"do_{number}"):
+        st.checkbox("Select", key=selection_key(people.video.id, number), help=escape_markdown(
+            f"Select {name}, to merge with others"))
+        if st.button(
+            "Open",
+            key=f"open_{number}",
+            help=escape_markdown(f"Show {name}"),
+            disabled=people.chosen is not None and card.person == people.chosen.person,
+        ):
+            set_params(person=number)
+            st.rerun()
+
+
+def _appearances(card: PersonCard) -> str:
+    """Return when and how often a person is seen and heard."""
+    person = card.person
+    facts = [format_span(person.span)] if person.span else []
+    for verb, count in (("seen", person.seen), ("heard", person.heard)):
+        facts += [f"{verb} {counted(count, 'time')}"] if count else []
+    return ", ".join(facts)
 
 
 def show_crop(store: Store, blob: str | None, name: str) -> None:
     """Draw a crop of a face, if there is one."""
     data = stored_image(store, blob)
     if data:
-        st.image(data, alt=f"Face of {name}", width=90)
+        st.image(data, alt=f"Face of {name}", width=110)
     else:
-        st.caption("no image")
+        st.caption(":material/mic: Only heard")
 
 
 def _show_person(store: Store, people: PeopleView, card: PersonCard) -> None:
-    st.subheader(escape_markdown(display_name(card)), anchor=False)
-    names = [f"{name.name} ({name.source})" for name in card.person.names]
-    st.write(escape_markdown(", ".join(names)) if names else "No name is known.")
-    if card.crops:
-        with st.container(horizontal=True, key="crops"):
-            for tag, blob in list(card.crops.items())[:12]:
-                data = stored_image(store, blob)
-                if data:
-                    st.image(
-                        data,
-                        caption=tag.strip("<>"),
-                        alt=f"{tag.strip('<>')} of {display_name(card)}",
-                        width=90,
-                    )
+    st.header(escape_markdown(display_name(card)), anchor=False)
+    names = [f"{name.name} ({SOURCES.get(name.source, name.source)})" for name in card.person.names]
+    if names:
+        st.write(escape_markdown(", ".join(names)))
     _show_moment_buttons(people, card)
     show_correction_forms(store, people, card)
 
@@ -192,7 +195,7 @@ def _show_suggestions(store: Store, people: PeopleView) -> None:
     st.header("Same person?", anchor=False)
     pairs = likely_same_people(store, people.video.id, MAX_SUGGESTIONS)
     if not pairs:
-        st.caption("No two people here look or sound alike.")
+        st.caption("No likely duplicates.")
     for pair in pairs:
         _show_suggestion(store, people, pair)
 
@@ -219,7 +222,8 @@ def _show_suggestion(store: Store, people: PeopleView, pair: CardPair) -> None:
             show_crop(store, second.crop, display_name(second))
         with text:
             st.write(escape_markdown(f"{display_name(first)} and {display_name(second)}"))
-            st.caption(f"similar {found.kind}, cosine {found.cosine:.2f}")
+            likeness = "look" if found.kind == IdentityKind.FACE else "sound"
+            st.caption(f"They {likeness} alike: {found.cosine:.0%}")
             with st.container(horizontal=True, key=f"say_{key}"):
                 for card in (first, second):
                     _first_appearance_button(people, card, key)
@@ -227,7 +231,13 @@ def _show_suggestion(store: Store, people: PeopleView, pair: CardPair) -> None:
                     "Yes, the same",
                     key=f"yes_{key}",
                     on_click=merge_people,
-                    args=(store, people.video.id, found.other, found.one),
+                    args=(
+                        store,
+                        people.video.id,
+                        found.other,
+                        found.one,
+                        (display_name(second), display_name(first)),
+                    ),
                 )
                 st.button(
                     "No",

@@ -18,11 +18,14 @@ from ui.app_state import page_state
 from ui.components import component
 from ui.formatting import escape_markdown, format_span, format_time
 from ui.media import original_of, stored_image
+from ui.navigation import time_param
 from views.moment import frames_around
 from views.streams import load_stream_details
 
 
-def show_player(video: Video, start_ms: int = 0, key: str = "player") -> None:
+def show_player(
+    video: Video, start_ms: int = 0, key: str = "player", *, reports: bool = False
+) -> None:
     """Play a video from ``start_ms``, or from the moment that was sought last.
 
     Of a stream the recording of the clip at that moment is played. Without any file the keyframes
@@ -32,6 +35,7 @@ def show_player(video: Video, start_ms: int = 0, key: str = "player") -> None:
         video: the video.
         start_ms: the position until a moment is sought.
         key: names the player on its page.
+        reports: it tells the page where it is, which is drawn anew then (``played_ms``).
     """
     played, at_ms, seeks = st.session_state.get(_session_key(key), ("", start_ms, 0))
     if played != video.id:
@@ -48,8 +52,28 @@ def show_player(video: Video, start_ms: int = 0, key: str = "player") -> None:
         "start_s": max(0, at_ms - source.start_ms) / 1000,
         "seek": f"{seeks}:{at_ms}",
         "play": seeks > 0,
+        "reports": reports,
+        "from_s": source.start_ms / 1000,
+        "video": video.id,
     }
-    component("player")(key=key, data=data)
+    if reports:
+        component("player")(key=key, data=data, on_at_change=lambda: None)
+    else:
+        component("player")(key=key, data=data)
+
+
+def played_ms(video: Video, key: str = "player") -> int:
+    """Return where a player that reports is, or was sought last; the start of the address else.
+
+    It reports the moment when it is paused or sought, and every few seconds while it plays.
+    """
+    played, at_ms, seeks = st.session_state.get(_session_key(key), ("", 0, 0))
+    reported = getattr(st.session_state.get(key), "at", None)
+    if isinstance(reported, dict) and reported.get("file") == video.id:
+        is_of_last_seek = reported.get("seek") == f"{seeks}:{at_ms}" or played != video.id
+        if is_of_last_seek and isinstance(seconds := reported.get("s"), int | float):
+            return max(0, round(1000 * seconds))
+    return at_ms if played == video.id else time_param() or 0
 
 
 class _Source(NamedTuple):

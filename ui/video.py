@@ -22,11 +22,13 @@ from ui.navigation import (
     requested_offset,
     select_video,
     set_params,
+    text_param,
     time_param,
 )
 from ui.player import seek, show_keyframe, show_player
 from ui.span_deletion import deleted_lane, show_span_deletion
 from ui.timeline import TONES, Arc, Lane, TimelineBar, pack_rows, show_timeline
+from ui.video_memory import show_memory
 from ui.video_search import show_search
 from views.library import ShownClip
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
@@ -51,7 +53,7 @@ MAX_LISTED = 50
 MAX_EVIDENCE = 8
 MAX_GAPS = 200
 """Gaps of a stream that are shown: the last ones."""
-VIEWS = ("Events", "Clips", "Search")
+VIEWS = ("Events", "Clips", "Memory", "Search")
 
 
 def video_page() -> None:
@@ -72,7 +74,8 @@ def _body() -> None:
     event = load_segment_view(state.store, video.id, number) if number is not None else None
     left, right = st.columns([3, 2])
     with left:
-        show_player(video, _start_ms(event.segment if event else None))
+        reports = text_param("show") == "Memory"
+        show_player(video, _start_ms(event.segment if event else None), reports=reports)
     with right:
         if event is not None:
             _show_segment(state.store, video, event)
@@ -80,7 +83,12 @@ def _body() -> None:
             _show_facts(video, count_events(state.store, video.id))
     _show_gaps(state.store, video)
     view = st.radio("Show", VIEWS, horizontal=True, key="show", bind="query-params")
-    views = {"Events": _show_events, "Clips": _show_clips, "Search": show_search}
+    views = {
+        "Events": _show_events,
+        "Clips": _show_clips,
+        "Memory": show_memory,
+        "Search": show_search,
+    }
     views.get(view or VIEWS[0], _show_events)(state, video)
     show_span_deletion(state, video)
 

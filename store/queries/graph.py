@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from domain.memories import Edge, Segment
@@ -28,6 +28,12 @@ def segments_in_time(
 def segments_named(session: Session, video_id: str, clip: int, ids: Sequence[int]) -> list[Segment]:
     """Return those of these segments that are valid in a video as of ``clip``."""
     return _read(session, video_id, _segments(video_id, clip).where(is_any_of(SegmentRow.id, ids)))
+
+
+def segments_of_clip(session: Session, video_id: str, last_clip: int, clip: int) -> list[Segment]:
+    """Return the segments of a video as of ``last_clip`` that a clip belongs to, by id."""
+    of_clip = literal(clip) == func.any(SegmentRevisionRow.clips)
+    return _read(session, video_id, _segments(video_id, last_clip).where(of_clip))
 
 
 def count_segments(session: Session, video_id: str, clip: int) -> int:

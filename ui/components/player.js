@@ -11,6 +11,19 @@ function keep(video, name) {
   };
 }
 
+// Tells the page where it is: at once when it stands still, else every few seconds.
+const EVERY_S = 5;
+
+function report(video, change) {
+  const data = video.homerData;
+  if (!data.reports) return;
+  const at = Math.floor(video.currentTime + data.from_s);
+  const moved = video.homerAt === undefined || Math.abs(at - video.homerAt) >= EVERY_S;
+  if (change === "timeupdate" ? !moved : at === video.homerAt) return;
+  video.homerAt = at;
+  video.homerTell("at", { file: data.video, seek: data.seek, s: at });
+}
+
 function go(video, at, play) {
   const move = () => {
     video.currentTime = at;
@@ -20,8 +33,10 @@ function go(video, at, play) {
   else video.addEventListener("loadedmetadata", move, { once: true });
 }
 
-export default function ({ data, parentElement }) {
+export default function ({ data, parentElement, setStateValue }) {
   const video = parentElement.querySelector("video");
+  video.homerData = data;
+  video.homerTell = setStateValue;
   const seek = String(data.seek);
   const before = kept[data.name];
   if (video.dataset.file !== data.file) {
@@ -31,7 +46,10 @@ export default function ({ data, parentElement }) {
     video.src = data.url;
     video.setAttribute("aria-label", data.label);
     for (const change of ["timeupdate", "play", "pause", "seeked"]) {
-      video.addEventListener(change, () => keep(video, data.name));
+      video.addEventListener(change, () => {
+        keep(video, data.name);
+        report(video, change);
+      });
     }
     const same = before && before.file === data.file && before.seek === seek;
     if (same) go(video, before.at, before.playing);

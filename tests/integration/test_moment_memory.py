@@ -1,0 +1,114 @@
+"""What each strategy remembers of a moment: over the API and on the video's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+from starlette.testclient import TestClient
+
+import strategies
+from store.database import Store
+from store.tables.schema import FrameRow, KeyframeRow, MemoryRow, RelationRow
+from strategies.registry import strategy_names
+from tests.support.api import WordState, client_of, problem
+from tests.support.app_pages import app_over, open_page, words
+from tests.support.asking import WordToolbox
+from tests.support.full_video import fill
+from tests.support.picture_cards import Card, jpeg
+
+A, B = "a" * 16, "b" * 16
+CARD = jpeg(Card("red", "417", "circle"))
+ROOT = Path(strategies.__file__).parents[1]
+SHOWN_IN = ("api", "cli", "ui", "views", "store", "retrieval", "agent", "nodes", "graphs")
+OFFERED_BY_NAME = {"homer", "plain-rag"}
+"""The default strategy, and the baseline of evaluations."""
+
+
+@pytest.fixture
+def library(store: Store) -> Store:
+    """Two videos of which a strategy called captions built something."""
+    fill(store, A)
+    fill(store, B)
+    blob = store.blobs.put(CARD)
+    with store.begin() as session:
+        for table in (FrameRow, KeyframeRow):
+            session.execute(update(table).values(blob=blob))
+        of_clip = update(MemoryRow).where(MemoryRow.clip == 1)
+        session.execute(of_clip.values(start_ms=44_000, end_ms=46_000))
+    return store
+
+
+@pytest.fixture
+def client(library: Store) -> Iterator[TestClient]:
+    with client_of(WordState(library, "local")) as found:
+        yield found
+
+
+def memory(client: TestClient, at: str, **more: str) -> dict[str | None, dict[str, Any]]:
+    told = client.get(f"/videos/{A}/memory", params={"at": at, **more}).json()
+    assert told["video"] == A
+    return {one["strategy"]: one for one in told["memory"]}
+
+
+def test_a_moment_has_what_all_share_and_what_each_built(client: TestClient) -> None:
+    found = memory(client, "0:45")
+    assert list(found) == [None, "captions"]
+    assert {node["level"] for node in found[None]["nodes"]} == {"event", "line"}
+    own = found["captions"]
+    assert [(node["label"], node["text"]) for node in own["nodes"]] == [
+        ("caption 1", "what happened by clip 2")
+    ]
+    assert all(node["start_s"] <= 45 < node["end_s"] for node in own["nodes"])
+    assert own["relations_total"] == len(own["relations"]) > 0
+    assert {entity["ref"][0] for entity in own["entities"]} == {"e"}
+    (frame,) = own["frames"]
+    assert frame["reason"] == "it differs from the last"
+    assert client.get(frame["image"]).content == CARD
+    earlier = memory(client, "0:05", as_of="0:30")["captions"]
+    assert [node["label"] for node in earlier["nodes"]] == ["caption 0"]
+    assert memory(client, "0:05")["captions"]["nodes"] == [], "it was closed since"
+
+
+def test_only_what_was_known_by_then_is_remembered(client: TestClient) -> None:
+    assert memory(client, "0:45", as_of="0:30")[None]["nodes"] == []
+    (node,) = memory(client, "0:45", as_of="1:00")["captions"]["nodes"]
+    assert node["text"] == "what happened by clip 1"
+    problem(client.get(f"/videos/{A}/memory", params={"at": "soon"}), 422, "input")
+    assert memory(client, "9:00:00") == {None: memory(client, "9:00:00")[None]}
+
+
+def test_a_relation_that_was_closed_by_then_does_not_hold(
+    client: TestClient, library: Store
+) -> None:
+    before = memory(client, "1:05")["captions"]["relations_total"]
+    with library.begin() as session:
+        row = RelationRow
+        still = select(row.id).where(row.video_id == A, row.to_clip.is_(None)).limit(1)
+        session.execute(update(row).where(row.id.in_(still)).values(to_clip=2))
+    assert memory(client, "1:05")["captions"]["relations_total"] == before - 1
+
+
+def test_the_page_shows_it_for_the_moment_of_the_address(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with app_over(library, monkeypatch, WordToolbox):
+        shown = words(open_page("video", video=A, show="Memory", t="0:45"))
+        assert "What is remembered of 0:45" in shown
+        assert "Shared by all strategies" in shown
+        assert "what happened by clip 2" in shown
+        assert "Relations that hold then" in shown
+        again = words(open_page("video", video=A, show="Memory", t="0:05"))
+    assert "what happened by clip 2" not in again
+
+
+def test_nothing_outside_a_strategys_folder_knows_it_by_name() -> None:
+    names = set(strategy_names()) - OFFERED_BY_NAME
+    assert names
+    for folder in SHOWN_IN:
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8").lower()
+            assert not [n for n in names if f'"{n}"' in text or f"strategies.{n}" in text], path

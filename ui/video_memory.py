@@ -1,0 +1,86 @@
+"""What each strategy remembers of the moment of a video that plays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+import streamlit as st
+
+from domain.media import Video
+from domain.people import tags_in_words
+from store.database import Store
+from ui.app_state import PageState
+from ui.formatting import escape_markdown, format_span, format_time
+from ui.media import stored_image
+from ui.player import played_ms
+from views.moment_memory import MomentFrame, MomentNode, RememberedMoment, load_moment
+from views.strategies import list_strategies
+
+MAX_TEXT_CHARS = 600
+"""Characters shown of a text."""
+SHARED = "Shared by all strategies"
+
+
+def show_memory(state: PageState, video: Video) -> None:
+    """Draw what is remembered of the moment that plays, strategy by strategy."""
+    at_ms = played_ms(video)
+    st.subheader(f"What is remembered of {format_time(at_ms)}", anchor=False)
+    st.caption("It follows the player: pause it, or go to another moment.")
+    titles = {one.name: one.title for one in list_strategies()}
+    for moment in load_moment(state.store, video.id, at_ms):
+        _show(state.store, moment, titles.get(moment.strategy, ""))
+
+
+def _show(store: Store, moment: RememberedMoment, title: str) -> None:
+    with st.container(border=True, key=f"moment_of_{moment.strategy or 'all'}"):
+        st.markdown(f"**{escape_markdown(moment.strategy or SHARED)}**")
+        if title:
+            st.caption(escape_markdown(title))
+        if not (moment.nodes or moment.relations or moment.frames):
+            st.write("Nothing of this moment.")
+        _show_frames(store, moment.frames, f"strip_{moment.strategy or 'all'}")
+        for level, nodes in groupby(moment.nodes, key=lambda node: node.level):
+            _show_level(level, list(nodes))
+        _show_relations(moment)
+
+
+def _show_level(level: str, nodes: list[MomentNode]) -> None:
+    lines = [f"{format_span(node.span)} {_labelled(node)} *{node.ref}*" for node in nodes]
+    st.markdown("  \n".join([f"**{escape_markdown(level)}**", *lines]))
+
+
+def _labelled(node: MomentNode) -> str:
+    parts = (part for part in (node.label, node.text) if part)
+    return escape_markdown(_shortened(": ".join(dict.fromkeys(parts))))
+
+
+def _shortened(text: str) -> str:
+    shown = " ".join(tags_in_words(text).split())
+    return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
+
+
+def _show_relations(moment: RememberedMoment) -> None:
+    if not moment.relations:
+        return
+    count = moment.relations_total
+    more = f", {len(moment.relations)} are shown" if count > len(moment.relations) else ""
+    with st.expander(f"Relations that hold then ({count}{more})"):
+        lines = [
+            f"{escape_markdown(_shortened(one.text))} "
+            f"({escape_markdown(one.level)}, {format_span(one.span)}) *{one.ref}*"
+            for one in moment.relations
+        ]
+        st.markdown("  \n".join(lines))
+        if moment.entities:
+            named = ", ".join(f"{_shortened(one.text)} {one.ref}" for one in moment.entities)
+            st.caption(escape_markdown(f"Between: {named}"))
+
+
+def _show_frames(store: Store, frames: Iterable[MomentFrame], key: str) -> None:
+    with st.container(horizontal=True, key=key):
+        for frame in frames:
+            data, time = stored_image(store, frame.blob), format_time(frame.time_ms)
+            if data:
+                caption = escape_markdown(f"{time} {frame.ref} {frame.reason}".strip())
+                st.image(data, caption=caption, alt=f"Frame of the video at {time}", width=150)
