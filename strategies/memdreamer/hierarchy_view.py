@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,11 +78,88 @@ class VertexEdge:
         return self.object if self.subject == ref else self.subject
 
 
+class _Stated(NamedTuple):
+    """A relation of a local graph that an entity stands in, with the macro event that states it."""
+
+    relation: StoredRelation
+    macro: str
+
+
+class _Rows:
+    """What was built of a video, with what of it is the same as of every clip.
+
+    Args:
+        built: as it is stored.
+
+    Attributes:
+        nodes: revisions in order of level and time, each with its vertex.
+        entities: people, things, places and groups, each with the relations that it stands in.
+        edges: relations in order of time, each with its edge.
+    """
+
+    def __init__(self, built: BuiltMemory) -> None:
+        self._ids = {(node.level, node.number): node.id for node in built.nodes}
+        self._macros = _BySpan([node for node in built.nodes if node.level == MACRO])
+        by_level = defaultdict[str, list[StoredNode]](list)
+        for node in built.nodes:
+            by_level[node.level].append(node)
+        self.nodes = [
+            (node, self._node_vertex(node))
+            for level in LEVELS
+            for node in sorted(by_level[level], key=lambda node: (node.span.start_ms, node.number))
+        ]
+        stated = defaultdict[int, list[_Stated]](list)
+        for one in built.relations:
+            if one.level == GRAPH:
+                for end in {one.subject, one.object}:
+                    stated[end].append(_Stated(one, f"n{one.node}"))
+        self.entities = [
+            (one, stated[one.id]) for one in built.entities if one.key.type not in _LEVEL_OF
+        ]
+        refs = {one.id: ref for one in built.entities if (ref := self._ref_of(one))}
+        self.edges = [*self._edges(built.relations, refs)]
+        self.terms = cache(terms)
+        """Return the search terms of a text, each text's once."""
+
+    def _node_vertex(self, node: StoredNode) -> Vertex:
+        within = node.level in (EVENT, TEXT)
+        macro = self._macros.at(node.span.start_ms) if within else None
+        return Vertex(
+            ref=f"n{node.id}",
+            level=node.level,
+            kind=node.level,
+            number=node.number,
+            label=node.label,
+            text=node.text,
+            span=node.span,
+            vector=node.vector,
+            macros=(f"n{macro.id}",) if macro else (),
+        )
+
+    def _ref_of(self, entity: StoredEntity) -> str | None:
+        """Return the ref of a vertex: that of the node that it stands for, if it does."""
+        level = _LEVEL_OF.get(entity.key.type)
+        if level is None:
+            return f"e{entity.id}"
+        node = self._ids.get((level, int(entity.key.name)))
+        return None if node is None else f"n{node}"
+
+    def _edges(
+        self, relations: Sequence[StoredRelation], refs: Mapping[int, str]
+    ) -> Iterator[tuple[StoredRelation, VertexEdge]]:
+        for one in sorted(relations, key=lambda one: (one.span.start_ms, one.id)):
+            subject, target = refs.get(one.subject), refs.get(one.object)
+            if one.predicate == MENTIONED or subject is None or target is None:
+                continue
+            macro = f"n{one.node}" if one.level == GRAPH else None
+            yield one, VertexEdge(subject, one.predicate, target, macro)
+
+
 class HierarchyView:
     """What is known of a video after a clip.
 
     Args:
-        built: all that was built of it.
+        rows: what was built of it.
         last_clip: the clip.
 
     Attributes:
@@ -89,15 +167,22 @@ class HierarchyView:
         edges: those between vertices in view, in order of time.
     """
 
-    def __init__(self, built: BuiltMemory, last_clip: int) -> None:
-        self._nodes = [node for node in built.nodes if holds(node, last_clip)]
-        self._by_number = {(node.level, node.number): node for node in self._nodes}
-        relations = [one for one in built.relations if holds(one, last_clip)]
-        entities = [one for one in built.entities if one.from_clip <= last_clip]
-        self.vertices: dict[str, Vertex] = {one.ref: one for one in self._node_vertices()}
-        self._refs = {one.id: ref for one in entities if (ref := self._ref_of(one))}
-        self.vertices |= {one.ref: one for one in self._entity_vertices(entities, relations)}
-        self.edges = tuple(self._edges(relations))
+    def __init__(self, rows: _Rows, last_clip: int) -> None:
+        self._terms = rows.terms
+        known = [(node, one) for node, one in rows.nodes if holds(node, last_clip)]
+        self._by_number = {(node.level, node.number): node for node, _ in known}
+        self.vertices = {one.ref: one for _, one in known}
+        for entity, stated in rows.entities:
+            now = [one for one in stated if holds(one.relation, last_clip)]
+            if now and entity.from_clip <= last_clip:
+                self.vertices[f"e{entity.id}"] = self._entity_vertex(entity, now)
+        self.edges = tuple(
+            edge
+            for relation, edge in rows.edges
+            if holds(relation, last_clip)
+            and edge.subject in self.vertices
+            and edge.object in self.vertices
+        )
 
     def of_level(self, level: str) -> list[Vertex]:
         """Return the vertices of a level, in order of time."""
@@ -147,51 +232,12 @@ class HierarchyView:
     @cached_property
     def words(self) -> WordScores:
         """Return how well vertices match words."""
-        return WordScores([terms(one.words) for one in self.vertices.values()])
+        return WordScores([self._terms(one.words) for one in self.vertices.values()])
 
-    def _node_vertices(self) -> Iterator[Vertex]:
-        starts = self._macros_by_start
-        for level in LEVELS:
-            nodes = (node for node in self._nodes if node.level == level)
-            for node in sorted(nodes, key=lambda node: (node.span.start_ms, node.number)):
-                macro = starts.at(node.span.start_ms) if level in (EVENT, TEXT) else None
-                yield Vertex(
-                    ref=f"n{node.id}",
-                    level=level,
-                    kind=level,
-                    number=node.number,
-                    label=node.label,
-                    text=node.text,
-                    span=node.span,
-                    vector=node.vector,
-                    macros=(f"n{macro.id}",) if macro else (),
-                )
-
-    @cached_property
-    def _macros_by_start(self) -> _BySpan:
-        return _BySpan([node for node in self._nodes if node.level == MACRO])
-
-    def _ref_of(self, entity: StoredEntity) -> str | None:
-        """Return the ref of a vertex: that of the node that it stands for; None if not in view."""
-        level = _LEVEL_OF.get(entity.key.type)
-        return f"e{entity.id}" if level is None else self.named(level, int(entity.key.name))
-
-    def _entity_vertices(
-        self, entities: Sequence[StoredEntity], relations: Sequence[StoredRelation]
-    ) -> Iterator[Vertex]:
-        stated = defaultdict[int, list[StoredRelation]](list)
-        for one in relations:
-            if one.level == GRAPH:
-                for end in {one.subject, one.object}:
-                    stated[end].append(one)
-        for entity in entities:
-            if entity.key.type not in _LEVEL_OF and stated[entity.id]:
-                yield self._entity_vertex(entity, stated[entity.id])
-
-    def _entity_vertex(self, entity: StoredEntity, stated: Sequence[StoredRelation]) -> Vertex:
-        macros = dict.fromkeys(f"n{one.node}" for one in stated)
+    def _entity_vertex(self, entity: StoredEntity, stated: Sequence[_Stated]) -> Vertex:
+        macros = dict.fromkeys(one.macro for one in stated)
         best = entity.attributes.get("best_ms")
-        first = min((one.span for one in stated), key=lambda span: span.start_ms)
+        first = min((one.relation.span for one in stated), key=lambda span: span.start_ms)
         seen = TimeSpan.of(best, best + MOMENT_MS) if isinstance(best, int) else first
         return Vertex(
             ref=f"e{entity.id}",
@@ -204,16 +250,6 @@ class HierarchyView:
             vector=entity.vector,
             macros=tuple(ref for ref in macros if ref in self.vertices),
         )
-
-    def _edges(self, relations: Sequence[StoredRelation]) -> Iterator[VertexEdge]:
-        for one in sorted(relations, key=lambda one: (one.span.start_ms, one.id)):
-            subject, target = self._refs.get(one.subject), self._refs.get(one.object)
-            if one.predicate == MENTIONED or subject is None or target is None:
-                continue
-            if not self.vertices.keys() >= {subject, target}:
-                continue
-            macro = f"n{one.node}" if one.level == GRAPH else None
-            yield VertexEdge(subject, one.predicate, target, macro)
 
     @cached_property
     def _by_level(self) -> Mapping[str, list[Vertex]]:
@@ -230,7 +266,7 @@ class HierarchyView:
                 for number in node.children
                 if (ref := self.named(below, number)) is not None
             ]
-            for node in self._nodes
+            for node in self._by_number.values()
             if (below := {ROOT: SUPER, SUPER: MACRO}.get(node.level)) is not None
         }
 
@@ -298,5 +334,6 @@ class StoredHierarchy:
 
     def __init__(self, built: BuiltMemory) -> None:
         self.encoder = built.encoder
-        self.as_of = lru_cache(maxsize=VIEWS)(lambda clip: HierarchyView(built, clip))
+        rows = _Rows(built)
+        self.as_of = lru_cache(maxsize=VIEWS)(lambda clip: HierarchyView(rows, clip))
         """Return what is known after a clip."""
