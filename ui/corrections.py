@@ -50,7 +50,7 @@ def show_last_result(store: Store, video: Video) -> None:
     if isinstance(result, HomerError):
         st.error(escape_markdown(str(result)))
     elif result is not None:
-        st.toast(escape_markdown(result.message), icon=":material/check:", duration="long")
+        st.toast(escape_markdown(result.message), icon=":material/check:")
         st.session_state[UNDOABLE] = (video.id, result)
     of_video, last = st.session_state.get(UNDOABLE, ("", None))
     if of_video == video.id and last is not None and last.undoable is not None:
@@ -196,16 +196,14 @@ def _split_form(store: Store, video: str, card: PersonCard) -> None:
     number = card.person.number
     with st.expander("This is more than one person"), st.form(f"split_{number}", border=False):
         st.write("Choose the faces and voices of the other person.")
-        chosen: list[str] = []
         with st.container(horizontal=True, key=f"parts_{number}"):
-            for tag in card.person.tags[:MAX_PARTS]:
-                if _part_box(store, card, tag):
-                    chosen.append(tag.strip("<>"))
+            boxes = {tag: _part_box(store, card, tag) for tag in card.person.tags[:MAX_PARTS]}
         name = st.text_input("Name of that person (optional)")
         sent = st.form_submit_button("Split")
     if sent:
 
         def change() -> CorrectionResult:
+            chosen = [tag.strip("<>") for tag, is_chosen in boxes.items() if is_chosen]
             done = split(store, video, str(number), chosen, name)
             message = f"Split {display_name(card)} into two people."
             return CorrectionResult(message, done.number)
@@ -241,7 +239,9 @@ def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
             st.rerun()
 
 
-def _forget_person(store: Store, video: Video, card: PersonCard, *, keep_file: bool) -> CorrectionResult:
+def _forget_person(
+    store: Store, video: Video, card: PersonCard, *, keep_file: bool
+) -> CorrectionResult:
     embedder = page_state().toolbox(video.profile).text
     with tempfile.TemporaryDirectory() as folder:
         number = card.person.number

@@ -44,7 +44,7 @@ SOURCES = {"said": "said", "read": "on screen", "caption": "captions", "person":
 """Where a name is from, in words."""
 GRID = """<style>
 .st-key-faces { display: grid; gap: 0.8rem;
-  grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); }
 </style>"""
 """Cards beside each other, as many as fit."""
 MAX_SUGGESTIONS = 8
@@ -139,8 +139,7 @@ def _show_card(store: Store, people: PeopleView, card: PersonCard) -> None:
     for candidate in card.person.maybe:
         st.caption(escape_markdown(f"May be person {candidate.number}: {candidate.reason}"))
     with st.container(horizontal=True, vertical_alignment="center", key=f"do_{number}"):
-        st.checkbox("Select", key=selection_key(people.video.id, number), help=escape_markdown(
-            f"Select {name}, to merge with others"))
+        st.checkbox("Select", key=selection_key(people.video.id, number))
         if st.button(
             "Open",
             key=f"open_{number}",

@@ -151,7 +151,8 @@ def _when(
 def likely_same_people(store: Store, video: str, limit: int = 10) -> list[CardPair]:
     """Return pairs of characters that may be one person, the most similar first.
 
-    Their cosine reaches the model's threshold for one person. Pairs that are in one frame together, or that a user said are two people, are excluded.
+    Their cosine reaches the model's threshold for one person. Pairs that are in one frame
+    together, or that a user said are two people, are excluded.
 
     Raises:
         NotFound: there is no video of that name.

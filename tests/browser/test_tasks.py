@@ -77,6 +77,35 @@ def test_what_was_asked_before_is_a_press_away(page: Page, address: str, presses
     settled(page)
 
 
+def test_a_face_is_named_in_three_presses(page: Page, address: str, presses: Presses) -> None:
+    opened(page, address, "Ask")
+    presses.on(page.get_by_role("link", name="People"))
+    field = page.locator(".st-key-faces").get_by_role("textbox").first
+    presses.on(field)
+    field.fill("Grace Hopper")
+    field.press("Enter")
+    done(page, "is now called Grace Hopper.")
+    assert presses.count <= 3
+    # Streamlit's own toast has no name that axe accepts; it goes after seconds.
+    page.locator("[data-testid=stToast]").first.wait_for(state="hidden")
+    no_violations(page)
+
+
+def test_two_people_are_merged_in_four_presses(page: Page, address: str, presses: Presses) -> None:
+    opened(page, address, "Ask")
+    presses.on(page.get_by_role("link", name="People"))
+    boxes = page.locator(".st-key-faces [data-testid=stCheckbox] label")
+    for index in (0, 1):
+        presses.on(boxes.nth(index))
+        settled(page)
+    presses.on(page.get_by_role("button", name="Merge 2 people"))
+    done(page, "into Grace Hopper.")
+    assert presses.count <= 4
+    # And it is undone beside the words that say so.
+    page.get_by_role("button", name="Undo", disabled=False).first.click()
+    done(page, "Undone:")
+
+
 def test_a_video_is_deleted_in_four_presses(
     page: Page, address: str, place: Home, presses: Presses
 ) -> None:
