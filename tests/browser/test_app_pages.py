@@ -163,6 +163,21 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
         expect(left).to_have_count(more, timeout=60_000)
 
 
+def test_what_is_remembered_follows_the_player(
+    page: Page, address: str, place: Home, keep: Keep
+) -> None:
+    name = video_ids(place)["lecture"]
+    opened(page, f"{address}/video?video={name}&show=Memory&t=0:41", "Video")
+    seen(page, "What is remembered of 0:41")
+    seen(page, "lighthouse was painted green")
+    assert now(page) == pytest.approx(41, abs=1)
+    page.evaluate("v = document.querySelector('video'); v.pause(); v.currentTime = 22")
+    seen(page, "What is remembered of 0:22")
+    seen(page, "I remember the earthquake well.")
+    assert now(page) == pytest.approx(22, abs=1)
+    keep("memory")
+
+
 @pytest.mark.full
 def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, keep: Keep) -> None:
     name = video_ids(place)["lecture"]

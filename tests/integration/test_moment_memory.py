@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
-import strategies
 from store.database import Store
 from store.tables.schema import FrameRow, KeyframeRow, MemoryRow, RelationRow
-from strategies.registry import strategy_names
 from tests.support.api import WordState, client_of, problem
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import WordToolbox
@@ -22,10 +19,6 @@ from tests.support.picture_cards import Card, jpeg
 
 A, B = "a" * 16, "b" * 16
 CARD = jpeg(Card("red", "417", "circle"))
-ROOT = Path(strategies.__file__).parents[1]
-SHOWN_IN = ("api", "cli", "ui", "views", "store", "retrieval", "agent", "nodes", "graphs")
-OFFERED_BY_NAME = {"homer", "plain-rag"}
-"""The default strategy, and the baseline of evaluations."""
 
 
 @pytest.fixture
@@ -103,12 +96,3 @@ def test_the_page_shows_it_for_the_moment_of_the_address(
         assert "Relations that hold then" in shown
         again = words(open_page("video", video=A, show="Memory", t="0:05"))
     assert "what happened by clip 2" not in again
-
-
-def test_nothing_outside_a_strategys_folder_knows_it_by_name() -> None:
-    names = set(strategy_names()) - OFFERED_BY_NAME
-    assert names
-    for folder in SHOWN_IN:
-        for path in (ROOT / folder).rglob("*.py"):
-            text = path.read_text(encoding="utf-8").lower()
-            assert not [n for n in names if f'"{n}"' in text or f"strategies.{n}" in text], path
