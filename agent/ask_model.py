@@ -6,10 +6,23 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
+from typing_extensions import TypedDict, Unpack
 
 from models.messages import Message
 
 Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class AskOptions(TypedDict, total=False):
+    """What a call may say besides what it asks.
+
+    ``temperature`` of the sampling, 0 by default; ``images`` are JPEG files, ``labels`` a text
+    before each of them, or none.
+    """
+
+    temperature: float
+    images: Sequence[bytes]
+    labels: Sequence[str]
 
 
 class AskModel(Protocol):
@@ -24,10 +37,7 @@ class AskModel(Protocol):
         purpose: str,
         messages: Sequence[Message],
         schema: type[Reply],
-        *,
-        temperature: float = 0.0,
-        images: Sequence[bytes] = (),
-        labels: Sequence[str] = (),
+        **options: Unpack[AskOptions],
     ) -> Reply:
         """Ask for a reply in ``schema``.
 
@@ -35,9 +45,7 @@ class AskModel(Protocol):
             purpose: what the call is for, a word or two, for the record.
             messages: the turns; the images go with the last user turn.
             schema: a pydantic model.
-            temperature: of the sampling.
-            images: JPEG files.
-            labels: a text before each of the images, or none.
+            options: the temperature, and images with their labels.
 
         Raises:
             Unreadable: the reply does not fit the schema.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from agent.ask_model import Reply
+from typing_extensions import Unpack
+
+from agent.ask_model import AskOptions, Reply
 from agent.budget import RunBudget
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
@@ -58,7 +60,7 @@ class Calls:
         schema: type[Reply],
         *,
         round: int,  # noqa: A002 - the word of the record
-        temperature: float,
+        temperature: float = 0.0,
         images: Sequence[bytes] = (),
         labels: Sequence[str] = (),
         last: bool = False,
@@ -198,21 +200,11 @@ class ToolCalls:
         purpose: str,
         messages: Sequence[Message],
         schema: type[Reply],
-        *,
-        temperature: float = 0.0,
-        images: Sequence[bytes] = (),
-        labels: Sequence[str] = (),
+        **options: Unpack[AskOptions],
     ) -> Reply:
         """Ask for a reply in ``schema``; see ``AskModel``."""
         return self._calls.ask(
-            purpose,
-            messages,
-            schema,
-            round=self._round,
-            temperature=temperature,
-            images=images,
-            labels=labels,
-            for_tool=True,
+            purpose, messages, schema, round=self._round, for_tool=True, **options
         )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from operator import add
 
-from agent.ask_model import Reply
+from typing_extensions import Unpack
+
+from agent.ask_model import AskOptions, Reply
 from agent.reasoners.port import Unreadable
 from domain.errors import ModelError
 from domain.media import Video
@@ -104,23 +106,14 @@ class BuilderModel:
         purpose: str,
         messages: Sequence[Message],
         schema: type[Reply],
-        *,
-        temperature: float = 0.0,
-        images: Sequence[bytes] = (),
-        labels: Sequence[str] = (),
+        **options: Unpack[AskOptions],
     ) -> Reply:
         """Ask for a reply in ``schema``; see ``AskModel``."""
         self._replied = False
         named = f"{self._strategy} {purpose}"
+        given: AskOptions = {"temperature": 0.0, **options}
         try:
-            reply = self._chat.ask(
-                messages,
-                schema,
-                purpose=named,
-                temperature=temperature,
-                images=images,
-                labels=labels,
-            )
+            reply = self._chat.ask(messages, schema, purpose=named, **given)
         except ModelError as error:
             raise (Unreadable(str(error)) if self._replied else error) from error
         return reply.value
