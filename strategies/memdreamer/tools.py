@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -44,6 +44,7 @@ from strategies.memdreamer.names import (
     SEARCH_NODES,
 )
 from strategies.memdreamer.parts import GRAPH, HIERARCHY
+from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.shown import KINDS, Showing
 
 if TYPE_CHECKING:
@@ -112,6 +113,14 @@ class _Scores:
     def cosine(self, ref: str) -> float:
         """Return the cosine of a vertex with the question."""
         return float(self.cosines[self._order[ref]])
+
+    def rank(self, ref: str) -> float:
+        """Return how well a vertex matches the question, in words and by cosine."""
+        return float(self.words.words[self._order[ref]]) / WORDS_A_COSINE + self.cosine(ref)
+
+    def by_option(self, ref: str) -> list[float]:
+        """Return how well a vertex matches the question with each option, in words."""
+        return [float(score) for score in self.words.claims[:, self._order[ref]]]
 
     def support(self, ref: str) -> tuple[float, ...]:
         """Return how far a vertex supports each option."""
@@ -203,7 +212,8 @@ class HierarchyTools:
         video, macro = _known(self._videos(view, use), arguments.macro_id, MACRO)
         things = video.view.entities_of(macro.ref) if video.graph else []
         inside = video.view.inside(macro.ref)
-        found = [_Chosen(video, macro, video.showing.short(macro))] + [
+        above = [_Chosen(video, macro, video.showing.short(macro))] if video.hierarchy else []
+        found = above + [
             _Chosen(video, one, video.showing.in_graph(one, macro.ref))
             for one in [*things, *inside]
         ]
@@ -224,15 +234,12 @@ class HierarchyTools:
         by_option: list[tuple[int, float, str]] = []
         for video in self._videos(view, use):
             scores = _Scores(video, asked)
-            order = video.view.order
             for one in _searched(video, arguments.node_types):
-                row = order[one.ref]
-                score = float(scores.words.words[row]) / WORDS_A_COSINE + scores.cosine(one.ref)
-                ranked.append((score, _Chosen(video, one, "")))
+                ranked.append((scores.rank(one.ref), _Chosen(video, one, "")))
                 by_option += [
-                    (option, float(claims[row]), one.ref)
-                    for option, claims in enumerate(scores.words.claims)
-                    if claims[row] > 0
+                    (option, score, one.ref)
+                    for option, score in enumerate(scores.by_option(one.ref))
+                    if score > 0
                 ]
         ranked.sort(key=lambda pair: -pair[0])
         known = {one.vertex.ref: one for _, one in ranked}
@@ -313,6 +320,8 @@ class HierarchyTools:
             for one in {one.video.scope.video: one for one in found}.values()
         }
         evidence, weighed = list[Evidence](), list[Weighed]()
+        if asked.options:
+            found = _bearing(found, scores)
         for one in found:
             own, ref = scores[one.video.scope.video], one.vertex.ref
             evidence.append(_piece(one, self._cosine_scale.nearness(own.cosine(ref))))
@@ -351,6 +360,28 @@ class HierarchyTools:
             if best is None or score > best.score:
                 best = _quote(piece, " ".join(texts[n].strip() for n in order), score)
         return best
+
+
+def _bearing(found: Sequence[_Chosen], scores: Mapping[str, _Scores]) -> list[_Chosen]:
+    """Keep what bears on a question most, and what does on each option, in the given order.
+
+    Support adds up: much that says little would outweigh the little that says much.
+    """
+    ranked = sorted(found, key=lambda one: -scores[one.video.scope.video].rank(one.vertex.ref))
+    kept = {one.vertex.ref for one in ranked[: HierarchySettings().found]}
+    kept |= set(
+        best_by_option(
+            [
+                (option, score, one.vertex.ref)
+                for one in found
+                for option, score in enumerate(
+                    scores[one.video.scope.video].by_option(one.vertex.ref)
+                )
+                if score > 0
+            ]
+        )
+    )
+    return [one for one in found if one.vertex.ref in kept]
 
 
 def _piece(one: _Chosen, score: float) -> Evidence:
