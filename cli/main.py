@@ -87,6 +87,10 @@ COMMANDS = {
     "models": ("models", "List the model files of a profile, with state, size and licence."),
     "db": ("database", "Upgrade the tables of a database, and build its search index."),
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
+    "alert": (
+        "alerts",
+        "Ask standing questions, which are judged on every new clip.",
+    ),
     "schedule": (
         "schedules",
         "List and change the jobs that run on a schedule while 'homer up' runs.",
@@ -112,7 +116,7 @@ GROUPS = {
     "Strategies": ("strategies", "build", "compare"),
     "Maintain": (
         *("doctor", "models", "db", "check", "reembed", "retain", "export", "import"),
-        *("backup", "restore", "schedule", "serve", "password", "audit"),
+        *("backup", "restore", "schedule", "alert", "serve", "password", "audit"),
     ),
     "Evaluate and learn": ("eval", "skills"),
 }

@@ -231,6 +231,8 @@ def forget(
         )
     if json:
         return say_json(asdict(done))
+    if done.alerts:
+        note(f"{done.alerts} alerts that named them are removed")
     lines = f"{done.rewritten} texts written anew"
     return say(
         f"{done.number} is forgotten: {lines}, {done.images} images and {done.answers} answers gone"

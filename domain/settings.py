@@ -9,6 +9,7 @@ from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from domain.alerts import AlertSettings
 from domain.base import Frozen
 from domain.evaluation_options import AblationStage
 from domain.limits import ImportLimits
@@ -264,6 +265,7 @@ class Settings(Frozen):
     memory: MemorySettings = MemorySettings()
     ask: AskSettings = AskSettings()
     stream: StreamSettings = StreamSettings()
+    alerts: AlertSettings = AlertSettings()
     work: WorkSettings = WorkSettings()
     retain: RetainSettings = RetainSettings()
     imports: ImportLimits = ImportLimits()

@@ -11,6 +11,7 @@ from typing import Protocol, cast
 from domain.errors import ModelError
 from domain.media import Video
 from domain.settings import WorkSettings
+from flows.alerts.worker import alerts_judged
 from flows.clip_memory import FileIngestion, Ingestion
 from flows.executors import DirectExecutor, Executor, Step, Waitable
 from flows.ingest_video import IngestResult, VideoIngestion
@@ -161,7 +162,8 @@ def watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) -> 
         DatabaseError: the database is gone; the same command resumes later.
     """
     with tracing.span(tracing.Work.FLOW, "ingest", video=ingestion.video.id) as flow:
-        result = _watch(ingestion, steps, listener)
+        with alerts_judged(ingestion.workspace):
+            result = _watch(ingestion, steps, listener)
         flow.fields |= {"clips": result.clips, "fresh": result.fresh, "failed": result.failed}
     return result
 

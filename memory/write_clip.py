@@ -40,6 +40,7 @@ from people.memory_lines import format_clip, search_text
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.blobs import BlobStore
 from store.database import Store, remove_unused_blobs
+from store.queries.alerts import queue_clip
 from store.queries.blobs import lock_blobs_shared
 from store.queries.clips import mark_clip, record_writing
 from store.queries.encoders import record_encoder
@@ -310,6 +311,7 @@ class _ClipTransaction:
             people, written = self._write_memories(recognised)
             learned = learned_people(self.session, recognised, self.clip)
             self._store_memories(people, learned, written)
+            queue_clip(self.session, self.video_id, self.clip)
             faults.fault_point(faults.FaultPoint.CLIP_ROWS)
             self._store_blobs(blob_store)
             if keeping is not None:

@@ -29,6 +29,7 @@ from people.video_people import VideoPeople, find_person, lock_people
 from store.database import Store, remove_unused_blobs
 from store.forgotten_file import ForgottenFile, read_forgotten_file, write_forgotten_file
 from store.queries import forget as stored
+from store.queries.alerts import list_alerts, remove_alert
 from store.queries.audit import erased_since, record_deed, transaction_time
 from store.queries.blobs import lock_blobs_shared, own_library_id
 from store.queries.builds import delete_builds
@@ -46,7 +47,7 @@ FORGOTTEN_SUMMARY = "of somebody who was forgotten"
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Counts of rewritten rows, and of removed images and answers.
+    """Counts of rewritten rows, and of removed images, answers and alerts.
 
     ``path``: the video file's path where it contains their name; only the user can rename it.
     """
@@ -56,6 +57,7 @@ class Forgotten:
     images: int
     answers: int
     path: str | None = None
+    alerts: int = 0
 
 
 def forget(
@@ -64,7 +66,8 @@ def forget(
     """Forget a person of a video.
 
     Deleted are their identities, sightings, crops, the keyframes on which they are in view, names,
-    corrections about them, the writers' model calls for the video, and every answer that read it.
+    corrections about them, the writers' model calls for the video, every answer that read it, and
+    the alerts that name them.
     Texts that name them say "somebody" and get new vectors. The character's number is not reused.
     The recordings of a stream are deleted, and not restored. The video file, its path and exports
     are left as they are.
@@ -124,7 +127,8 @@ def forget(
     remove_unused_blobs(store, unused_blobs)
     runs = len(forgetting.traces.trajectories)
     path = people.video.path if forgetting.is_named_in(people.video.path or "") else None
-    return Forgotten(character.character.number, forgetting.rewritten, len(blobs), runs, path)
+    counts = (forgetting.rewritten, len(blobs), runs)
+    return Forgotten(character.character.number, *counts, path, forgetting.alerts)
 
 
 def restore_forgotten(store: Store, video: str, path: Path) -> int:
@@ -190,7 +194,7 @@ class _Forgetting:
         rows = [people.origins[row].character for row in character.members]
         self.traces: Traces = stored.traces_of(session, self._video, character.members, rows)
         self.undo_rows: list[Copy] = []
-        self.rewritten = 0
+        self.rewritten = self.alerts = 0
         self._people_by_clip: dict[int, ClipPeople] = {}
 
     def _names_from_users(self) -> Iterator[str]:
@@ -208,6 +212,7 @@ class _Forgetting:
         # What was built may speak of the person anywhere; it can be built again without them.
         delete_builds(self._session, self._video)
         unused_blobs = stored.erase_traces(self._session, self.traces)
+        self._remove_alerts()
         self._rewrite_corrections()
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
         changed = [(row, self._eraser.erase_json(row.texts)) for row in rows]
@@ -222,6 +227,15 @@ class _Forgetting:
     def is_named_in(self, text: str) -> bool:
         """Tell whether a text names the person."""
         return self._eraser.erase(text) != text
+
+    def _remove_alerts(self) -> None:
+        """Remove the alerts that name the person; the undo file does not have them."""
+        for alert in list_alerts(self._session):
+            # Users write names in small letters; events went with the faces.
+            texts = (alert.name, alert.question, alert.question.title())
+            if any(map(self.is_named_in, texts)):
+                remove_alert(self._session, alert.id)
+                self.alerts += 1
 
     def _rewrite_corrections(self) -> None:
         """Remove the person from all corrections; those about others stay."""

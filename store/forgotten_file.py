@@ -15,13 +15,14 @@ from domain.errors import InputError
 from domain.limits import DEFAULT_LIMITS, ImportLimits
 from store.checkpoint_values import check_row
 from store.files import atomic_file
+from store.queries.export import OWN_TO_LIBRARY
 from store.queries.forget import Copy
 from store.tables.schema import Base
 from store.zips import open_zip, read_lines, read_member, report_damage, too_large
 
 VERSION = 2
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-_OF_THE_LIBRARY = {"audit", "library", "taken"}
+_OF_THE_LIBRARY = {"audit", "library", "taken", *OWN_TO_LIBRARY}
 _TABLES = {
     *(Base.metadata.tables.keys() - _OF_THE_LIBRARY),
     *(f"checkpoints.{name}" for name in _CHECKPOINTS),

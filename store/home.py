@@ -15,7 +15,7 @@ from store.files import make_private, restrict_folder
 
 _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),
-    *("fetched", "backups", ".streamlit", "homer.toml", "app.password"),
+    *("fetched", "backups", "alerts", "recaps", ".streamlit", "homer.toml", "app.password"),
 )
 """Everything that Homer writes in a data directory, and the settings that it reads there."""
 
@@ -60,6 +60,16 @@ class Home:
     def uploads(self) -> Path:
         """The files that users uploaded to the app."""
         return self.root / "uploads"
+
+    @property
+    def alerts(self) -> Path:
+        """Where the events of alerts are delivered: a file an alert."""
+        return self.root / "alerts"
+
+    @property
+    def recaps(self) -> Path:
+        """The recaps that were written, as Markdown."""
+        return self.root / "recaps"
 
     @property
     def run(self) -> Path:

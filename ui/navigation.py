@@ -15,7 +15,7 @@ from ui.errors import show_error
 from views.library import all_titles, videos_named
 
 SECTIONS = {
-    "": ("ask", "library", "people", "history"),
+    "": ("ask", "library", "people", "alerts", "history"),
     "Advanced": ("compare", "skills", "evaluations", "schedules", "health"),
 }
 """The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
@@ -23,6 +23,7 @@ ICONS = {
     "ask": ":material/forum:",
     "library": ":material/video_library:",
     "people": ":material/group:",
+    "alerts": ":material/notifications:",
     "history": ":material/history:",
     "compare": ":material/compare_arrows:",
     "skills": ":material/school:",

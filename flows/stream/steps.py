@@ -5,6 +5,7 @@ from __future__ import annotations
 from httpx import HTTPError
 
 from domain.settings import WorkSettings
+from flows.alerts.worker import alerts_judged
 from flows.ingest_steps import (
     IngestSteps,
     Listener,
@@ -36,11 +37,12 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
     clips = ingestion.start_stream()
     listener.opened(ingestion.video, clips, clips)
     api = None if direct else connect_to_prefect(ingestion.workspace.home, listener.said)
-    while api is not None and _run_in_flow(ingestion, listener, api):
-        continue
-    with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
-        follow_stream(ingestion, steps, listener)
-        steps.update_event_graph(ingestion, final=True)
+    with alerts_judged(ingestion.workspace):
+        while api is not None and _run_in_flow(ingestion, listener, api):
+            continue
+        with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
+            follow_stream(ingestion, steps, listener)
+            steps.update_event_graph(ingestion, final=True)
     return ingestion.end()
 
 

@@ -27,6 +27,9 @@ from store.queries.forget import Copy
 from store.queries.trajectories import CHECKPOINTS, has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES
 from store.tables.schema import (
+    AlertClipRow,
+    AlertEventRow,
+    AlertRow,
     Base,
     MessageRow,
     ModelCallRow,
@@ -41,6 +44,8 @@ IDENTITY_TABLES = {
     name for name, table in TABLES.items() if "id" in table.c and table.c.id.identity
 }
 """Tables with an identity column."""
+OWN_TO_LIBRARY = {AlertRow.__tablename__, AlertClipRow.__tablename__, AlertEventRow.__tablename__}
+"""Tables that are not exported with a video: a library's own alerts."""
 CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 
@@ -90,6 +95,8 @@ def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
         ModelCallRow.__tablename__: of_call,
     }
     for table in Base.metadata.sorted_tables:
+        if table.name in OWN_TO_LIBRARY:
+            continue
         parents = {key.column.table.name for key in table.foreign_keys}
         if parents and parents <= conditions.keys() and table.name not in conditions:
             conditions[table.name] = _condition(table, video, conditions)

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
+from store.tables.alerts import AlertClipRow, AlertEventRow, AlertRow
 from store.tables.base import Base, added_at, primary_key, reference, video_column
 from store.tables.built import (
     BuildRow,
@@ -51,6 +52,9 @@ from store.tables.questions import (
 from store.tables.streams import StreamClipRow, StreamGapRow, StreamRow
 
 __all__ = [
+    "AlertClipRow",
+    "AlertEventRow",
+    "AlertRow",
     "AuditRow",
     "Base",
     "BlobRow",

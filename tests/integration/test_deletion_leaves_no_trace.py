@@ -75,8 +75,8 @@ def exported(store: Store, folder: Path) -> bytes:
 
 
 OF_THE_WHOLE = {"videos.title", "videos.path", "videos.error", "videos.subtitles", "streams.source"}
-OF_PEOPLE = {"corrections.told", "corrections.outcomes"}
-"""What a person said of people who are met outside of the span too."""
+OF_PEOPLE = {"corrections.told", "corrections.outcomes", "alerts.name", "alerts.question"}
+"""What a person said of people who are met outside of the span too, and what they wait for."""
 
 
 def only_in_span(store: Store) -> None:
@@ -97,6 +97,7 @@ def only_in_span(store: Store) -> None:
         session.execute(text("UPDATE videos SET subtitles = NULL"))
         session.execute(text("UPDATE streams SET source = 'rtsp://door'"))
         session.execute(text("DELETE FROM corrections"))
+        session.execute(text("UPDATE alerts SET name = 'mine', question = 'a cup'"))
         others = "SELECT id FROM sightings WHERE clip <> 1"
         session.execute(text(f"DELETE FROM exemplars WHERE sighting_id IN ({others})"))  # noqa: S608
         session.execute(text("UPDATE sightings SET blob = NULL WHERE clip <> 1"))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.database import Store
 from store.tables.schema import (
+    AlertClipRow,
+    AlertEventRow,
+    AlertRow,
     BlobRow,
     BuildRow,
     CharacterMemberRow,
@@ -66,6 +70,34 @@ def fill(store: Store, video_id: str, title: str = "full") -> None:
         _events(session, video_id)
         _built(session, video_id, own)
         _call(session, f"seen in {title}", video_id=video_id, clip=1)
+        _alert(session, video_id)
+
+
+def _alert(session: Session, video_id: str) -> None:
+    """An alert with an event, and a clip that waits to be judged."""
+    line = session.scalars(select(MemoryRow.id).where(MemoryRow.video_id == video_id)).first()
+    alert = AlertRow(
+        id=f"alert{video_id}",
+        name=f"cups-of-{video_id}",
+        kind="text",
+        question="a cup",
+        video_id=video_id,
+        threshold=0.7,
+        debounce_ms=60_000,
+    )
+    times = {"start_ms": 31_000, "end_ms": 32_000}
+    _add(session, alert, AlertClipRow(video_id=video_id, clip=2))
+    event = AlertEventRow(
+        id=f"event{video_id}",
+        alert_id=alert.id,
+        video_id=video_id,
+        clip=1,
+        score=0.9,
+        memory_id=line,
+        state="recorded",
+        **times,
+    )
+    _add(session, event)
 
 
 def ask(store: Store, trajectory: str, question: str, *video_ids: str) -> None:

@@ -58,7 +58,7 @@ def test_the_document_shows_every_way_to_ask() -> None:
     shown = {urlsplit(word).path for words in CALLS for word in words if word.startswith("http")}
     assert len(CALLS) > 12
     assert {path.split("/")[1] for path in shown} == {
-        *("videos", "questions", "search", "tools", "media", "jobs")
+        *("videos", "questions", "search", "tools", "media", "jobs", "alerts")
     }
     for mode in Mode:
         assert f"`{mode}`" in TEXT

@@ -1,0 +1,1 @@
+"""Alerts: judging each remembered clip, and delivering the events."""

@@ -1,0 +1,80 @@
+"""The tables of alerts: standing questions, clips that wait to be judged, and events.
+
+Events hold no text: they refer to the line or the face that shows them, so what is deleted or
+forgotten there is gone from them too. Where events are delivered is in the data directory.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from store.tables.base import Base, added_at, reference, video_column
+
+
+class AlertRow(Base):
+    """A standing question. ``video_id``: the only video that it is about; NULL: all videos."""
+
+    __tablename__ = "alerts"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    kind: Mapped[str]
+    question: Mapped[str]
+    video_id: Mapped[str | None] = video_column(index=True)
+    threshold: Mapped[float]
+    debounce_ms: Mapped[int] = mapped_column(BigInteger)
+    delivery: Mapped[str | None] = mapped_column(comment="webhook, command; NULL: none")
+    made_at: Mapped[datetime] = added_at()
+
+
+class AlertClipRow(Base):
+    """A clip that is in memory, and was not judged yet."""
+
+    __tablename__ = "alert_clips"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["video_id", "clip"], ["clips.video_id", "clips.clip"], ondelete="CASCADE"
+        ),
+    )
+    video_id: Mapped[str] = mapped_column(primary_key=True)
+    clip: Mapped[int] = mapped_column(primary_key=True)
+    attempts: Mapped[int] = mapped_column(server_default="0")
+
+
+class AlertEventRow(Base):
+    """A clip that answered an alert. ``state``: recorded, waiting, delivered or failed."""
+
+    __tablename__ = "alert_events"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["video_id", "clip"], ["clips.video_id", "clips.clip"], ondelete="CASCADE"
+        ),
+        UniqueConstraint("alert_id", "video_id", "clip"),
+        Index("alert_events_of_clip", "video_id", "clip"),
+        Index("alert_events_waiting", "next_at", postgresql_where=text("state = 'waiting'")),
+    )
+    id: Mapped[str] = mapped_column(primary_key=True)
+    alert_id: Mapped[str] = mapped_column(ForeignKey("alerts.id", ondelete="CASCADE"))
+    video_id: Mapped[str]
+    clip: Mapped[int]
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    score: Mapped[float]
+    memory_id: Mapped[int | None] = reference("memories.id", index=True)
+    identity_id: Mapped[int | None] = reference("identities.id", index=True)
+    state: Mapped[str]
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    error: Mapped[str | None] = mapped_column(comment="why it was not delivered, without content")
+    next_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())
+    at: Mapped[datetime] = added_at()

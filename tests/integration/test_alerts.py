@@ -1,0 +1,520 @@
+"""Alerts: each remembered clip is judged once, and each event is delivered at least once."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from domain.alerts import AlertDelivery, AlertKind, DeliveryState
+from domain.errors import InputError, NotFound
+from domain.media import Percept
+from domain.time import TimeSpan
+from flows.alerts.adding import AlertDraft, add, closest_clips, make_delivery, remove
+from flows.alerts.deliveries import Deliveries
+from flows.alerts.delivery import Deliverer
+from flows.alerts.judging import AlertJudge
+from flows.alerts.worker import alerts_judged, deliver_waiting, judge_waiting
+from flows.delete import delete_video, delete_video_span
+from flows.workspace import Workspace
+from memory.write_clip import remember
+from models.profile import load_profile
+from people.corrections import rename
+from people.forget import forget
+from store.database import Store
+from store.queries.alerts import add_alert
+from store.queries.videos import find_video
+from tests.support.local_servers import serving
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    WordVectors,
+    face,
+    known_video,
+    local_writers,
+    percept,
+    said,
+)
+from views.alerts import ShownEvent, page_of_events, shown_alerts
+
+LADDER = "someone carries a ladder"
+
+
+class OddEmbedder(WordVectors):
+    """Fails as a server of a model may."""
+
+    def embed(self, texts: Any) -> Any:
+        raise ConnectionError("gone")
+
+
+def workspace_of(store: Store, text_model: Any = None, **alerts: Any) -> Workspace:
+    toolbox: Any = SimpleNamespace(text=text_model or WordVectors(), reranker=None)
+    profile = load_profile("local")
+    settings = profile.settings
+    changed = settings.alerts.model_copy(update=alerts)
+    settings = settings.model_copy(update={"alerts": changed})
+    return Workspace(store.home, store, profile.model_copy(update={"settings": settings}), toolbox)
+
+
+@pytest.fixture
+def workspace(store: Store) -> Workspace:
+    known_video(store, 8)
+    return workspace_of(store, private_hosts=("127.0.0.1",))
+
+
+def watch(store: Store, *percepts: Percept) -> None:
+    for one in percepts:
+        remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+
+
+def clip_with(index: int, words: str) -> Percept:
+    return percept(index, utterances=(said(30 * index + 2, words),))
+
+
+def ladder(index: int) -> Percept:
+    return clip_with(index, "Look, a man carries a ladder.")
+
+
+def judged(workspace: Workspace) -> int:
+    return judge_waiting(workspace, AlertJudge(workspace))
+
+
+def events(workspace: Workspace, **which: Any) -> list[ShownEvent]:
+    return page_of_events(workspace.store, 0, 100, **which)[0][::-1]
+
+
+def text_alert(workspace: Workspace, name: str = "ladder", **more: Any) -> Any:
+    delivery = more.pop("delivery", None)
+    draft = AlertDraft(name, AlertKind.TEXT, more.pop("question", LADDER), **more)
+    return add(workspace, draft, delivery)
+
+
+def test_a_clip_that_answers_is_an_event_with_its_line_and_time(workspace: Workspace) -> None:
+    text_alert(workspace)
+    watch(workspace.store, clip_with(0, "The weather is fine."), ladder(1))
+    assert judged(workspace) == 1
+    (one,) = events(workspace)
+    assert (one.event.clip, one.event.span.start_ms) == (1, 32_000)
+    assert "carries a ladder" in one.text
+    assert one.event.state is DeliveryState.RECORDED
+    assert judged(workspace) == 0, "a clip is judged once"
+
+
+def test_clips_of_before_the_alert_are_not_judged(workspace: Workspace) -> None:
+    watch(workspace.store, ladder(0))
+    text_alert(workspace)
+    assert judged(workspace) == 0
+    assert [match.score > 0.7 for _, _, match in closest_clips(workspace, "ladder", 5)] == [True]
+    assert events(workspace) == [], "trying an alert out records nothing"
+
+
+def test_there_is_no_second_event_within_the_debounce_time(workspace: Workspace) -> None:
+    text_alert(workspace, debounce_s=45)
+    watch(workspace.store, *map(ladder, range(5)))
+    judged(workspace)
+    assert [one.event.clip for one in events(workspace)] == [0, 2, 4]
+
+
+def test_an_alert_of_another_video_is_not_judged(workspace: Workspace) -> None:
+    known_video(workspace.store, 1, "f" * 16)
+    text_alert(workspace, video="f" * 16)
+    watch(workspace.store, ladder(0))
+    assert judged(workspace) == 0
+
+
+def test_a_named_face_and_an_unknown_one(workspace: Workspace) -> None:
+    watch(workspace.store, percept(0, faces=(face(0, 1, (2, 5)),)))
+    rename(workspace.store, VIDEO, "0", "Anna Berg")
+    add(workspace, AlertDraft("anna", AlertKind.PERSON, "anna berg"), None)
+    add(workspace, AlertDraft("stranger", AlertKind.UNKNOWN_FACE, debounce_s=600), None)
+    watch(
+        workspace.store,
+        percept(1, faces=(face(0, 1, (33, 35)),)),
+        percept(2, faces=(face(0, 7, (63, 65)),)),
+        percept(3, faces=(face(0, 7, (93, 95)), face(1, 9, (96, 99)))),
+    )
+    judged(workspace)
+    found = [(one.event.alert.name, one.event.clip, one.text) for one in events(workspace)]
+    assert found[0] == ("anna", 1, "Anna Berg was seen")
+    assert [(name, clip) for name, clip, _ in found[1:]] == [("stranger", 2), ("stranger", 3)]
+
+
+def test_a_model_that_fails_leaves_the_clip_to_be_judged_later(workspace: Workspace) -> None:
+    text_alert(workspace)
+    watch(workspace.store, ladder(0))
+    odd = workspace_of(workspace.store, OddEmbedder())
+    assert judge_waiting(odd, AlertJudge(odd)) == 0
+    assert judged(workspace) == 1
+
+
+def test_a_clip_is_judged_after_a_kill_between_its_commit_and_its_judgement(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text_alert(workspace)
+    watch(workspace.store, ladder(0))
+    with monkeypatch.context() as patch:
+        patch.setattr("flows.alerts.judging.add_events", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            judged(workspace)
+    assert judged(workspace) == 1
+    assert len(events(workspace)) == 1
+
+
+def _interrupted(*_: object) -> bool:
+    raise KeyboardInterrupt
+
+
+def test_events_are_seen_as_of_a_time(workspace: Workspace) -> None:
+    text_alert(workspace, debounce_s=0)
+    watch(workspace.store, *map(ladder, range(4)))
+    judged(workspace)
+    early = events(workspace, video=VIDEO, as_of_ms=60_000)
+    assert [one.event.clip for one in early] == [0, 1]
+
+
+def test_deletions_and_forgetting_take_events_along(workspace: Workspace) -> None:
+    store = workspace.store
+    text_alert(workspace, debounce_s=0)
+    add(workspace, AlertDraft("anna", AlertKind.PERSON, "anna", debounce_s=0), None)
+    text_alert(workspace, "of-this", video=VIDEO)
+    watch(store, percept(0, faces=(face(0, 1, (2, 5)),)))
+    rename(store, VIDEO, "0", "Anna")
+    watch(store, percept(1, faces=(face(0, 1, (33, 35)),)), ladder(2), ladder(4), ladder(6))
+    judged(workspace)
+    found = {(one.event.alert.name, one.event.clip) for one in events(workspace)}
+    assert found >= {("anna", 1), ("ladder", 2), ("ladder", 4), ("ladder", 6)}
+    with store.begin() as session:
+        video = find_video(session, VIDEO)
+    delete_video_span(workspace, video, TimeSpan.of(60_000, 61_000))
+    assert 2 not in {one.event.clip for one in events(workspace)}
+    assert forget(store, VIDEO, "Anna", WordVectors()).alerts == 1
+    assert {one.alert.name for one in shown_alerts(store)} == {"ladder", "of-this"}
+    delete_video(store, VIDEO)
+    assert events(workspace) == []
+    assert [one.alert.name for one in shown_alerts(store)] == ["ladder"]
+
+
+# AlertDelivery
+
+
+class Received:
+    """What a webhook received, and how it answers."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[dict[str, str], bytes]] = []
+        self.status = 200
+        self.location: str | None = None
+        self.body = b""
+
+
+@contextmanager
+def webhook(received: Received) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.requests.append(({k.lower(): v for k, v in self.headers.items()}, body))
+            self.send_response(received.status)
+            if received.location:
+                self.send_header("Location", received.location)
+            self.end_headers()
+            self.wfile.write(received.body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}/hook?key=1"
+
+
+def due_now(store: Store) -> None:
+    with store.begin() as session:
+        session.execute(text("UPDATE alert_events SET next_at = now()"))
+
+
+def test_a_webhook_is_signed_and_names_the_event(workspace: Workspace) -> None:
+    received = Received()
+    with webhook(received) as url:
+        text_alert(workspace, delivery=AlertDelivery(webhook=url, secret="hush"))
+        watch(workspace.store, ladder(0))
+        judged(workspace)
+        assert deliver_waiting(workspace) == 1
+        assert deliver_waiting(workspace) == 0
+    ((headers, body),) = received.requests
+    told = json.loads(body)
+    (one,) = events(workspace)
+    assert one.event.state is DeliveryState.DELIVERED
+    assert told["id"] == headers["webhook-id"] == one.event.id
+    assert (told["alert"], told["start_s"], told["video"]["id"]) == ("ladder", 2.0, VIDEO)
+    signed = f"{one.event.id}.{headers['webhook-timestamp']}.".encode() + body
+    digest = hmac.new(b"hush", signed, hashlib.sha256).digest()
+    assert headers["webhook-signature"] == f"v1,{base64.b64encode(digest).decode()}"
+
+
+def test_a_refused_event_is_tried_again_under_the_same_id_and_then_given_up(
+    workspace: Workspace,
+) -> None:
+    received = Received()
+    received.status = 500
+    with webhook(received) as url:
+        text_alert(workspace, delivery=AlertDelivery(webhook=url), debounce_s=0)
+        watch(workspace.store, ladder(0), ladder(2))
+        judged(workspace)
+        deliver_waiting(workspace)
+        assert len(received.requests) == 1, "the others of the alert wait as well"
+        for _ in range(20):
+            due_now(workspace.store)
+            deliver_waiting(workspace)
+    attempts = workspace.settings.alerts.attempts
+    ids = [headers["webhook-id"] for headers, _ in received.requests]
+    assert sorted(map(ids.count, set(ids))) == [attempts, attempts]
+    assert {one.event.state for one in events(workspace)} == {DeliveryState.FAILED}
+    assert events(workspace)[0].event.error == "the webhook answered with status 500"
+
+
+def test_an_event_whose_sender_was_killed_is_sent_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = Received()
+    with webhook(received) as url:
+        text_alert(workspace, delivery=AlertDelivery(webhook=url))
+        watch(workspace.store, ladder(0))
+        judged(workspace)
+        with monkeypatch.context() as patch:
+            patch.setattr("flows.alerts.delivery.settle_event", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                deliver_waiting(workspace)
+        assert deliver_waiting(workspace) == 0, "it is claimed for a while"
+        due_now(workspace.store)
+        assert deliver_waiting(workspace) == 1
+    first, second = (headers["webhook-id"] for headers, _ in received.requests)
+    assert first == second
+
+
+def test_a_redirect_is_not_followed(workspace: Workspace) -> None:
+    received, elsewhere = Received(), Received()
+    with webhook(received) as url, webhook(elsewhere) as other:
+        received.status, received.location = 307, other
+        text_alert(workspace, delivery=AlertDelivery(webhook=url))
+        watch(workspace.store, ladder(0))
+        judged(workspace)
+        assert deliver_waiting(workspace) == 0
+    assert len(received.requests) == 1
+    assert elsewhere.requests == []
+
+
+PRIVATE = ("127.0.0.1", "localhost", "10.1.2.3", "169.254.169.254", "[::1]", "[fe80::1]", "0.0.0.0")
+
+
+@pytest.mark.parametrize(
+    "host", [*PRIVATE, "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "2130706433"]
+)
+def test_a_private_host_is_refused_unless_the_settings_name_it(store: Store, host: str) -> None:
+    workspace = workspace_of(store)
+    with pytest.raises(InputError, match="private network"):
+        text_alert(workspace, delivery=AlertDelivery(webhook=f"http://{host}/hook"))
+    assert shown_alerts(store) == []
+
+
+def test_a_name_that_turns_private_later_is_refused_when_an_event_is_sent(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = Received()
+    with webhook(received) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        answers = {"now": ["93.184.215.14"]}
+
+        def resolve(host: str, port: int, **_: object) -> list[Any]:
+            return [(2, 1, 6, "", (address, port)) for address in answers["now"]]
+
+        monkeypatch.setattr("flows.alerts.webhook.socket.getaddrinfo", resolve)
+        strict = workspace_of(workspace.store)
+        text_alert(strict, delivery=AlertDelivery(webhook=f"http://rebound.example:{port}/"))
+        answers["now"] = ["93.184.215.14", "127.0.0.1"]
+        watch(workspace.store, ladder(0))
+        judged(strict)
+        assert deliver_waiting(strict) == 0
+    assert received.requests == []
+    assert "private network" in (events(workspace)[0].event.error or "")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:secret@example.org/",
+        "http://me@example.org/",
+        "ftp://example.org/",
+        "file:///etc/passwd",
+        "http:///path",
+        "http://example.org/a b",
+        "http://example.org/\r\nX: y",
+        "http://example.org:99999/",
+        "http://" + "a" * 3000,
+    ],
+)
+def test_an_address_that_is_no_webhook_is_refused(url: str) -> None:
+    with pytest.raises(InputError):
+        make_delivery(url, None, None)
+
+
+def test_a_slow_answer_ends_at_the_time_limit_and_a_huge_one_is_not_read(
+    workspace: Workspace,
+) -> None:
+    stop = threading.Event()
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            while not stop.wait(0.05):
+                try:
+                    self.wfile.write(b"X: y\r\n"[:1])
+                except OSError:
+                    return
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    quick = workspace_of(workspace.store, private_hosts=("127.0.0.1",), webhook_s=0.5)
+    with serving(Slow) as port:
+        text_alert(quick, delivery=AlertDelivery(webhook=f"http://127.0.0.1:{port}/"))
+        watch(workspace.store, ladder(0))
+        judged(quick)
+        began = time.monotonic()
+        assert deliver_waiting(quick) == 0
+        assert time.monotonic() - began < 3
+        stop.set()
+    received = Received()
+    received.body = b"x" * 50_000_000
+    with webhook(received) as url:
+        text_alert(quick, "huge", delivery=AlertDelivery(webhook=url))
+        watch(workspace.store, ladder(4))
+        judged(quick)
+        began = time.monotonic()
+        assert deliver_waiting(quick) == 1
+        assert time.monotonic() - began < 2
+
+
+def test_a_command_gets_the_event_as_json_and_none_of_homers_environment(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:secret@host/db")
+    out = tmp_path / "got; touch pwned"
+    script = tmp_path / "got.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "told = json.load(sys.stdin)\n"
+        "told['environment'] = dict(os.environ)\n"
+        "open(sys.argv[1], 'w').write(json.dumps(told))\n"
+    )
+    delivery = make_delivery(None, f"{sys.executable} {script} '{out}'", None)
+    text_alert(workspace, delivery=delivery)
+    watch(workspace.store, ladder(0))
+    judged(workspace)
+    assert deliver_waiting(workspace) == 1
+    told = json.loads(out.read_text())
+    assert told["alert"] == "ladder"
+    assert told["environment"]["HOMER_ALERT_EVENT"] == told["id"]
+    assert "HOMER_DATABASE_URL" not in told["environment"]
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_command_that_hangs_is_ended_with_its_children(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    quick = workspace_of(workspace.store, command_s=0.5)
+    late = tmp_path / "late"
+    delivery = make_delivery(None, f"sh -c '(sleep 3; touch {late}) & sleep 60'", None)
+    text_alert(quick, delivery=delivery)
+    watch(workspace.store, ladder(0))
+    judged(quick)
+    began = time.monotonic()
+    assert deliver_waiting(quick) == 0
+    assert time.monotonic() - began < 2.5
+    assert "longer than 0.5 s" in (events(quick)[0].event.error or "")
+    time.sleep(3)
+    assert not late.exists()
+
+
+def test_where_events_go_is_not_in_the_database_and_goes_with_the_alert(
+    workspace: Workspace,
+) -> None:
+    store, url = workspace.store, "https://93.184.215.14/services/T0PSECRET"
+    text_alert(workspace, delivery=AlertDelivery(webhook=url, secret="hush"))
+    with store.begin() as session:
+        rows = [*session.scalars(text("SELECT to_jsonb(a)::text FROM alerts a"))]
+    assert "T0PSECRET" not in "".join(rows)
+    assert "hush" not in "".join(rows)
+    (path,) = (path for path in store.home.alerts.rglob("*.json"))
+    assert path.stat().st_mode & 0o077 == 0
+    remove(store, "ladder")
+    assert list(store.home.alerts.rglob("*.json")) == []
+    with pytest.raises(NotFound):
+        remove(store, "ladder")
+
+
+def test_an_alert_of_another_machine_is_left_to_it(workspace: Workspace) -> None:
+    alert = text_alert(workspace, delivery=AlertDelivery(command=("/bin/true",)))
+    Deliveries(workspace.store).remove(alert.id)
+    watch(workspace.store, ladder(0))
+    judged(workspace)
+    assert deliver_waiting(workspace) == 0
+    assert events(workspace)[0].event.state is DeliveryState.WAITING
+
+
+def test_a_thousand_alerts_are_judged_in_little_time_and_no_more_are_taken(
+    workspace: Workspace,
+) -> None:
+    first = text_alert(workspace, "first")
+    with workspace.store.begin() as session:
+        for number in range(999):
+            changes = {"id": f"a{number}", "name": f"a{number}", "question": f"{LADDER} {number}"}
+            add_alert(session, first.model_copy(update=changes | {"threshold": 0.5}))
+    with pytest.raises(InputError, match="1000 alerts"):
+        text_alert(workspace, "more")
+    watch(workspace.store, clip_with(0, "A dog sleeps. A cat walks. Rain falls."))
+    judge = AlertJudge(workspace)
+    judge_waiting(workspace, judge)
+    watch(workspace.store, ladder(2))
+    began = time.monotonic()
+    assert judge_waiting(workspace, judge) == 1000
+    assert time.monotonic() - began < 15
+
+
+def test_an_ingestion_is_neither_delayed_nor_failed_by_alerts(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.alerts.worker.END_S", 1.0)
+    odd = workspace_of(workspace.store, OddEmbedder())
+    text_alert(odd, delivery=make_delivery(None, "sleep 60", None))
+    began = time.monotonic()
+    with alerts_judged(odd):
+        watch(workspace.store, ladder(0))
+    assert time.monotonic() - began < 5
+    with alerts_judged(workspace):
+        pass
+    assert len(events(workspace)) == 1, "the next ingestion judges what was left"
+
+
+def test_the_deliverer_survives_an_event_whose_line_was_deleted(workspace: Workspace) -> None:
+    text_alert(workspace, delivery=AlertDelivery(command=("/bin/true",)))
+    watch(workspace.store, ladder(0))
+    judged(workspace)
+    deliverer = Deliverer(workspace.store, workspace.settings.alerts)
+    with workspace.store.begin() as session:
+        session.execute(text("DELETE FROM memories"))
+    assert deliverer.deliver_due() == 0
+    assert events(workspace) == []

@@ -1,0 +1,97 @@
+"""Alerts on the command line, over HTTP and on their page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from store.database import Store
+from tests.support.api import WordState, client_of
+from tests.support.app_pages import app_over, open_page, words
+from tests.support.full_video import fill
+
+VIDEO, NAME = "a" * 16, "cups-of-" + "a" * 16
+
+
+@pytest.fixture
+def filled(store: Store, monkeypatch: pytest.MonkeyPatch, tampered: None) -> Store:
+    fill(store, VIDEO, "kitchen")
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    return store
+
+
+def homer(*arguments: str, code: int = 0) -> Any:
+    done = CliRunner().invoke(app, ["alert", *arguments])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_alerts_are_added_listed_and_removed(filled: Store) -> None:
+    homer("add", "ladder", "someone carries a ladder", "--video", "kitchen", "--debounce", "5")
+    homer("add", "anna", "--person", "Anna", "--command", "true")
+    listed = {one["name"]: one for one in json.loads(homer("list", "--json").stdout)}
+    assert listed.keys() == {"ladder", "anna", NAME}
+    assert (listed["ladder"]["title"], listed["ladder"]["debounce_ms"]) == ("kitchen", 5000)
+    assert listed["anna"]["delivery"].startswith("command /")
+    assert "Anna was seen" in homer().stdout
+    homer("remove", "anna")
+    assert "Anna" not in homer("list").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add", "Big", "what"),
+        ("add", "none"),
+        ("add", "two", "what", "--unknown-face"),
+        ("add", NAME, "again"),
+        ("add", "a", "what", "--video", "nowhere"),
+        ("add", "a", "what", "--threshold", "2"),
+        ("add", "a", "what", "--command", "no-such-program x"),
+        ("add", "a", "what", "--command", "true", "--webhook", "https://example.org"),
+        ("add", "a", "what", "--secret-file", "/nowhere"),
+        ("remove", "nothing"),
+        ("events", "nothing"),
+        ("events", "--as-of", "1:00"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_a_message(
+    filled: Store, arguments: tuple[str, ...]
+) -> None:
+    homer(*arguments, code=2)
+    assert len(json.loads(homer("list", "--json").stdout)) == 1
+
+
+def test_events_are_listed_as_of_a_time(filled: Store) -> None:
+    (one,) = json.loads(homer("events", "--json").stdout)
+    assert (one["alert"], one["video"]["title"], one["state"]) == (NAME, "kitchen", "recorded")
+    assert one["at"].startswith("2023-11-14T")
+    assert (
+        json.loads(homer("events", "--video", "kitchen", "--as-of", "0:30", "--json").stdout) == []
+    )
+
+
+def test_alerts_and_events_over_http(filled: Store) -> None:
+    with client_of(WordState(filled, "local")) as client:
+        (alert,) = client.get("/alerts").json()["alerts"]
+        page = client.get("/alerts/events", params={"alert": NAME}).json()
+        assert (alert["name"], alert["question"], alert["events"]) == (NAME, "a cup", 1)
+        assert (page["total"], page["events"][0]["start_s"]) == (1, 31.0)
+        assert client.get("/alerts/events", params={"alert": "nothing"}).status_code == 404
+        assert client.get("/alerts/events", params={"as_of": "1:00"}).status_code == 422
+
+
+def test_the_page_shows_alerts_with_their_events(
+    filled: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with app_over(filled, monkeypatch):
+        output = words(open_page("alerts"))
+        assert "a cup" in output
+        assert "kitchen, recorded only, 1 events" in output
+        assert "score 0.90, recorded" in output
+        homer("remove", NAME)
+        assert "homer alert add" in words(open_page("alerts"))

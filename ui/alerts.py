@@ -1,0 +1,83 @@
+"""The alerts page: standing questions, and the clips that answered them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from domain.time import format_clock
+from ui.app_state import page_state
+from ui.errors import show_errors
+from ui.formatting import escape_markdown, format_date
+from ui.navigation import (
+    PAGE_SIZE,
+    page_link,
+    paginate,
+    requested_offset,
+    text_param,
+    update_address_bar,
+)
+from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
+
+
+def alerts_page() -> None:
+    """Draw the alerts, and their events; those of one alert if the address names it."""
+    st.title("Alerts")
+    update_address_bar()
+    show_errors(_show)
+
+
+def _show() -> None:
+    store = page_state().store
+    alerts = shown_alerts(store)
+    if not alerts:
+        st.info(
+            "There is no alert yet. Add one in a terminal: "
+            '`homer alert add ladder "someone carries a ladder"`'
+        )
+        return
+    chosen = text_param("alert") or None
+    _show_alerts(alerts, chosen)
+    st.header("Events", anchor=False)
+    requested = requested_offset()
+    events, total = page_of_events(store, requested, PAGE_SIZE, chosen)
+    if not total:
+        st.caption("No clip answered an alert yet. Clips are judged once they are in memory.")
+        return
+    offset = paginate(total)
+    if offset != requested:
+        events, _ = page_of_events(store, offset, PAGE_SIZE, chosen)
+    for event in events:
+        _show_event(event)
+
+
+def _show_alerts(alerts: Sequence[ShownAlert], chosen: str | None) -> None:
+    if chosen is not None:
+        page_link("alerts", "← All alerts")
+    for one in alerts:
+        alert = one.alert
+        if chosen in (None, alert.name):
+            with st.container(border=True, key=f"alert_{alert.name}"):
+                page_link("alerts", escape_markdown(alert.name), alert=alert.name)
+                st.write(escape_markdown(alert.wants))
+                st.caption(escape_markdown(_facts(one)))
+
+
+def _facts(one: ShownAlert) -> str:
+    alert = one.alert
+    where = one.title or "all videos"
+    how = "recorded only" if alert.delivery is None else f"delivered by {alert.delivery}"
+    return f"{where}, {how}, {one.events} events"
+
+
+def _show_event(one: ShownEvent) -> None:
+    event = one.event
+    at = format_clock(event.span.start_ms)
+    with st.container(border=True, key=f"event_{event.id}"):
+        label = f"{event.alert.name}: {one.title}, {at}"
+        page_link("video", escape_markdown(label), video=event.video, t=at)
+        st.write(escape_markdown(one.text))
+        when = format_date(one.began or event.at)
+        facts = f"{when}, score {event.score:.2f}, {event.state}"
+        st.caption(escape_markdown(f"{facts}: {event.error}" if event.error else facts))
