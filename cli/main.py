@@ -87,10 +87,8 @@ COMMANDS = {
     "models": ("models", "List the model files of a profile, with state, size and licence."),
     "db": ("database", "Upgrade the tables of a database, and build its search index."),
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
-    "alert": (
-        "alerts",
-        "Ask standing questions, which are judged on every new clip.",
-    ),
+    "alert": ("alerts", "Ask standing questions, which are judged on every new clip."),
+    "recap": ("recap", "Sum up a day or an hour of a video, or of all, with citations."),
     "schedule": (
         "schedules",
         "List and change the jobs that run on a schedule while 'homer up' runs.",
@@ -111,6 +109,7 @@ GROUPS = {
         "dump",
         "tool",
         "clip",
+        "recap",
     ),
     "Correct": ("people", "retry", "delete"),
     "Strategies": ("strategies", "build", "compare"),

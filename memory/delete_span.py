@@ -40,6 +40,7 @@ from store.queries.events import clip_spans
 from store.queries.forget import delete_unnamed_blob_rows, texts_with, update_row
 from store.queries.memories import memories_of_clips
 from store.queries.videos import find_video, lock_video_for_delete
+from store.recap_files import remove_recap_files
 from store.tables.schema import (
     Base,
     ClipRow,
@@ -152,6 +153,7 @@ def delete_span(
 
     deleted, deletion, unused = run_with_models(store, run)
     faults.fault_point(faults.FaultPoint.CUT)
+    remove_recap_files(store.home, deleted.video.id)
     images = remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)
     return SpanDeletion(
         len(deleted.clips), images, deletion.answers, deletion.people, deletion.rewritten

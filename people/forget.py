@@ -39,6 +39,7 @@ from store.queries.encoders import record_encoder, recount_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video, lock_video_for_delete
+from store.recap_files import remove_recap_files
 from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
 
 FORGOTTEN_SUMMARY = "of somebody who was forgotten"
@@ -125,6 +126,7 @@ def forget(
             undo_file.unlink(missing_ok=True)
         raise
     remove_unused_blobs(store, unused_blobs)
+    remove_recap_files(store.home, people.video.id)
     runs = len(forgetting.traces.trajectories)
     path = people.video.path if forgetting.is_named_in(people.video.path or "") else None
     counts = (forgetting.rewritten, len(blobs), runs)

@@ -15,7 +15,7 @@ from ui.errors import show_error
 from views.library import all_titles, videos_named
 
 SECTIONS = {
-    "": ("ask", "library", "people", "alerts", "history"),
+    "": ("ask", "library", "people", "alerts", "recaps", "history"),
     "Advanced": ("compare", "skills", "evaluations", "schedules", "health"),
 }
 """The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
@@ -24,6 +24,7 @@ ICONS = {
     "library": ":material/video_library:",
     "people": ":material/group:",
     "alerts": ":material/notifications:",
+    "recaps": ":material/summarize:",
     "history": ":material/history:",
     "compare": ":material/compare_arrows:",
     "skills": ":material/school:",

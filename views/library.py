@@ -43,6 +43,7 @@ from store.queries.clips import StoredClip
 from store.queries.events import PatchAt
 from store.queries.keyframes import StoredKeyframe
 from store.queries.records import dump_video
+from store.recap_files import remove_recap_files
 from views.streams import StreamDetails, stream_details
 
 __all__ = [
@@ -457,6 +458,7 @@ def delete_video_rows(store: Store, name: str) -> int:
         remove_orphaned_blobs(store)  # of a deletion that was killed
         raise
     faults.fault_point(faults.FaultPoint.DELETED)
+    remove_recap_files(store.home, video)
     return remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)
 
 

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_
 
 from domain.base import Frozen, first_problem
 from domain.errors import InputError, NotFound, SetupError
+from domain.recaps import PeriodKind
 from domain.schedules import When, parse_when
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -102,6 +103,13 @@ class RetainOptions(Frozen):
     profile: ProfileName = None
 
 
+class RecapOptions(Frozen):
+    """The options of a recap: of the whole day or hour before it runs."""
+
+    video: str | None = Field(default=None, description="only this video; all")
+    period: PeriodKind = Field(default="day", description="day or hour")
+
+
 @dataclass(frozen=True)
 class ScheduleKind:
     """A kind of schedule. ``on``: it runs by default, since it changes nothing."""
@@ -151,6 +159,13 @@ KINDS = (
         "evals.nightly.evaluate",
         EvaluateOptions,
         "daily 01:30",
+    ),
+    ScheduleKind(
+        "recap",
+        "sum up the day or hour before",
+        "flows.schedules.runs.recap",
+        RecapOptions,
+        "daily 00:10",
     ),
     ScheduleKind(
         "retain",

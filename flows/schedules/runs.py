@@ -18,6 +18,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from domain.errors import HomerError
+from domain.recaps import PeriodKind
 from flows.ingest_steps import SilentListener
 from flows.schedules import work
 from flows.schedules.kinds import (
@@ -25,6 +26,7 @@ from flows.schedules.kinds import (
     BuildOptions,
     FetchOptions,
     LearnOptions,
+    RecapOptions,
     WatchOptions,
 )
 from flows.schedules.work import JobReport
@@ -93,6 +95,13 @@ def learn(answers: int = 64, profile: str | None = None) -> State[None]:
     return run_in_background(
         lambda workspace: work.learn(workspace, LearnOptions(answers=answers)), profile
     )
+
+
+@flow(name="recap")
+def recap(video: str | None = None, period: PeriodKind = "day") -> State[None]:
+    """Sum up the day or hour before."""
+    options = RecapOptions(video=video, period=period)
+    return run_in_background(lambda workspace: work.recap(workspace, options, datetime.now(UTC)))
 
 
 @flow(name="retain")

@@ -11,11 +11,13 @@ from itertools import product
 from pathlib import Path
 
 from domain.errors import Busy, InputError, ModelError, NotFound
+from domain.recaps import Period
 from flows.build import build as build_memory
 from flows.build import check_builds
 from flows.ingest_files import FileOutcome
 from flows.ingest_steps import Listener
 from flows.learning import learn_in_batches
+from flows.recap import write_recap
 from flows.retention import retain as run_retention
 from flows.schedules.backups import back_up_into
 from flows.schedules.fetching import FetchArchive, fetch_all, video_fetcher
@@ -25,6 +27,7 @@ from flows.schedules.kinds import (
     BuildOptions,
     FetchOptions,
     LearnOptions,
+    RecapOptions,
     WatchOptions,
 )
 from flows.stream.interrupted import end_interrupted_streams
@@ -113,6 +116,21 @@ def learn(workspace: Workspace, options: LearnOptions) -> JobReport:
     banned = [name for batch in batches for name in batch.banned]
     answers = sum(batch.answers for batch in batches)
     return JobReport(f"learned from {answers} answers: {len(written)} skills, {len(banned)} banned")
+
+
+def recap(workspace: Workspace, options: RecapOptions, now: datetime) -> JobReport:
+    """Write the recap of the day or hour before.
+
+    Raises:
+        NotFound: there is no such video.
+        DatabaseError: the database is gone.
+    """
+    workspace.give_way()
+    period = Period.at(options.period, now).before
+    written = write_recap(workspace.store, period, options.video)
+    if written.file is None:
+        return JobReport(f"nothing of {period.name} is in memory")
+    return JobReport(f"{period.name}: {len(written.recaps)} videos are summed up")
 
 
 def retain(workspace: Workspace, now: datetime) -> JobReport:

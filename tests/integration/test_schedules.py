@@ -238,7 +238,7 @@ def test_two_libraries_at_one_server_have_each_their_own_schedules(
     assert (mine.work_pool_name, theirs.work_pool_name) == (book.pool, work_pool_name(OTHER))
     book.remove("watch")
     book.begin({})
-    names = ["backup", "build", "check", "learn", "retain", "watch"]
+    names = ["backup", "build", "check", "learn", "recap", "retain", "watch"]
     assert [one.name for one in other.entries()] == names
     assert all(one.last is None for one in other.entries())
     for name in [one.name for one in other.entries()]:

@@ -1,0 +1,67 @@
+"""Recaps: documents that sum up a day or an hour of a video, with citations."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal, Self
+
+from domain.base import Frozen
+from domain.errors import InputError
+
+PeriodKind = Literal["day", "hour"]
+_LENGTH = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
+_FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
+
+
+class Period(Frozen):
+    """A day or an hour by this machine's clock; ``start`` has the time zone."""
+
+    kind: PeriodKind
+    start: datetime
+
+    @classmethod
+    def at(cls, kind: PeriodKind, moment: datetime) -> Self:
+        """Return the period that a moment is in."""
+        local = moment.astimezone()
+        hour = 0 if kind == "day" else local.hour
+        start = local.replace(hour=hour, minute=0, second=0, microsecond=0, tzinfo=None)
+        return cls(kind=kind, start=start.astimezone())
+
+    @property
+    def end(self) -> datetime:
+        """When it ends; a day of a change of the clocks has 23 or 25 hours."""
+        if self.kind == "hour":
+            return self.start + _LENGTH["hour"]
+        return (self.start.replace(tzinfo=None) + _LENGTH["day"]).astimezone()
+
+    @property
+    def before(self) -> Period:
+        """The period before."""
+        return type(self).at(self.kind, self.start - timedelta(minutes=1))
+
+    @property
+    def name(self) -> str:
+        """Its name: ``2026-11-25`` or ``2026-11-25T14``."""
+        return self.start.strftime(_FORMATS[self.kind])
+
+    @property
+    def number(self) -> int:
+        """Its number, counted from 1970 in hours; an hour and a day may have the same."""
+        return int(self.start.timestamp() // 3600)
+
+
+def parse_period(kind: PeriodKind, text: str, now: datetime) -> Period:
+    """Parse ``today``, ``yesterday``, ``now``, ``last``, a date, or a date with an hour.
+
+    Raises:
+        InputError: it is none of these.
+    """
+    current = Period.at(kind, now)
+    named = {"today": current, "now": current, "yesterday": current.before, "last": current.before}
+    if text in named:
+        return named[text]
+    try:
+        return Period.at(kind, datetime.strptime(text, _FORMATS[kind]).astimezone())
+    except (ValueError, OverflowError) as error:
+        example = now.strftime(_FORMATS[kind])
+        raise InputError(f"{text!r} is no {kind}: write it as {example}, or 'last'") from error

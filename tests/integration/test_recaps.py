@@ -1,0 +1,178 @@
+"""Recaps: a day or an hour of a video summed up from its events, on record and in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.memories import Segment
+from domain.recaps import Period, parse_period
+from domain.time import TimeSpan
+from flows.delete import delete_video
+from flows.recap import MAX_EVENTS, chosen_events, write_recap
+from flows.schedules import work
+from flows.schedules.kinds import RecapOptions
+from flows.workspace import Workspace
+from memory.delete_span import delete_span
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from people.forget import forget
+from store.database import Store
+from store.queries.recaps import recaps_page
+from tests.support.app_pages import app_over, open_page, words
+from tests.support.full_video import fill
+from tests.support.memory import SETTINGS, WordVectors
+
+VIDEO, OTHER = "a" * 16, "b" * 16
+BEGAN = datetime.fromtimestamp(1_700_000_000, UTC)
+"""When the streams of full videos began."""
+DAY = Period.at("day", BEGAN)
+
+pytestmark = pytest.mark.usefixtures("tampered")
+
+
+class ShortVectors(WordVectors):
+    """As short as those of full videos."""
+
+    name, dimensions = "short", 3
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().embed(texts)[:, :3]
+
+
+@pytest.fixture
+def kitchen(store: Store) -> Store:
+    fill(store, VIDEO, "kitchen")
+    return store
+
+
+def files(store: Store) -> list[str]:
+    return sorted(
+        str(path.relative_to(store.home.recaps)) for path in store.home.recaps.rglob("*.md")
+    )
+
+
+def events_of(store: Store, video: str) -> list[tuple[int, str]]:
+    query = text(
+        "SELECT s.id, r.summary FROM segments s JOIN segment_revisions r ON r.segment_id = s.id "
+        "WHERE s.video_id = :video AND r.to_clip IS NULL AND r.absorbed_into IS NULL ORDER BY s.id"
+    )
+    with store.begin() as session:
+        return [(row[0], row[1]) for row in session.execute(query, {"video": video})]
+
+
+def test_a_day_is_summed_up_with_its_events_and_citations(kitchen: Store) -> None:
+    written = write_recap(kitchen, DAY, "kitchen")
+    assert written.file is not None
+    output = written.file.read_text()
+    assert output.startswith(f"# {DAY.name}\n\n## kitchen\n")
+    events = [(number, summary) for number, summary in events_of(kitchen, VIDEO) if summary]
+    assert events
+    for number, summary in events:
+        assert f"s{number}]" in output
+        assert summary in output
+    assert written.file.stat().st_mode & 0o077 == 0
+    with kitchen.begin() as session:
+        (stored,), total = recaps_page(session, 0, 10)
+    assert (total, stored.period, stored.title) == (1, DAY.name, "kitchen")
+    assert stored.text in output
+
+
+def test_writing_it_again_replaces_it_and_other_periods_are_empty(kitchen: Store) -> None:
+    for _ in range(2):
+        write_recap(kitchen, DAY)
+    write_recap(kitchen, Period.at("hour", BEGAN))
+    assert write_recap(kitchen, DAY.before).file is None
+    assert write_recap(kitchen, Period.at("day", BEGAN + timedelta(days=3))).file is None
+    with kitchen.begin() as session:
+        assert recaps_page(session, 0, 10)[1] == 2
+    assert len(files(kitchen)) == 2
+
+
+def test_deletions_and_forgetting_take_recaps_along(kitchen: Store) -> None:
+    fill(kitchen, OTHER, "hall")
+
+    def written() -> tuple[int, list[str]]:
+        with kitchen.begin() as session:
+            return recaps_page(session, 0, 10)[1], files(kitchen)
+
+    def write() -> None:
+        for name in (None, "kitchen", "hall"):
+            write_recap(kitchen, DAY, name)
+
+    hall = [f"{DAY.name}/{OTHER}.md"]
+    write()
+    assert written() == (2, sorted([*hall, f"{DAY.name}/{VIDEO}.md", f"{DAY.name}/all.md"]))
+    forget(kitchen, VIDEO, "0", ShortVectors())
+    assert written() == (1, hall)
+    write()
+    delete_span(kitchen, VIDEO, TimeSpan.of(0, 1000), ShortVectors(), SETTINGS.memory)
+    assert written() == (1, hall)
+    write()
+    delete_video(kitchen, VIDEO)
+    assert written() == (1, hall)
+
+
+def test_a_long_day_has_one_event_of_each_part() -> None:
+    segments = [
+        Segment(
+            id=n + 1,
+            video=VIDEO,
+            number=n,
+            label=f"event {n}",
+            summary="",
+            revision=0,
+            clips=(n,),
+            span=TimeSpan.of(1000 * n, 1000 * n + 1 + n % 7),
+        )
+        for n in range(700)
+    ]
+    chosen = chosen_events(segments, TimeSpan.of(0, 700_000))
+    assert len(chosen) == MAX_EVENTS
+    assert {one.span.length_ms for one in chosen} == {7}
+    assert [one.number for one in chosen] == sorted(one.number for one in chosen)
+    assert chosen_events(segments[:5], TimeSpan.of(0, 700_000)) == segments[:5]
+
+
+def test_a_schedule_sums_up_the_period_before(kitchen: Store) -> None:
+    profile = load_profile("local")
+    toolbox = Toolbox(profile, kitchen.home.weights)
+    workspace = Workspace(kitchen.home, kitchen, profile, toolbox, background=True)
+    report = work.recap(workspace, RecapOptions(), BEGAN + timedelta(days=1))
+    assert report.text == f"{DAY.name}: 1 videos are summed up"
+    assert files(kitchen) == [f"{DAY.name}/all.md"]
+
+
+def test_the_command_prints_it_and_the_page_shows_it(
+    kitchen: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", kitchen.url)
+    run = CliRunner()
+    done = run.invoke(app, ["recap", "kitchen", "--day", DAY.name, "--json"])
+    assert done.exit_code == 0, done.output
+    (told,) = json.loads(done.stdout)["recaps"]
+    assert told["title"] == "kitchen"
+    assert run.invoke(app, ["recap", "--hour", "2020-01-01T00"]).exit_code == 0
+    for wrong in (["--day", "soon"], ["--hour", "2026-11-25"], ["--day", "today", "--hour", "now"]):
+        assert run.invoke(app, ["recap", *wrong]).exit_code == 2
+    with app_over(kitchen, monkeypatch):
+        assert f"{DAY.name}: kitchen" in words(open_page("recaps"))
+
+
+def test_periods_are_parsed() -> None:
+    now = datetime(2026, 11, 25, 14, 30).astimezone()
+    assert parse_period("day", "yesterday", now).name == "2026-11-24"
+    assert parse_period("hour", "last", now).name == "2026-11-25T13"
+    assert parse_period("hour", "2026-11-25T00", now).before.name == "2026-11-24T23"
+    assert (
+        parse_period("day", "2026-03-01", now).before.end
+        == parse_period("day", "2026-03-01", now).start
+    )
