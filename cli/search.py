@@ -57,7 +57,7 @@ def search(
         str | None,
         typer.Option(
             metavar="IMAGE",
-            help="For keyframe, without QUERY: images like this one, k12 or an image file.",
+            help="For keyframe, without QUERY: images like this one, k12 or f7, or an image file.",
         ),
     ] = None,
     as_of: AsOf = None,

@@ -30,6 +30,11 @@ def find_span(text: str) -> TimeSpan | None:
     return TimeSpan.of(start, max(start, end))
 
 
+def names_only_time(text: str) -> bool:
+    """Check whether a text is a stretch of time and nothing else."""
+    return bool(_SPAN.fullmatch(text.strip()))
+
+
 def _clock(day: str | None, clock: str) -> int:
     """Return the milliseconds of a time."""
     if day is None:

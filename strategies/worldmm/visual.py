@@ -16,7 +16,7 @@ from retrieval.result import Retrieval, ShownImage
 from strategies.kept_frames import KeptFrames, spread_frames
 from strategies.worldmm.arguments import VisualArguments
 from strategies.worldmm.settings import WorldMemorySettings
-from strategies.worldmm.times import find_span
+from strategies.worldmm.times import find_span, names_only_time
 
 BY_TIME = "name a stretch of time, as in 12:30 - 12:50, and its images are found"
 
@@ -88,12 +88,18 @@ class VisualSearch:
         fresh = [frame for frame in frames if frame.ref not in use.seen]
         images = self._compared(query, self._frames.show(spread_frames(fresh, self._most)))
         best = max((image.score for image in images), default=0.0)
-        close = use.model is not None or best >= closeness_threshold(max(1, len(images)))
+        asked_for = use.model is not None or names_only_time(query)
+        close = asked_for or best >= closeness_threshold(max(1, len(images)))
         reason = f"{len(images)} of {len(frames)} kept frames of {wide}"
         return _retrieval(query, images, reason, close=bool(images) and close)
 
     def _compared(self, query: str, images: Sequence[ShownImage]) -> tuple[ShownImage, ...]:
-        """Return images scored by how near what was recognised on them is to the query."""
+        """Return images scored by how near what was recognised on them is to the query.
+
+        All are what a query asks for that is nothing but a time.
+        """
+        if names_only_time(query):
+            return tuple(image.model_copy(update={"score": 1.0}) for image in images)
         if not images:
             return ()
         asked, *texts = embed_queries(self._text, [query, *(one.description for one in images)])

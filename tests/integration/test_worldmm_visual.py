@@ -119,6 +119,8 @@ def test_frames_of_a_time_are_found_in_its_order_with_what_was_recognised(cards:
     recording(cards, PARTY, [15.4], {15.4: "EXIT"}, {15.4: ["dog"]})
     found = use(cards, WordToolbox(), "00:10 - 00:40")
     assert seconds(found) == [15, 35]
+    assert not found.nothing_close
+    assert {piece.score for piece in found.evidence} == {1.0}
     assert [piece.ref for piece in found.evidence] == [image.ref for image in found.images]
     assert [piece.span for piece in found.evidence] == [
         TimeSpan.of(1000 * at, 1000 * at + 1000) for at in (15, 35)
