@@ -125,14 +125,15 @@ class _Shown:
 def found_block(found: EvidenceRetrieved, room: int = FOUND_BYTES) -> str:
     """Return what a search showed, or why it was refused, in so many bytes.
 
-    Where that is more, what the pieces say is cut, the longest first; then the last are left out.
+    Where that is more, what the pieces say is cut, the longest first; then those furthest from the
+    question are left out.
     """
     head = f"{search_line(found)}: {quote_untrusted(found.searched)}"
     if found.refused:
         return f"<found>\n{search_line(found)}\n{quote_untrusted(found.refused)}\n</found>"
     several = len({piece.video for piece in found.evidence}) > 1
     pieces = [_shown(piece, several) for piece in found.evidence]
-    fitting = _fitting(pieces, room)
+    fitting = _fitting(pieces, [piece.score for piece in found.evidence], room)
     left = room - sum(one.fixed for one in fitting)
     most = _share([len(one.said.encode()) for one in fitting], left)
     lines = [one.text(most) for one in fitting]
@@ -148,15 +149,19 @@ def _shown(piece: Evidence, several: bool) -> _Shown:
     return _Shown(f"[{piece.ref}] {piece.span}{of} ", first, refs)
 
 
-def _fitting(pieces: Sequence[_Shown], room: int) -> list[_Shown]:
-    """Return the first pieces that fit with the least of what each says."""
-    fitting, taken = list[_Shown](), 0
-    for piece in pieces:
+def _fitting(pieces: Sequence[_Shown], scores: Sequence[float], room: int) -> list[_Shown]:
+    """Return the pieces that fit with the least of what each says, in their order.
+
+    The first is kept, then those nearest to the question.
+    """
+    fitting, taken = list[int](), 0
+    for place in sorted(range(len(pieces)), key=lambda n: (n > 0, -scores[n], n)):
+        piece = pieces[place]
         taken += piece.fixed + min(LEAST_BYTES, len(piece.said.encode()))
         if taken > room:
             break
-        fitting.append(piece)
-    return fitting
+        fitting.append(place)
+    return [pieces[place] for place in sorted(fitting)]
 
 
 def _share(sizes: Sequence[int], room: int) -> int:
