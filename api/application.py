@@ -17,7 +17,17 @@ from api.auth import AccessRules, ApiAuth
 from api.database_health import DatabaseHealth
 from api.limits import BODY_S, RequestLimits
 from api.problems import ERROR_RESPONSES, add_error_handlers
-from api.routes import alerts, health, ingestion, media, moments, questions, search, videos
+from api.routes import (
+    alerts,
+    health,
+    ingestion,
+    media,
+    moments,
+    outlines,
+    questions,
+    search,
+    videos,
+)
 from auth.headers import SafeHeaders
 
 ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with
@@ -61,7 +71,7 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
     )
     app.state.api_state = state
     add_error_handlers(app)
-    for module in (health, videos, moments, ingestion, search, questions, alerts, media):
+    for module in (health, videos, moments, outlines, ingestion, search, questions, alerts, media):
         app.include_router(module.router)
     return app
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.builder import BuildModels
@@ -21,6 +21,8 @@ from tests.support.watched_days import CLIP_MS, VIDEO, watched_day
 
 MODELS = BuildModels(WordEmbedder().embed)
 MINUTE = 60_000
+SLOW = [HealthCheck.too_slow]
+"""A busy machine may be slow to make up clips."""
 SMALL = HierarchySettings(
     window_ms=3 * MINUTE, episode_ms=(MINUTE, 2 * MINUTE), long_video_ms=30 * MINUTE
 )
@@ -116,13 +118,13 @@ def watched(draw: st.DrawFn) -> list[WatchedClip]:
     return clips
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
 @given(clips=watched())
 def test_whatever_is_watched_the_hierarchy_is_sound(clips: list[WatchedClip]) -> None:
     check_sound(built_of(HierarchyBuilder(SMALL), VIDEO, clips, MODELS), clips)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None, suppress_health_check=SLOW)
 @given(clips=watched(), step=st.integers(2, 5))
 def test_it_is_the_same_in_steps_of_any_size_and_resumed(
     clips: list[WatchedClip], step: int

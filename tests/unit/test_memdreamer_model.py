@@ -15,7 +15,7 @@ from tests.support.built_in_memory import MemoryRows, built_of
 from tests.support.remembered import WordEmbedder
 from tests.support.watched_days import VIDEO, watched_day
 from tests.support.writing_model import Answer, WritingModel, anything, sensible
-from tests.unit.test_memdreamer_builder import check_sound, nodes, watched
+from tests.unit.test_memdreamer_builder import SLOW, check_sound, nodes, watched
 
 MINUTE = 60_000
 SMALL = HierarchySettings(
@@ -27,7 +27,7 @@ def models(answer: Answer) -> BuildModels:
     return BuildModels(WordEmbedder().embed, WritingModel(answer))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
 @given(clips=watched(), seed=st.integers(0, 10_000))
 def test_whatever_a_model_replies_the_hierarchy_is_sound(
     clips: list[WatchedClip], seed: int
@@ -35,7 +35,7 @@ def test_whatever_a_model_replies_the_hierarchy_is_sound(
     check_sound(built_of(HierarchyBuilder(SMALL), VIDEO, clips, models(anything(seed))), clips)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10_000), step=st.integers(2, 7))
 def test_with_the_same_replies_it_is_the_same_in_steps_and_resumed(seed: int, step: int) -> None:
     day, builder, replies = watched_day(50, seed), HierarchyBuilder(SMALL), models(anything(seed))

@@ -1,0 +1,143 @@
+"""The outline of a video, in all its formats and over HTTP, with names instead of tags."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import update
+
+from domain.errors import InputError
+from domain.time import TimeSpan
+from flows.build import build
+from store.database import Store
+from store.tables.schema import VideoRow
+from strategies.registry import find_strategy
+from tests.support.api import WordState, client_of
+from tests.support.asking import PARTY
+from tests.support.caption_evaluations import workspace_of
+from tests.support.remembered import Said, name, see, watch
+from views.outline import (
+    Chapter,
+    Outline,
+    as_markdown,
+    as_text,
+    as_vtt,
+    as_youtube,
+    borders,
+    load_outline,
+)
+
+CLIPS = 50
+TOPICS = (
+    ("<face_1> washes the red car", "The car stands in the garage", "The hose leaks"),
+    ("<face_2> cooks noodles in the kitchen", "The soup boils in the pot", "The lid falls"),
+)
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    """Twenty-five minutes, first of a car and then of soup, in which one of two has a name."""
+    clips = [
+        [Said(text, 8 * at, source="caption") for at, text in enumerate(TOPICS[number >= 12])]
+        for number in range(CLIPS)
+    ]
+    watch(store, PARTY, clips)
+    see(store, PARTY, "<face_1>", 0, 10)
+    name(store, PARTY, 1, "Ann", "<face_1>")
+    with store.begin() as session:
+        session.execute(update(VideoRow).values(state="done"))
+    return store
+
+
+@pytest.fixture
+def built(party: Store) -> Store:
+    build(workspace_of(party), PARTY, find_strategy("memdreamer"), lambda *_: None)
+    return party
+
+
+def test_chapters_are_a_partition_with_a_border_where_the_topic_changes(built: Store) -> None:
+    found = load_outline(built, PARTY, 2).finest()
+    assert found[0].span.start_ms == 0
+    assert found[-1].span.end_ms == CLIPS * 30_000
+    assert all(a.span.end_ms == b.span.start_ms for a, b in pairwise(found))
+    assert 12 * 30_000 in borders(load_outline(built, PARTY, 2))
+
+
+def test_people_have_their_names_and_no_tag_is_shown(built: Store) -> None:
+    whole = as_text(load_outline(built, PARTY, 3))
+    assert "Ann washes the red car" in whole
+    assert "<face" not in whole
+    assert "An unnamed person (face 2) cooks noodles" in whole
+
+
+def test_an_outline_has_as_many_levels_as_asked_for(built: Store) -> None:
+    supers = load_outline(built, PARTY, 1)
+    assert not any(chapter.parts for chapter in supers.chapters)
+    whole = load_outline(built, PARTY, 3)
+    events = [e for s in whole.chapters for m in s.parts for e in m.parts]
+    assert len(events) >= 3 * CLIPS
+    assert not any(event.parts for event in events)
+
+
+def test_as_of_a_moment_there_are_the_chapters_of_then(built: Store) -> None:
+    early = load_outline(built, PARTY, 2, 11 * 60_000).finest()
+    late = load_outline(built, PARTY, 2).finest()
+    assert 0 < len(early) < len(late)
+    assert late[: len(early)] == early
+
+
+def test_without_the_memory_the_command_that_builds_it_is_named(party: Store) -> None:
+    with pytest.raises(InputError, match=r"homer build .* --memory memdreamer"):
+        load_outline(party, PARTY, 2)
+
+
+def test_the_api_returns_it(built: Store) -> None:
+    with client_of(WordState(built, "local")) as client:
+        found = client.get(f"/videos/{PARTY}/outline", params={"depth": 2}).json()
+        wrong = client.get(f"/videos/{PARTY}/outline", params={"depth": 4})
+    chapters = [part for chapter in found["chapters"] for part in chapter["parts"]]
+    assert chapters[0]["start_s"] == 0
+    assert chapters[-1]["end_s"] == CLIPS * 30
+    assert wrong.status_code == 422
+
+
+def chapter(start: int, end: int, title: str, *parts: Chapter) -> Chapter:
+    return Chapter(span=TimeSpan.of(start, end), title=title, text="", parts=parts)
+
+
+MADE = Outline(
+    video="ab" * 8,
+    title="A *day*",
+    text="About <work>.",
+    depth=2,
+    chapters=(
+        chapter(
+            500,
+            3_700_250,
+            "All",
+            chapter(500, 5_000, "Short"),
+            chapter(5_000, 60_000, "Tea & <b>cake</b>"),
+            chapter(60_000, 3_700_250, "Song"),
+        ),
+    ),
+)
+
+
+def test_youtube_begins_at_zero_and_has_no_chapter_under_ten_seconds() -> None:
+    assert as_youtube(MADE) == "0:00 Short\n1:00 Song"
+
+
+def test_a_track_of_chapters_has_no_markup_of_its_own() -> None:
+    assert as_vtt(MADE).split("\n\n")[2] == (
+        "00:00:05.000 --> 00:01:00.000\nTea &amp; &lt;b&gt;cake&lt;/b&gt;"
+    )
+    assert as_vtt(MADE).startswith("WEBVTT\n\n00:00:00.500 --> ")
+    assert "01:01:40.250" in as_vtt(MADE)
+
+
+def test_markdown_shows_words_as_words() -> None:
+    lines = as_markdown(MADE).splitlines()
+    assert lines[0] == "# A \\*day\\*"
+    assert lines[2] == "About &lt;work&gt;."
+    assert lines[6].startswith("  - **00:05-01:00** Tea &amp; &lt;b&gt;")

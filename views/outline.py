@@ -1,0 +1,200 @@
+"""The outline of a video: its chapters with times, as MemDreamer's memory has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import Field
+
+from domain.base import Frozen
+from domain.errors import InputError
+from domain.memories import Scope
+from domain.people import tags_in_words
+from domain.time import TimeSpan
+from people.corrected import people_as_of
+from retrieval.people_in_query import view_people, with_current_names
+from store.database import Store
+from store.queries.builds import read_built
+from store.queries.clips import memory_view
+from strategies.memdreamer.hierarchy_view import HierarchyView, StoredHierarchy, Vertex
+from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER
+from views.library import resolve_video
+from views.words import plain_line
+
+_MARKS = re.compile(r"[\\`*_\[\]#|~]")
+BUILDER = "memdreamer"
+LEVELS = (SUPER, MACRO, EVENT)
+"""The levels below the whole video, coarse ones first: an outline has 1, 2 or 3 of them."""
+
+
+class Chapter(Frozen):
+    """A part of a video, with the parts that it is made of."""
+
+    span: TimeSpan
+    title: str
+    text: str
+    parts: tuple[Chapter, ...] = ()
+
+
+class Outline(Frozen):
+    """What a video is about, and its chapters in order of time."""
+
+    video: str
+    title: str
+    text: str
+    depth: int = Field(description="levels of chapters")
+    chapters: tuple[Chapter, ...]
+
+    def finest(self) -> list[Chapter]:
+        """Return the chapters of the finest level, which are a partition of what was watched."""
+        return list(_finest(self.chapters, self.depth))
+
+
+def _finest(chapters: Sequence[Chapter], depth: int) -> Iterator[Chapter]:
+    for chapter in chapters:
+        if depth > 1:
+            yield from _finest(chapter.parts, depth - 1)
+        else:
+            yield chapter
+
+
+def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = None) -> Outline:
+    """Return the outline of a video as of a moment.
+
+    Args:
+        store: the store.
+        name: the video's id, an unambiguous beginning of it, or its title.
+        depth: levels of chapters: super events, macro events, micro-events.
+        as_of_ms: the moment; None: the end of what was watched.
+
+    Raises:
+        NotFound: there is no such video.
+        InputError: its memory was not built; the message has the command that builds it.
+    """
+    with store.begin(snapshot=True) as session:
+        video = resolve_video(session, name)
+        scope: Scope = memory_view(session, [video.id], as_of_ms).scopes[0]
+        built = read_built(session, video.id, BUILDER)
+        people = view_people({video.id: people_as_of(session, scope)})
+    view = StoredHierarchy(built).as_of(scope.last_clip)
+    roots = view.of_level(ROOT)
+    if not roots:
+        told = "has no outline yet" if built.nodes else "has no outline"
+        raise InputError(f"{video.title} {told}: homer build {video.id[:8]} --memory {BUILDER}")
+    root = roots[0]
+    words = _Words(people.names(video.id))
+    return Outline(
+        video=video.id,
+        title=words.of(video.title),
+        text=words.of(root.text),
+        depth=depth,
+        chapters=tuple(_chapter(view, part, depth, words) for part in view.children(root.ref)),
+    )
+
+
+class _Words:
+    """Texts for readers: names of people as they are now, else words instead of tags."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def of(self, text: str) -> str:
+        lines = with_current_names(text, self._names).splitlines()
+        return "\n".join(plain_line(tags_in_words(line)) for line in lines)
+
+
+def _chapter(view: HierarchyView, one: Vertex, depth: int, words: _Words) -> Chapter:
+    parts: Sequence[Vertex] = ()
+    if depth > 1:
+        below = view.children(one.ref) if one.level == SUPER else view.inside(one.ref)
+        parts = [part for part in below if part.level in LEVELS]
+    description = one.text.splitlines()[0] if one.text else ""
+    title = one.text if one.level == EVENT else one.label
+    return Chapter(
+        span=one.span,
+        title=words.of(title),
+        text="" if one.level == EVENT else words.of(description),
+        parts=tuple(_chapter(view, part, depth - 1, words) for part in parts),
+    )
+
+
+def as_text(outline: Outline) -> str:
+    """Return an outline as lines, finer chapters indented."""
+    lines = [outline.title, "", outline.text, "", *_indented(outline.chapters, "")]
+    return "\n".join(lines)
+
+
+def _indented(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
+    for chapter in chapters:
+        yield f"{indent}{chapter.span}  {chapter.title}"
+        yield from _indented(chapter.parts, f"{indent}  ")
+
+
+def as_markdown(outline: Outline) -> str:
+    """Return an outline in Markdown: a heading, then a nested list."""
+    lines = [f"# {_escaped(outline.title)}", "", _escaped(outline.text), ""]
+    return "\n".join([*lines, *_listed(outline.chapters, "")])
+
+
+def _listed(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
+    for chapter in chapters:
+        text = f": {chapter.text}" if chapter.text else ""
+        yield f"{indent}- **{chapter.span}** {_escaped(f'{chapter.title}{text}')}"
+        yield from _listed(chapter.parts, f"{indent}  ")
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which no character is Markdown or HTML."""
+    words = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKS.sub(r"\\\g<0>", words)
+
+
+LEAST_MS = 10_000
+"""YouTube takes no shorter chapters."""
+
+
+def as_youtube(outline: Outline) -> str:
+    """Return the finest chapters as YouTube reads them in a description: the first is at 0:00."""
+    lines: list[str] = []
+    last_ms = -LEAST_MS
+    for chapter in outline.finest():
+        start = chapter.span.start_ms if lines else 0
+        if start - last_ms >= LEAST_MS:
+            lines.append(f"{_youtube_clock(start)} {chapter.title}")
+            last_ms = start
+    return "\n".join(lines)
+
+
+def _youtube_clock(ms: int) -> str:
+    """Format a time as ``m:ss`` or ``h:mm:ss``; hours go on after a day."""
+    minutes, seconds = divmod(ms // 1_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def as_vtt(outline: Outline) -> str:
+    """Return the finest chapters as a WebVTT track of chapters."""
+    cues = [
+        f"{_vtt_clock(one.span.start_ms)} --> {_vtt_clock(one.span.end_ms)}\n{_cue(one.title)}"
+        for one in outline.finest()
+        if one.span.length_ms
+    ]
+    return "\n\n".join(["WEBVTT", *cues])
+
+
+def _cue(text: str) -> str:
+    """Return a text in which no character is markup of WebVTT."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _vtt_clock(ms: int) -> str:
+    seconds, rest = divmod(ms, 1_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02d}:{minutes:02d}:{seconds:02d}.{rest:03d}"
+
+
+def borders(outline: Outline) -> list[int]:
+    """Return where the finest chapters but the first begin, in milliseconds."""
+    return [chapter.span.start_ms for chapter in outline.finest()[1:]]
