@@ -32,12 +32,13 @@ def show_moment(
     player_key: str = "player",
     *,
     number: int | None = None,
+    cited: bool = False,
     with_ref: bool = False,
 ) -> None:
     """Draw a citation or a piece of evidence, with a button that plays it.
 
-    ``number``: how the answer cites it; ``with_ref``: with the name by which a search for images
-    takes it as an example.
+    ``number``: how the answer cites it; ``cited``: it is marked as cited; ``with_ref``: with the
+    name by which a search for images takes it as an example.
     """
     with st.container(border=True, key=f"moment_{key}"):
         text, frame = st.columns([3, 1])
@@ -46,7 +47,8 @@ def show_moment(
             mark = "" if number is None else f"**\\[{number}\\]**"
             seek_button(item.video, item.span, title, key, player_key, mark)
             st.write(escape_markdown(_shorten_text(item.full_text)))
-            facts = [item.ref] if with_ref else []
+            facts = ["cited in the answer"] if cited else []
+            facts += [item.ref] if with_ref else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
         with frame:
             show_frame(store, item.video, item.span.start_ms, item.ref)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import streamlit as st
 
-from domain.asking import Evidence
+from domain.asking import Answer, Evidence, Mode
 from domain.media import Video
+from domain.people import tags_in_words
 from store.database import Store
+from ui.app_state import PageState
 from ui.evidence import show_moment, video_title
 from ui.formatting import escape_markdown, format_duration, format_span
 from ui.harness_remarks import show_legend, show_remarks
 from ui.navigation import int_param, set_params
 from ui.player import played_video, seek, show_player
 from ui.timeline import TONES, Lane, TimelineBar, show_timeline
+from ui.trajectory_tools import show_step_tools
+from views.library import videos_named
 from views.rounds import (
+    PLACES,
     InspectedTrajectory,
     ShownCall,
     SubtaskChange,
@@ -29,21 +34,49 @@ MAX_EVIDENCE = 5
 """Pieces of evidence shown at first; an expander has the others."""
 
 
-def show_rounds(store: Store, inspected: InspectedTrajectory, videos: Mapping[str, Video]) -> None:
-    """Draw the timeline, the stepper, and the round that the address names."""
+def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
+    """Draw the steps as sentences, and beside them the step that the address names."""
+    store, videos = state.store, videos_named(state.store, inspected.row.question.videos)
     numbers = [0, *(round_.number for round_ in inspected.history.rounds)]
     chosen = _selected_round(numbers)
     st.header("Rounds", anchor=False)
+    story, step = st.columns([2, 3])
+    with story:
+        _show_story(inspected, numbers, chosen)
+        _show_stepper(numbers, chosen)
+        _show_round_video(inspected, videos, chosen)
+    with step:
+        _show_round(state, inspected, videos, chosen)
     for video in videos.values():
         _show_timeline(inspected, video, chosen)
-    chosen = _show_stepper(inspected, numbers, chosen)
-    left, right = st.columns([3, 2])
-    with right:
-        _show_round_video(inspected, videos, chosen)
+    with st.expander("What happened in this step"):
+        show_legend()
+        show_remarks(inspected.remarks(chosen))
         _show_ledger(inspected, chosen)
-    with left:
-        _show_round(store, inspected, videos, chosen)
-    _show_calls(calls_in_round(store, inspected, chosen))
+        _show_calls(calls_in_round(store, inspected, chosen))
+
+
+def _show_story(inspected: InspectedTrajectory, numbers: Sequence[int], chosen: int) -> None:
+    """Draw each step as a sentence; a press opens it."""
+    st.html(STORY)
+    with st.container(key="story", gap="xsmall"):
+        for number in numbers:
+            pressed = st.button(
+                escape_markdown(_sentence(inspected, number)),
+                key=f"step_{number}",
+                type="secondary" if number == chosen else "tertiary",
+                icon=":material/arrow_right:" if number == chosen else None,
+                wrap=True,
+            )
+            if pressed and number != chosen:
+                _open_round(number)
+
+
+def _sentence(inspected: InspectedTrajectory, number: int) -> str:
+    if number:
+        return round_headline(inspected.history, number)
+    plan = counted(len(inspected.history.plan), "part")
+    return f"Before the first round: the plan has {plan}"
 
 
 def _selected_round(numbers: Sequence[int]) -> int:
@@ -56,7 +89,7 @@ def _selected_round(numbers: Sequence[int]) -> int:
 
 def _show_timeline(inspected: InspectedTrajectory, video: Video, chosen: int) -> None:
     lanes = [_lane(round_, video.id) for round_ in inspected.history.rounds]
-    if not lanes:
+    if not any(lane.spans for lane in lanes):
         return
     name = f"Evidence of each round in {video.title}"
     st.markdown(f"**{escape_markdown(name)}**")
@@ -72,7 +105,7 @@ def _lane(round_: Round, video: str) -> Lane:
     tone = TONES[(round_.number - 1) % len(TONES)]
     found = round_.found.evidence if round_.found else ()
     bars = [_bar(round_, piece, tone) for piece in found if piece.video == video]
-    return Lane(f"Round {round_.number}: {round_.subtask}", bars)
+    return Lane(f"Round {round_.number}", bars)
 
 
 def _bar(round_: Round, evidence: Evidence, tone: str) -> TimelineBar:
@@ -83,7 +116,7 @@ def _bar(round_: Round, evidence: Evidence, tone: str) -> TimelineBar:
     return TimelineBar(f"{round_.number}@{start}", start, end, label, evidence.ref, tone)
 
 
-def _show_stepper(inspected: InspectedTrajectory, numbers: Sequence[int], chosen: int) -> int:
+def _show_stepper(numbers: Sequence[int], chosen: int) -> None:
     """Draw buttons for the round before and after; the arrow keys press them."""
     index = numbers.index(chosen)
     with st.container(horizontal=True, vertical_alignment="center", key="stepper"):
@@ -91,15 +124,8 @@ def _show_stepper(inspected: InspectedTrajectory, numbers: Sequence[int], chosen
             _open_round(numbers[index - 1])
         if st.button("Next", shortcut="Right", disabled=index == len(numbers) - 1, key="next"):
             _open_round(numbers[index + 1])
-        headline = (
-            round_headline(inspected.history, chosen)
-            if chosen
-            else "Before the first round: the plan"
-        )
-        st.markdown(f"**{escape_markdown(headline)}**")
-        st.caption(f"Step {index + 1} of {len(numbers)}; the arrow keys go back and forth.")
+        st.caption(f"Step {index + 1} of {len(numbers)}")
     set_params(round=chosen)
-    return chosen
 
 
 def _open_round(number: int) -> None:
@@ -108,36 +134,83 @@ def _open_round(number: int) -> None:
 
 
 def _show_round(
-    store: Store, inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
+    state: PageState, inspected: InspectedTrajectory, videos: Mapping[str, Video], chosen: int
 ) -> None:
-    st.subheader("What happened in this step", anchor=False)
-    show_legend()
-    show_remarks(inspected.remarks(chosen))
+    """Draw the input, the results and the decision of a step, and what can be done from it."""
+    store = state.store
     round_ = next((other for other in inspected.history.rounds if other.number == chosen), None)
     if round_ is None:
+        st.subheader("The plan", anchor=False)
+        for subtask in inspected.history.plan:
+            st.markdown(f"- {escape_markdown(tags_in_words(subtask.text))}")
         return
-    if round_.action is not None and round_.action.reason:
-        st.markdown(f"**Why:** {escape_markdown(round_.action.reason)}")
-    if round_.action is not None and round_.action.kind == "answer":
-        st.markdown(f"**Answers:** {escape_markdown(round_.action.answer)}")
-    st.subheader("Evidence found", anchor=False)
-    _show_evidence(store, round_.found.evidence if round_.found else (), videos, f"r{chosen}")
+    cited = {citation.ref for citation in (inspected.row.answer or NO_ANSWER).citations}
+    _show_input(round_)
+    show_step_tools(state, inspected, chosen)
+    st.subheader("Results", anchor=False)
+    found = round_.found.evidence if round_.found else ()
+    _show_evidence(store, found, videos, f"r{chosen}", cited)
     for index, search in enumerate(round_.later):
         st.subheader(f"Found by a later search: {escape_markdown(search.query)}", anchor=False)
-        _show_evidence(store, search.evidence, videos, f"r{chosen}_then{index}")
+        _show_evidence(store, search.evidence, videos, f"r{chosen}_then{index}", cited)
+    st.subheader("Decision", anchor=False)
+    st.markdown(escape_markdown(_decision(round_)))
+
+
+STORY = "<style>.st-key-story button { justify-content: start; text-align: start; }</style>"
+"""Sentences that are buttons begin at one edge."""
+NO_ANSWER = Answer(text="", confidence=0)
+"""Stands for the answer of a search that has none: nothing is cited."""
+
+
+def _show_input(round_: Round) -> None:
+    """Draw what the step was given: the part of the question, the query, the reason; its cost."""
+    st.subheader("Input", anchor=False)
+    st.markdown(escape_markdown(tags_in_words(round_.text)))
+    action = round_.action
+    if action is not None and action.query:
+        place = PLACES.get(action.mode or Mode.VIDEO) or f"with {action.mode}"
+        st.markdown(f"**Query:** {escape_markdown(tags_in_words(action.query))}")
+        st.caption(escape_markdown(f"Searched {place}"))
+    if action is not None and action.reason:
+        st.markdown(f"**Why:** {escape_markdown(action.reason)}")
+    if round_.calls:
+        tokens = sum(call.tokens_in + call.tokens_out for call in round_.calls)
+        cost = sum(call.cost_usd for call in round_.calls)
+        seconds = sum(call.ms for call in round_.calls) / 1000
+        facts = f"{counted(tokens, 'token')}, {cost:.4f} US dollars, {format_duration(seconds)}"
+        st.caption(escape_markdown(facts))
+
+
+def _decision(round_: Round) -> str:
+    """Return what followed from a step, in sentences."""
+    if round_.action is not None and round_.action.kind == "answer":
+        return f"Answers: {tags_in_words(round_.action.answer)}"
+    if round_.assessed is None:
+        return "Goes on."
+    resolved = [one.answer for one in round_.assessed.resolved]
+    new = f"{round_.assessed.increment:.0%} of what was found is new."
+    if resolved:
+        return f"{new} Answers this part: {'; '.join(map(tags_in_words, resolved))}"
+    return f"{new} Goes on searching."
 
 
 def _show_evidence(
-    store: Store, evidence: Sequence[Evidence], videos: Mapping[str, Video], key: str
+    store: Store,
+    evidence: Sequence[Evidence],
+    videos: Mapping[str, Video],
+    key: str,
+    cited: Collection[str],
 ) -> None:
+    """Draw pieces of evidence, the first ones unfolded; those that the answer cites are marked."""
     if not evidence:
         st.caption("Nothing.")
     for number, piece in enumerate(evidence[:MAX_EVIDENCE]):
-        show_moment(store, piece, videos, f"{key}_{number}")
+        show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
     if len(evidence) > MAX_EVIDENCE:
         with st.expander(f"{len(evidence) - MAX_EVIDENCE} more"):
             for number, piece in enumerate(evidence[MAX_EVIDENCE:], start=MAX_EVIDENCE):
-                show_moment(store, piece, videos, f"{key}_{number}")
+                show_moment(store, piece, videos, f"{key}_{number}", cited=piece.ref in cited)
 
 
 def _show_round_video(
@@ -153,7 +226,7 @@ def _show_round_video(
 
 
 def _show_ledger(inspected: InspectedTrajectory, chosen: int) -> None:
-    st.subheader("Ledger after this round", anchor=False)
+    st.markdown("**Parts of the question after this step**")
     changes = inspected.ledger(chosen)
     if not changes:
         st.caption("There is no plan yet.")
@@ -175,7 +248,7 @@ def _show_subtask(change: SubtaskChange) -> None:
 
 
 def _show_calls(calls: Sequence[ShownCall]) -> None:
-    st.subheader("Model calls of this round", anchor=False)
+    st.markdown("**Model calls of this step**")
     if not calls:
         st.caption("None: no language model was called.")
     for number, call in enumerate(calls):

@@ -14,7 +14,6 @@ from ui.navigation import page_link, text_param, update_address_bar
 from ui.rounds import show_rounds
 from ui.trajectory_tools import show_tools
 from views.answer_lines import answer_line
-from views.library import videos_named
 from views.rounds import (
     RUNNING,
     InspectedTrajectory,
@@ -40,15 +39,14 @@ def _show_trajectory() -> None:
     _show_head(state, inspected)
     if inspected.row.state == RUNNING:
         _show_unfinished(state, inspected)
-    videos = videos_named(state.store, inspected.row.question.videos)
-    show_rounds(state.store, inspected, videos)
+    show_rounds(state, inspected)
     show_tools(state, inspected)
 
 
 def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
     row, history = inspected.row, inspected.history
     page_link("history", "← History")
-    st.subheader(escape_markdown(row.question.text), anchor=False)
+    st.header(escape_markdown(row.question.text), anchor=False)
     if row.answer is not None:
         st.markdown(f"**Answer:** {escape_markdown(answer_line(row.answer, row.question))}")
     status = STATES.get(row.state, row.state).capitalize()

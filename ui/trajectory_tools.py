@@ -17,39 +17,39 @@ from strategies.registry import find_strategy
 from ui.app_state import PageState
 from ui.errors import show_error
 from ui.formatting import escape_markdown, format_span
-from ui.navigation import int_param, page_link, set_params, text_param
+from ui.navigation import page_link, set_params, text_param
 from ui.trajectory_export import render_page
 from views.answer_lines import answer_line
 from views.comparison import ComparedRound, Difference, FirstDivergence, compare_trajectories
-from views.rounds import InspectedTrajectory
-from views.trajectory import load_history
+from views.rounds import InspectedTrajectory, round_headline
+from views.trajectory import History, load_history
 from views.words import counted
 
 UNCHANGED = "unchanged"
+REPLAY = "Replays the search from its record: no model is called, and nothing is written."
 
 
-def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
-    """Draw the tools in tabs."""
-    st.header("What if", anchor=False)
-    replay_tab, fork_tab, compare_tab, export_tab = st.tabs(["Replay", "Fork", "Compare", "Export"])
-    with replay_tab:
-        _show_replay(state, inspected)
-    with fork_tab:
-        _show_fork(state, inspected)
-    with compare_tab:
-        _show_compare(state, inspected)
-    with export_tab:
-        _show_export(state, inspected)
-
-
-def _show_replay(state: PageState, inspected: InspectedTrajectory) -> None:
-    st.write("Replays the search from its record: no model is called, and nothing is written.")
-    if st.button("Replay", key="replay"):
+def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: int) -> None:
+    """Draw what can be done from a step: replay the search, or rerun it with changes."""
+    if st.button("Replay", key="replay", icon=":material/replay:", help=REPLAY):
         with st.spinner("Replaying ..."):
             try:
                 _show_replay_result(replay(state.store, inspected.row.id))
             except HomerError as error:
                 show_error(error)
+    with st.expander("Rerun from this step with changes", icon=":material/fork_right:"):
+        _show_fork(state, inspected, number)
+
+
+def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
+    """Draw the comparison with another search, and the export."""
+    st.header("Compare and export", anchor=False)
+    default = "Compare" if text_param("with_") else None
+    compare_tab, export_tab = st.tabs(["Compare", "Export"], default=default)
+    with compare_tab:
+        _show_compare(state, inspected)
+    with export_tab:
+        _show_export(state, inspected)
 
 
 def _show_replay_result(replayed: Replayed) -> None:
@@ -69,18 +69,7 @@ def _show_replay_result(replayed: Replayed) -> None:
     st.error(escape_markdown(message))
 
 
-def _show_fork(state: PageState, inspected: InspectedTrajectory) -> None:
-    numbers = [one.number for one in inspected.history.rounds]
-    if not numbers:
-        st.info("There is no round yet to fork from.")
-        return
-    st.write(
-        "Rerun from this step with changes. The steps before it stay as they were, and this "
-        "search stays in the history."
-    )
-    requested = int_param("round")
-    index = numbers.index(requested) if requested in numbers else 0
-    number = st.selectbox("From round", numbers, index=index, key=f"fork_at_{requested}")
+def _show_fork(state: PageState, inspected: InspectedTrajectory, number: int) -> None:
     original = editable(inspected.history.events, number)
     tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
     edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
@@ -184,7 +173,23 @@ def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
         show_error(error)
         return
     set_params(with_=second.id)
+    _show_both(first, second)
     show_difference(compare_trajectories(first, second), first.question, second.question)
+
+
+def _show_both(first: History, second: History) -> None:
+    """Draw the rounds of both in two columns, and mark those that differ."""
+    left, right = st.columns(2)
+    left.markdown("**This search**")
+    right.markdown("**The other search**")
+    for number in range(1, max(len(first.rounds), len(second.rounds)) + 1):
+        lines = [
+            round_headline(history, number) if number <= len(history.rounds) else "It had ended."
+            for history in (first, second)
+        ]
+        mark = "" if lines[0] == lines[1] else ":material/difference: "
+        for column, line in zip(st.columns(2), lines, strict=True):
+            column.markdown(f"{mark}{escape_markdown(line)}")
 
 
 def show_difference(difference: Difference, a: Question, b: Question) -> None:

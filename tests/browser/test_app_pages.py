@@ -76,7 +76,7 @@ def test_one_steps_through_a_trajectory_with_the_keyboard(
     settled(page)
     page.get_by_role("link", name="See every step").last.click()
     page.get_by_role("heading", name="Rounds").wait_for()
-    done(page, "Round 1: t1")
+    done(page, "Round 1: searched")
     page.get_by_role("heading", name="Rounds").click()
     page.keyboard.press("ArrowLeft")
     seen(page, "Before the first round: the plan")
@@ -102,7 +102,7 @@ def test_a_trajectory_is_replayed(page: Page) -> None:
 @pytest.mark.full
 def test_a_fork_with_another_query_is_a_new_branch(page: Page, keep: Keep) -> None:
     before = page.url
-    page.get_by_role("tab", name="Fork").click()
+    page.get_by_text("Rerun from this step with changes").click()
     page.get_by_label("Query").fill("the harbour of Lisbon and its earthquake")
     page.get_by_role("button", name="Fork", exact=True).click()
     page.get_by_role("link", name="Open the fork").wait_for()
@@ -110,7 +110,6 @@ def test_a_fork_with_another_query_is_a_new_branch(page: Page, keep: Keep) -> No
     page.get_by_role("link", name="Compare it with this one").click()
     page.wait_for_url("**with_=**")
     settled(page)
-    page.get_by_role("tab", name="Compare").click()
     seen(page, "They diverge at round 1")
     seen(page, "the harbour of Lisbon and its earthquake")
     keep("compare")

@@ -168,14 +168,14 @@ def test_keys_that_step_do_not_step_while_one_types(
     page: Page, address: str, ways: dict[str, str]
 ) -> None:
     opened(page, f"{address}/{ways['Trajectory']}", "Trajectory")
-    page.get_by_role("tab", name="Fork").click()
+    page.get_by_text("Rerun from this step with changes").click()
     for field in (page.get_by_label("Query"), page.get_by_role("textbox", name="Plan")):
         field.click()
         for key in ("ArrowLeft", "ArrowRight", "ArrowLeft", "Home"):
             page.keyboard.press(key)
         page.wait_for_timeout(1_500)
         assert "round=1" in page.url
-        seen(page, "Round 1: t1")
+        seen(page, "Round 1: searched")
     page.get_by_label("Query").fill("a harbour")
     page.keyboard.press("ArrowLeft")
     page.keyboard.type("o")

@@ -77,6 +77,25 @@ def test_what_was_asked_before_is_a_press_away(page: Page, address: str, presses
     settled(page)
 
 
+def test_a_step_is_rerun_with_another_query_and_compared_in_five_presses(
+    page: Page, address: str, presses: Presses
+) -> None:
+    opened(page, address, "Ask")
+    presses.on(page.get_by_role("link", name=QUESTION).first)
+    done(page, "Confidence ")
+    presses.on(page.get_by_role("link", name="See every step").first)
+    page.get_by_role("heading", name="Rounds").wait_for()
+    settled(page)
+    presses.on(page.get_by_text("Rerun from this step with changes"))
+    page.get_by_label("Query").fill("the harbour of Lisbon and its earthquake")
+    presses.on(page.get_by_role("button", name="Fork", exact=True))
+    presses.on(page.get_by_role("link", name="Compare it with this one"))
+    page.wait_for_url("**with_=**")
+    seen(page, "The other search")
+    seen(page, "the harbour of Lisbon and its earthquake")
+    assert presses.count <= 5
+
+
 def test_a_face_is_named_in_three_presses(page: Page, address: str, presses: Presses) -> None:
     opened(page, address, "Ask")
     presses.on(page.get_by_role("link", name="People"))
