@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,8 +58,10 @@ def read_clips(
     clips = clips_of(info.duration_ms, settings)[first_clip:]
     read = 0
     with closing(read_parallel(path, info, settings, clips)) as parallel:
-        for clip, pictures, audio in parallel:
-            yield _raw_clip(clip, pictures, audio)
+        for raw in starmap(_raw_clip, parallel):
+            yield raw
+            # Its frames would be held beside those of the next clip otherwise.
+            del raw
             read += 1
     yield from _read_sequentially(path, info, settings, clips[read:])
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import deque
 from contextlib import closing
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from models.onnx import threads_allowed
 from perception.audio import read_audio
-from perception.clip_frames import EMPTY, FrameSplitter
+from perception.clip_frames import EMPTY, ClipFrames, FrameSplitter
 from perception.frame_metrics import FrameMeasurer
-from perception.gop_segments import SEGMENTS_PER_CLIP, GopSegments
+from perception.gop_segments import GopSegments
 from perception.ordered_pool import map_ordered
 
 if TYPE_CHECKING:
@@ -22,15 +23,14 @@ if TYPE_CHECKING:
     from domain.media import Clip
     from domain.settings import WatchSettings
     from perception.audio import ClipAudio
-    from perception.clip_frames import ClipFrames
     from perception.ordered_pool import StopCheck
     from perception.picture_stream import SampledPicture
     from perception.source import SourceInfo
 
 WORKERS = 2
 """Stretches decoded at a time."""
-SEGMENTS_AHEAD = SEGMENTS_PER_CLIP + 1
-"""Stretches begun before one is taken: a clip's, and the one in which the next clip begins."""
+SEGMENTS_AHEAD = WORKERS
+"""Stretches begun before one is taken. Their pictures are held: more of them take more memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +81,20 @@ class _SegmentReader:
         self, contents: Iterable[_SegmentContent | None]
     ) -> Iterator[tuple[Clip, ClipFrames, ClipAudio | None]]:
         """Join segments to clips; a clip ends when the next one has frames, or none follows."""
-        number, frames = 0, EMPTY
+        number, parts = 0, list[ClipFrames]()
         audios: deque[ClipAudio | None] = deque()
         for segment, content in enumerate(contents):
             if content is None:
                 return
             if self._segments.starts_clip(segment):
                 audios.append(content.audio)
-            for clip, part in content.clips.items():
+            for clip in list(content.clips):
                 if clip > number:
-                    yield self._clips[number], frames, audios.popleft()
-                    number, frames = clip, EMPTY
-                frames = frames.concatenate(part)
+                    yield self._clips[number], _take_joined(parts), audios.popleft()
+                    number = clip
+                parts.append(content.clips.pop(clip))
             if content.is_last:
-                yield self._clips[number], frames, audios.popleft()
+                yield self._clips[number], _take_joined(parts), audios.popleft()
                 return
 
     def _read_segment(self, segment: int, is_stopped: StopCheck) -> _SegmentContent | None:
@@ -123,3 +123,10 @@ class _SegmentReader:
 
     def _read_audio(self, clip: Clip) -> ClipAudio | None:
         return read_audio(self._path, self._info, clip, self._settings.audio_hz)
+
+
+def _take_joined(parts: list[ClipFrames]) -> ClipFrames:
+    """Join the parts of a clip, and empty the list: only who takes the clip holds its frames."""
+    frames = reduce(ClipFrames.concatenate, parts, EMPTY)
+    parts.clear()
+    return frames

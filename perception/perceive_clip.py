@@ -105,7 +105,8 @@ def perceive(
     """Perceive one clip by itself; the same clip gives the same percept.
 
     What is heard is recognised beside what is seen: neither keeps two processors busy by itself.
-    Stages ``skipped_stages`` are left out: their models are not even loaded.
+    Stages ``skipped_stages`` are left out: their models are not even loaded. ``raw.frames`` is
+    emptied once the faces are found: the frames would be held beside what large models compute.
 
     Raises:
         SetupError: a model's weights are not there.
@@ -159,6 +160,8 @@ def _perceive_pictures(
         if "faces" in skipped_stages
         else _group_faces(raw, candidates, chosen, models, settings, blobs)
     )
+    raw.frames.clear()
+    trim_heap()
     return _VisualContent(
         keyframes=_encode_keyframes(chosen, models.images) if chosen else (),
         screen_texts=read_screen(readable, models.screen) if readable else (),
@@ -236,4 +239,5 @@ def _perceive_speech(
     turns = find_turns(raw.samples, spans, models.speaker, settings.audio_hz)
     voices = group_voices(turns, raw.samples, raw.clip, models.speaker, settings)
     known = {voice.number for voice in voices}
+    trim_heap()
     return find_utterances(models.speech.transcribe(raw.samples), turns, known, raw.clip), voices

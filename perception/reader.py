@@ -17,7 +17,7 @@ DecodeFrom = Callable[["Path", "SourceInfo", "WatchSettings", int], Iterator["Ra
 
 
 class ClipReader:
-    """Decodes clips of one file. Holds the last one; not to be shared between threads.
+    """Decodes clips of one file, and holds none of them; not to be shared between threads.
 
     Args:
         path: a media file.
@@ -32,7 +32,7 @@ class ClipReader:
         self.source = path, info, settings
         self._decode_from = decode_from
         self._clips: Iterator[RawClip] | None = None
-        self._last: RawClip | None = None
+        self._next: int | None = None
 
     def clip(self, index: int) -> RawClip:
         """Return the decoded clip; decoding continues where it was, or starts there.
@@ -40,12 +40,11 @@ class ClipReader:
         Raises:
             MediaError: the file went away or is no longer what was probed.
         """
-        last = self._last
-        if last is not None and last.clip.index == index:
-            return last
-        if self._clips is None or last is None or last.clip.index + 1 != index:
+        if self._clips is None or index != self._next:
             self._clips = self._decode_from(*self.source, index)
-        self._last = next(self._clips, None)
-        if self._last is None or self._last.clip.index != index:
+        self._next = None
+        found = next(self._clips, None)
+        if found is None or found.clip.index != index:
             raise MediaError(f"clip {index} of {self.source[0]} cannot be read: has it changed?")
-        return self._last
+        self._next = index + 1
+        return found

@@ -92,9 +92,10 @@ def decode_and_perceive(
     start = time.monotonic()
     raw = reader.clip(clip)
     faults.fault_point(faults.FaultPoint.DECODED)
-    found = perceive(raw, tools, settings)
+    # Before perceiving, which empties the frames.
     sampled = sample_frames(raw, sampled_ms, settings.jpeg_quality)
-    found = replace(found, view=clip_view(raw, memory, settings), sampled=sampled)
+    view = clip_view(raw, memory, settings)
+    found = replace(perceive(raw, tools, settings), view=view, sampled=sampled)
     faults.fault_point(faults.FaultPoint.PERCEIVED)
     return Delivery(found, time.monotonic() - start, _me())
 

@@ -123,10 +123,11 @@ class StreamIngestion:
         frames = subsample_frames(captured.raw.frames, captured.level, level)
         self._levels[captured.raw.clip.index] = (level, len(frames))
         thinned_clip = replace(captured.raw, frames=frames)
-        found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
+        # Before perceiving, which empties the frames.
         view = clip_view(thinned_clip, self.workspace.profile.shown_clips, settings)
         sampled_ms = self._memory.keepers.sampled_ms
         sampled = sample_frames(thinned_clip, sampled_ms, settings.jpeg_quality)
+        found = perceive(thinned_clip, self.workspace.toolbox, settings, LEVELS[level].without)
         return replace(found, view=view, sampled=sampled)
 
     def remember(self, clip: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -69,6 +70,19 @@ def test_a_last_clip_without_a_key_picture_of_its_own_is_read(
     assert len(apart) == seconds // 3 + 1
     monkeypatch.setattr(parallel_decode, "WORKERS", 1)
     assert [content(raw) for raw in read_clips(path, info, asked)] == apart
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_whoever_takes_a_clip_alone_holds_its_frames(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=9, b_frames=2)
+    monkeypatch.setattr(parallel_decode, "WORKERS", workers)
+    for raw in read_clips(path, probe(path), SECONDS):
+        frames = [weakref.ref(frame) for frame in raw.frames]
+        assert frames
+        raw.frames.clear()
+        assert [frame for frame in frames if frame() is not None] == []
 
 
 def keys_of(path: Path) -> list[tuple[int, int]]:

@@ -125,7 +125,7 @@ RAW = RawClip(CLIP, frames(), SOUND)
 
 
 def perceived(raw: RawClip = RAW, senses: Senses | None = None) -> Perceived:
-    return perceive(raw, senses or Senses(), SETTINGS)
+    return perceive(replace(raw, frames=list(raw.frames)), senses or Senses(), SETTINGS)
 
 
 def test_everything_of_a_clip_is_perceived() -> None:
@@ -151,6 +151,20 @@ def test_blobs_are_exactly_those_that_the_percept_names() -> None:
 
 def test_the_same_clip_gives_the_same_percept() -> None:
     assert perceived() == perceived()
+
+
+def test_frames_are_held_no_longer_than_faces_are_looked_for() -> None:
+    raw = replace(RAW, frames=frames())
+
+    class Watchful(Senses):
+        def read(self, image: Image) -> list[TextLine]:
+            self.calls.append(f"{len(raw.frames)} frames")
+            return super().read(image)
+
+    senses = Watchful()
+    assert perceive(raw, senses, SETTINGS) == perceived()
+    assert set(senses.calls) >= {"faces", "0 frames", "screen"}
+    assert len([call for call in senses.calls if "frames" in call]) == 3
 
 
 def test_sound_alone_is_listened_to_and_nothing_is_looked_at() -> None:
@@ -179,7 +193,7 @@ def test_where_nobody_speaks_no_words_are_looked_for() -> None:
 def test_sounds_are_recognised_even_where_speech_is_left_out() -> None:
     senses = Senses()
     skipped: tuple[Stage, ...] = ("speech",)
-    found = perceive(RAW, senses, SETTINGS, skipped).percept
+    found = perceive(replace(RAW, frames=frames()), senses, SETTINGS, skipped).percept
     assert (len(found.sounds), found.utterances) == (1, ())
 
 
