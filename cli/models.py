@@ -8,6 +8,7 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
+from domain.errors import NotFound
 from models.fetch import FetchProgress
 from models.hub import HubModel, is_hub_name
 from models.manifest import weights_named
@@ -50,6 +51,7 @@ def pull(
       homer models pull yunet_sface
     """
     wanted = _names(profile, tuple(names or ()))
+    hub_models = _hub_models(profile, tuple(names or ()))
     weights = Home.default().weights
     missing = [row["model"] for row in _rows(wanted) if row["state"] != "present"]
     _show_licences(tuple(missing))
@@ -58,7 +60,7 @@ def pull(
     for pulled in fresh:
         say(f"{pulled.model}/{pulled.path.name} from {pulled.source}")
     say(f"models: {len(pulled_files)} files in place, {len(fresh)} fetched")
-    for model in _hub_models(profile, tuple(names or ())):
+    for model in hub_models:
         if model.state(weights) is not FileState.PRESENT:
             note(f"fetching {model.name} from the hub")
             record = model.fetch(weights)
@@ -89,9 +91,20 @@ def _names(profile: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _hub_models(profile: str | None, names: tuple[str, ...]) -> tuple[HubModel, ...]:
-    """Return the profile's models of the hub, or those of them that are named."""
-    used = load_profile(profile, Home.default().config).hub_models
-    return tuple(model for model in used if not names or model.name in names)
+    """Return the profile's models of the hub, or those of them that are named.
+
+    Raises:
+        NotFound: one is named that the profile does not use: what it is for is not known.
+    """
+    used = load_profile(profile, Home.default().config)
+    models = {model.name: model for model in used.hub_models}
+    for name in filter(is_hub_name, names):
+        if name not in models:
+            raise NotFound(
+                f"the profile {used.name} does not use the model {name}: set `text` or `images` "
+                "in the profile to it"
+            )
+    return tuple(model for model in used.hub_models if not names or model.name in names)
 
 
 def _hub_rows(models: tuple[HubModel, ...]) -> list[dict[str, Any]]:

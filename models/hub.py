@@ -26,10 +26,15 @@ from models.weights import SCRATCH, FileState, file_digest
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
 
-HUB_NAME = r"[A-Za-z0-9][\w.-]*/[\w.-]+"
+HUB_NAME = r"[A-Za-z0-9](-?[\w.])*/[\w.](-?[\w.])*"
 """The pattern of a model's name on the hub."""
 _HUB_NAME = re.compile(HUB_NAME)
+SEPARATOR = "--"
+"""What stands for the slash of a name in the name of its folder. The hub allows it in no name, so
+no two models share a folder."""
 RECORD = "hub.json"
+MAX_BYTES = 8_000_000_000
+"""All files of a model together: more would hardly run on a CPU."""
 ENDPOINT = "HF_ENDPOINT"
 """The environment variable that names another hub than huggingface.co."""
 
@@ -50,7 +55,7 @@ class HubModel:
     Attributes:
         name: ``OWNER/NAME``.
         need: What it is for: the profile's key, and the folder below the weights folder.
-        required: Its files; each by the places where an export may have it.
+        required: Its files; each by the places where an export may have it, the preferred first.
         optional: Files that are fetched where the model has them.
     """
 
@@ -64,13 +69,15 @@ class HubModel:
         return weights / self.need / folder_name(self.name)
 
     def missing(self, weights: Path) -> list[str]:
-        """Return the required files that are not in its folder."""
-        folder = self.folder(weights)
-        return [
+        """Return the required files, and those on record, that are not in its folder."""
+        folder, record = self.folder(weights), self.record(weights)
+        required = [
             places[0]
             for places in self.required
             if not any((folder / place).is_file() for place in places)
         ]
+        recorded = record.digests if record else ()
+        return required or [path for path in recorded if not (folder / path).is_file()]
 
     def state(self, weights: Path) -> FileState:
         """Return the worst state of its files: those on record are checked by their digests."""
@@ -121,6 +128,8 @@ class HubModel:
     def fetch(self, weights: Path) -> HubRecord:
         """Fetch its files from the hub; they appear once all are there and checked.
 
+        The record comes first: files that an interrupted run did not move are missed by it.
+
         Raises:
             WeightsMissing: There is no network, no such model, or it lacks a file.
         """
@@ -129,7 +138,8 @@ class HubModel:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=weights) as scratch:
                 record = self._download(Path(scratch))
-                for path in record.digests:
+                (Path(scratch) / RECORD).write_text(record.model_dump_json(indent=1), "utf-8")
+                for path in (RECORD, *record.digests):
                     (folder / path).parent.mkdir(parents=True, exist_ok=True)
                     (Path(scratch) / path).replace(folder / path)
         except WeightsMissing:
@@ -142,7 +152,6 @@ class HubModel:
                 f"cannot be fetched from the hub ({type(error).__name__}): put {files} there, or "
                 "run 'homer models pull' where there is a network"
             ) from error
-        (folder / RECORD).write_text(record.model_dump_json(indent=1), encoding="utf-8")
         return record
 
     def _download(self, scratch: Path) -> HubRecord:
@@ -155,8 +164,9 @@ class HubModel:
         endpoint = os.environ.get(ENDPOINT)
         info = HfApi(endpoint).model_info(self.name, files_metadata=True, timeout=ANSWER_S)
         files = {file.rfilename: file for file in info.siblings or ()}
-        digests = {}
-        for path in self._chosen(files):
+        chosen, digests = list(self._chosen(files)), {}
+        self._check_size(sum(files[path].size or 0 for path in chosen))
+        for path in chosen:
             fetched = hf_hub_download(
                 self.name, path, revision=info.sha, local_dir=scratch, endpoint=endpoint
             )
@@ -164,6 +174,19 @@ class HubModel:
         stated = (tag.removeprefix("license:") for tag in info.tags or () if "license:" in tag)
         licence = next(stated, "not stated")
         return HubRecord(model=self.name, revision=str(info.sha), licence=licence, digests=digests)
+
+    def _check_size(self, size: int) -> None:
+        """Refuse a model that is larger than any that is fetched.
+
+        Raises:
+            WeightsMissing: It is.
+        """
+        if size > MAX_BYTES:
+            raise WeightsMissing(
+                f"the model {self.name!r} is {size / 1e9:.1f} GB large, and at most "
+                f"{MAX_BYTES / 1e9:.0f} GB are fetched: name a smaller one in the profile, or a "
+                "folder that has it"
+            )
 
     def _chosen(self, there: Iterable[str]) -> Iterator[str]:
         """Yield the paths to fetch of those that the hub has, with weights in files of their own.
@@ -193,7 +216,7 @@ def is_hub_name(name: str) -> bool:
 
 def folder_name(name: str) -> str:
     """Return a model's name as one part of a path."""
-    return name.replace("/", "--")
+    return name.replace("/", SEPARATOR)
 
 
 def _checked(path: Path, file: RepoSibling) -> str:

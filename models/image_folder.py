@@ -11,12 +11,13 @@ FILES = ("vision_model.onnx", "text_model.onnx", "tokenizer.json", "preprocessor
 CONFIG = "config.json"
 """It is not required, but says which of the two a model is."""
 TOWERS = "onnx"
-"""A folder inside the folder, in which exports often have the two towers."""
+"""A folder inside the folder, in which exports often have the two towers. A tower that lies in both
+is taken from outside of it."""
 
 
 def hub_image_model(name: str) -> HubModel:
     """Return an image-text model of the hub, by its name there."""
-    required = tuple((f"{TOWERS}/{file}", file) for file in FILES[:2])
+    required = tuple((file, f"{TOWERS}/{file}") for file in FILES[:2])
     return HubModel(name, "images", (*required, *((file,) for file in FILES[2:])), (CONFIG,))
 
 

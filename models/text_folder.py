@@ -13,6 +13,7 @@ from models.hub import HubModel
 Pooling = Literal["mean", "first", "last", "max"]
 
 MODELS = ("model.onnx", "onnx/model.onnx")
+"""Where a model may lie, in a folder and on the hub; the first of them is taken where both are."""
 TOKENIZER = "tokenizer.json"
 CONFIGS = (
     "1_Pooling/config.json",
@@ -66,7 +67,7 @@ class EncoderFiles:
 
 def hub_text_model(name: str) -> HubModel:
     """Return a text encoder of the hub, by its name there."""
-    return HubModel(name, "text", (MODELS[::-1], (TOKENIZER,)), CONFIGS)
+    return HubModel(name, "text", (MODELS, (TOKENIZER,)), CONFIGS)
 
 
 def missing_text_files(folder: Path) -> list[str]:

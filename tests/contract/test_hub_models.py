@@ -15,6 +15,7 @@ from flows.ingest_video import models_used
 from models.hub import ENDPOINT, HubModel
 from models.image_folder import FILES
 from models.profile import Profile, load_profile
+from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
 from services.health import check_images, check_text_model
 from tests.contract.test_image_encoders import painted
@@ -74,7 +75,7 @@ def test_what_was_fetched_is_on_record_and_shown(served: list[str], tmp_path: Pa
     weights = tmp_path / "weights"
     lacking = check_images(SEEING, weights)
     assert (lacking.ok, lacking.found) == (False, f"{NAME} is not fetched")
-    assert "homer models pull, or put onnx/vision_model.onnx" in lacking.fix
+    assert "homer models pull, or put vision_model.onnx" in lacking.fix
     assert not served
     record = of_profile(SEEING).fetch(weights)
     assert (record.licence, record.revision, len(record.digests)) == ("mit", REVISION, 5)
@@ -114,7 +115,7 @@ def test_without_a_network_the_message_says_where_files_go(
         _ = Toolbox(SEEING, weights).images
     folder = weights / "images" / "Someone--tiny-clip.v1"
     assert str(folder) in str(failure.value)
-    assert "put onnx/vision_model.onnx, onnx/text_model.onnx, tokenizer.json" in str(failure.value)
+    assert "put vision_model.onnx, text_model.onnx, tokenizer.json" in str(failure.value)
     towers(folder)
     images = Toolbox(SEEING, weights).images
     assert images is not None, "files that were put there by hand are taken"
@@ -124,14 +125,58 @@ def test_without_a_network_the_message_says_where_files_go(
 @pytest.mark.usefixtures("served")
 def test_a_model_without_an_export_to_onnx_is_reported(tmp_path: Path) -> None:
     profile = Profile(name="p", images="Someone/words")
-    with pytest.raises(WeightsMissing, match=r"has no onnx/vision_model\.onnx on the hub"):
+    with pytest.raises(WeightsMissing, match=r"has no vision_model\.onnx on the hub"):
         _ = Toolbox(profile, tmp_path / "weights").images
     unknown = Profile(name="p", images="Nobody/nothing")
     with pytest.raises(WeightsMissing, match="RepositoryNotFound"):
         _ = Toolbox(unknown, tmp_path / "weights").images
 
 
-@pytest.mark.parametrize("name", ["tiny", "a/b/c", "http://a/b", "a b/c", ""])
+def test_a_fetch_that_was_killed_leaves_nothing_that_counts_as_put_there_by_hand(
+    served: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights, model = tmp_path / "weights", of_profile(SEEING)
+    move = Path.replace
+
+    def killed(source: Path, target: Path) -> Path:
+        if target.name == "text_model.onnx":
+            raise KeyboardInterrupt
+        return move(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            model.fetch(weights)
+    assert model.record(weights) is not None
+    assert not check_images(SEEING, weights).ok
+    served.clear()
+    assert Toolbox(SEEING, weights).images is not None
+    assert len(served) == 5, "all of it is fetched again"
+
+
+def test_a_model_that_is_too_large_is_not_fetched(
+    served: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.hub.MAX_BYTES", 10)
+    with pytest.raises(WeightsMissing, match=r"GB large, and at most .* name a smaller one"):
+        of_profile(SEEING).fetch(tmp_path / "weights")
+    assert served == []
+
+
+def test_of_two_exports_the_one_outside_of_the_inner_folder_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = encoder(encoder(tmp_path / "both"), inside="onnx")
+    assert {"model.onnx", "onnx"} <= {path.name for path in both.iterdir()}
+    assert read_encoder_folder(both).model == both / "model.onnx"
+    with hub({"Someone/words": both}) as (url, fetched):
+        monkeypatch.setenv(ENDPOINT, url)
+        of_profile(Profile(name="p", text="Someone/words")).fetch(tmp_path / "weights")
+    assert "model.onnx" in fetched
+    assert "onnx/model.onnx" not in fetched
+
+
+@pytest.mark.parametrize("name", ["tiny", "a/b/c", "http://a/b", "a b/c", "a--b/c", "a/b--c", ""])
 def test_a_name_that_is_neither_of_the_hub_nor_a_folder_is_refused(
     tmp_path: Path, name: str
 ) -> None:
@@ -147,6 +192,31 @@ def test_a_folder_needs_no_prefix(tmp_path: Path) -> None:
         images = Toolbox(profile, tmp_path).images
         assert images is not None
         assert images.name == models_used(profile)["images"] == "clip:tiny"
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize(
+    ("used", "pulled", "said"),
+    [
+        ("Nobody/nothing", (), "RepositoryNotFound"),
+        ("Someone/words", (), "has no vision_model.onnx on the hub"),
+        (NAME, ("Nobody/nothing",), "does not use the model Nobody/nothing: set `text` or `image"),
+    ],
+)
+def test_the_command_reports_a_model_that_it_cannot_fetch(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    used: str,
+    pulled: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "weights"))
+    monkeypatch.setattr("cli.models.pull_weights", lambda *_: [])
+    (tmp_path / "p.toml").write_text(f'base = "local"\nimages = "{used}"\n')
+    command = ["models", "pull", *pulled, "--profile", str(tmp_path / "p.toml")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code != 0
+    assert said in str(done.exception) + done.output
 
 
 @pytest.mark.usefixtures("served")
