@@ -6,6 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from agent.builder import Build, BuildModels, MemoryBuilder
 from agent.strategy import Strategy
@@ -17,6 +21,8 @@ from flows.build_frames import keep_missing_frames
 from flows.builder_model import ModelUse, builder_model
 from flows.executors import DirectExecutor, Executor, Step
 from flows.workspace import Workspace
+from models.text_endpoint import recorded_embeddings
+from people.model_calls import record_call
 from store.database import Store
 from store.queries.build_changes import apply_change
 from store.queries.builds import (
@@ -201,8 +207,13 @@ class VideoBuild:
         after, look_back_ms = self.through + 1, self._builder.look_back_ms
         back = range(max(0, after - math.ceil(look_back_ms / self._clip_ms)), after)
         earlier = watched_clips(store, video, back, memory)
-        models = BuildModels(self._text.embed, self.model, store.blobs.get)
+        models = BuildModels(self._embed, self.model, store.blobs.get)
         self._run = self._builder.begin(self._video, built, earlier, models)
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts; what an endpoint takes for it is on record."""
+        with recorded_embeddings(partial(record_call, self._store, self._video.id, None)):
+            return self._text.embed(texts)
 
     def step_ends(self) -> list[int]:
         """Return the last clip of each step that is left."""

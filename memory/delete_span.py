@@ -28,6 +28,7 @@ from people.clip_people import ClipPeople
 from people.forget import FORGOTTEN_SUMMARY
 from people.matching import mean_direction
 from people.memory_lines import format_line, search_text
+from people.model_calls import embeddings_recorded_after
 from people.model_transactions import TransactionEmbedder, run_with_models
 from store.database import Store, remove_orphaned_blobs, remove_unused_blobs
 from store.queries import characters, cut_clips, cut_events
@@ -135,11 +136,12 @@ def delete_span(
         Ambiguous: several do.
         InputError: the span is empty, or beyond the video's end.
     """
-    vectors = TransactionEmbedder(embedder)
+    with store.begin() as session:
+        video_id = find_video(session, name).id
 
     def run(session: Session) -> tuple[DeletionRange, _Deletion, list[str]]:
-        lock_video_for_delete(session, find_video(session, name).id)
-        deleted = _find_deletion_range(session, find_video(session, name), span)
+        lock_video_for_delete(session, video_id)
+        deleted = _find_deletion_range(session, find_video(session, video_id), span)
         deletion = _Deletion(session, deleted, vectors, settings)
         unused = deletion.run() if deleted.clips else []
         vectors.require_deferred()
@@ -151,7 +153,9 @@ def delete_span(
         faults.fault_point(faults.FaultPoint.CUT_ROWS)
         return deleted, deletion, unused
 
-    deleted, deletion, unused = run_with_models(store, run)
+    with embeddings_recorded_after(store, video_id):
+        vectors = TransactionEmbedder(embedder)
+        deleted, deletion, unused = run_with_models(store, run)
     faults.fault_point(faults.FaultPoint.CUT)
     remove_recap_files(store.home, deleted.video.id)
     images = remove_unused_blobs(store, unused) + remove_orphaned_blobs(store)

@@ -35,10 +35,11 @@ from memory.patches import (
     uncovered_clips,
 )
 from memory.ports import MemoryModels
-from memory.writer_calls import CallRecording, record_call
+from memory.writer_calls import CallRecording
 from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine, Writers
 from models.chat import CallRecord
 from models.text_endpoint import recorded_embeddings
+from people.model_calls import record_call
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.database import Store
 from store.queries import events as stored

@@ -21,13 +21,13 @@ from memory.captions import CaptionTrack, caption_clips
 from memory.event_graph_update import update_event_graph
 from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
 from memory.write_clip import PerceptWithoutBlobs, remember, remember_many
-from memory.writer_calls import record_call
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
 from models.text_endpoint import recorded_embeddings
 from people.clip_people import ClipPeople
 from people.memory_lines import search_text
+from people.model_calls import record_call
 from store.database import Store
 from store.queries.audit import record_deed
 from store.queries.clips import next_clips, require_same_clips

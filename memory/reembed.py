@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain import faults
-from memory.writer_calls import record_call
 from models.ports import TextEmbedder
 from models.text_endpoint import recorded_embeddings
 from people.clip_people import ClipPeople
 from people.matching import mean_direction
 from people.memory_lines import search_text
+from people.model_calls import record_call
 from people.model_transactions import TransactionEmbedder, run_with_models
 from store.database import Store
 from store.progress import Progress

@@ -21,7 +21,7 @@ from memory.kept_frames import ClipKeeping
 from memory.ports import MemoryModels
 from memory.sounds import mark_continued
 from memory.store_memories import store_memories
-from memory.writer_calls import CallRecording, record_call
+from memory.writer_calls import CallRecording
 from memory.writers.port import ClipContext, Writers
 from models.text_endpoint import recorded_embeddings
 from people.characters import (
@@ -37,6 +37,7 @@ from people.face_voice import statements_by_co_occurrence, statements_by_name
 from people.identities import MatchingSettings, Recognised, recognise, update_exemplars
 from people.matching import mean_direction
 from people.memory_lines import format_clip, search_text
+from people.model_calls import record_call
 from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
 from store.blobs import BlobStore
 from store.database import Store, remove_unused_blobs
@@ -175,7 +176,8 @@ def draft_ahead(
     target = clips[-1]
     if not writers.clip.wants_context or _is_empty(target.percept):
         return None
-    return _ClipWriting(store, video_id, writers, models, settings).draft(clips)
+    with recorded_embeddings(partial(record_call, store, video_id, target.percept.clip.index)):
+        return _ClipWriting(store, video_id, writers, models, settings).draft(clips)
 
 
 @dataclass(frozen=True)

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from models.chat import CallRecord, Recorded
+from people.model_calls import record_call
 from store.database import Store
-from store.queries.calls import NewCall, add_call, call_of_video
+from store.queries.calls import call_of_video
 from store.queries.clips import last_attempt_at
-from store.queries.videos import protect_video
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
-
-
-def record_call(store: Store, video_id: str, clip: int | None, call: CallRecord) -> None:
-    """Store a call of a video's memory at once, unless the video was deleted meanwhile.
-
-    ``clip``: None if it is for no single clip.
-    """
-    new = NewCall(**asdict(call), video_id=video_id, clip=clip)
-    with store.begin() as session:
-        if protect_video(session, video_id):
-            add_call(session, new)
 
 
 class CallRecording:

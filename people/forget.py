@@ -24,6 +24,7 @@ from people.clip_people import ClipPeople
 from people.erase_names import NameEraser
 from people.matching import mean_direction
 from people.memory_lines import search_text
+from people.model_calls import embeddings_recorded_after
 from people.model_transactions import TransactionEmbedder, run_with_models
 from people.video_people import VideoPeople, find_person, lock_people
 from store.database import Store, remove_unused_blobs
@@ -93,12 +94,13 @@ def forget(
     if undo_file is not None and undo_file.resolve().is_relative_to(store.home.root.resolve()):
         raise InputError(f"{undo_file} is in Homer's own data, where nothing of them is to be left")
     written = False
-    vectors = TransactionEmbedder(embedder)
+    with store.begin() as session:
+        video_id = find_video(session, video).id
 
     def run(session: Session) -> tuple[_Forgetting, VideoPeople, CharacterAt, list[str], list[str]]:
         nonlocal written
-        lock_video_for_delete(session, find_video(session, video).id)
-        people = lock_people(session, video)
+        lock_video_for_delete(session, video_id)
+        people = lock_people(session, video_id)
         character = find_person(people, person)
         forgetting = _Forgetting(session, people, character, vectors)
         blobs = stored.blobs_of_traces(session, forgetting.traces)
@@ -120,7 +122,9 @@ def forget(
         return forgetting, people, character, blobs, unused_blobs
 
     try:
-        forgetting, people, character, blobs, unused_blobs = run_with_models(store, run)
+        with embeddings_recorded_after(store, video_id):
+            vectors = TransactionEmbedder(embedder)
+            forgetting, people, character, blobs, unused_blobs = run_with_models(store, run)
     except BaseException:
         if undo_file is not None and written:
             undo_file.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from domain.asking import Question
 from domain.errors import ModelError
 from domain.settings import MemorySettings, Settings, WatchSettings
+from flows.build import build
 from flows.embedding_cost import SAMPLE
 from flows.estimate import estimate_file
 from flows.ingest_files import watch_files
@@ -21,15 +22,19 @@ from flows.reembed import plan_reembedding, reembed
 from flows.workspace import Workspace
 from graphs.ask import ask
 from graphs.replay import replay
+from memory.delete_span import delete_span
 from memory.reembed import reembed_video
 from models.ports import TextEmbedder
 from models.profile import ChatSpec, EncoderSpec, Price, Profile
 from models.toolbox import Toolbox
+from people.forget import forget
 from store.database import Store
 from store.home import Home
 from store.queries.calls import embeddings_of
 from store.queries.trajectories import events_of
+from store.queries.videos import DONE, set_video_state
 from store.tables.schema import ModelCallRow
+from strategies.registry import find_strategy
 from tests.support.asking import PARTY, remember_party
 from tests.support.embeddings_server import count_tokens, server, word_vectors
 from tests.support.library import Quiet
@@ -37,7 +42,7 @@ from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, WordVectors
 from tests.support.openai_server import Answer, OpenAIServer
-from tests.support.span_deletion import watch_talk
+from tests.support.span_deletion import SPAN, watch_talk
 from views.library import show_video
 from views.usage import ingest_usage, usage_in
 
@@ -227,3 +232,31 @@ def test_a_request_that_failed_is_on_record(home: Home, store: Store) -> None:
     assert row.error is not None
     assert "too long" in row.error
     assert (row.tokens_in, row.cost_usd) == (0, 0)
+
+
+def test_deleting_and_forgetting_have_their_embeddings_on_record(home: Home, store: Store) -> None:
+    """Although both delete calls on record."""
+    watch_talk(store)
+    with server(word_vectors) as (url, requests):
+        text = workspace(home, store, url).toolbox.text
+        delete_span(store, VIDEO, SPAN, text, MemorySettings())
+        after_deletion = counted(requests)
+        assert sum(row.tokens_in for row in embedded(store)) == after_deletion > 0
+        forget(store, VIDEO, "0", text)
+        assert counted(requests) > after_deletion
+    rows = embedded(store)
+    assert {row.video_id for row in rows} == {VIDEO}
+    assert sum(row.tokens_in for row in rows) >= counted(requests) - after_deletion
+
+
+def test_building_a_memory_has_its_embeddings_on_record(home: Home, store: Store) -> None:
+    watch_talk(store)
+    with store.begin() as session:
+        set_video_state(session, VIDEO, DONE)
+    with server(word_vectors) as (url, requests):
+        opened = workspace(home, store, url)
+        build(opened, VIDEO, find_strategy("worldmm"), lambda *_: None)
+    rows = embedded(store)
+    assert {(row.video_id, row.clip) for row in rows} == {(VIDEO, None)}
+    assert sum(row.tokens_in for row in rows) == counted(requests) > 0
+    assert sum(row.cost_usd for row in rows) == pytest.approx(counted(requests) / 1e6)
