@@ -32,6 +32,8 @@ NAMES = (
     "trajectory_size",
     "patches",
     "macro_event",
+    "kept_frames",
+    "fading_frames",
     "pages",
     "ingest",
     "shots",
