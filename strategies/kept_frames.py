@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LONGEST_READING = 400
 """Characters of what was read on a frame."""
+TEXT = "text: "
+"""Before the text that was read on a frame."""
 REF = re.compile(r"f[1-9]\d{0,17}")
 
 
@@ -177,7 +179,7 @@ class KeptFrames:
         """Return what is read and detected on a frame, in words; "" if nothing is."""
         things = counted(self.things(frame))
         text = self.read(frame)
-        parts = [f"text: {text}" if text else "", f"things: {things}" if things else ""]
+        parts = [TEXT + text if text else "", f"things: {things}" if things else ""]
         return "; ".join(part for part in parts if part)
 
 

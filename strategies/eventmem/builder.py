@@ -111,6 +111,8 @@ class EventBuild:
         """
         start = self._before.end_ms if self._before else 0
         begins = sorted(frame.time_ms for frame in self._frames() if is_first(frame))
+        # The first event goes from the video's start on, whenever its first frame is shown.
+        begins = begins if start else begins[1:]
         while start < seen_ms:
             end = min([start + self._settings.document_ms, *(t for t in begins if t > start)])
             if end > seen_ms and not ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,10 +10,10 @@ from domain.built import WatchedClip
 from domain.memories import Memory, MemorySource
 from domain.people import TAG
 from domain.time import TimeSpan
-from retrieval.terms import terms
 
 SINCE, NEXT = "Since the event before: ", "Into the next event: "
 """How the two lines of a change log begin."""
+_COUNT = re.compile(r"^(?:an?|\d+) ")
 NAMED = 8
 """People and things that a change log names at most."""
 
@@ -41,13 +42,18 @@ def presence(clips: Iterable[WatchedClip], span: TimeSpan) -> Presence:
     lines.sort(key=lambda line: (line.span.start_ms, line.id))
     people = dict.fromkeys(who for line in lines for who in _people(line))
     things = dict.fromkeys(
-        term
+        thing
         for line in lines
         if line.source is MemorySource.OBJECTS
-        for term in terms(line.text.partition(":")[2])
-        if not term.isdigit()
+        for thing in _things(line.text)
     )
     return Presence(tuple(people), tuple(things))
+
+
+def _things(text: str) -> list[str]:
+    """Return the things of a line such as "Seen: 2 people, a cup."."""
+    counted = text.partition(":")[2].strip(" .").split(", ")
+    return [_COUNT.sub("", one) for one in counted if one]
 
 
 def _people(line: Memory) -> list[str]:

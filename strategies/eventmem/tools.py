@@ -17,7 +17,7 @@ from retrieval.keyframe_mode import image_evidence
 from retrieval.result import Retrieval
 from strategies.event_documents import EVENT, OPEN, EventDocuments, Found
 from strategies.eventmem.recall import Recall, ShortTerm
-from strategies.kept_frames import KeptFrame, KeptFrames, counted
+from strategies.kept_frames import TEXT, KeptFrame, KeptFrames, counted
 from strategies.option_support import OptionWeights, quotation
 
 if TYPE_CHECKING:
@@ -200,14 +200,11 @@ class _FrameTool:
         self, name: str, query: str, frames: Sequence[KeptFrame], seen: dict[str, str], said: str
     ) -> Retrieval:
         scores = [READ if seen.get(one.ref) else SHOWN for one in frames]
-        images = self._frames.show(frames, scores)
-        evidence = tuple(
-            image_evidence(one).model_copy(update={"seen": seen.get(one.ref, "")}) for one in images
-        )
+        images = self._frames.show(frames, scores, seen)
         return Retrieval(
             mode=name,
             query=query,
-            evidence=evidence,
+            evidence=tuple(map(image_evidence, images)),
             images=images,
             nothing_close=not any(seen.values()),
             searched=said,
@@ -230,7 +227,7 @@ class Ocr(_FrameTool):
         """
         frames = self._named(view, arguments)
         texts = {one.ref: text for one in frames if (text := self._frames.read(one))}
-        seen = {ref: f"text: {text}" for ref, text in texts.items()}
+        seen = {ref: TEXT + text for ref, text in texts.items()}
         said = f"text on {len(frames)} frames" if seen else f"no text is on {len(frames)} frames"
         return self._shown("ocr", make_storable(arguments.query), frames, seen, said)
 

@@ -98,6 +98,8 @@ class EventBuild:
         longest = self._settings.event_ms
         known_ms = seen_ms if ended else seen_ms - longest
         starts = sorted(one.time_ms for one in self._frames() if one.reason == FrameReason.EVENT)
+        # The first event goes from the video's start on, whenever its first frame is shown.
+        starts = starts if self._start else starts[1:]
         while self._start < known_ms:
             end = min([self._start + longest, *(time for time in starts if time > self._start)])
             if end > known_ms and not ended:

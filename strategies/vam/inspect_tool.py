@@ -50,18 +50,20 @@ class Inspect:
             raise InputError("frames are not inspected: that part is switched off")
         found = spread_frames(list(self._named(view, arguments)), arguments.frames)
         question = make_storable(arguments.query)
-        seen = self._inspection.look(found, question, use.model, joint=arguments.joint)
-        scores = [SEEN_SCORE if seen.get(one.ref) else SHOWN_SCORE for one in found]
-        images = self._frames.show(found, scores)
+        looked = self._inspection.look(found, question, use.model, joint=arguments.joint)
+        known = looked.seen | looked.read
+        scores = [SEEN_SCORE if known.get(one.ref) else SHOWN_SCORE for one in found]
+        images = self._frames.show(found, scores, looked.read)
         evidence = tuple(
-            image_evidence(one).model_copy(update={"seen": seen.get(one.ref, "")}) for one in images
+            image_evidence(one).model_copy(update={"seen": looked.seen.get(one.ref, "")})
+            for one in images
         )
         return Retrieval(
             mode="inspect",
             query=question,
             evidence=evidence,
             images=images,
-            nothing_close=not any(seen.values()),
+            nothing_close=not looked.bears_on(question),
             searched=f"{len(found)} frames" if found else "no frame is kept of that time",
         )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent.harness.inform import quote_untrusted
 from agent.reasoners.port import Unreadable
@@ -11,6 +11,8 @@ from domain.errors import BlobGone, BudgetExceeded
 from domain.time import format_clock
 from memory.prompts import sanitise
 from models.messages import system, user
+from retrieval.terms import terms
+from strategies.kept_frames import TEXT
 from strategies.vam.prompts import prompt
 from strategies.vam.replies import InspectReply
 
@@ -21,6 +23,20 @@ if TYPE_CHECKING:
 
 SEEN = 300
 """Characters of what is seen on a frame."""
+
+
+class Looked(NamedTuple):
+    """What a model saw on frames, and what OCR and the detector read on others, by their refs."""
+
+    seen: dict[str, str]
+    read: dict[str, str]
+
+    def bears_on(self, question: str) -> bool:
+        """Check whether anything was seen, text was read, or a thing of the question detected."""
+        words = set(terms(question))
+        readings = [one for one in self.read.values() if one]
+        read = any(one.startswith(TEXT) or words & set(terms(one)) for one in readings)
+        return read or any(self.seen.values())
 
 
 class Inspection:
@@ -36,35 +52,32 @@ class Inspection:
 
     def look(
         self, frames: Sequence[KeptFrame], question: str, model: AskModel | None, *, joint: bool
-    ) -> dict[str, str]:
-        """Return what is seen on frames, by their refs.
+    ) -> Looked:
+        """Return what is seen or read on frames.
 
         ``joint``: all are shown to the model at once, else one by one.
         """
+        looked = Looked({}, {})
         if model is None or not model.sees:
-            return {one.ref: self._frames.reading(one) for one in frames}
-        groups = [list(frames)] if joint else [[one] for one in frames]
-        seen: dict[str, str] = {}
-        for group in groups:
-            seen |= self._seen(group, question, model)
-        return seen
+            self._read(frames, looked)
+            return looked
+        for group in [list(frames)] if joint else [[one] for one in frames]:
+            reply = self._ask(group, question, model)
+            if reply is None:
+                self._read(group, looked)
+                continue
+            for one in reply.frames:
+                if one.number < len(group):
+                    looked.seen[group[one.number].ref] = quote_untrusted(one.seen, SEEN)
+        return looked
+
+    def _read(self, frames: Sequence[KeptFrame], looked: Looked) -> None:
+        looked.read.update({one.ref: self._frames.reading(one) for one in frames})
 
     def shows(self, frames: Sequence[KeptFrame], question: str, model: AskModel) -> bool:
         """Check with a model that sees whether frames show what is asked; yes without a reply."""
         reply = self._ask(frames, question, model)
         return reply is None or reply.shown
-
-    def _seen(
-        self, frames: Sequence[KeptFrame], question: str, model: AskModel
-    ) -> Mapping[str, str]:
-        reply = self._ask(frames, question, model)
-        if reply is None:
-            return {one.ref: self._frames.reading(one) for one in frames}
-        return {
-            frames[one.number].ref: quote_untrusted(one.seen, SEEN)
-            for one in reply.frames
-            if one.number < len(frames)
-        }
 
     def _ask(
         self, frames: Sequence[KeptFrame], question: str, model: AskModel

@@ -262,12 +262,12 @@ class Search:
         fresh = [one for one in frames if one.frame.ref not in use.seen]
         looked = [one for frames in results.inspected.values() for one in frames][:MOST_INSPECTED]
         question = arguments.question or arguments.query
-        seen = self._inspection.look(looked, question, use.model, joint=arguments.joint)
-        images = self._shown(fresh, looked, seen, use)
+        made = self._inspection.look(looked, question, use.model, joint=arguments.joint)
+        images = self._shown(fresh, looked, made.read, use)
         query = make_storable(arguments.query or " / ".join(q.q for q in arguments.queries))
         weights = OptionWeights(self._indexes, documents, query, arguments.options)
         weighed = weights.weigh(found)
-        pieces = [*pieces, *(with_seen_text(image_evidence(one), seen) for one in images)]
+        pieces = [*pieces, *(with_seen_text(image_evidence(one), made.seen) for one in images)]
         best = max((piece.score for piece in pieces), default=0.0)
         close = bool(pieces) and (use.model is not None or best >= closeness_threshold(len(pieces)))
         return Retrieval(
@@ -286,7 +286,7 @@ class Search:
         self,
         found: Iterable[ScoredFrame],
         looked: Iterable[KeptFrame],
-        seen: dict[str, str],
+        read: dict[str, str],
         use: ToolUse,
     ) -> tuple[ShownImage, ...]:
         """Return the frames that are shown: those found, and those looked at."""
@@ -295,7 +295,7 @@ class Search:
             if frame.ref not in use.seen:
                 scores.setdefault(frame.ref, ScoredFrame(frame, 0.5))
         ranked = sorted(scores.values(), key=lambda one: -one.score)
-        return self._frames.show([one.frame for one in ranked], [one.score for one in ranked], seen)
+        return self._frames.show([one.frame for one in ranked], [one.score for one in ranked], read)
 
 
 class FrameSearch:

@@ -267,7 +267,7 @@ def test_long_term_memory_is_searched_by_words_or_time(built_stream: Store) -> N
 def test_frames_are_read_by_number_event_and_ref(built_stream: Store) -> None:
     reading = ReadingToolbox()
     by_number = use(built_stream, "ocr", toolbox=reading, frame_index=0).evidence
-    assert [piece.seen for piece in by_number] == ["text: EXIT 12"]
+    assert [piece.text.partition(";")[0] for piece in by_number] == ["text: EXIT 12"]
     (of_event,) = use(built_stream, "ocr", toolbox=reading, event_id=1).evidence
     assert of_event.span.start_ms == 14_000
     again = use(built_stream, "ocr", toolbox=reading, ref=of_event.ref).evidence
@@ -284,9 +284,9 @@ def test_things_that_cannot_be_detected_are_named(built_stream: Store) -> None:
             built_stream, "detect_objects", toolbox=ReadingToolbox(), labels=labels, event_id=0
         )
 
-    assert [piece.seen for piece in detect("cup").evidence] == ["1 cup"]
+    assert [piece.text.partition(";")[0] for piece in detect("cup").evidence] == ["1 cup"]
     both = detect("Dog", "unicorn")
-    assert [piece.seen for piece in both.evidence] == ["1 dog"]
+    assert [piece.text.partition(";")[0] for piece in both.evidence] == ["1 dog"]
     assert both.searched.endswith("not among what I can detect: unicorn")
     assert detect("unicorn").searched == "not among what I can detect: unicorn"
     assert not detect("unicorn").evidence

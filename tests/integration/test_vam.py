@@ -199,7 +199,7 @@ def test_inspection_says_what_is_read_and_detected(built_garden: Store) -> None:
     (piece,) = found.evidence
     assert piece.ref.startswith("f")
     assert piece.span.start_ms == 240_000
-    assert piece.seen == "text: EXIT 12; things: 2 cup"
+    assert piece.text.startswith("text: EXIT 12; things: 2 cup")
     assert not use(built_garden, "inspect", start_s=10, end_s=20).evidence
     with built_garden.begin() as session:
         cited = cite(session, memory_view(session, [PARTY]), [piece.ref])
