@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.alerts import AlertKind
 from domain.audit import Deed
 from domain.errors import InputError
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
@@ -237,8 +238,9 @@ class _Forgetting:
     def _remove_alerts(self) -> None:
         """Remove the alerts that name the person; the undo file does not have them."""
         for alert in list_alerts(self._session):
-            # Users write names in small letters; events went with the faces.
-            texts = (alert.name, alert.question, alert.question.title())
+            texts = [alert.name, alert.question]
+            if alert.kind is AlertKind.PERSON:  # Users write names in small letters.
+                texts.append(alert.question.title())
             if any(map(self.is_named_in, texts)):
                 remove_alert(self._session, alert.id)
                 self.alerts += 1
