@@ -13,7 +13,7 @@ _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR
 _OF_THE_SESSION = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR")
 
 
-def run_command(command: tuple[str, ...], event: str, body: bytes, limit_s: float) -> None:
+def run_command(command: tuple[str, ...], body: bytes, limit_s: float) -> None:
     """Run a command, without a shell, and check that it succeeded.
 
     It has none of Homer's environment, which may hold passwords and keys, and its output is not
@@ -30,7 +30,7 @@ def run_command(command: tuple[str, ...], event: str, body: bytes, limit_s: floa
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=environment | {"HOMER_ALERT_EVENT": event},
+            env=environment,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:

@@ -56,7 +56,7 @@ class Deliverer:
         body = self.body(event, is_test=is_test)
         settings = self._settings
         if delivery.webhook is None:
-            return run_command(delivery.command, event.id, body, settings.command_s)
+            return run_command(delivery.command, body, settings.command_s)
         limit_s, private = settings.webhook_s, settings.private_hosts
         return send_webhook(delivery.webhook, event.id, body, delivery.secret, limit_s, private)
 
