@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import av
 
     from domain.settings import WatchSettings
-    from perception.recording import Recording
+    from perception.recording import ClipRecording
 
 _MS = Fraction(1, 1000)
 _LATE_MS = 2_000
@@ -53,7 +53,7 @@ class CapturedClip:
     gaps: tuple[Gap, ...]
     arrived_ms: int = 0
     can_wait: bool = False
-    recording: Recording | None = None
+    recording: ClipRecording | None = None
 
 
 @dataclass(eq=False)

@@ -31,7 +31,7 @@ JUMP_MS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class ClipRecording:
     """The recording of a clip: an MP4 that begins at ``start_ms`` of video time.
 
     That is at or before the clip's start where a key picture came by then, else within the clip.
@@ -67,7 +67,7 @@ class StreamRecorder:
         self._bytes = 0
         self._offset_ms: int | None = None
         self._taken_ms = 0
-        self._rest: Recording | None = None
+        self._rest: ClipRecording | None = None
 
     def connect(self, container: InputContainer) -> str:
         """Begin with a connection.
@@ -110,7 +110,7 @@ class StreamRecorder:
         """Set the video time of a time stamp of the connection, both in milliseconds."""
         self._offset_ms = video_ms - media_ms
 
-    def take(self, span: TimeSpan) -> Recording | None:
+    def take(self, span: TimeSpan) -> ClipRecording | None:
         """Return the recording of a clip, and drop what no later clip needs.
 
         Args:
@@ -125,7 +125,7 @@ class StreamRecorder:
             return rest
         return recording
 
-    def _cut(self, start_ms: int, end_ms: int | None) -> Recording | None:
+    def _cut(self, start_ms: int, end_ms: int | None) -> ClipRecording | None:
         """Write a span of video time; ``end_ms`` None: all that is held."""
         if self._offset_ms is None:
             return None
@@ -138,7 +138,7 @@ class StreamRecorder:
         if not packets:
             return None
         stamps = ((one.dts if one.pts is None else one.pts) * one.base for one in packets)
-        return Recording(self._written(packets), int(1000 * min(stamps)) + self._offset_ms)
+        return ClipRecording(self._written(packets), int(1000 * min(stamps)) + self._offset_ms)
 
     def _drop(self) -> None:
         self._held, self._bytes = [], 0

@@ -134,7 +134,7 @@ class EventDocuments:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundDocument:
     """A document that was found in a video, with its score."""
 
     scope: Scope

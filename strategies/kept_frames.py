@@ -61,7 +61,7 @@ class ScoredFrame(NamedTuple):
     score: float
 
 
-class KeptFrames:
+class FrameReader:
     """The kept frames of one strategy.
 
     Args:

@@ -11,7 +11,7 @@ from domain.search import Extract, Weighed
 from domain.texts import make_storable
 from models.ports import embed_queries
 from retrieval.terms import terms
-from strategies.event_documents import EventDocument, EventDocuments, Found, covered
+from strategies.event_documents import EventDocument, EventDocuments, FoundDocument, covered
 
 if TYPE_CHECKING:
     from models.ports import Vector
@@ -51,7 +51,7 @@ class OptionWeights:
         self._options = [make_storable(option) for option in options]
         self._documents = documents
 
-    def weigh(self, found: Sequence[Found]) -> tuple[Weighed, ...]:
+    def weigh(self, found: Sequence[FoundDocument]) -> tuple[Weighed, ...]:
         """Return the scores of each document by option; none without options."""
         if not self._options or not found:
             return ()
@@ -90,7 +90,9 @@ def best_line(document: EventDocument, own: dict[str, float], about: dict[str, f
     )
 
 
-def quotation(indexes: DocumentIndexes, query: str, found: Sequence[Found]) -> Extract | None:
+def quotation(
+    indexes: DocumentIndexes, query: str, found: Sequence[FoundDocument]
+) -> Extract | None:
     """Quote the lines nearest to a query from the document that has the nearest of the best."""
     if not query:
         return None
@@ -99,7 +101,7 @@ def quotation(indexes: DocumentIndexes, query: str, found: Sequence[Found]) -> E
     return max(quotes, key=lambda quote: quote.score, default=None)
 
 
-def _quoted(indexes: DocumentIndexes, query: str, vector: Vector, found: Found) -> Extract:
+def _quoted(indexes: DocumentIndexes, query: str, vector: Vector, found: FoundDocument) -> Extract:
     lines = found.document.best_lines(terms(query), COMPARED)
     cosines = indexes.text.embed(lines) @ vector
     order = sorted(np.argsort(-cosines, kind="stable")[:QUOTED].tolist())

@@ -35,7 +35,7 @@ class SearchMemoryArguments(ToolArguments):
         return self
 
 
-class FrameArguments(ToolArguments):
+class ReadingArguments(ToolArguments):
     """A kept frame: by its number in the short-term memory, by its ref, or those of an event."""
 
     frame_index: NonNegativeInt | None = Field(
@@ -51,7 +51,7 @@ class FrameArguments(ToolArguments):
         return self
 
 
-class DetectArguments(FrameArguments):
+class DetectArguments(ReadingArguments):
     """The things to detect on a frame."""
 
     labels: tuple[Label, ...] = Field(min_length=1, max_length=20)

@@ -23,7 +23,7 @@ from strategies.event_documents import (
     mean_direction,
 )
 from strategies.eventmem.long_term import NEXT, SINCE, Presence, next_log, presence, since_log
-from strategies.eventmem.model_writer import EventWriter
+from strategies.eventmem.model_writer import LongMemoryWriter
 from strategies.eventmem.records import is_first
 from strategies.eventmem.settings import EventMemorySettings
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(f"homer.{__name__}")
 
 
-class EventBuilder:
+class LongMemoryBuilder:
     """Builds a minute at a time.
 
     An event is written when the one after it has ended, since it says how it passes into that. What
@@ -53,12 +53,12 @@ class EventBuilder:
         built: BuiltMemory,
         earlier: Sequence[WatchedClip],
         models: BuildModels,
-    ) -> EventBuild:
+    ) -> LongMemoryBuild:
         """Begin or resume the build of a video."""
-        return EventBuild(self._settings, built, earlier, models)
+        return LongMemoryBuild(self._settings, built, earlier, models)
 
 
-class EventBuild:
+class LongMemoryBuild:
     """One build: the clips of which not all events have their document.
 
     Args:
@@ -76,7 +76,7 @@ class EventBuild:
         models: BuildModels,
     ) -> None:
         self._settings, self._models = settings, models
-        self._writer = EventWriter(models) if models.model else None
+        self._writer = LongMemoryWriter(models) if models.model else None
         self._clips = list(earlier)
         events = [node for node in built.nodes if node.level == EVENT]
         last = max(events, key=lambda node: node.number, default=None)

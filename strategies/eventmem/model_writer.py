@@ -10,7 +10,7 @@ from domain.time import TimeSpan, format_clock
 from memory.prompts import join_lines, sanitise, sanitise_generated
 from models.messages import assistant, system, user
 from strategies.eventmem.prompts import prompt
-from strategies.eventmem.replies import WrittenEvent
+from strategies.eventmem.replies import EventReply
 
 SHOWN = 60
 """Lines that are shown of an event at most, the last ones of the one before."""
@@ -18,7 +18,7 @@ AROUND = 12
 """Lines that are shown of the events before and after."""
 
 
-class EventWriter:
+class LongMemoryWriter:
     """Writes events. It needs a language model.
 
     Args:
@@ -30,7 +30,7 @@ class EventWriter:
 
     def event(
         self, span: TimeSpan, lines: Sequence[str], before: Sequence[str], after: Sequence[str]
-    ) -> WrittenEvent:
+    ) -> EventReply:
         """Return the caption and the changes, asked for once more if they cannot be used.
 
         Raises:
@@ -49,14 +49,14 @@ class EventWriter:
         messages = [system(prompt("event_system")), user(page)]
         material = [*before, *lines, *after]
         try:
-            reply = self._model.ask("event", messages, WrittenEvent)
+            reply = self._model.ask("event", messages, EventReply)
             wrong = reply.complaints(material)
             messages.append(assistant(reply.model_dump_json()))
         except Unreadable as error:
             wrong = [str(error)]
         if wrong:
             messages.append(user(repair_page(wrong)))
-            reply = self._model.ask("event-repair", messages, WrittenEvent)
+            reply = self._model.ask("event-repair", messages, EventReply)
             if wrong := reply.complaints(material):
                 raise Unreadable(wrong[0])
         return reply

@@ -57,7 +57,7 @@ def _use(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
     return Action(kind="search", reason=reason, mode=tool, query=query, arguments=arguments)
 
 
-class LocalWalk:
+class MemoryWalk:
     """Looks at the short-term memory, searches the long-term one, and reads a frame if asked to.
 
     Args:

@@ -16,7 +16,7 @@ from strategies.eventmem.short_term import EventFrames, memory_at
 if TYPE_CHECKING:
     from store.database import Store
     from strategies.eventmem.settings import EventMemorySettings
-    from strategies.kept_frames import KeptFrame, KeptFrames
+    from strategies.kept_frames import FrameReader, KeptFrame
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Recall:
     """
 
     def __init__(
-        self, store: Store, frames: KeptFrames, settings: EventMemorySettings, builder: str
+        self, store: Store, frames: FrameReader, settings: EventMemorySettings, builder: str
     ) -> None:
         self._store, self._frames = store, frames
         self._settings, self._builder = settings, builder

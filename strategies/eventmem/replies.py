@@ -22,10 +22,10 @@ def strict(title: str, description: str) -> ConfigDict:
     return ConfigDict(title=title, extra="forbid", json_schema_extra={"description": description})
 
 
-class WrittenEvent(BaseModel):
+class EventReply(BaseModel):
     """The caption of an event, and how it changes."""
 
-    model_config = strict("WrittenEvent", "The caption of an event, and how it changes.")
+    model_config = strict("EventReply", "The caption of an event, and how it changes.")
 
     caption: str = Field(min_length=1)
     change: str

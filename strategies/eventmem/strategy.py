@@ -12,12 +12,12 @@ from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
 from models.profile import NO_MODEL
 from strategies.eventmem.arguments import (
     DetectArguments,
-    FrameArguments,
+    ReadingArguments,
     SearchMemoryArguments,
     ShortTermArguments,
 )
 from strategies.eventmem.parts import PARTS
-from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, LocalWalk, ReactPolicy
+from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, MemoryWalk, ReactPolicy
 from strategies.eventmem.settings import EventMemorySettings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ TOOLS = (
     Tool(
         name=OCR,
         description="Reads the text on a kept frame, or on those of an event.",
-        arguments=FrameArguments,
+        arguments=ReadingArguments,
     ),
     Tool(
         name=DETECT,
@@ -60,10 +60,10 @@ def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     from strategies.document_index import DocumentIndexes
     from strategies.eventmem.recall import Recall
     from strategies.eventmem.tools import DetectObjects, Ocr, SearchMemory, ShortTermTool
-    from strategies.kept_frames import KeptFrames
+    from strategies.kept_frames import FrameReader
 
     indexes = DocumentIndexes(store, toolbox.text, NAME)
-    frames = KeptFrames(store, toolbox, NAME)
+    frames = FrameReader(store, toolbox, NAME)
     recall = Recall(store, frames, SETTINGS, NAME)
     return {
         SHORT: ShortTermTool(indexes, frames, recall),
@@ -81,14 +81,14 @@ def offered(profile: Profile) -> tuple[str, ...]:
 
 def answer_from_memory(parts: PolicyParts) -> AgentPolicy:
     """Return the policy: the language model's, else a fixed walk."""
-    return LocalWalk(parts) if parts.calls is None else ReactPolicy(parts, parts.calls)
+    return MemoryWalk(parts) if parts.calls is None else ReactPolicy(parts, parts.calls)
 
 
 def _builder() -> MemoryBuilder:
     # Slow to import, and needed only to build.
-    from strategies.eventmem.builder import EventBuilder
+    from strategies.eventmem.builder import LongMemoryBuilder
 
-    return EventBuilder(SETTINGS)
+    return LongMemoryBuilder(SETTINGS)
 
 
 def _keeper() -> FrameKeeper:

@@ -15,9 +15,9 @@ from models.ports import embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.keyframe_mode import image_evidence
 from retrieval.result import Retrieval
-from strategies.event_documents import EVENT, OPEN, EventDocuments, Found
+from strategies.event_documents import EVENT, OPEN, EventDocuments, FoundDocument
 from strategies.eventmem.recall import Recall, ShortTerm
-from strategies.kept_frames import TEXT, KeptFrame, KeptFrames, counted
+from strategies.kept_frames import TEXT, FrameReader, KeptFrame, counted
 from strategies.option_support import OptionWeights, quotation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from strategies.document_index import DocumentIndexes
     from strategies.eventmem.arguments import (
         DetectArguments,
-        FrameArguments,
+        ReadingArguments,
         SearchMemoryArguments,
         ShortTermArguments,
     )
@@ -49,13 +49,13 @@ class ShortTermTool:
         recall: finds the short-term memory.
     """
 
-    def __init__(self, indexes: DocumentIndexes, frames: KeptFrames, recall: Recall) -> None:
+    def __init__(self, indexes: DocumentIndexes, frames: FrameReader, recall: Recall) -> None:
         self._indexes, self._frames, self._recall = indexes, frames, recall
 
     def __call__(self, view: MemoryView, arguments: ShortTermArguments, use: ToolUse) -> Retrieval:
         """Return the frames in order of time, each with its number, and what came meanwhile."""
         query = make_storable(arguments.query)
-        found: list[Found] = []
+        found: list[FoundDocument] = []
         searched: list[str] = []
         documents: list[EventDocuments] = []
         memories = self._recall.each(view)
@@ -65,7 +65,7 @@ class ShortTermTool:
             searched.append(_described(memory))
             scores = _scores(self._indexes, every, query)
             found += [
-                Found(memory.scope, one, score)
+                FoundDocument(memory.scope, one, score)
                 for one, score in zip(every, scores, strict=True)
                 if one.ref not in use.seen and _is_recent(memory, one.level, one.span)
             ]
@@ -111,7 +111,7 @@ class SearchMemory:
     ) -> Retrieval:
         """Return the events that a query matches best, or those of a stretch of time."""
         query = make_storable(arguments.query)
-        found: dict[str, Found] = {}
+        found: dict[str, FoundDocument] = {}
         documents = [self._events(scope_documents) for scope_documents in self._each(view)]
         for scope, every in zip(view.scopes, documents, strict=True):
             within, threshold, most = self._wanted(every, arguments)
@@ -121,7 +121,7 @@ class SearchMemory:
                 for one, score in within.matches(text, vector, threshold, 1 if number else most):
                     known = found.get(one.ref)
                     if known is None or known.score < score:
-                        found[one.ref] = Found(scope, one, score)
+                        found[one.ref] = FoundDocument(scope, one, score)
         fresh = [one for one in found.values() if one.document.ref not in use.seen]
         fresh.sort(key=lambda one: -one.score)
         best = fresh[: LISTED + len(arguments.options)]
@@ -165,10 +165,10 @@ class _FrameTool:
         recall: finds the short-term memory.
     """
 
-    def __init__(self, indexes: DocumentIndexes, frames: KeptFrames, recall: Recall) -> None:
+    def __init__(self, indexes: DocumentIndexes, frames: FrameReader, recall: Recall) -> None:
         self._indexes, self._frames, self._recall = indexes, frames, recall
 
-    def _named(self, view: MemoryView, arguments: FrameArguments) -> list[KeptFrame]:
+    def _named(self, view: MemoryView, arguments: ReadingArguments) -> list[KeptFrame]:
         """Return the frames that are meant.
 
         Raises:
@@ -217,7 +217,7 @@ class Ocr(_FrameTool):
     def __call__(
         self,
         view: MemoryView,
-        arguments: FrameArguments,
+        arguments: ReadingArguments,
         use: ToolUse,  # noqa: ARG002 - a frame that was shown may be read
     ) -> Retrieval:
         """Return the frames with their text.
@@ -245,7 +245,7 @@ class DetectObjects(_FrameTool):
     def __init__(
         self,
         indexes: DocumentIndexes,
-        frames: KeptFrames,
+        frames: FrameReader,
         recall: Recall,
         toolbox: Toolbox,
     ) -> None:
@@ -317,7 +317,7 @@ def _asked_for(arguments: SearchMemoryArguments, settings: EventMemorySettings) 
 def _retrieval(
     name: str,
     query: str,
-    found: Sequence[Found],
+    found: Sequence[FoundDocument],
     more: Sequence[Evidence],
     use: ToolUse,
     *,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from strategies.document_index import DocumentIndexes
-    from strategies.kept_frames import KeptFrames
+    from strategies.kept_frames import FrameReader
     from strategies.vam.inspection import Inspection
 
 SEEN_SCORE, SHOWN_SCORE = 0.6, 0.2
@@ -36,7 +36,7 @@ class Inspect:
     """
 
     def __init__(
-        self, indexes: DocumentIndexes, frames: KeptFrames, inspection: Inspection
+        self, indexes: DocumentIndexes, frames: FrameReader, inspection: Inspection
     ) -> None:
         self._indexes, self._frames, self._inspection = indexes, frames, inspection
 

@@ -19,7 +19,7 @@ from strategies.vam.replies import InspectReply
 if TYPE_CHECKING:
     from agent.ask_model import AskModel
     from store.database import Store
-    from strategies.kept_frames import KeptFrame, KeptFrames
+    from strategies.kept_frames import FrameReader, KeptFrame
 
 SEEN = 300
 """Characters of what is seen on a frame."""
@@ -47,7 +47,7 @@ class Inspection:
         frames: the kept frames.
     """
 
-    def __init__(self, store: Store, frames: KeptFrames) -> None:
+    def __init__(self, store: Store, frames: FrameReader) -> None:
         self._store, self._frames = store, frames
 
     def look(

@@ -22,9 +22,9 @@ from strategies.vam.replies import (
     BestRef,
     PlannedAnswer,
     PlannedInspection,
+    PlannedReply,
     PlannedSearch,
     PlannedSummary,
-    PlanReply,
     RouteReply,
     plan_form,
 )
@@ -87,7 +87,7 @@ def _use(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
     return Action(kind="search", reason=reason, mode=tool, query=query, arguments=arguments)
 
 
-class ModelPolicy:
+class PlanningPolicy:
     """Routes the question, then plans each action with the language model.
 
     Args:
@@ -174,7 +174,7 @@ class ModelPolicy:
         lately = {piece.ref for one in made[-LAST_TURNS:] for piece in one.evidence}
         return len(made) > LAST_TURNS and lately <= before
 
-    def _plan(self, decision: DecisionContext) -> PlanReply:
+    def _plan(self, decision: DecisionContext) -> PlannedReply:
         """Ask for an action, once more if the reply cannot be used.
 
         Raises:
@@ -188,7 +188,7 @@ class ModelPolicy:
         form = plan_form(kinds, self._sources)
         loaded = self._pictures(decision, DECIDE_SHARE)
 
-        def ask(purpose: str) -> PlanReply:
+        def ask(purpose: str) -> PlannedReply:
             return self._calls.ask(
                 purpose,
                 messages,
@@ -212,7 +212,7 @@ class ModelPolicy:
                 raise Unreadable(wrong[0])
         return reply
 
-    def _complaints(self, reply: PlanReply, kinds: Sequence[str]) -> list[str]:
+    def _complaints(self, reply: PlannedReply, kinds: Sequence[str]) -> list[str]:
         action = reply.action
         if action.kind not in kinds:
             return [f"take one of these actions: {', '.join(kinds)}"]
@@ -221,7 +221,7 @@ class ModelPolicy:
             return [f"{one} is no source here" for one in off]
         return []
 
-    def _action(self, reply: PlanReply, decision: DecisionContext) -> Action:
+    def _action(self, reply: PlannedReply, decision: DecisionContext) -> Action:
         planned = reply.action
         reason = " ".join(reply.reason.split())
         if isinstance(planned, PlannedAnswer):

@@ -133,10 +133,10 @@ class PlannedAnswer(BaseModel):  # Its name is a key of "$defs": it stays.
     best_ref: BestRef | None = None
 
 
-class PlanReply(BaseModel):
+class PlannedReply(BaseModel):
     """One action, and why."""
 
-    model_config = strict("PlanReply", "One action, and why.")
+    model_config = strict("PlannedReply", "One action, and why.")
 
     reason: str
     action: Annotated[
@@ -154,9 +154,9 @@ KINDS = {
 """The kinds of actions with the names of their schemas."""
 
 
-def plan_form(kinds: Collection[str], sources: Sequence[str]) -> type[PlanReply]:
+def plan_form(kinds: Collection[str], sources: Sequence[str]) -> type[PlannedReply]:
     """Return the schema of an action: only these kinds, and searches of these sources."""
-    form = PlanReply.model_json_schema()
+    form = PlannedReply.model_json_schema()
     definitions, action = form["$defs"], form["properties"]["action"]
     for kind, name in KINDS.items():
         if kind not in kinds:
@@ -165,7 +165,7 @@ def plan_form(kinds: Collection[str], sources: Sequence[str]) -> type[PlanReply]
     action["oneOf"] = [one for one in action["oneOf"] if one["$ref"].split("/")[-1] in definitions]
     if "Source" in definitions:
         definitions["Source"]["enum"] = list(sources)
-    return with_schema(PlanReply, form)
+    return with_schema(PlannedReply, form)
 
 
 def _tags(texts: Iterable[str]) -> set[str]:

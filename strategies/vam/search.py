@@ -16,7 +16,7 @@ from models.ports import embed_queries
 from retrieval.closeness import closeness_threshold
 from retrieval.keyframe_mode import image_evidence
 from retrieval.result import Retrieval, ShownImage
-from strategies.event_documents import EventDocument, EventDocuments, Found
+from strategies.event_documents import EventDocument, EventDocuments, FoundDocument
 from strategies.kept_frames import KeptFrame, ScoredFrame, spread_frames
 from strategies.option_support import OptionWeights, quotation
 from strategies.vam.anchors import AnchorMatch, anchor_matches, resolve
@@ -33,7 +33,7 @@ from strategies.vam.times import EventAnchor
 if TYPE_CHECKING:
     from models.ports import ImageEncoder
     from strategies.document_index import DocumentIndexes
-    from strategies.kept_frames import KeptFrames
+    from strategies.kept_frames import FrameReader
     from strategies.vam.inspection import Inspection
 
 SHOWN = 10
@@ -48,12 +48,12 @@ MOST_WITHIN = 2_000
 class Results:
     """What a search collects: the best score of each document and frame, and what it says."""
 
-    documents: dict[str, Found] = field(default_factory=dict)
+    documents: dict[str, FoundDocument] = field(default_factory=dict)
     frames: dict[str, ScoredFrame] = field(default_factory=dict)
     inspected: dict[str, list[KeptFrame]] = field(default_factory=dict)
     searched: dict[str, None] = field(default_factory=dict)
 
-    def add_document(self, found: Found) -> None:
+    def add_document(self, found: FoundDocument) -> None:
         """Add a document, or raise its score."""
         known = self.documents.get(found.document.ref)
         if known is None or known.score < found.score:
@@ -79,7 +79,7 @@ class Search:
     def __init__(
         self,
         indexes: DocumentIndexes,
-        frames: KeptFrames,
+        frames: FrameReader,
         inspection: Inspection,
         images: ImageEncoder | None,
     ) -> None:
@@ -169,18 +169,18 @@ class Search:
             most = SHOWN if query.threshold == 0 and not arguments.queries else query.top_k
             found = documents.matches(text, vector, query.threshold, most)
             for number, (document, score) in enumerate(found):
-                results.add_document(Found(scope, document, score))
+                results.add_document(FoundDocument(scope, document, score))
                 if number < query.inspect_k:
                     results.inspected[document.ref] = self._of_span(scope, document.span)
         for option in arguments.options:
             claim = make_storable(f"{arguments.query} {option}")
             (vector,) = embed_queries(self._indexes.text, [claim])
             for document, score in documents.matches(claim, vector, 0.0, 1):
-                results.add_document(Found(scope, document, score))
+                results.add_document(FoundDocument(scope, document, score))
         if not (arguments.all_queries() or arguments.visual_ref):
             in_order = sorted(documents, key=lambda one: one.span.start_ms)
             for document in in_order[:SHOWN]:
-                results.add_document(Found(scope, document, 0.5))
+                results.add_document(FoundDocument(scope, document, 0.5))
 
     def _of_span(self, scope: Scope, span: TimeSpan, most: int = LOOKED_AT) -> list[KeptFrame]:
         return spread_frames(self._frames.within(scope, span), most)

@@ -16,7 +16,7 @@ from strategies.vam.arguments import (
     SummarizeArguments,
 )
 from strategies.vam.parts import LOOKING, PARTS, SUMMARIES
-from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, ModelPolicy
+from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, PlanningPolicy
 from strategies.vam.settings import VisualMemorySettings
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the tools, which share the documents and frames that are kept."""
     # Imports OpenCV, which only the tools need.
     from strategies.document_index import DocumentIndexes
-    from strategies.kept_frames import KeptFrames
+    from strategies.kept_frames import FrameReader
     from strategies.vam.inspect_tool import Inspect
     from strategies.vam.inspection import Inspection
     from strategies.vam.search import FrameSearch, Search
     from strategies.vam.summaries import Summarize
 
     indexes = DocumentIndexes(store, toolbox.text, NAME)
-    frames = KeptFrames(store, toolbox, NAME)
+    frames = FrameReader(store, toolbox, NAME)
     inspection = Inspection(store, frames)
     search = Search(indexes, frames, inspection, toolbox.images)
     return {
@@ -83,7 +83,7 @@ def offered(profile: Profile) -> tuple[str, ...]:
 
 def answer_from_memory(parts: PolicyParts) -> AgentPolicy:
     """Return the policy: the language model's, else a fixed walk."""
-    return LocalWalk(parts) if parts.calls is None else ModelPolicy(parts, parts.calls)
+    return LocalWalk(parts) if parts.calls is None else PlanningPolicy(parts, parts.calls)
 
 
 def _builder() -> MemoryBuilder:

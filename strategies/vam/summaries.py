@@ -38,7 +38,7 @@ MATERIAL = 400
 """Lines of events that a language model is shown of a window at most."""
 
 
-class Window(NamedTuple):
+class SummaryWindow(NamedTuple):
     """A window that is summarised: its number from the video's start, and its documents."""
 
     number: int
@@ -105,7 +105,7 @@ class Summarize:
         self,
         scope: Scope,
         level: str,
-        window: Window,
+        window: SummaryWindow,
         arguments: SummarizeArguments,
         events: EventDocuments,
         model: AskModel | None,
@@ -141,7 +141,7 @@ def _level(arguments: SummarizeArguments) -> str:
     return f"{level} {hashlib.sha256(arguments.query.encode()).hexdigest()[:12]}"
 
 
-def _windows(events: EventDocuments, arguments: SummarizeArguments) -> Iterator[Window]:
+def _windows(events: EventDocuments, arguments: SummarizeArguments) -> Iterator[SummaryWindow]:
     """Yield the windows of a span that have documents.
 
     Raises:
@@ -162,11 +162,11 @@ def _windows(events: EventDocuments, arguments: SummarizeArguments) -> Iterator[
         inside = [one for one in events if one.span.overlap_ms(whole)]
         if inside:
             inside.sort(key=lambda one: one.span.start_ms)
-            yield Window(number, TimeSpan.of(whole.start_ms, min(whole.end_ms, end)), inside)
+            yield SummaryWindow(number, TimeSpan.of(whole.start_ms, min(whole.end_ms, end)), inside)
 
 
 def _written(
-    window: Window,
+    window: SummaryWindow,
     arguments: SummarizeArguments,
     events: EventDocuments,
     model: AskModel | None,

@@ -32,13 +32,13 @@ SETTINGS = WorldMemorySettings()
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     """Open the searches: captions and what lasts share an index, images are in the store."""
     # Imports scipy, which takes half a second.
-    from strategies.kept_frames import KeptFrames
+    from strategies.kept_frames import FrameReader
     from strategies.worldmm.index import WorldIndexes
     from strategies.worldmm.search import EpisodicSearch, SemanticSearch
     from strategies.worldmm.visual import VisualSearch
 
     indexes = WorldIndexes(store, NAME, SETTINGS)
-    frames, most = KeptFrames(store, toolbox, NAME), toolbox.profile.settings.ask.images
+    frames, most = FrameReader(store, toolbox, NAME), toolbox.profile.settings.ask.images
     return {
         EPISODIC.name: EpisodicSearch(store, toolbox.text, indexes, SETTINGS),
         SEMANTIC.name: SemanticSearch(store, toolbox.text, indexes, SETTINGS),

@@ -13,7 +13,7 @@ from models.ports import ImageEncoder, TextEmbedder, embed_queries
 from retrieval.closeness import CosineScale, closeness_threshold, cosine_scale
 from retrieval.keyframe_mode import image_evidence
 from retrieval.result import Retrieval, ShownImage
-from strategies.kept_frames import KeptFrames, spread_frames
+from strategies.kept_frames import FrameReader, spread_frames
 from strategies.worldmm.arguments import VisualArguments
 from strategies.worldmm.settings import WorldMemorySettings
 from strategies.worldmm.times import find_span, names_only_time
@@ -34,7 +34,7 @@ class VisualSearch:
 
     def __init__(
         self,
-        frames: KeptFrames,
+        frames: FrameReader,
         text: TextEmbedder,
         encoder: Callable[[], ImageEncoder | None],
         settings: WorldMemorySettings,

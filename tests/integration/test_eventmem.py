@@ -38,7 +38,7 @@ from store.tables.schema import FrameRow, VideoRow
 from strategies.eventmem.event_memory import EventMemory
 from strategies.eventmem.recall import Recall
 from strategies.eventmem.strategy import SETTINGS
-from strategies.kept_frames import KeptFrames
+from strategies.kept_frames import FrameReader
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
@@ -164,7 +164,7 @@ def use(
 
 
 def test_short_term_memory_as_of_any_second_is_found_again(stream: Store) -> None:
-    recall = Recall(stream, KeptFrames(stream, WordToolbox(), "eventmem"), SETTINGS, "eventmem")
+    recall = Recall(stream, FrameReader(stream, WordToolbox(), "eventmem"), SETTINGS, "eventmem")
     live, checked = EventMemory(SETTINGS, PARTY), 0
     for second in range(CLIPS * CLIP_MS // 1_000):
         live.add(second * 1_000, image_of(jpeg(second)))

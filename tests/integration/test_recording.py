@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from perception.live_clips import CapturedClip
-from perception.recording import Recording
+from perception.recording import ClipRecording
 from tests.support.media import COLOURS, make_video
 from tests.support.streams import SMALL, Fed, segment
 
 RECORDED = SMALL.model_copy(update={"stream": SMALL.stream.model_copy(update={"record": True})})
 
 
-def recordings(clips: list[CapturedClip]) -> list[Recording]:
+def recordings(clips: list[CapturedClip]) -> list[ClipRecording]:
     return [clip.recording for clip in clips if clip.recording is not None]
 
 
-def shown(recording: Recording) -> list[tuple[int, int]]:
+def shown(recording: ClipRecording) -> list[tuple[int, int]]:
     """Video time of each picture, in tenths of a second, and the place of its colour in COLOURS."""
     found = []
     with av.open(io.BytesIO(recording.mp4), "r") as container:
