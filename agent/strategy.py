@@ -20,6 +20,7 @@ from agent.pictures import LoadImage
 from agent.reasoners.port import DecisionContext, Responder
 from domain.asking import MOST_OPTIONS, Action
 from domain.base import Frozen
+from domain.built import BuiltChapter, BuiltMemory
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
 from domain.settings import AskSettings
@@ -150,6 +151,14 @@ WITHOUT = "-without-"
 """Between the name of a strategy and its parts that are switched off."""
 
 
+Chapters = Callable[[BuiltMemory, int, int], BuiltChapter | None]
+"""Returns the whole video with its chapters from what was built of it.
+
+The arguments are what was built, the clip as of which, and how many levels of chapters there are.
+None where there is nothing as yet.
+"""
+
+
 @dataclass(frozen=True)
 class Strategy:
     """A registered strategy.
@@ -162,7 +171,8 @@ class Strategy:
     ``builder`` is None for a strategy that keeps nothing of its own, ``keeper`` for one that keeps
     no frames. ``offered`` says which tools a profile has the models for; None: all. ``parts`` can
     be switched off to measure what they add, each with what it is; ``without`` are those that are.
-    ``part_tools`` are tools by the part with which they are switched off.
+    ``part_tools`` are tools by the part with which they are switched off. ``chapters`` is None for
+    a strategy whose memory has none.
     """
 
     name: str
@@ -184,6 +194,7 @@ class Strategy:
     parts: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     part_tools: Mapping[str, str] = field(default_factory=dict)
+    chapters: Chapters | None = None
 
     @property
     def memory(self) -> str:

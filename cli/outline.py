@@ -14,10 +14,9 @@ from flows.build import build
 from flows.workspace import open_workspace
 from store.database import open_store
 from store.home import Home
-from strategies.registry import find_strategy
+from strategies.registry import strategy_with_chapters
 from views.outline import (
-    BUILDER,
-    LEVELS,
+    DEEPEST,
     as_markdown,
     as_text,
     as_vtt,
@@ -49,7 +48,7 @@ def outline(
         int,
         typer.Option(
             min=1,
-            max=len(LEVELS),
+            max=DEEPEST,
             help="Levels of chapters: 1 super events, 2 also macro events, 3 also what happens.",
         ),
     ] = 2,
@@ -69,7 +68,7 @@ def outline(
 ) -> None:
     """Print the chapters of a video with their times.
 
-    They are the events of MemDreamer's memory, which 'homer build' makes; --build makes it at once.
+    They are of the memory of a strategy, which 'homer build' makes; --build makes it at once.
     Formats youtube and vtt have the finest chapters only, one after another.
 
     \b
@@ -93,8 +92,9 @@ def outline(
 
 def _build(video: str, profile: str | None) -> None:
     """Build what is missing of the memory that outlines are made of."""
+    strategy, _ = strategy_with_chapters()
     with open_workspace(profile) as workspace, meter() as bar:
-        build(workspace, video, find_strategy(BUILDER), import_progress(bar, BUILDER))
+        build(workspace, video, strategy, import_progress(bar, strategy.name))
 
 
 def register(app: typer.Typer) -> None:

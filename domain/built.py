@@ -181,6 +181,15 @@ class BuiltMemory:
     relations: tuple[StoredRelation, ...] = ()
 
 
+class BuiltChapter(NamedTuple):
+    """A part of a video, or all of it, with a title, what happens, and the parts it is made of."""
+
+    span: TimeSpan
+    title: str
+    text: str
+    parts: tuple[BuiltChapter, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class FrameDraft:
     """A frame that is kept: ``blob`` is the SHA-256 of its JPEG.

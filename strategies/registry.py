@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 
 import strategies
-from agent.strategy import WITHOUT, Strategy
+from agent.strategy import WITHOUT, Chapters, Strategy
 from domain.errors import NotFound
 
 
@@ -37,6 +37,18 @@ def _load(name: str) -> Strategy:
     if not isinstance(found, Strategy) or found.name != name:
         raise TypeError(f"strategies/{name}/strategy.py has no STRATEGY of that name")
     return found
+
+
+def strategy_with_chapters() -> tuple[Strategy, Chapters]:
+    """Return the strategy whose memory has chapters, and what makes them; the first by name.
+
+    Raises:
+        NotFound: none has.
+    """
+    for strategy in all_strategies():
+        if strategy.chapters is not None:
+            return strategy, strategy.chapters
+    raise NotFound("no strategy's memory has chapters")
 
 
 def all_strategies() -> tuple[Strategy, ...]:

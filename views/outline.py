@@ -1,4 +1,4 @@
-"""The outline of a video: its chapters with times, as MemDreamer's memory has them."""
+"""The outline of a video: its chapters with times, as the memory of a strategy has them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import Field
 
 from domain.base import Frozen
+from domain.built import BuiltChapter
 from domain.errors import InputError
 from domain.memories import Scope
 from domain.people import tags_in_words
@@ -17,15 +18,13 @@ from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.clips import memory_view
-from strategies.memdreamer.hierarchy_view import HierarchyView, StoredHierarchy, Vertex
-from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER
+from strategies.registry import strategy_with_chapters
 from views.library import resolve_video
 from views.words import plain_line
 
 _MARKS = re.compile(r"[\\`*_\[\]#|~]")
-BUILDER = "memdreamer"
-LEVELS = (SUPER, MACRO, EVENT)
-"""The levels below the whole video, coarse ones first: an outline has 1, 2 or 3 of them."""
+DEEPEST = 3
+"""Levels of chapters at most."""
 
 
 class Chapter(Frozen):
@@ -65,31 +64,31 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
     Args:
         store: the store.
         name: the video's id, an unambiguous beginning of it, or its title.
-        depth: levels of chapters: super events, macro events, micro-events.
+        depth: levels of chapters, from 1 to 3, coarse ones first.
         as_of_ms: the moment; None: the end of what was watched.
 
     Raises:
         NotFound: there is no such video.
         InputError: its memory was not built; the message has the command that builds it.
     """
+    strategy, chapters = strategy_with_chapters()
     with store.begin(snapshot=True) as session:
         video = resolve_video(session, name)
         scope: Scope = memory_view(session, [video.id], as_of_ms).scopes[0]
-        built = read_built(session, video.id, BUILDER)
+        built = read_built(session, video.id, strategy.memory)
         people = view_people({video.id: people_as_of(session, scope)})
-    view = StoredHierarchy(built).as_of(scope.last_clip)
-    roots = view.of_level(ROOT)
-    if not roots:
-        told = "has no outline yet" if built.nodes else "has no outline"
-        raise InputError(f"{video.title} {told}: homer build {video.id[:8]} --memory {BUILDER}")
-    root = roots[0]
+    whole = chapters(built, scope.last_clip, depth)
+    if whole is None:
+        missing = "has no outline yet" if built.nodes else "has no outline"
+        command = f"homer build {video.id[:8]} --memory {strategy.name}"
+        raise InputError(f"{video.title} {missing}: {command}")
     words = _Words(people.names(video.id))
     return Outline(
         video=video.id,
         title=words.of(video.title),
-        text=words.of(root.text),
+        text=words.of(whole.text),
         depth=depth,
-        chapters=tuple(_chapter(view, part, depth, words) for part in view.children(root.ref)),
+        chapters=tuple(_chapter(part, words) for part in whole.parts),
     )
 
 
@@ -104,18 +103,12 @@ class _Words:
         return "\n".join(plain_line(tags_in_words(line)) for line in lines)
 
 
-def _chapter(view: HierarchyView, one: Vertex, depth: int, words: _Words) -> Chapter:
-    parts: Sequence[Vertex] = ()
-    if depth > 1:
-        below = view.children(one.ref) if one.level == SUPER else view.inside(one.ref)
-        parts = [part for part in below if part.level in LEVELS]
-    description = one.text.splitlines()[0] if one.text else ""
-    title = one.text if one.level == EVENT else one.label
+def _chapter(one: BuiltChapter, words: _Words) -> Chapter:
     return Chapter(
         span=one.span,
-        title=words.of(title),
-        text="" if one.level == EVENT else words.of(description),
-        parts=tuple(_chapter(view, part, depth - 1, words) for part in parts),
+        title=words.of(one.title),
+        text=words.of(one.text),
+        parts=tuple(_chapter(part, words) for part in one.parts),
     )
 
 

@@ -10,14 +10,14 @@ from pydantic import BaseModel, Field
 from api.app_state import State
 from api.params import AsOf, as_of_ms
 from api.routes.videos import Name
-from views.outline import LEVELS, Chapter, load_outline
+from views.outline import DEEPEST, Chapter, load_outline
 
 router = APIRouter(tags=["videos"])
 Depth = Annotated[
     int,
     Query(
         ge=1,
-        le=len(LEVELS),
+        le=DEEPEST,
         description="Levels of chapters: 1 super events, 2 also macro events, 3 also what happens.",
     ),
 ]
@@ -45,7 +45,7 @@ class OutlineTold(BaseModel):
 
 @router.get("/videos/{name}/outline", summary="Its chapters")
 def outline(state: State, name: Name, depth: Depth = 2, as_of: AsOf = None) -> OutlineTold:
-    """The chapters of a video, of the memory that `homer build VIDEO --memory memdreamer` makes."""
+    """The chapters of a video, of the memory that `homer outline VIDEO --build` makes."""
     found = load_outline(state.store, name, depth, as_of_ms(as_of))
     return OutlineTold(
         video=found.video,

@@ -30,6 +30,7 @@ from strategies.memdreamer.walk import FixedWalk
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
+    from domain.built import BuiltChapter, BuiltMemory
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -100,6 +101,13 @@ def _builder() -> MemoryBuilder:
     return HierarchyBuilder(SETTINGS)
 
 
+def _chapters(built: BuiltMemory, last_clip: int, depth: int) -> BuiltChapter | None:
+    # Imports scipy, which takes half a second.
+    from strategies.memdreamer.chapters import chapters
+
+    return chapters(built, last_clip, depth)
+
+
 STRATEGY = Strategy(
     name=NAME,
     title="a hierarchy of events above graphs of who does what with what",
@@ -115,5 +123,6 @@ STRATEGY = Strategy(
     rounds=SETTINGS.rounds + 1,
     retries=REPAIRS,
     parts=PARTS,
+    chapters=_chapters,
 )
 """The look at the whole before the first round is a round of the machine."""
