@@ -89,7 +89,10 @@ COMMANDS = {
     "db": ("database", "Upgrade the tables of a database, and build its search index."),
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
     "alert": ("alerts", "Ask standing questions, which are judged on every new clip."),
-    "recap": ("recap", "Sum up a day or an hour of a video, or of all, with citations."),
+    "recap": (
+        "recap",
+        "Sum up a day or an hour of a video, or of all, from its events, with citations.",
+    ),
     "schedule": (
         "schedules",
         "List and change the jobs that run on a schedule while 'homer up' runs.",

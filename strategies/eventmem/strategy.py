@@ -55,22 +55,11 @@ TOOLS = (
 
 
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the tools, which share both memories."""
+    """Open the tools, which share what the strategy keeps."""
     # Imports OpenCV, which only the tools need.
-    from strategies.document_index import DocumentIndexes
-    from strategies.eventmem.recall import Recall
-    from strategies.eventmem.tools import DetectObjects, Ocr, SearchMemory, ShortTermTool
-    from strategies.kept_frames import FrameReader
+    from strategies.eventmem.opened_tools import opened_tools
 
-    indexes = DocumentIndexes(store, toolbox.text, NAME)
-    frames = FrameReader(store, toolbox, NAME)
-    recall = Recall(store, frames, SETTINGS, NAME)
-    return {
-        SHORT: ShortTermTool(indexes, frames, recall),
-        SEARCH: SearchMemory(indexes, SETTINGS),
-        OCR: Ocr(indexes, frames, recall),
-        DETECT: DetectObjects(indexes, frames, recall, toolbox),
-    }
+    return opened_tools(store, toolbox, NAME, SETTINGS)
 
 
 def offered(profile: Profile) -> tuple[str, ...]:

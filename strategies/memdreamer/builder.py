@@ -27,7 +27,7 @@ from domain.time import TimeSpan
 from memory.writers.port import WindowLine
 from strategies.memdreamer.hierarchy import Hierarchy
 from strategies.memdreamer.levels import EVENT, GRAPH, MACRO, PERSON, TEXT
-from strategies.memdreamer.model_writer import ModelWriter
+from strategies.memdreamer.model_writer import HierarchyByModel
 from strategies.memdreamer.open_window import OpenWindow
 from strategies.memdreamer.rule_writer import RuleWriter
 from strategies.memdreamer.settings import MINUTE, HierarchySettings
@@ -82,7 +82,7 @@ class HierarchyBuild:
     ) -> None:
         self._settings, self._embed = settings, models.embed
         self._writer: HierarchyWriter = (
-            ModelWriter(models.model, settings) if models.model else RuleWriter(settings)
+            HierarchyByModel(models.model, settings) if models.model else RuleWriter(settings)
         )
         macros = [node for node in built.nodes if node.level == MACRO]
         last_ms = max((node.span.end_ms for node in macros), default=None)

@@ -18,7 +18,7 @@ CONTEXT_MS = 60_000
 """So long before the window's end there is no border yet: too little of what follows is known."""
 
 
-class Gap(NamedTuple):
+class QuietMoment(NamedTuple):
     """Where a border may be: before the line that begins at ``at_ms``; the deeper, the likelier."""
 
     at_ms: int
@@ -65,14 +65,16 @@ def episode_ends(
     return [*cuts, window.end_ms] if ended or not cuts else cuts
 
 
-def _gaps(starts: Sequence[int], depth: Matrix) -> Iterator[Gap]:
+def _gaps(starts: Sequence[int], depth: Matrix) -> Iterator[QuietMoment]:
     """Yield the gaps before lines that begin later than those before them."""
     for (before, at_ms), deep in zip(pairwise(starts), depth, strict=True):
         if before < at_ms and deep > 0:
-            yield Gap(at_ms, float(deep))
+            yield QuietMoment(at_ms, float(deep))
 
 
-def _deep_cuts(window: TimeSpan, gaps: Sequence[Gap], depth: Matrix, least: int) -> list[int]:
+def _deep_cuts(
+    window: TimeSpan, gaps: Sequence[QuietMoment], depth: Matrix, least: int
+) -> list[int]:
     """Return the gaps of more than the mean depth and half a standard deviation, well apart."""
     threshold = float(depth.mean() + depth.std() / 2) if len(depth) else 0.0
     cuts: list[int] = []
@@ -86,7 +88,12 @@ def _deep_cuts(window: TimeSpan, gaps: Sequence[Gap], depth: Matrix, least: int)
 
 
 def _split_long(
-    window: TimeSpan, gaps: Sequence[Gap], cuts: Sequence[int], lengths: Lengths, *, ended: bool
+    window: TimeSpan,
+    gaps: Sequence[QuietMoment],
+    cuts: Sequence[int],
+    lengths: Lengths,
+    *,
+    ended: bool,
 ) -> list[int]:
     """Split what is longer than an episode typically is, where there is a gap."""
     last = [window.end_ms] if ended or not cuts else []

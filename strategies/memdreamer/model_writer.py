@@ -51,7 +51,7 @@ _UNSEEN = frozenset({MemorySource.OBJECTS, MemorySource.COLOURS})
 """Sources whose lines a model is not shown: they recur in every clip, and say little."""
 
 
-class ModelWriter:
+class HierarchyByModel:
     """Writes with a language model; see the module.
 
     Args:

@@ -52,10 +52,10 @@ class WrittenEpisodes(BaseModel):
         return list(dict.fromkeys(wrong))
 
 
-class WrittenEntity(BaseModel):  # Its name is a key of "$defs": it stays.
+class EpisodeEntity(BaseModel):  # Its name is a key of "$defs": it stays.
     """A person, thing, place or group; ``best`` is the line at which it is seen best."""
 
-    model_config = pinned("WrittenEntity", "A person, thing, place or group.")
+    model_config = pinned("EpisodeEntity", "A person, thing, place or group.")
 
     name: Name
     kind: Literal["PERSON", "OBJECT", "LOCATION", "GROUP"]
@@ -63,10 +63,10 @@ class WrittenEntity(BaseModel):  # Its name is a key of "$defs": it stays.
     best: int = 0
 
 
-class WrittenEvent(BaseModel):  # Its name is a key of "$defs": it stays.
+class EpisodeEvent(BaseModel):  # Its name is a key of "$defs": it stays.
     """What happens in some lines; subject and object are names of entities."""
 
-    model_config = pinned("WrittenEvent", "What happens in some lines.")
+    model_config = pinned("EpisodeEvent", "What happens in some lines.")
 
     type: Name
     first: int
@@ -76,10 +76,10 @@ class WrittenEvent(BaseModel):  # Its name is a key of "$defs": it stays.
     description: Name
 
 
-class WrittenEdge(BaseModel):  # Its name is a key of "$defs": it stays.
+class EpisodeEdge(BaseModel):  # Its name is a key of "$defs": it stays.
     """An edge between entities, events and texts on screen."""
 
-    model_config = pinned("WrittenEdge", "An edge between entities, events and texts.")
+    model_config = pinned("EpisodeEdge", "An edge between entities, events and texts.")
 
     subject: Name
     label: Name
@@ -91,9 +91,9 @@ class WrittenGraph(BaseModel):
 
     model_config = pinned("WrittenGraph", "The graph of an episode.")
 
-    entities: list[WrittenEntity]
-    events: list[WrittenEvent]
-    edges: list[WrittenEdge]
+    entities: list[EpisodeEntity]
+    events: list[EpisodeEvent]
+    edges: list[EpisodeEdge]
 
 
 class WrittenSuper(BaseModel):  # Its name is a key of "$defs": it stays.

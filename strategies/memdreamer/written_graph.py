@@ -31,8 +31,8 @@ from strategies.memdreamer.written import (
     MOST_EDGES,
     MOST_ENTITIES,
     MOST_EVENTS,
-    WrittenEdge,
-    WrittenEvent,
+    EpisodeEdge,
+    EpisodeEvent,
     WrittenGraph,
     made_up,
     one_line,
@@ -71,7 +71,7 @@ class GraphOfReply:
         return list(dict.fromkeys(wrong))
 
     def _edge_complaints(
-        self, edge: WrittenEdge, kinds: dict[str, str], events: int
+        self, edge: EpisodeEdge, kinds: dict[str, str], events: int
     ) -> Iterator[str]:
         ends = []
         for end in map(one_line, (edge.subject, edge.object)):
@@ -93,7 +93,7 @@ class GraphOfReply:
         most = events if match["kind"] == "E" else len(self._texts)
         return _KINDS[match["kind"]] if int(match["number"]) < most else ""
 
-    def _has(self, event: WrittenEvent) -> bool:
+    def _has(self, event: EpisodeEvent) -> bool:
         return 0 <= event.first <= event.last < len(self._lines)
 
     def read(self, reply: WrittenGraph, numbers: Numbers, types: dict[str, str]) -> Subgraph:
@@ -173,5 +173,5 @@ class GraphOfReply:
         return places
 
 
-def _label(edge: WrittenEdge) -> str:
+def _label(edge: EpisodeEdge) -> str:
     return "_".join(edge.label.upper().split())

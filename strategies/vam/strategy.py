@@ -54,25 +54,11 @@ TOOLS = (
 
 
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the tools, which share the documents and frames that are kept."""
+    """Open the tools, which share what the strategy keeps."""
     # Imports OpenCV, which only the tools need.
-    from strategies.document_index import DocumentIndexes
-    from strategies.kept_frames import FrameReader
-    from strategies.vam.inspect_tool import Inspect
-    from strategies.vam.inspection import Inspection
-    from strategies.vam.search import FrameSearch, Search
-    from strategies.vam.summaries import Summarize
+    from strategies.vam.opened_tools import opened_tools
 
-    indexes = DocumentIndexes(store, toolbox.text, NAME)
-    frames = FrameReader(store, toolbox, NAME)
-    inspection = Inspection(store, frames)
-    search = Search(indexes, frames, inspection, toolbox.images)
-    return {
-        SEARCH: search,
-        FRAMES: FrameSearch(search),
-        INSPECT: Inspect(indexes, frames, inspection),
-        SUMMARIZE: Summarize(store, indexes, NAME),
-    }
+    return opened_tools(store, toolbox, NAME)
 
 
 def offered(profile: Profile) -> tuple[str, ...]:

@@ -30,20 +30,11 @@ SETTINGS = WorldMemorySettings()
 
 
 def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
-    """Open the searches: captions and what lasts share an index, images are in the store."""
+    """Open the tools, which share what the strategy keeps."""
     # Imports scipy, which takes half a second.
-    from strategies.kept_frames import FrameReader
-    from strategies.worldmm.index import WorldIndexes
-    from strategies.worldmm.search import EpisodicSearch, SemanticSearch
-    from strategies.worldmm.visual import VisualSearch
+    from strategies.worldmm.opened_tools import opened_tools
 
-    indexes = WorldIndexes(store, NAME, SETTINGS)
-    frames, most = FrameReader(store, toolbox, NAME), toolbox.profile.settings.ask.images
-    return {
-        EPISODIC.name: EpisodicSearch(store, toolbox.text, indexes, SETTINGS),
-        SEMANTIC.name: SemanticSearch(store, toolbox.text, indexes, SETTINGS),
-        VISUAL.name: VisualSearch(frames, toolbox.text, lambda: toolbox.images, SETTINGS, most),
-    }
+    return opened_tools(store, toolbox, NAME, SETTINGS)
 
 
 EPISODIC = Tool(

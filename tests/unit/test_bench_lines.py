@@ -24,7 +24,7 @@ def _sized(size: float, ms: float) -> Line:
 
 
 HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "search_process"}
-ALONE = {"stream", "partitions", "options", "model_use", "small_model"}
+ALONE = {"chapters", "stream", "partitions", "options", "model_use", "small_model"}
 """Run by itself: it prints more than lines have room for."""
 
 
