@@ -150,10 +150,10 @@ def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVid
     with st.container(border=True, key=f"job_{job.id}"):
         st.markdown(f"**{escape_markdown(names)}** {STATE_TEXTS[job.stage]}")
         for error in job.errors[-3:]:
-            st.markdown(f":material/error: {escape_markdown(error)}")
+            st.markdown(f"Failed: {escape_markdown(error)}")
         if job.stage is JobState.KILLED:
             st.markdown(
-                ":material/error: Watching stopped: its process was killed, or the machine was "
+                "Watching stopped: its process was killed, or the machine was "
                 "restarted. Finished clips are not lost; it resumes with the next one."
             )
         if job.stage is JobState.UNKNOWN:

@@ -96,7 +96,7 @@ def _show_video(state: PageState, jobs: Jobs, video: ListedVideo, all_jobs: Sequ
             ):
                 _show_menu(state, jobs, video, all_jobs)
         if video.error:
-            st.caption(f":material/error: {escape_markdown(video.error)}")
+            st.caption(f"Failed: {escape_markdown(video.error)}")
         if video.failed and video.path:
             show_failed_clips(state.store, video.id, video.failed)
             retry_button(state.store, video.id)

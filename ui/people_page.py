@@ -165,7 +165,7 @@ def show_crop(store: Store, blob: str | None, name: str) -> None:
     if data:
         st.image(data, alt=f"Face of {name}", width=110)
     else:
-        st.caption(":material/mic: Only heard")
+        st.caption("Only heard")
 
 
 def _show_person(store: Store, people: PeopleView, card: PersonCard) -> None:

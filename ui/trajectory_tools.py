@@ -187,7 +187,7 @@ def _show_both(first: History, second: History) -> None:
             round_headline(history, number) if number <= len(history.rounds) else "It had ended."
             for history in (first, second)
         ]
-        mark = "" if lines[0] == lines[1] else ":material/difference: "
+        mark = "" if lines[0] == lines[1] else "≠ "
         for column, line in zip(st.columns(2), lines, strict=True):
             column.markdown(f"{mark}{escape_markdown(line)}")
 

@@ -10,6 +10,9 @@ down_revision = "0023"
 branch_labels = None
 depends_on = None
 
+DELIVERY = "webhook, command; NULL: none"
+ERROR = "why it was not delivered, without content"
+
 
 def upgrade() -> None:
     """Add the tables."""
@@ -24,7 +27,7 @@ def upgrade() -> None:
         sa.Column("video_id", sa.Text(), _key("videos.id"), nullable=True),
         sa.Column("threshold", sa.Float(), nullable=False),
         sa.Column("debounce_ms", sa.BigInteger(), nullable=False),
-        sa.Column("delivery", sa.Text(), nullable=True),
+        sa.Column("delivery", sa.Text(), nullable=True, comment=DELIVERY),
         sa.Column("made_at", sa.DateTime(timezone=True), server_default=now, nullable=False),
     )
     op.create_table(
@@ -47,7 +50,7 @@ def upgrade() -> None:
         sa.Column("identity_id", sa.BigInteger(), _key("identities.id"), nullable=True),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("error", sa.Text(), nullable=True),
+        sa.Column("error", sa.Text(), nullable=True, comment=ERROR),
         sa.Column("next_at", sa.DateTime(timezone=True), server_default=now, nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), server_default=now, nullable=False),
         sa.ForeignKeyConstraint(*clip, ondelete="CASCADE"),

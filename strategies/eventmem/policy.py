@@ -33,7 +33,7 @@ SHOWN, MOST_SHOWN = 700, 48
 """Characters of a result that the history shows, and results of a turn."""
 NEAR_S = 30
 """Seconds about a time that a question names."""
-NOTE = "EventMemAgent's long-term memory was written by rules."
+NOTE = "EventMemAgent's memory was searched by rules."
 _CLOCK = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
 _READS = re.compile(
     r"\b(read|written|writes?|text|sign|label|title|word|spell|number plate)\b", re.I

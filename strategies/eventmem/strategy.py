@@ -16,7 +16,7 @@ from strategies.eventmem.arguments import (
     SearchMemoryArguments,
     ShortTermArguments,
 )
-from strategies.eventmem.parts import PARTS
+from strategies.eventmem.parts import LONG_TERM, PARTS, SHORT_TERM
 from strategies.eventmem.policy import DETECT, OCR, SEARCH, SHORT, MemoryWalk, ReactPolicy
 from strategies.eventmem.settings import EventMemorySettings
 
@@ -103,4 +103,5 @@ STRATEGY = Strategy(
     rounds=SETTINGS.rounds,
     offered=offered,
     parts=PARTS,
+    part_tools={SHORT_TERM: SHORT, LONG_TERM: SEARCH},
 )

@@ -39,7 +39,7 @@ LOCAL_FRAMES = 4
 DECIDE_SHARE, ANSWER_SHARE = 8, 4
 """The images of a call take at most one part in so many of the tokens that are left."""
 NO_IMAGES = "Frames were not searched by text: the profile has no image-text model."
-NOTE = "VAM's documents were written by rules."
+NOTE = "VAM's memory was searched by rules."
 
 
 class LocalWalk:

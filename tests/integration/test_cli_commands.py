@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +18,7 @@ from cli.main import app
 from domain.settings import AskSettings
 from models.toolbox import Toolbox
 from store.home import Home
+from strategies.registry import find_strategy
 
 LECTURE = """1
 00:00:02,000 --> 00:00:08,000
@@ -457,10 +458,19 @@ def test_the_version_is_reported(homer: Homer) -> None:
     assert re.fullmatch(r"homer \d+\.\d+\.\d+\n", homer("--version").stdout)
 
 
+def built_by(homer: Homer, names: Sequence[str]) -> None:
+    """Build the lecture's memory of those strategies that keep one."""
+    for name in names:
+        if find_strategy(name).builder is not None:
+            done = homer("build", "lecture", "--memory", name, "--direct")
+            assert done.exit_code == 0, done.stderr
+
+
 def test_strategies_are_listed_and_compared_on_one_question(homer: Homer, lecture: str) -> None:
     listed = data(homer("strategies", "--json"))
     names = [one["name"] for one in listed]
     assert AskSettings().strategy in names
+    built_by(homer, names)
     shown = homer("strategies").stdout
     assert all(f"{one['title']}" in shown for one in listed)
     question = "What was painted green?"
@@ -480,6 +490,7 @@ def test_strategies_are_listed_and_compared_on_one_question(homer: Homer, lectur
 
 def test_a_question_is_answered_by_a_strategy_of_that_name(homer: Homer, lecture: str) -> None:
     names = [one["name"] for one in data(homer("strategies", "--json"))]
+    built_by(homer, names)
     for name in names:
         asked = data(homer("ask", "When does the market open?", "--strategy", name, "--json"))
         assert data(homer("trajectory", asked["id"], "--json"))["machine"] == name

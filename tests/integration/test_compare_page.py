@@ -11,9 +11,10 @@ from graphs.background import BackgroundRuns
 from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import list_trajectories
-from strategies.registry import strategy_names
+from strategies.registry import all_strategies, strategy_names
 from tests.support.app_pages import EVIL, app_over, open_page, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.caption_evaluations import build_all
 from tests.support.library_templates import FilledLibraries
 from ui.app_state import page_state
 
@@ -24,9 +25,15 @@ PLAY = Question(text="What does Bob play on the piano?", videos=(PARTY,))
 def party(
     store: Store, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Store]:
-    libraries.fill(store, remember_party)
+    libraries.fill(store, remember_and_build)
     with app_over(store, monkeypatch):
         yield store
+
+
+def remember_and_build(store: Store) -> None:
+    """The party, with the memory of every strategy that keeps one."""
+    remember_party(store)
+    build_all(store, PARTY, *all_strategies())
 
 
 def asked(store: Store, question: Question = PLAY) -> list[str]:

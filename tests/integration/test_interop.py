@@ -175,7 +175,7 @@ def test_the_studio_runs_the_strategy_that_is_named_on_its_machine(party: Store)
     said = studio.tool_loop().invoke(question, {"recursion_limit": 200})["answer"]
     with party.begin() as session:
         assert find_trajectory(session, said["trajectory"]).machine == "plain-rag"
-    with pytest.raises(InputError, match="homer runs on another machine: use one of plain-rag"):
+    with pytest.raises(InputError, match=r"homer runs on another machine: use one of .*plain-rag"):
         studio.tool_loop().invoke({"text": "Who?", "strategy": "homer"})
 
 

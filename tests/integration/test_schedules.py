@@ -78,6 +78,7 @@ def test_at_first_only_the_check_is_on(book: ScheduleDeployments) -> None:
         "build": False,
         "check": True,
         "learn": False,
+        "recap": False,
         "retain": False,
     }
 
@@ -96,7 +97,7 @@ def test_a_schedule_is_changed_paused_and_taken_away(book: ScheduleDeployments) 
     book.put(parse_schedule("watch", {"kind": "check"}))
     assert entry(book, "watch").kind == "check"
     book.remove("watch")
-    with pytest.raises(NotFound, match="there are: backup, check, learn"):
+    with pytest.raises(NotFound, match="there are: backup, build, check, learn"):
         book.pause("watch")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -122,8 +123,9 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     broken = tmp_path / "alembic"
     shutil.copytree(script_folder(), broken)
     last = next((broken / "versions").glob(f"{HEAD}*.py"))
-    spoil = '    op.execute("SELECT 1/0")\n\n\ndef downgrade'
-    last.write_text(last.read_text().replace("\ndef downgrade", spoil))
+    begins = r'(def upgrade\(\) -> None:\n    """.*?""")'
+    spoil = r'\1\n    op.execute("SELECT 1/0")'
+    last.write_text(re.sub(begins, spoil, last.read_text(), flags=re.DOTALL))
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "script_folder", lambda: broken)
         with pytest.raises(DatabaseError, match="division by zero"):
