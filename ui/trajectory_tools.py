@@ -37,8 +37,13 @@ def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: in
                 _show_replay_result(replay(state.store, inspected.row.id))
             except HomerError as error:
                 show_error(error)
+    original = editable(inspected.history.events, number)
     with st.expander("Rerun from this step with changes", icon=":material/fork_right:"):
-        _show_fork(state, inspected, number)
+        tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
+        edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
+    # Not in the expander, which closes when what is above it changes.
+    if edit is not None:
+        _start_fork(state, inspected, number, edit, edit.profile or original.profile)
 
 
 def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
@@ -69,17 +74,16 @@ def _show_replay_result(replayed: Replayed) -> None:
     st.error(escape_markdown(message))
 
 
-def _show_fork(state: PageState, inspected: InspectedTrajectory, number: int) -> None:
-    original = editable(inspected.history.events, number)
-    tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
-    edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
-    if edit is None:
-        return
+def _start_fork(
+    state: PageState,
+    inspected: InspectedTrajectory,
+    number: int,
+    edit: ForkEdit,
+    profile: str | None,
+) -> None:
     try:
         with st.spinner("Starting ..."):
-            name = state.runs.fork(
-                state.runner(edit.profile or original.profile), inspected.row.id, number, edit
-            )
+            name = state.runs.fork(state.runner(profile), inspected.row.id, number, edit)
     except HomerError as error:
         show_error(error)
         return

@@ -67,7 +67,7 @@ def test_words_from_outside_are_shown_as_words(page: Page, address: str) -> None
 @pytest.mark.full
 def test_options_are_distinguished_by_letters(page: Page, address: str) -> None:
     ask(page, address, "What colour was the lighthouse?", "red\ngreen\nwhite")
-    page.get_by_role("heading", name="B. green").wait_for()
+    seen(page, "B. green")
 
 
 def test_one_steps_through_a_trajectory_with_the_keyboard(
