@@ -16,7 +16,7 @@ from domain.alerts import MAX_ALERTS, Alert, AlertEvent, AlertKind, DeliveryKind
 from domain.errors import InputError, NotFound
 from domain.media import IdentityKind
 from domain.time import TimeSpan
-from store.queries.search import StoredLine
+from store.queries.search import LINE_COLUMNS, StoredLine
 from store.tables.schema import (
     AlertClipRow,
     AlertEventRow,
@@ -145,21 +145,10 @@ class EmbeddedLine(NamedTuple):
 def lines_of_clip(session: Session, video: str, clip: int) -> list[EmbeddedLine]:
     """Return the lines of a clip by time."""
     row = MemoryRow
-    query = select(
-        row.id,
-        row.clip,
-        row.start_ms,
-        row.end_ms,
-        row.kind,
-        row.text,
-        row.source,
-        row.speaker,
-        row.superseded_at,
-        row.embedding,
-        row.encoder,
-    ).where(row.video_id == video, row.clip == clip)
+    query = select(*LINE_COLUMNS, row.embedding, row.encoder)
+    query = query.where(row.video_id == video, row.clip == clip)
     rows = session.execute(query.order_by(row.start_ms, row.id))
-    return [EmbeddedLine(StoredLine(*found[:9]), found[9], found[10]) for found in rows]
+    return [EmbeddedLine(StoredLine._make(found[:-2]), *found[-2:]) for found in rows]
 
 
 class SeenFace(NamedTuple):

@@ -81,21 +81,25 @@ def edges_of_segment(connection: Connection | Session, scope: Scope, segment: in
     ]
 
 
+LINE_COLUMNS = (
+    MemoryRow.id,
+    MemoryRow.clip,
+    MemoryRow.start_ms,
+    MemoryRow.end_ms,
+    MemoryRow.kind,
+    MemoryRow.text,
+    MemoryRow.source,
+    MemoryRow.speaker,
+    MemoryRow.superseded_at,
+)
+"""The columns of a ``StoredLine``."""
+
+
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[StoredLine]:
     """Return those of ``ids`` that are in ``scope`` and not superseded there."""
     row = MemoryRow
     rows = session.execute(
-        select(
-            row.id,
-            row.clip,
-            row.start_ms,
-            row.end_ms,
-            row.kind,
-            row.text,
-            row.source,
-            row.speaker,
-            row.superseded_at,
-        ).where(
+        select(*LINE_COLUMNS).where(
             row.video_id == scope.video,
             row.id.in_(sorted(ids)),
             row.clip <= scope.last_clip,
