@@ -20,6 +20,7 @@ from retrieval.terms import terms
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from agent.builder import Embed
     from domain.built import WatchedClip
     from models.ports import Vector
 
@@ -178,3 +179,26 @@ def mean_direction(vectors: NDArray[np.float32]) -> Vector:
     """Return the unit vector of the mean of some unit vectors, (N, D) with N above 0."""
     mean = vectors.mean(axis=0)
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9), np.float32)
+
+
+class LineVectors:
+    """The vectors of lines, each made once as long as the document that it is of is open.
+
+    Args:
+        embed: returns the unit vector of each text, (N, D).
+    """
+
+    def __init__(self, embed: Embed) -> None:
+        self._embed = embed
+        self._vectors: dict[str, Vector] = {}
+
+    def mean(self, lines: Sequence[str]) -> Vector | None:
+        """Return the unit vector of the mean of some lines; None without any."""
+        new = [line for line in dict.fromkeys(lines) if line not in self._vectors]
+        if new:
+            self._vectors |= dict(zip(new, self._embed(new), strict=True))
+        return mean_direction(np.stack([self._vectors[one] for one in lines])) if lines else None
+
+    def keep(self, lines: Sequence[str]) -> None:
+        """Drop the vectors of all other lines."""
+        self._vectors = {line: self._vectors[line] for line in lines if line in self._vectors}

@@ -5,9 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
@@ -18,17 +15,14 @@ from strategies.event_documents import (
     BREAK,
     EVENT,
     OPEN,
+    LineVectors,
     clip_at,
     document_lines,
-    mean_direction,
 )
 from strategies.eventmem.long_term import NEXT, SINCE, Presence, next_log, presence, since_log
 from strategies.eventmem.model_writer import LongMemoryWriter
 from strategies.eventmem.records import is_first
 from strategies.eventmem.settings import EventMemorySettings
-
-if TYPE_CHECKING:
-    from models.ports import Vector
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -75,14 +69,14 @@ class LongMemoryBuild:
         earlier: Sequence[WatchedClip],
         models: BuildModels,
     ) -> None:
-        self._settings, self._models = settings, models
+        self._settings = settings
         self._writer = LongMemoryWriter(models) if models.model else None
         self._clips = list(earlier)
         events = [node for node in built.nodes if node.level == EVENT]
         last = max(events, key=lambda node: node.number, default=None)
         self._before = last.span if last else None
         self._number = last.number + 1 if last else 0
-        self._vectors: dict[str, Vector] = {}
+        self._vectors = LineVectors(models.embed)
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
         """Return the documents of the events that can be written after these clips."""
@@ -100,8 +94,7 @@ class LongMemoryBuild:
         written.append(self._node(OPEN, 0, open_span, last, self._lines(open_span)))
         keep_ms = self._before.start_ms if self._before else 0
         self._clips = [clip for clip in self._clips if clip.span.end_ms > keep_ms]
-        open_lines = written[-1].text.split(BREAK)
-        self._vectors = {t: v for t, v in self._vectors.items() if t in set(open_lines)}
+        self._vectors.keep(written[-1].text.split(BREAK))
         return Change(nodes=written)
 
     def _complete(self, seen_ms: int, *, ended: bool) -> Iterator[TimeSpan]:
@@ -168,13 +161,5 @@ class LongMemoryBuild:
         lines: list[str],
         logs: Sequence[str] = (),
     ) -> NodeDraft:
-        vector = mean_direction(self._embedded(lines)) if lines else None
         text = BREAK.join([*lines, *logs])
-        return NodeDraft(level, number, text, span, clip, vector=vector)
-
-    def _embedded(self, lines: list[str]) -> Vector:
-        """Return the lines' vectors, (N, D); those of lines that were open are known already."""
-        new = [line for line in dict.fromkeys(lines) if line not in self._vectors]
-        if new:
-            self._vectors |= dict(zip(new, self._models.embed(new), strict=True))
-        return np.stack([self._vectors[line] for line in lines])
+        return NodeDraft(level, number, text, span, clip, vector=self._vectors.mean(lines))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
@@ -17,16 +14,13 @@ from strategies.event_documents import (
     BREAK,
     EVENT,
     OPEN,
+    LineVectors,
     clip_at,
     document_lines,
-    mean_direction,
 )
 from strategies.vam.model_writer import DocumentWriter
 from strategies.vam.settings import VisualMemorySettings
 from strategies.vam.visual_memory import FrameReason
-
-if TYPE_CHECKING:
-    from models.ports import Vector
 
 _LOG = logging.getLogger(f"homer.{__name__}")
 
@@ -73,13 +67,13 @@ class EventBuild:
         earlier: Sequence[WatchedClip],
         models: BuildModels,
     ) -> None:
-        self._settings, self._models = settings, models
+        self._settings = settings
         self._writer = DocumentWriter(models, settings) if models.model else None
         self._clips = list(earlier)
         events = [node for node in built.nodes if node.level == EVENT]
         self._start = max((node.span.end_ms for node in events), default=0)
         self._number = max((node.number for node in events), default=-1) + 1
-        self._vectors: dict[str, Vector] = {}
+        self._vectors = LineVectors(models.embed)
 
     def step(self, clips: Sequence[WatchedClip], *, ended: bool) -> Change:
         """Return the documents of the events that are complete after these clips."""
@@ -90,7 +84,7 @@ class EventBuild:
         nodes = [self._event(span, clips) for span in self._complete(seen_ms, ended=ended)]
         self._clips = [clip for clip in self._clips if clip.span.end_ms > self._start]
         nodes.append(self._open(seen_ms, clips[-1].clip))
-        self._forget(nodes[-1].text.split(BREAK))
+        self._vectors.keep(nodes[-1].text.split(BREAK))
         return Change(nodes=nodes)
 
     def _complete(self, seen_ms: int, *, ended: bool) -> Iterator[TimeSpan]:
@@ -137,16 +131,5 @@ class EventBuild:
     def _node(
         self, level: str, number: int, span: TimeSpan, clip: int, lines: list[str]
     ) -> NodeDraft:
-        vector = mean_direction(self._embedded(lines)) if lines else None
-        return NodeDraft(level, number, BREAK.join(lines), span, clip, vector=vector)
-
-    def _embedded(self, lines: list[str]) -> Vector:
-        """Return the lines' vectors, (N, D); those of lines that were open are known already."""
-        new = [line for line in dict.fromkeys(lines) if line not in self._vectors]
-        if new:
-            self._vectors |= dict(zip(new, self._models.embed(new), strict=True))
-        return np.stack([self._vectors[line] for line in lines])
-
-    def _forget(self, lines: Sequence[str]) -> None:
-        """Drop the vectors of lines that are not open any more."""
-        self._vectors = {line: self._vectors[line] for line in lines if line in self._vectors}
+        text, vector = BREAK.join(lines), self._vectors.mean(lines)
+        return NodeDraft(level, number, text, span, clip, vector=vector)
