@@ -26,6 +26,7 @@ from views.trajectory import History, load_history
 from views.words import counted
 
 UNCHANGED = "unchanged"
+_STARTED_FORK = "started fork"
 REPLAY = "Replays the search from its record: no model is called, and nothing is written."
 
 
@@ -41,9 +42,9 @@ def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: in
     with st.expander("Rerun from this step with changes", icon=":material/fork_right:"):
         tools = [tool.name for tool in find_strategy(inspected.row.machine).tools]
         edit = _edit_form(original, number, profile_names(state.store.home.config), tools)
-    # Not in the expander, which closes when what is above it changes.
     if edit is not None:
         _start_fork(state, inspected, number, edit, edit.profile or original.profile)
+    _show_started_fork(inspected, number)
 
 
 def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
@@ -86,6 +87,18 @@ def _start_fork(
             name = state.runs.fork(state.runner(profile), inspected.row.id, number, edit)
     except HomerError as error:
         show_error(error)
+        return
+    st.session_state[_STARTED_FORK] = (inspected.row.id, number, name)
+
+
+def _show_started_fork(inspected: InspectedTrajectory, number: int) -> None:
+    """Link the last fork that was started from this step.
+
+    It is held in the session: the player reruns the page whenever it reports its time, and
+    a form is sent in one run only. Not in the expander, which closes when what is above it changes.
+    """
+    of, step, name = st.session_state.get(_STARTED_FORK, ("", 0, ""))
+    if (of, step) != (inspected.row.id, number):
         return
     st.success("The fork has started.")
     page_link("trajectory", "Open the fork", trajectory=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -320,11 +321,19 @@ def test_clips_decoded_beside_each_other_are_those_of_one_decoding(
     assert [content(raw) for raw in read_clips(path, probe(path), SECONDS, 2)] == alone[2:]
 
 
-def measuring() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith(("measure", "lane"))]
+@pytest.fixture
+def measuring() -> Callable[[], list[str]]:
+    """Name the threads of reading that this test began; an earlier test's may still be ending."""
+    before = set(threading.enumerate())
+
+    def began() -> list[str]:
+        begun = set(threading.enumerate()) - before
+        return [t.name for t in begun if t.name.startswith(("measure", "lane"))]
+
+    return began
 
 
-def test_no_thread_outlives_reading(tmp_path: Path) -> None:
+def test_no_thread_outlives_reading(tmp_path: Path, measuring: Callable[[], list[str]]) -> None:
     path = make_video(tmp_path / "v.mp4")
     read(path, SECONDS)
     assert measuring() == []
@@ -336,7 +345,7 @@ def test_no_thread_outlives_reading(tmp_path: Path) -> None:
 
 
 def test_an_error_of_measuring_is_the_readers_and_ends_its_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measuring: Callable[[], list[str]]
 ) -> None:
     def broken(_self: object, _picture: object) -> None:
         raise MemoryError("no room")
