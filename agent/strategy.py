@@ -167,7 +167,8 @@ class Strategy:
     same. ``builds`` is what it keeps of a video, besides what every strategy sees; ``needs`` is
     what it cannot do without. ``paper`` is where it is described. ``policy`` is None for a machine
     that decides with the profile's reasoner. ``rounds`` are its own, and ``retries`` how often a
-    reply is sent back; settings that somebody chose may allow fewer. None: as the settings say.
+    reply is sent back; settings that somebody chose may allow fewer. ``tokens`` is what those
+    rounds may need, unless somebody chose a budget. None: as the settings say.
     ``builder`` is None for a strategy that keeps nothing of its own, ``keeper`` for one that keeps
     no frames. ``offered`` says which tools a profile has the models for; None: all. ``parts`` can
     be switched off to measure what they add, each with what it is; ``without`` are those that are.
@@ -190,6 +191,7 @@ class Strategy:
     keeper: Callable[[], FrameKeeper] | None = None
     rounds: int | None = None
     retries: int | None = None
+    tokens: int | None = None
     offered: Callable[[Profile], tuple[str, ...]] | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -249,11 +251,16 @@ class Strategy:
         return replace(self, name=name, without=asked)
 
     def settings_from(self, settings: AskSettings) -> AskSettings:
-        """Return the settings of a run by this strategy: its own limits, or lower ones if set."""
+        """Return the settings of a run by this strategy.
+
+        Its own rounds and retries, or fewer if set; its own token budget unless one is set.
+        """
         own = {"rounds": self.rounds, "retries": self.retries}
         limits = {name: limit for name, limit in own.items() if limit is not None}
         for name in limits.keys() & settings.model_fields_set:
             limits[name] = min(limits[name], getattr(settings, name))
+        if self.tokens is not None and "tokens" not in settings.model_fields_set:
+            limits["tokens"] = self.tokens
         return settings.model_copy(update={"strategy": self.name, **limits})
 
     def replays(self, version: int) -> bool:

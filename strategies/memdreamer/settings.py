@@ -22,6 +22,7 @@ class HierarchySettings(Frozen):
     typically. A super event has ``super_macros`` macro events; of videos of ``long_video_ms`` and
     more there are ``long_supers`` super events. A label has fewer than ``label_words`` words, a
     description of a super event ``super_words``; the root has ``themes`` and ``root_entities``.
+    A round sends ``round_tokens`` at most, and the budget of a run is for all of them.
     """
 
     window_ms: PositiveInt = 10 * MINUTE
@@ -39,6 +40,7 @@ class HierarchySettings(Frozen):
 
     found: PositiveInt = 10
     rounds: PositiveInt = 12
+    round_tokens: PositiveInt = 6_500
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -122,6 +122,7 @@ STRATEGY = Strategy(
     builder=_builder,
     rounds=SETTINGS.rounds + 1,
     retries=REPAIRS,
+    tokens=(SETTINGS.rounds + 1) * SETTINGS.round_tokens,
     parts=PARTS,
     chapters=_chapters,
 )

@@ -171,7 +171,6 @@ def test_tokens_a_round_stay_flat_over_twelve_rounds_and_small(store: Store) -> 
         [open_all, *[opening(longer)] * ROUNDS],
         "Who found the hidden key?",
         video=video,
-        ask={"tokens": 200_000},
     )
     assert len(made.pages) == ROUNDS
     assert "Round 12 of 12." in made.pages[-1]
@@ -188,7 +187,7 @@ def test_tokens_a_round_stay_flat_over_twelve_rounds_and_small(store: Store) -> 
 
 def test_no_observation_is_in_a_later_request(store: Store) -> None:
     video = write_two_hours(store)
-    made = Asked(store, [opening()] * ROUNDS, video=video, ask={"tokens": 200_000})
+    made = Asked(store, [opening()] * ROUNDS, video=video)
     requests = ["\n".join(texts_of(one)) for one in made.requests]
     for number, search in enumerate(made.searches[1:], start=1):
         marks = {mark for piece in search.evidence for mark in MARK.findall(piece.text)}
@@ -277,7 +276,7 @@ def test_an_answer_that_cites_nothing_shown_is_asked_for_again_from_the_note(
 
 def test_the_last_round_ends_with_an_answer_from_note_and_last_search(house: Store) -> None:
     steps = [use("search_nodes", "NOTE", query=f"the bicycle again {n}") for n in range(20)]
-    made = Asked(house, steps, ask={"tokens": 200_000})
+    made = Asked(house, steps)
     assert len(made.pages) == ROUNDS
     assert len(made.searches) == ROUNDS + 1
     assert "NOTE" in texts_of(made.requests[-1])[1]

@@ -32,3 +32,11 @@ def test_a_strategy_has_its_own_limits_unless_lower_ones_are_set(
 def test_a_strategy_without_limits_of_its_own_takes_those_of_the_settings() -> None:
     made = replace(LONG, rounds=None, retries=None).settings_from(AskSettings(rounds=7))
     assert (made.rounds, made.retries) == (7, AskSettings().retries)
+    assert made.tokens == AskSettings().tokens
+
+
+def test_a_token_budget_is_the_strategys_unless_one_is_set() -> None:
+    long = replace(LONG, tokens=80_000)
+    assert long.settings_from(AskSettings()).tokens == 80_000
+    assert long.settings_from(AskSettings(tokens=9_000)).tokens == 9_000
+    assert long.settings_from(AskSettings(tokens=200_000)).tokens == 200_000
