@@ -6,7 +6,7 @@ answers and the evaluations. A strategy answers from what its own tools returned
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -29,7 +29,7 @@ from retrieval.result import Retrieval
 if TYPE_CHECKING:
     from models.profile import Profile
     from models.toolbox import Toolbox
-    from perception.frame_keeper import FrameKeeper
+    from perception.frame_keeper import FrameKeeper, HeldEvent, State
     from store.database import Store
 
 
@@ -173,7 +173,9 @@ class Strategy:
     no frames. ``offered`` says which tools a profile has the models for; None: all. ``parts`` can
     be switched off to measure what they add, each with what it is; ``without`` are those that are.
     ``part_tools`` are tools by the part with which they are switched off. ``chapters`` is None for
-    a strategy whose memory has none.
+    a strategy whose memory has none. ``short_term`` reads the events of its short-term memory from
+    what its keeper carried on; None: it has no such memory. ``tiers`` name the tiers of its kept
+    frames, from 0 on; without names there is one.
     """
 
     name: str
@@ -197,6 +199,8 @@ class Strategy:
     without: frozenset[str] = frozenset()
     part_tools: Mapping[str, str] = field(default_factory=dict)
     chapters: Chapters | None = None
+    short_term: Callable[[State], Sequence[HeldEvent]] | None = None
+    tiers: tuple[str, ...] = ()
 
     @property
     def memory(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
@@ -82,6 +82,17 @@ class KeptFrames:
     state: State
     dropped: Sequence[int] = ()
     changed: Sequence[FrameChange] = ()
+
+
+class HeldEvent(NamedTuple):
+    """An event in a keeper's short-term memory: its number from 0, and its frames there.
+
+    ``seen`` frames of it were seen by now; ``times_ms`` are those that are held, in order.
+    """
+
+    number: int
+    seen: int
+    times_ms: tuple[int, ...]
 
 
 class Keeping(Protocol):

@@ -6,36 +6,27 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from domain.asking import Answer, level_of_confidence
 from domain.errors import HomerError, InputError
-from domain.media import Video
 from store.database import Store
+from ui.answer import show_run
 from ui.app_state import HASH_BY_URL, PageState, page_state
 from ui.errors import show_error, show_errors
-from ui.evidence import show_moment, video_title
-from ui.formatting import escape_markdown, format_duration, format_time
-from ui.judgement import show_judgement
+from ui.formatting import escape_markdown
 from ui.navigation import page_link, set_params, show_empty, text_param, text_params
-from ui.player import played_video, show_player
 from ui.question_form import (
     QuestionFields,
     further_fields,
-    index_of,
     question_field,
+    strategy_field,
     video_field,
     warn,
 )
-from views.answer_lines import answer_line, one_line, reply_tail
-from views.library import all_titles, videos_named
+from views.library import all_titles
 from views.rounds import (
-    RUNNING,
     InspectedTrajectory,
     inspect_trajectory,
     page_of_trajectories,
-    round_headline,
-    search_in_words,
 )
-from views.strategies import list_strategies
 from views.suggestions import SuggestedQuestion, suggested_questions
 from views.words import counted, shortened
 
@@ -45,25 +36,6 @@ MAX_RECENT = 6
 """Recent questions listed."""
 MAX_TITLE_CHARS = 30
 """Characters shown of a title after a suggested question."""
-
-SIDE_BY_SIDE = """<style>
-.st-key-result { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
-  grid-template-rows: auto 1fr; column-gap: 2rem; }
-.st-key-result > :nth-child(2) { grid-column: 2; grid-row: 1 / span 2; align-self: start;
-  position: sticky; top: 4rem; z-index: 2; }
-@media (max-width: 640px) {
-  .st-key-result { display: flex; }
-  .st-key-result > :nth-child(2) { background: var(--st-background-color, Canvas); }
-  .st-key-beside video { max-height: 30vh; }
-}
-</style>"""
-"""The answer and its sources beside the player; below each other in a narrow window."""
-
-MAX_REPLY_CHARS = 120
-"""Characters shown of the reply that a model is writing."""
-
-POLL_S = 1.0
-"""Seconds between polls of a run."""
 
 
 def ask_page() -> None:
@@ -82,7 +54,8 @@ def _body() -> None:
     run = _load(state, name) if name else None
     _question_form(state, known, run)
     if run is not None:
-        _show_run(state, run)
+        st.header(escape_markdown(run.row.question.text), anchor=False)
+        show_run(state, run)
     elif not name:
         _show_beginnings(state, known)
 
@@ -140,7 +113,7 @@ def _question_form(
             videos = video_field(known, _default_videos(known, run))
             with st.popover("Advanced options", icon=":material/tune:"):
                 fields = QuestionFields(videos, text, *further_fields(state))
-                strategy = _select_strategy(state)
+                strategy = strategy_field(state)
     # A container of its own keeps what follows in place.
     with st.container():
         if sent:
@@ -148,18 +121,6 @@ def _question_form(
                 _start_run(state, fields, strategy)
             except (HomerError, ValueError) as error:
                 warn(error)
-
-
-def _select_strategy(state: PageState) -> str:
-    """Draw the choice of a strategy, at first that of the settings."""
-    titles = {strategy.name: strategy.title for strategy in list_strategies()}
-    names, default = list(titles), state.toolbox().profile.settings.ask.strategy
-    return st.selectbox(
-        "Strategy",
-        names,
-        index=index_of(names, default),
-        format_func=lambda name: f"{name}: {titles[name]}",
-    )
 
 
 def _default_videos(known: Mapping[str, str], run: InspectedTrajectory | None) -> list[str]:
@@ -178,148 +139,3 @@ def _start_run(state: PageState, fields: QuestionFields, strategy: str) -> None:
         name = state.runs.ask(state.runner(fields.profile), question, strategy)
     set_params(trajectory=name, video=None)
     st.rerun()
-
-
-def _show_run(state: PageState, run: InspectedTrajectory) -> None:
-    st.header(escape_markdown(run.row.question.text), anchor=False)
-    if run.row.state == RUNNING and (run.at_work or state.runs.running(run.row.id)):
-        _poll_run(run.row.id)
-        return
-    if run.row.answer is None:
-        _show_interrupted(state, run)
-        return
-    _show_answer(state, run, run.row.answer)
-
-
-def _show_interrupted(state: PageState, run: InspectedTrajectory) -> None:
-    reasons = [error.message for error in run.history.errors]
-    message = (
-        f"The search was interrupted: {reasons[-1]}" if reasons else "The search was interrupted."
-    )
-    st.error(escape_markdown(message))
-    if st.button("Resume the search", type="primary"):
-        state.runs.resume(state.runner(run.row.profile), run.row.id)
-        st.rerun()
-    page_link("trajectory", "See every step", trajectory=run.row.id)
-
-
-@st.fragment(run_every=POLL_S)
-def _poll_run(name: str) -> None:
-    """Show the rounds as they come. The run does not depend on an open page."""
-    show_errors(lambda: _show_progress(name))
-
-
-def _show_progress(name: str) -> None:
-    state = page_state()
-    run = inspect_trajectory(state.store, name)
-    if run.row.state != RUNNING:
-        st.rerun()
-    rounds = [round_.number for round_ in run.history.rounds]
-    with st.status("Searching the memory ...", expanded=True):
-        for number in rounds[:-1]:
-            st.write(escape_markdown(round_headline(run.history, number)))
-        if rounds:
-            st.markdown(f"**{escape_markdown(round_headline(run.history, rounds[-1]))}**")
-        partial_reply = state.runs.said(name)
-        if partial_reply is not None:
-            st.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
-    if state.runs.running(name):
-        st.button("Stop and keep the best answer so far", on_click=state.runs.stop, args=(name,))
-    else:
-        st.caption("Another homer process runs this search: stop it there with Ctrl-C.")
-    page_link("trajectory", "See every step", trajectory=name)
-
-
-def _show_answer(state: PageState, run: InspectedTrajectory, answer: Answer) -> None:
-    """Draw the answer, the player, and what the answer rests on; the player stays in view."""
-    row = run.row
-    videos = videos_named(state.store, row.question.videos)
-    st.html(SIDE_BY_SIDE)
-    with st.container(key="result"):
-        with st.container(key="answer"):
-            _show_answer_text(run, answer)
-        with st.container(key="beside"):
-            _show_player(answer, videos)
-        with st.container(key="sources"):
-            if answer.citations:
-                st.markdown("**Nearest moments**" if answer.declined else "**Sources**")
-            for number, citation in enumerate(answer.citations, start=1):
-                key = f"cited_{row.id}_{number}"
-                show_moment(state.store, citation, videos, key, number=number)
-            show_judgement(state.store, row)
-            _show_round_links(run)
-
-
-def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
-    """Show an answer, "Can't tell" or "Not in memory", each in its own style."""
-    question = run.row.question
-    as_of = "" if question.as_of_ms is None else f"(as of {format_time(question.as_of_ms)})"
-    if answer.declined:
-        st.info(
-            f"**Can't tell from what was recorded** {escape_markdown(as_of)}  \n"
-            f"{escape_markdown(one_line(answer.text))}"
-        )
-    elif answer.not_in_memory:
-        st.warning(f"**Not in memory** {escape_markdown(as_of)}  \n{escape_markdown(answer.text)}")
-        if answer.searched:
-            st.markdown("Searched for:")
-            st.markdown(
-                "\n".join(
-                    f"- {escape_markdown(search_in_words(query))}" for query in answer.searched
-                )
-            )
-    else:
-        if is_quote(run, answer):
-            st.caption("Closest quote", help=answer.note or None)
-        marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
-        text = escape_markdown(f"{answer_line(answer, question)} {as_of}")
-        st.markdown(f"{text} :small[{marks}]" if marks else text)
-    _show_facts(run, answer)
-
-
-def is_quote(run: InspectedTrajectory, answer: Answer) -> bool:
-    """Check whether an answer quotes the memory, since no language model phrased it."""
-    return not run.history.calls and answer.option is None
-
-
-def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
-    rounds = counted(len(run.history.rounds), "round")
-    took = f"{rounds}, {format_duration(run.row.seconds)}"
-    with st.container(horizontal=True, vertical_alignment="center", key="facts"):
-        if not answer.declined and not answer.not_in_memory:
-            st.caption(
-                escape_markdown(_confidence_line(answer)),
-                help=f"{answer.confidence:.2f} on a scale from 0 to 1",
-            )
-        st.caption(took)
-        page_link("trajectory", "See every step", trajectory=run.row.id)
-    if answer.note and not is_quote(run, answer):
-        st.caption(escape_markdown(answer.note))
-
-
-def _confidence_line(answer: Answer) -> str:
-    """Return the confidence and standing of an answer in sentences."""
-    line = f"Confidence {level_of_confidence(answer.confidence)}."
-    return f"{line} {answer.standing.capitalize()}." if answer.standing else line
-
-
-def _show_round_links(run: InspectedTrajectory) -> None:
-    """Link each round, on a line of its own."""
-    rounds = run.history.rounds
-    with st.expander(f"{counted(len(rounds), 'round')} of searching"):
-        for round_ in rounds:
-            label = round_headline(run.history, round_.number)
-            page_link(
-                "trajectory", escape_markdown(label), trajectory=run.row.id, round=round_.number
-            )
-
-
-def _show_player(answer: Answer, videos: Mapping[str, Video]) -> None:
-    first = answer.citations[0] if answer.citations else None
-    video = played_video()
-    if video not in videos and first is not None:
-        video = first.video
-    if video in videos:
-        start = first.span.start_ms if first and first.video == video else 0
-        show_player(videos[video], start)
-        st.caption(escape_markdown(video_title(videos, video)))

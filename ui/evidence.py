@@ -13,6 +13,7 @@ from store.database import Store
 from ui.formatting import escape_markdown, format_span
 from ui.media import stored_image
 from ui.player import seek_button
+from ui.saving import save_button
 from views.moment import frame_at
 
 MAX_TEXT_CHARS = 400
@@ -35,7 +36,7 @@ def show_moment(
     cited: bool = False,
     with_ref: bool = False,
 ) -> None:
-    """Draw a citation or a piece of evidence, with a button that plays it.
+    """Draw a citation or a piece of evidence, with buttons that play it and save it as a file.
 
     ``number``: how the answer cites it; ``cited``: it is marked as cited; ``with_ref``: with the
     name by which a search for images takes it as an example.
@@ -50,6 +51,8 @@ def show_moment(
             facts = ["cited in the answer"] if cited else []
             facts += [item.ref] if with_ref else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
+            if item.video in videos:
+                save_button(store, videos[item.video], item.span, key)
         with frame:
             show_frame(store, item.video, item.span.start_ms, item.ref)
 

@@ -28,6 +28,7 @@ from ui.formatting import escape_markdown, format_duration, format_span
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import set_acting_user
 from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
+from views.streams import load_stream_details
 from views.words import counted
 
 POLL_S = 2.0
@@ -129,6 +130,8 @@ def _show_jobs() -> None:
                 f"**{escape_markdown(video.title)}** being watched by another homer process"
             )
             _show_progress(state.store, video)
+            if load_stream_details(state.store, video.id) is not None:
+                page_link("video", "See it live", video=video.id, show="Live")
     _rerun_if_changed([*(f"{job.id} {job.stage}" for job in all_jobs), *sorted(ingested)])
 
 

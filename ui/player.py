@@ -95,6 +95,11 @@ def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
     return _Source(f"{video.id}-{found[0].clip}", f"/recording/{found[0].blob}", found[0].start_ms)
 
 
+def is_playable(store: Store, video: Video, at_ms: int) -> bool:
+    """Check whether a video's file is there, or a recording of the clip at a moment."""
+    return _source(store, video, at_ms) is not None
+
+
 def seek(video: str, at_ms: int, key: str = "player") -> None:
     """Seek a player to a moment, also when it sought the same one before."""
     _name, _at, seeks = st.session_state.get(_session_key(key), ("", 0, 0))

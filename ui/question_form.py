@@ -13,6 +13,7 @@ from domain.time import parse_clock
 from models.profile import profile_names
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
+from views.strategies import list_strategies
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class QuestionFields:
         )
 
 
-def question_field(button: str) -> tuple[str, bool]:
+def question_field(
+    button: str, placeholder: str = "Ask anything about your videos"
+) -> tuple[str, bool]:
     """Draw the box for a question with its button; return the text, and whether it was sent."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="question_row"):
-        text = st.text_input(
-            "Question", placeholder="Ask anything about your videos", icon=":material/search:"
-        )
+        text = st.text_input("Question", placeholder=placeholder, icon=":material/search:")
         sent = st.form_submit_button(button, type="primary")
     return text, sent
 
@@ -80,6 +81,18 @@ def further_fields(state: PageState) -> tuple[str, str, str]:
     names = profile_names(state.store.home.config)
     profile = st.selectbox("Models", names, index=index_of(names, state.profile))
     return options, as_of, profile
+
+
+def strategy_field(state: PageState) -> str:
+    """Draw the choice of a strategy, at first that of the settings."""
+    titles = {strategy.name: strategy.title for strategy in list_strategies()}
+    names, default = list(titles), state.toolbox().profile.settings.ask.strategy
+    return st.selectbox(
+        "Strategy",
+        names,
+        index=index_of(names, default),
+        format_func=lambda name: f"{name}: {titles[name]}",
+    )
 
 
 def index_of(names: Sequence[str], name: str) -> int:

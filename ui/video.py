@@ -9,12 +9,14 @@ import streamlit as st
 from domain.media import ClipState, Video
 from domain.memories import EdgeType, Segment
 from domain.people import tags_in_words
+from flows.video_locks import is_watched
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_span, format_time
 from ui.ingestion import retry_button
+from ui.live import show_live
 from ui.navigation import (
     int_param,
     page_link,
@@ -26,6 +28,7 @@ from ui.navigation import (
     time_param,
 )
 from ui.player import seek, show_keyframe, show_player
+from ui.saving import save_button
 from ui.span_deletion import deleted_lane, show_span_deletion
 from ui.timeline import TONES, Arc, Lane, TimelineBar, pack_rows, show_timeline
 from ui.video_memory import show_memory
@@ -54,6 +57,7 @@ MAX_EVIDENCE = 8
 MAX_GAPS = 200
 """Gaps of a stream that are shown: the last ones."""
 VIEWS = ("Events", "Clips", "Memory", "Search")
+LIVE = "Live"
 
 
 def video_page() -> None:
@@ -81,16 +85,27 @@ def _body() -> None:
             _show_segment(state.store, video, event)
         else:
             _show_facts(video, count_events(state.store, video.id))
-    _show_gaps(state.store, video)
-    view = st.radio("Show", VIEWS, horizontal=True, key="show", bind="query-params")
+    stream = load_stream_details(state.store, video.id)
+    if stream is not None:
+        _show_gaps(stream, video)
+    names = _view_names(state.store, video, is_stream=stream is not None)
+    view = st.radio("Show", names, horizontal=True, key="show", bind="query-params")
     views = {
         "Events": _show_events,
         "Clips": _show_clips,
         "Memory": show_memory,
         "Search": show_search,
+        LIVE: show_live,
     }
-    views.get(view or VIEWS[0], _show_events)(state, video)
+    views.get(view or names[0], _show_events)(state, video)
     show_span_deletion(state, video)
+
+
+def _view_names(store: Store, video: Video, *, is_stream: bool) -> tuple[str, ...]:
+    """Return the views of a video: of a stream also the live one, first while it is watched."""
+    if not is_stream:
+        return VIEWS
+    return (LIVE, *VIEWS) if is_watched(store, video.id) else (*VIEWS, LIVE)
 
 
 def _start_ms(segment: Segment | None) -> int:
@@ -110,11 +125,8 @@ def _show_facts(video: Video, events: int) -> None:
         st.caption("Click an event below to see its summary and evidence.")
 
 
-def _show_gaps(store: Store, video: Video) -> None:
+def _show_gaps(stream: StreamDetails, video: Video) -> None:
     """Draw the gaps of a live stream, with their reasons."""
-    stream = load_stream_details(store, video.id)
-    if stream is None:
-        return
     st.caption(escape_markdown(f"A live stream from {stream.source}"))
     if stream.gaps:
         bars = [
@@ -139,7 +151,9 @@ def _show_gaps(store: Store, video: Video) -> None:
 def _show_segment(store: Store, video: Video, event: SegmentView) -> None:
     segment = event.segment
     st.subheader(escape_markdown(segment.label), anchor=False)
-    _play_button(video, segment.span.start_ms, format_span(segment.span), f"play_s{segment.id}")
+    with st.container(horizontal=True, key=f"ways_s{segment.id}"):
+        _play_button(video, segment.span.start_ms, format_span(segment.span), f"play_s{segment.id}")
+        save_button(store, video, segment.span, f"s{segment.id}")
     st.write(escape_markdown(segment.summary))
     for edge in event.links:
         _show_edge(store, video, edge, segment)
@@ -293,6 +307,7 @@ def _show_clip(
     with st.container(border=True, key=f"clip_{clip.index}"):
         with st.container(horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"):
             _play_button(video, clip.span.start_ms, format_span(clip.span), f"play_c{clip.index}")
+            save_button(store, video, clip.span, f"c{clip.index}")
             st.caption(f"clip {clip.index}, {clip.state}")
         if stream is not None and clip.index in stream.clips:
             st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))

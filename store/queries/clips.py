@@ -68,6 +68,12 @@ def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
     return session.scalar(select(row.clip).where(*at_moment).order_by(row.clip).limit(1))
 
 
+def end_of_memory(session: Session, video_id: str) -> int:
+    """Return when the last watched clip of a video ends, in milliseconds; 0 without one."""
+    done = (ClipRow.video_id == video_id, ClipRow.state == ClipState.DONE)
+    return session.scalar(select(func.max(ClipRow.end_ms)).where(*done)) or 0
+
+
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
     """Return the clips that are still to be watched, in order.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perception.frame_keeper import FrameChange, FrameToKeep, KeptFrames, State
+from perception.frame_keeper import FrameChange, FrameToKeep, HeldEvent, KeptFrames, State
 from strategies.eventmem.event_memory import EventMemory, EventMemoryChange, EventMemoryState
 from strategies.eventmem.records import record_reason
 
@@ -80,3 +80,9 @@ class EventKeeping:
 def _left(change: EventMemoryChange) -> dict[int, str]:
     """Return the records of events that left, by the time of their first frame."""
     return {record.start_ms: record_reason(record) for record in change.evicted}
+
+
+def held_events(carried: State) -> list[HeldEvent]:
+    """Return the short-term memory in what the keeper carried on, oldest event first."""
+    events = EventMemoryState.model_validate(carried).events
+    return [HeldEvent(one.record.number, one.seen, tuple(sorted(one.frames))) for one in events]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
     from models.profile import Profile
     from models.toolbox import Toolbox
-    from perception.frame_keeper import FrameKeeper
+    from perception.frame_keeper import FrameKeeper, HeldEvent, State
     from store.database import Store
 
 NAME = "eventmem"
@@ -87,6 +87,13 @@ def _keeper() -> FrameKeeper:
     return EventKeeper(SETTINGS)
 
 
+def _short_term(carried: State) -> list[HeldEvent]:
+    # Imports OpenCV, which only watching needs.
+    from strategies.eventmem.keeper import held_events
+
+    return held_events(carried)
+
+
 STRATEGY = Strategy(
     name=NAME,
     title="a short-term memory of 32 frames in events, and a long-term one of events",
@@ -104,4 +111,6 @@ STRATEGY = Strategy(
     offered=offered,
     parts=PARTS,
     part_tools={SHORT_TERM: SHORT, LONG_TERM: SEARCH},
+    short_term=_short_term,
+    tiers=("short-term memory", "long-term memory: the first frame of each event"),
 )

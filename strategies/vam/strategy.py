@@ -18,6 +18,7 @@ from strategies.vam.arguments import (
 from strategies.vam.parts import LOOKING, PARTS, SUMMARIES
 from strategies.vam.policy import FRAMES, INSPECT, SEARCH, SUMMARIZE, LocalWalk, PlanningPolicy
 from strategies.vam.settings import VisualMemorySettings
+from strategies.vam.tiers import tier_names
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
@@ -103,4 +104,5 @@ STRATEGY = Strategy(
     offered=offered,
     parts=PARTS,
     part_tools={SUMMARIES: SUMMARIZE, LOOKING: INSPECT},
+    tiers=tier_names(SETTINGS),
 )

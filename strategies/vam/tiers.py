@@ -11,7 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from domain.base import Frozen
-from strategies.vam.settings import VisualMemorySettings
+from strategies.vam.settings import HOUR, SECOND, VisualMemorySettings
+
+
+def tier_names(settings: VisualMemorySettings) -> tuple[str, ...]:
+    """Return what each tier is in words, from the youngest on.
+
+    ``up to 1 h old``, ``up to 24 h old, one in 20 s``, ``older, one in 120 s``
+    """
+    ages = [f"up to {tier.from_age_ms // HOUR} h old" for tier in settings.tiers]
+    shares = ["", *(f", one in {tier.every_ms // SECOND} s" for tier in settings.tiers)]
+    return tuple(map("".join, zip([*ages, "older"], shares, strict=True)))
 
 
 class TierState(Frozen):

@@ -1,0 +1,143 @@
+"""What the live view shows: the short-term memory as it is now, and kept frames by tier."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from domain.built import FrameDraft, KeptClip
+from domain.media import Clip
+from domain.streams import Stream
+from memory.kept_frames import ClipKeeping, VideoKeepers
+from people.model_transactions import run_with_models
+from perception.frame_keeper import SampledFrame
+from perception.jpeg import Blobs
+from store.database import Store, remove_unused_blobs
+from store.queries.clips import clips_of
+from store.queries.frames import store_kept
+from store.queries.streams import add_stream
+from store.queries.videos import find_video
+from store.tables.schema import KeeperRow
+from strategies.eventmem.strategy import SETTINGS
+from strategies.registry import all_strategies, find_strategy
+from tests.support.app_pages import app_over, open_page, words
+from tests.support.asking import PARTY
+from tests.support.remembered import Said, watch
+from views.live_memory import MAX_OF_TIER, KeptNow, load_live_memory
+
+CLIPS = 4
+DARK_S = 40
+"""Seconds of the first, dark scene; a bright one follows."""
+
+
+def jpeg(second: int) -> bytes:
+    levels = (10, 40, 25) if second < DARK_S else (200, 245, 225)
+    image = np.repeat(np.array(levels, np.uint8), 20)[None, :, None].repeat(40, 0).repeat(3, 2)
+    image = image.copy()
+    image[second % 36 : second % 36 + 3, second % 50 : second % 50 + 3] = 128
+    blobs = Blobs()
+    return blobs[blobs.add(image, 95)]
+
+
+@pytest.fixture
+def stream(store: Store) -> Store:
+    """A stream of two minutes, of which both keepers keep frames."""
+    watch(store, PARTY, [[Said("Ann paints")] for _ in range(CLIPS)])
+    keepers = {name: find_strategy(name).keeper for name in ("eventmem", "vam")}
+    with store.begin() as session:
+        video = find_video(session, PARTY)
+        clips = clips_of(session, PARTY)
+        add_stream(session, PARTY, Stream(source="camera", began_ms=0))
+    made = VideoKeepers(video, {name: keeper() for name, keeper in keepers.items() if keeper})
+    for clip in clips:
+        times = range(clip.span.start_ms, clip.span.end_ms, 1_000)
+        frames = [SampledFrame(time, jpeg(time // 1_000)) for time in times]
+        keeping = ClipKeeping(store, made, Clip(index=clip.index, span=clip.span), frames)
+        keeping.prepare()
+        run_with_models(store, keeping.store)
+        remove_unused_blobs(store, keeping.unused)
+    return store
+
+
+def kept_by(store: Store, strategy: str) -> KeptNow:
+    (found,) = (one for one in load_live_memory(store, PARTY).kept if one.strategy == strategy)
+    return found
+
+
+def test_the_short_term_memory_is_shown_by_event_as_it_is_now(stream: Store) -> None:
+    memory = load_live_memory(stream, PARTY)
+    assert memory.through_ms == 120_000
+    assert [one.strategy for one in memory.kept] == ["eventmem", "vam"]
+    events = kept_by(stream, "eventmem").events
+    assert events is not None
+    # The bright scene alone fills the memory, so the dark one has left.
+    assert [(one.number, one.seen) for one in events] == [(2, 120 - DARK_S)]
+    assert len(events[0].frames) == SETTINGS.frames
+    times = [frame.time_ms for frame in events[0].frames]
+    assert times == sorted(times)
+    assert times[0] >= DARK_S * 1_000
+    assert all(stream.blobs.exists(frame.blob) for frame in events[0].frames)
+    assert kept_by(stream, "vam").events is None
+
+
+def test_frames_that_left_are_in_the_tier_below(stream: Store) -> None:
+    short, long = kept_by(stream, "eventmem").tiers
+    assert short.name == "short-term memory"
+    # The first frame of the present event stays, even where the sample has dropped it.
+    assert short.count in (SETTINGS.frames, SETTINGS.frames + 1)
+    assert (long.count, long.first_ms, long.last_ms) == (1, 0, 0)
+    assert long.bytes == len(stream.blobs.get(long.frames[0].blob))
+
+
+def test_a_tier_shows_frames_that_are_spread_evenly_and_its_last(store: Store) -> None:
+    watch(store, PARTY, [[Said("Ann paints")]])
+    names = [one.memory for one in all_strategies() if one.tiers]
+    data = [jpeg(second) for second in range(3)]
+    for name in names:
+        for one in data:
+            store.blobs.put(one)
+        blobs = [hashlib.sha256(one).hexdigest() for one in data]
+        frames = [
+            FrameDraft(1_000 * n, blobs[n % 3], 60, 40, n // 100, "moment", None, None)
+            for n in range(250)
+        ]
+        files = dict(zip(blobs, data, strict=True))
+        with store.begin() as session:
+            store_kept(session, PARTY, KeptClip(name, 1, 0, frames, (), (), {}, files))
+    tiers = kept_by(store, "vam").tiers
+    assert [one.count for one in tiers] == [100, 100, 50]
+    assert [one.name for one in tiers] == [
+        "up to 1 h old",
+        "up to 24 h old, one in 20 s",
+        "older, one in 120 s",
+    ]
+    for tier in tiers:
+        times = [frame.time_ms for frame in tier.frames]
+        assert len(times) == MAX_OF_TIER
+        assert times[-1] == tier.last_ms
+        steps = np.diff(times)
+        assert steps.max() - steps.min() <= 1_000
+    # Frames that a newer version than this carried on are not read as a short-term memory.
+    with store.begin() as session:
+        found = session.get(KeeperRow, (PARTY, "eventmem"))
+        assert found is not None
+        found.version += 1
+    assert kept_by(store, "eventmem").events is None
+
+
+def test_the_page_of_a_stream_has_it(stream: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with app_over(stream, monkeypatch):
+        shown = words(open_page("video", video=PARTY, show="Live")).replace("**", "")
+    assert "Not being watched now. In memory up to 2:00." in shown
+    assert "Short-term memory: 32 frames of 1 event" in shown
+    assert "Event 2, " in shown
+    assert "Up to 1 h old: " in shown
+
+
+def test_a_file_has_no_live_view(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch(store, PARTY, [[Said("Ann paints")]])
+    with app_over(store, monkeypatch):
+        page = open_page("video", video=PARTY)
+    assert "Live" not in next(one for one in page.radio if one.label == "Show").options

@@ -1,0 +1,171 @@
+"""The view Live of a stream: what is kept of it now, and questions while it is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+import streamlit as st
+
+from auth.signed_links import sign_path
+from domain.asking import Question
+from domain.errors import HomerError, InputError
+from domain.media import Video
+from flows.video_locks import is_watched
+from ui.answer import show_run
+from ui.app_state import PageState, page_state
+from ui.errors import show_error, show_errors
+from ui.formatting import escape_markdown, format_bytes, format_time
+from ui.navigation import set_params, text_param
+from ui.question_form import question_field, strategy_field, warn
+from views.live_memory import (
+    HeldFrame,
+    KeptNow,
+    LiveMemory,
+    ShownHeldEvent,
+    ShownTier,
+    load_live_memory,
+)
+from views.rounds import inspect_trajectory
+from views.words import counted
+
+POLL_S = 2.0
+"""Seconds between polls of a stream."""
+STRIPS = """<style>
+.homer-strip { display: flex; flex-wrap: wrap; gap: .5rem .75rem; }
+.homer-strip figure { margin: 0; padding-inline-start: .4rem;
+  border-inline-start: 3px solid #ff9f1a; }
+.homer-strip .frames { display: flex; flex-wrap: wrap; gap: 2px; }
+.homer-strip img { height: 4rem; border-radius: .2rem; }
+.homer-strip.tier-1 img { height: 3.2rem; }
+.homer-strip.tier-2 img { height: 2.5rem; }
+.homer-strip figcaption { font-size: .8rem; }
+@media (max-width: 640px) { .homer-strip img, .homer-strip.tier-1 img { height: 2.5rem; } }
+</style>"""
+"""Frames beside each other, smaller the older their tier is."""
+
+
+def show_live(state: PageState, video: Video) -> None:
+    """Draw the box for a question about a stream, its answer, and what is kept of it."""
+    _ask(state, video)
+    _show_asked(state, video)
+    st.html(STRIPS)
+    memory = load_live_memory(state.store, video.id)
+    if is_watched(state.store, video.id):
+        _poll(video.id, memory.through_ms)
+    else:
+        _show_kept(memory, watched=False)
+
+
+@st.fragment(run_every=POLL_S)
+def _poll(video: str, drawn_through_ms: int) -> None:
+    """Draw what is kept anew as the stream goes on; the page was drawn at that moment of it."""
+    show_errors(lambda: _follow(video, drawn_through_ms))
+
+
+def _follow(video: str, drawn_through_ms: int) -> None:
+    state = page_state()
+    memory = load_live_memory(state.store, video)
+    if memory.through_ms and not drawn_through_ms:
+        st.rerun()  # Now there is a clip to play.
+    _show_kept(memory, watched=is_watched(state.store, video))
+
+
+def _ask(state: PageState, video: Video) -> None:
+    """Draw the box for a question; a question that is sent is about all that is in memory then."""
+    with st.form("live_question", border=False):
+        text, sent = question_field("Ask", "Ask about what was seen and said so far")
+        with st.popover("Advanced options", icon=":material/tune:"):
+            strategy = strategy_field(state)
+    with st.container():
+        if not sent:
+            return
+        try:
+            if not text.strip():
+                raise InputError("Write a question first.")
+            question = Question(text=text.strip(), videos=(video.id,))
+            with st.spinner("Starting the search ..."):
+                name = state.runs.ask(state.runner(state.profile), question, strategy)
+        except (HomerError, ValueError) as error:
+            warn(error)
+            return
+    set_params(trajectory=name)
+    st.rerun()
+
+
+def _show_asked(state: PageState, video: Video) -> None:
+    """Draw the run that the address names, if it is about this video."""
+    name = text_param("trajectory")
+    if not name:
+        return
+    try:
+        run = inspect_trajectory(state.store, name)
+    except InputError as error:
+        show_error(error)
+        return
+    if video.id in run.row.question.videos:
+        with st.container(border=True, key="live_answer"):
+            st.markdown(f"**{escape_markdown(run.row.question.text)}**")
+            show_run(state, run, with_player=False)
+
+
+def _show_kept(memory: LiveMemory, *, watched: bool) -> None:
+    through = f"In memory up to {format_time(memory.through_ms)}."
+    if watched:
+        st.markdown(f":material/sensors: **Being watched now.** {through}")
+    else:
+        st.markdown(f"**Not being watched now.** {through}")
+    if not memory.kept:
+        st.caption(
+            "No frames are kept. `homer watch SOURCE --memory NAME` keeps those of a strategy."
+        )
+    for one in memory.kept:
+        with st.container(border=True, key=f"kept_by_{one.strategy}"):
+            _show_kept_by(one)
+
+
+def _show_kept_by(kept: KeptNow) -> None:
+    st.markdown(f"**{escape_markdown(kept.strategy)}**")
+    st.caption(escape_markdown(kept.title))
+    if not kept.tiers:
+        st.caption("No frame yet.")
+    held = {frame.blob for event in kept.events or () for frame in event.frames}
+    if kept.events is not None:
+        count = sum(len(event.frames) for event in kept.events)
+        frames, events = counted(count, "frame"), counted(len(kept.events), "event")
+        st.markdown(f"**Short-term memory**: {frames} of {events}")
+        st.html(_strip("".join(map(_event, kept.events)), 0))
+    for place, tier in enumerate(kept.tiers):
+        st.markdown(escape_markdown(_tier_in_words(tier)))
+        if not {frame.blob for frame in tier.frames} <= held:
+            st.html(_strip(f'<div class="frames">{_images(tier.frames)}</div>', place))
+
+
+def _tier_in_words(tier: ShownTier) -> str:
+    times = f"{format_time(tier.first_ms)} to {format_time(tier.last_ms)}"
+    size = f"{counted(tier.count, 'frame')}, {format_bytes(tier.bytes)}"
+    return f"{tier.name[:1].upper()}{tier.name[1:]}: {size}, {times}"
+
+
+def _strip(content: str, place: int) -> str:
+    return f'<div class="homer-strip tier-{place}">{content}</div>'
+
+
+def _event(event: ShownHeldEvent) -> str:
+    """Return the frames of an event with a caption, as HTML."""
+    times = [format_time(frame.time_ms) for frame in event.frames]
+    between = f", {times[0]} to {times[-1]}" if times else ""
+    of_seen = f": {len(times)} of {counted(event.seen, 'frame')}"
+    caption = escape(f"Event {event.number}{between}{of_seen}")
+    images = f'<div class="frames">{_images(event.frames)}</div>'
+    return f"<figure>{images}<figcaption>{caption}</figcaption></figure>"
+
+
+def _images(frames: Iterable[HeldFrame]) -> str:
+    """Return frames as HTML; the browser keeps them from one poll to the next."""
+    return "".join(
+        f'<img src="{escape(sign_path("/image/" + frame.blob))}" loading="lazy" '
+        f'alt="Frame of the video at {format_time(frame.time_ms)}" '
+        f'title="{format_time(frame.time_ms)}">'
+        for frame in frames
+    )

@@ -1,0 +1,61 @@
+"""The button that saves a moment of a video as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import streamlit as st
+
+from domain.media import Video
+from domain.time import TimeSpan
+from store.database import Store
+from ui.formatting import format_span
+from ui.player import is_playable
+from views.cut import cut_moment
+
+LEAST_MS = 2_000
+"""A shorter moment, such as that of an image, is saved with what follows."""
+MAX_TITLE_CHARS = 60
+"""Characters of a title in a file's name."""
+
+
+def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
+    """Draw a button that saves a moment as MP4; nothing where there is no file to cut it from.
+
+    It is cut only once the button is pressed.
+    """
+    if not is_playable(store, video, span.start_ms):
+        return
+    whole = TimeSpan.of(span.start_ms, max(span.end_ms, span.start_ms + LEAST_MS))
+    st.download_button(
+        "Save this moment",
+        lambda: _cut(store, video, whole),
+        _file_name(video, whole),
+        "video/mp4",
+        key=f"save_{key}",
+        help=f"Save {format_span(whole)} as an MP4 file",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )
+
+
+def _cut(store: Store, video: Video, span: TimeSpan) -> bytes:
+    """Return a moment as an MP4 file.
+
+    Raises:
+        InputError: the file or recording is gone.
+        MediaError: nothing decodes there.
+    """
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "moment.mp4"
+        cut_moment(store, video.id, span, out)
+        return out.read_bytes()
+
+
+def _file_name(video: Video, span: TimeSpan) -> str:
+    """Return the title with the times, of characters that any file system takes."""
+    plain = "".join(char if char.isalnum() or char in " -_" else " " for char in video.title)
+    title = " ".join(plain.split())[:MAX_TITLE_CHARS].strip() or "video"
+    return f"{title} {format_span(span).replace(':', '.')}.mp4"
