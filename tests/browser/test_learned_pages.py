@@ -84,9 +84,9 @@ def test_skills_are_listed_and_one_is_opened_banned_and_used_again(
         assert not find_skill(store, "advice-0").banned
     page.get_by_role("link", name="Who opens door 258?").first.click()
     page.wait_for_url("**/trajectory?trajectory=**")
-    # A link within a page is in the bar too, and the way back leads back.
-    page.get_by_role("link", name="All trajectories").click()
-    page.wait_for_url("**/trajectory")
+    # The way back leads back.
+    page.get_by_role("link", name="← History").click()
+    page.wait_for_url("**/history")
     page.go_back()
     page.wait_for_url("**/trajectory?trajectory=**")
 

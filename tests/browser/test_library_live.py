@@ -85,7 +85,7 @@ def test_a_watcher_that_is_killed_is_reported_while_the_page_is_open(
     os.kill(found.pid, signal.SIGKILL)
     seen(page, "long film.mp4 stopped early")
     seen(page, "its process was killed")
-    done(page, "long, paused,")
+    done(page, "3:00 · Paused,")
     assert page.get_by_role("button", name="Pause").count() == 0
     assert [one.running for one in Jobs(place).every()] == [False]
     keep("killed")
