@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from agent.harness.inform import quote_untrusted
 from agent.model_calls import Calls
-from agent.pictures import LoadedPictures, affordable, load_pictures
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.question_parts import QuestionKind, kind_of
 from agent.reasoners.replies import refs_in
-from agent.strategy import LONGEST_OPTION, PolicyParts
+from agent.strategy import PolicyParts
 from domain.asking import Action, Question
 from domain.time import parse_clock
 from domain.trajectory import EvidenceRetrieved
@@ -22,6 +20,13 @@ from models.messages import system, user
 from strategies.eventmem.parts import LONG_TERM, SHORT_TERM
 from strategies.eventmem.prompts import prompt
 from strategies.eventmem.replies import AnswerStep, ReactReply, react_form
+from strategies.policy_parts import (
+    RuleWalk,
+    last_noted,
+    options_argument,
+    pictures_to_send,
+    use_tool,
+)
 from strategies.question_page import question_block
 
 SHORT, SEARCH, OCR, DETECT = "short_term", "search_memory", "ocr", "detect_objects"
@@ -42,22 +47,17 @@ _READS = re.compile(
 
 def first_look(question: Question, without: Iterable[str]) -> Action:
     """Return the first action: a question that names no time is about the short-term memory."""
-    cut = [option[:LONGEST_OPTION] for option in question.options]
-    options = {"options": cut} if cut else {}
+    options = options_argument(question)
     if named := _CLOCK.search(question.text):
         second = parse_clock(named[0]) / 1_000
         span = {"start_s": max(0.0, second - NEAR_S), "end_s": second + NEAR_S}
-        return _use(SEARCH, "the question names a time", question.text, **span, **options)
+        return use_tool(SEARCH, "the question names a time", question.text, **span, **options)
     if SHORT_TERM in without:
-        return _use(SEARCH, "the long-term memory", question.text, **options)
-    return _use(SHORT, "the question names no time", question.text, **options)
+        return use_tool(SEARCH, "the long-term memory", question.text, **options)
+    return use_tool(SHORT, "the question names no time", question.text, **options)
 
 
-def _use(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
-    return Action(kind="search", reason=reason, mode=tool, query=query, arguments=arguments)
-
-
-class MemoryWalk:
+class MemoryWalk(RuleWalk):
     """Looks at the short-term memory, searches the long-term one, and reads a frame if asked to.
 
     Args:
@@ -65,9 +65,7 @@ class MemoryWalk:
     """
 
     def __init__(self, parts: PolicyParts) -> None:
-        self._responder, self._without = parts.responder, parts.without
-        self.name = parts.responder.name
-        self.note = " ".join(note for note in (parts.responder.note, NOTE) if note)
+        super().__init__(parts, NOTE)
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk."""
@@ -76,13 +74,12 @@ class MemoryWalk:
             return first_look(question, self._without)
         modes = {str(one.mode) for one in made}
         if SEARCH not in modes and LONG_TERM not in self._without:
-            options = [option[:LONGEST_OPTION] for option in question.options]
-            more = {"options": options} if options else {}
-            return _use(SEARCH, "the long-term memory", question.text, **more)
+            more = options_argument(question)
+            return use_tool(SEARCH, "the long-term memory", question.text, **more)
         best = max((p for one in made for p in one.evidence), key=lambda p: p.score, default=None)
         reads = kind_of(question.text) is QuestionKind.LOOKS or _READS.search(question.text)
         if OCR not in modes and reads and best is not None:
-            return _use(OCR, "the question asks for text or looks", ref=best.ref)
+            return use_tool(OCR, "the question asks for text or looks", ref=best.ref)
         return Action(kind="answer", reason="the walk is done")
 
     def rescue(self, decision: DecisionContext) -> Action:
@@ -90,10 +87,6 @@ class MemoryWalk:
         if not decision.searches:
             return first_look(decision.question, self._without)
         return Action(kind="answer", reason="the walk ends here")
-
-    def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer with the profile's rules."""
-        return self._responder.conclude(decision)
 
 
 class ReactPolicy:
@@ -126,19 +119,19 @@ class ReactPolicy:
         if step.tool not in self._tools:
             raise Unreadable(f"use one of {', '.join(self._tools)}, or answer")
         kept = step.model_dump(mode="json", exclude={"tool", "query"}, exclude_none=True)
-        return _use(step.tool, thought, getattr(step, "query", ""), **kept)
+        return use_tool(step.tool, thought, getattr(step, "query", ""), **kept)
 
     def rescue(self, decision: DecisionContext) -> Action:
         """Search the long-term memory with the question, once; then answer."""
         query = decision.question.text
         made = [(str(one.found.mode), one.found.query) for one in decision.searches]
         if SEARCH in self._tools and (SEARCH, query) not in made:
-            return _use(SEARCH, "no reply could be carried out", query)
+            return use_tool(SEARCH, "no reply could be carried out", query)
         return Action(kind="answer", reason="no reply could be carried out")
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer as planned, or ask for the answer now."""
-        step = _boxed(decision.notes)
+        step = last_noted(decision.notes, AnswerStep)
         if step is None or decision.complaint:
             step = self._asked_answer(decision)
         options, held = bool(decision.question.options), {one.ref for one in decision.held}
@@ -165,7 +158,7 @@ class ReactPolicy:
         if decision.complaint:
             refused = prompt("refused", complaint=quote_untrusted(decision.complaint))
             page = f"{page}\n\n{refused}"
-        loaded = self._pictures(decision)
+        loaded = pictures_to_send(self._calls, decision, MOST_PICTURES, SHARE, self._load)
         return self._calls.ask(
             "conclude" if last else "react",
             [system(rules), user(page)],
@@ -182,21 +175,6 @@ class ReactPolicy:
         if not isinstance(reply.action, AnswerStep):
             raise Unreadable("give the answer in the box: no other action is left")
         return reply.action
-
-    def _pictures(self, decision: DecisionContext) -> LoadedPictures:
-        """Load the frames for a model that sees, within the budget."""
-        if not self._calls.sees:
-            return LoadedPictures()
-        most = min(MOST_PICTURES, affordable(decision.tokens, SHARE))
-        return load_pictures(decision.pictures[:most], self._load)
-
-
-def _boxed(notes: Sequence[str]) -> AnswerStep | None:
-    """Return the answer that was given last, if one was."""
-    for note in reversed(notes):
-        if note.startswith("{"):
-            return AnswerStep.model_validate(json.loads(note))
-    return None
 
 
 def _history(decision: DecisionContext) -> str:

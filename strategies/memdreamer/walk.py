@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.reasoners.port import Conclusion, DecisionContext
+from agent.reasoners.port import DecisionContext
 from agent.reasoners.question_parts import QuestionKind, kind_of
 from agent.strategy import PolicyParts
 from domain.asking import Action
@@ -12,12 +12,13 @@ from domain.trajectory import EvidenceRetrieved
 from strategies.memdreamer.names import GET_RELATIONS, GET_SUBGRAPH, GET_SUMMARY, SEARCH_NODES
 from strategies.memdreamer.shown import macros_named
 from strategies.memdreamer.usable import usable_tools
+from strategies.policy_parts import RuleWalk
 
 OPENED, NOTED = 2, 8
 """Macro events that are opened, and refs that are noted, at most."""
 
 
-class FixedWalk:
+class FixedWalk(RuleWalk):
     """Searches nodes, opens the macro events of the nearest, and follows the edges of the nearest.
 
     Args:
@@ -25,9 +26,8 @@ class FixedWalk:
     """
 
     def __init__(self, parts: PolicyParts) -> None:
-        self._responder = parts.responder
+        super().__init__(parts)
         self._usable = {tool.name for tool in usable_tools(parts.tools, parts.without)}
-        self.name, self.note = parts.responder.name, parts.responder.note
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk; then answer."""
@@ -37,14 +37,6 @@ class FixedWalk:
             if (step.mode, _place(step.arguments)) not in made:
                 return step.model_copy(update={"note": note})
         return Action(kind="answer", reason="the walk is over", note=note)
-
-    def rescue(self, decision: DecisionContext) -> Action:
-        """Return the same: the rules do not depend on replies."""
-        return self.act(decision)
-
-    def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer with the profile's rules."""
-        return self._responder.conclude(decision)
 
     def _steps(self, decision: DecisionContext) -> Iterator[Action]:
         """Yield the steps as far as what was found says which they are."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from agent.model_calls import Calls
-from agent.pictures import LoadedPictures, affordable, load_pictures
+from agent.pictures import LoadedPictures
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.reasoners.question_parts import QuestionKind, kind_of
-from agent.strategy import LONGEST_OPTION, PolicyParts
+from agent.strategy import PolicyParts
 from domain.asking import Action, Evidence
 from models.messages import assistant, system, user
+from strategies.policy_parts import (
+    RuleWalk,
+    last_noted,
+    options_argument,
+    pictures_to_send,
+    use_tool,
+)
 from strategies.question_page import question_block
 from strategies.vam.model_writer import repair_page
 from strategies.vam.pages import conclude_page, history_of, plan_page, plan_system
@@ -42,7 +48,7 @@ NO_IMAGES = "Frames were not searched by text: the profile has no image-text mod
 NOTE = "VAM's memory was searched by rules."
 
 
-class LocalWalk:
+class LocalWalk(RuleWalk):
     """Searches once, after a summary where the question is broad; looks where it asks for looks.
 
     Args:
@@ -50,10 +56,8 @@ class LocalWalk:
     """
 
     def __init__(self, parts: PolicyParts) -> None:
-        self._responder, self._without = parts.responder, parts.without
-        tools = {tool.name for tool in parts.tools}
-        notes = [parts.responder.note, NOTE, "" if FRAMES in tools else NO_IMAGES]
-        self.name, self.note = parts.responder.name, " ".join(note for note in notes if note)
+        frames = any(tool.name == FRAMES for tool in parts.tools)
+        super().__init__(parts, NOTE, "" if frames else NO_IMAGES)
 
     def act(self, decision: DecisionContext) -> Action:
         """Take the next step of the walk."""
@@ -62,29 +66,16 @@ class LocalWalk:
         kind = kind_of(question.text)
         broad = kind is QuestionKind.BROAD and not question.options
         if broad and SUMMARIZE not in modes and SUMMARIES not in self._without:
-            return _use(SUMMARIZE, "the question is about a longer time")
+            return use_tool(SUMMARIZE, "the question is about a longer time")
         if SEARCH not in modes:
-            options = [option[:LONGEST_OPTION] for option in question.options]
-            more = {"options": options} if options else {}
-            return _use(SEARCH, "the documents that match best", question.text, **more)
+            more = options_argument(question)
+            return use_tool(SEARCH, "the documents that match best", question.text, **more)
         best = max((p for one in made for p in one.evidence), key=lambda p: p.score, default=None)
         looks = kind is QuestionKind.LOOKS and LOOKING not in self._without
         if looks and INSPECT not in modes and best is not None:
             wanted: dict[str, Any] = {"refs": [best.ref], "frames": LOCAL_FRAMES}
-            return _use(INSPECT, "the question asks what is seen", question.text, **wanted)
+            return use_tool(INSPECT, "the question asks what is seen", question.text, **wanted)
         return Action(kind="answer", reason="the walk is done")
-
-    def rescue(self, decision: DecisionContext) -> Action:
-        """Return the same: the rules do not depend on replies."""
-        return self.act(decision)
-
-    def conclude(self, decision: DecisionContext) -> Conclusion:
-        """Answer with the profile's rules."""
-        return self._responder.conclude(decision)
-
-
-def _use(tool: str, reason: str, query: str = "", **arguments: Any) -> Action:
-    return Action(kind="search", reason=reason, mode=tool, query=query, arguments=arguments)
 
 
 class PlanningPolicy:
@@ -124,7 +115,7 @@ class PlanningPolicy:
 
     def rescue(self, decision: DecisionContext) -> Action:
         """Search permissively with the question; if that was done, answer."""
-        action = _use(SEARCH, "no reply could be carried out", decision.question.text)
+        action = use_tool(SEARCH, "no reply could be carried out", decision.question.text)
         made = [(str(one.found.mode), one.found.query) for one in decision.searches]
         if (SEARCH, action.query) in made:
             return Action(kind="answer", reason=action.reason)
@@ -132,7 +123,7 @@ class PlanningPolicy:
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer as planned, or ask for the answer now."""
-        planned = _planned_answer(decision.notes)
+        planned = last_noted(decision.notes, PlannedAnswer)
         if planned is None or decision.complaint:
             planned = self._asked_answer(decision)
         option = (planned.option or "").strip()
@@ -160,7 +151,7 @@ class PlanningPolicy:
         if reply.route == "answer":
             return Action(kind="answer", reason=reply.reason)
         if reply.route == "summarize" and SUMMARIZE in self._tools:
-            return _use(SUMMARIZE, reply.reason, decision.question.text)
+            return use_tool(SUMMARIZE, reply.reason, decision.question.text)
         return None
 
     def _is_done(self, decision: DecisionContext) -> bool:
@@ -228,13 +219,13 @@ class PlanningPolicy:
             return Action(kind="answer", reason=reason, note=planned.model_dump_json())
         if isinstance(planned, PlannedSummary):
             kept = planned.model_dump(mode="json", exclude={"kind", "prompt"}, exclude_none=True)
-            return _use(SUMMARIZE, reason, planned.prompt, **kept)
+            return use_tool(SUMMARIZE, reason, planned.prompt, **kept)
         if isinstance(planned, PlannedInspection):
             kept = planned.model_dump(mode="json", exclude={"kind", "question"}, exclude_none=True)
-            return _use(INSPECT, reason, planned.question or decision.question.text, **kept)
+            return use_tool(INSPECT, reason, planned.question or decision.question.text, **kept)
         kept = planned.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
         kept["sources"] = kept["sources"] or self._sources
-        return _use(SEARCH, reason, **kept)
+        return use_tool(SEARCH, reason, **kept)
 
     def _asked_answer(self, decision: DecisionContext) -> PlannedAnswer:
         history = history_of(one.found for one in decision.searches)
@@ -256,11 +247,7 @@ class PlanningPolicy:
         return reply.action
 
     def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
-        """Load the latest pictures for a model that sees, within the budget."""
-        if not self._calls.sees:
-            return LoadedPictures()
-        most = min(self._settings.images, affordable(decision.tokens, share))
-        return load_pictures(decision.pictures[:most], self._load)
+        return pictures_to_send(self._calls, decision, self._settings.images, share, self._load)
 
 
 def best_result(decision: DecisionContext, best: BestRef | None) -> Evidence | None:
@@ -272,11 +259,3 @@ def best_result(decision: DecisionContext, best: BestRef | None) -> Evidence | N
         if 0 <= best.result < len(found) and found[best.result].ref in held:
             return found[best.result]
     return max(decision.held, key=lambda piece: piece.score, default=None)
-
-
-def _planned_answer(notes: Sequence[str]) -> PlannedAnswer | None:
-    """Return the answer that was planned last, if one was."""
-    for note in reversed(notes):
-        if note.startswith("{"):
-            return PlannedAnswer.model_validate(json.loads(note))
-    return None

@@ -6,11 +6,12 @@ The whole history goes into each request. Another call answers from it.
 from __future__ import annotations
 
 from agent.model_calls import Calls
-from agent.pictures import LoadedPictures, affordable, load_pictures
+from agent.pictures import LoadedPictures
 from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
 from agent.strategy import PolicyParts
 from domain.asking import Action
 from models.messages import system, user
+from strategies.policy_parts import pictures_to_send, use_tool
 from strategies.worldmm.pages import (
     decide_page,
     decide_system,
@@ -84,8 +85,7 @@ class ModelPolicy:
         for memory in self._memories:
             # A question describes no image.
             if memory not in made and memory != VISUAL:
-                query = decision.question.text
-                return Action(kind="search", reason=why, mode=memory, query=query)
+                return use_tool(memory, why, decision.question.text)
         return Action(kind="answer", reason=why)
 
     def conclude(self, decision: DecisionContext) -> Conclusion:
@@ -110,8 +110,4 @@ class ModelPolicy:
         return reply.conclusion(options=bool(question.options))
 
     def _pictures(self, decision: DecisionContext, share: int) -> LoadedPictures:
-        """Load the latest pictures for a model that sees, within the budget."""
-        if not self._calls.sees:
-            return LoadedPictures()
-        most = min(self._settings.images, affordable(decision.tokens, share))
-        return load_pictures(decision.pictures[:most], self._load)
+        return pictures_to_send(self._calls, decision, self._settings.images, share, self._load)
