@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from agent.ask_model import AskModel
@@ -16,10 +17,16 @@ from agent.pictures import LoadImage
 from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import BlobGone
 from domain.media import Video
+from domain.settings import MemorySettings, Settings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from sqlalchemy.orm import Session
+
+    from memory.ports import MemoryModels
+    from memory.writers.port import Writers
+    from store.database import Store
 
 Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 """Returns the unit vector of each text, (N, D)."""
@@ -89,3 +96,52 @@ class MemoryBuilder(Protocol):
             earlier: the clips of the last ``look_back_ms`` that were built.
             models: the text encoder, and the language model if there is one.
         """
+
+
+@dataclass(frozen=True)
+class WindowParts:
+    """What a window builder may use: the store, the profile's writers, its models, the settings."""
+
+    store: Store
+    writers: Writers
+    models: MemoryModels
+    settings: Settings
+
+
+class WindowBuilder(Protocol):
+    """Builds the memory of a strategy in tables of its own, window by window.
+
+    A window is stored in one transaction, after the model calls that it takes. One that is stored
+    is not built again, so a build that was killed goes on with the next. Windows are built while a
+    video is watched, and later those that are missing.
+    """
+
+    def due(
+        self, session: Session, video_id: str, settings: MemorySettings, /, *, ended: bool
+    ) -> int | None:
+        """Return the last clip of the next window; None where no window can be built.
+
+        ``ended``: nothing follows what was watched, so that what is left is a window.
+        """
+
+    def build_next(
+        self, parts: WindowParts, video_id: str, /, *, ended: bool, since: datetime | None = None
+    ) -> bool:
+        """Build the next window; return False where none is due.
+
+        Replies on record are used instead of another call; ``since``: only those after that time.
+
+        Raises:
+            ModelError: it could not be written; the same window can be built again.
+        """
+
+    def built_through(self, session: Session, video_id: str, /) -> int:
+        """Return the last clip that is built; -1 for none."""
+
+    def delete(self, session: Session, video_id: str, /) -> None:
+        """Delete all that was built of a video."""
+
+    def unbuilt(
+        self, session: Session, video_ids: Sequence[str], settings: MemorySettings, /
+    ) -> tuple[str, ...]:
+        """Return those of these videos of which nothing is built, though a window is due."""

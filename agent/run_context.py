@@ -90,7 +90,7 @@ class RunContext:
     the whole view a search adds to what its mode finds, for a reasoner that compares scores and
     reads no cards; 0: none. ``skills`` is None without a skill library. ``languages``: those the
     text model was made for; empty: unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None
-    for the HOMER machine.
+    for the HOMER machine, to which ``unbuilt`` returns the titles of videos without its memory.
     """
 
     reasoner: Reasoner
@@ -105,6 +105,7 @@ class RunContext:
     languages: tuple[str, ...] = ()
     rounds: Rounds = field(default_factory=Rounds, compare=False)
     tool_loop: ToolLoop | None = None
+    unbuilt: Callable[[], tuple[str, ...]] = tuple
 
     @property
     def actor(self) -> Reasoner | AgentPolicy:

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from agent.ask_model import AskModel
 from agent.budget import RunBudget
-from agent.builder import MemoryBuilder
+from agent.builder import MemoryBuilder, WindowBuilder
 from agent.model_calls import Calls
 from agent.pictures import LoadImage
 from agent.reasoners.port import DecisionContext, Responder
@@ -168,10 +168,11 @@ class Strategy:
     what it cannot do without. ``paper`` is where it is described. ``policy`` is None for a machine
     that decides with the profile's reasoner. ``rounds`` are its own, and ``retries`` how often a
     reply is sent back; settings that somebody chose may allow fewer. ``tokens`` is what those
-    rounds may need, unless somebody chose a budget. None: as the settings say.
-    ``builder`` is None for a strategy that keeps nothing of its own, ``keeper`` for one that keeps
-    no frames. ``offered`` says which tools a profile has the models for; None: all. ``parts`` can
-    be switched off to measure what they add, each with what it is; ``without`` are those that are.
+    rounds may need, unless somebody chose a budget. None: as the settings say. ``builder`` is None
+    for a strategy that builds nothing in the tables that strategies share, ``windows`` for one
+    without tables of its own, ``keeper`` for one that keeps no frames. ``offered`` says which tools
+    a profile has the models for; None: all. ``parts`` can be switched off to measure what they add,
+    each with what it is; ``without`` are those that are.
     ``part_tools`` are tools by the part with which they are switched off. ``chapters`` is None for
     a strategy whose memory has none. ``short_term`` reads the events of its short-term memory from
     what its keeper carried on; None: it has no such memory. ``tiers`` name the tiers of its kept
@@ -190,6 +191,7 @@ class Strategy:
     oldest_replayed: int = 1
     policy: Callable[[PolicyParts], AgentPolicy] | None = None
     builder: Callable[[], MemoryBuilder] | None = None
+    windows: Callable[[], WindowBuilder] | None = None
     keeper: Callable[[], FrameKeeper] | None = None
     rounds: int | None = None
     retries: int | None = None
@@ -210,7 +212,8 @@ class Strategy:
     @property
     def builds_memory(self) -> bool:
         """Check whether it keeps anything of its own."""
-        return self.builder is not None or self.keeper is not None
+        parts = (self.builder, self.windows, self.keeper)
+        return any(part is not None for part in parts)
 
     @property
     def switched_on(self) -> tuple[Tool, ...]:

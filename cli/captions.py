@@ -15,6 +15,7 @@ from cli.options import Json, Profile
 from cli.progress import ImportProgress, ProgressMeter, meter
 from domain.errors import InputError, ModelError
 from domain.limits import ImportLimits
+from flows.due_windows import build_due_windows
 from flows.restore import import_exported_video
 from flows.workspace import Workspace, open_workspace
 from memory.captions import CaptionTrack, read_captions, read_tracks
@@ -199,6 +200,7 @@ def _import_track(
         profile=workspace.profile.name,
         model_names={"text": workspace.profile.text_name, "writer": workspace.profile.writer},
         progress=progress,
+        build_windows=build_due_windows,
     )
     state = _state(workspace, video.id)
     clips, failed = (state.clips, state.failed) if state else (0, 0)

@@ -66,7 +66,8 @@ def ingest(
         typer.Option(
             "--memory",
             metavar="NAME,...",
-            help="Build the memory of this strategy as well: see 'homer strategies'. Repeatable.",
+            help="Build the memory of these strategies: see 'homer strategies'. Repeatable. "
+            "Default: as set, else that of the default strategy.",
         ),
     ] = None,
     dry_run: Annotated[

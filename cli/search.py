@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from agent.strategy import Strategy
 from cli.console import note, say, say_json, say_table
 from cli.options import (
     SEVERAL_WORDS,
@@ -104,10 +105,10 @@ SHOWN = 10
 """Pieces of evidence that are printed at most."""
 
 
-def show_found(found: Retrieval, titles: dict[str, str], builder: str = "") -> None:
+def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | None = None) -> None:
     """Print the best of what a search found, with scores and times; of people the names.
 
-    ``builder``: the name under which the memory is built that was searched, if it is built.
+    ``strategy``: whose memory was searched, if it has one of its own.
     """
     if found.focus is not None:
         say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
@@ -115,8 +116,9 @@ def show_found(found: Retrieval, titles: dict[str, str], builder: str = "") -> N
         note("nothing close; what was nearest:")
     if found.unloaded:
         note(encoder_note(found.unloaded))
-    if found.unbuilt:
-        note(unbuilt_note(found.unbuilt, builder))
+    if found.unbuilt and strategy is not None:
+        left_out = strategy.windows is None
+        note(unbuilt_note(found.unbuilt, strategy.memory, left_out=left_out))
     shown = _close(found)[:SHOWN]
     rows = (
         (

@@ -65,7 +65,7 @@ def tool(
         )
     if json:
         return say_json(found.model_dump(mode="json"))
-    return show_found(found, titles, named.strategy.memory)
+    return show_found(found, titles, named.strategy)
 
 
 def _list(strategy: str | None, *, json: bool) -> None:

@@ -59,8 +59,8 @@ def watch(
         typer.Option(
             "--memory",
             metavar="NAME,...",
-            help="Keep the frames of this strategy as well: see 'homer strategies'. Repeatable. "
-            "'homer build' builds the rest of its memory.",
+            help="Keep the frames of these strategies, and build what is built while watching: see "
+            "'homer strategies'. 'homer build' builds the rest. Repeatable. Default: as set.",
         ),
     ] = None,
     record: Annotated[

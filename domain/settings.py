@@ -116,7 +116,7 @@ class MemorySettings(Frozen, allow_inf_nan=False):
         default=2, ge=1, le=8, description="clips that a language model writes at a time"
     )
     strategies: tuple[str, ...] = Field(
-        default=(), description="whose own memory is built when a video was watched"
+        default=("homer",), description="whose own memory is built of a video that is watched"
     )
     patch_every: PositiveInt = 10
     same_fact: float = Field(default=0.85, gt=0, le=1)

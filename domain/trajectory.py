@@ -205,7 +205,7 @@ class EvidenceRetrieved(_Event):
         default=(), description="text encoders of lines in view that the profile could not load"
     )
     unbuilt: tuple[str, ...] = Field(
-        default=(), description="titles of videos that were left out: their memory is not built"
+        default=(), description="titles of videos of which the memory is not built"
     )
 
 

@@ -18,6 +18,7 @@ from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
+from flows.build_windows import WindowsBuild, run_windows
 from flows.builder_model import ModelUse, builder_model
 from flows.executors import DirectExecutor, Executor, Step
 from flows.workspace import Workspace
@@ -76,14 +77,14 @@ def check_builds(strategy: Strategy) -> None:
 
 
 def builder_of(strategy: Strategy) -> MemoryBuilder:
-    """Return the builder of a strategy.
+    """Return what builds a strategy's memory in the tables that strategies share.
 
     Raises:
-        InputError: it builds nothing of its own, or frames alone.
+        InputError: it builds nothing there.
     """
     check_builds(strategy)
     if strategy.builder is None:
-        raise InputError(f"{strategy.name} keeps frames of a video, and builds nothing else")
+        raise InputError(f"{strategy.name} builds no nodes or relations of a video")
     return strategy.builder()
 
 
@@ -143,9 +144,13 @@ def _build(
         video = find_video(session, name)
         last = memory_view(session, [video.id]).scopes[0].last_clip
         state = video_state(session, video.id)
+    ended = state is not None and state.state != WATCHING
+    if strategy.windows is not None:
+        windows = WindowsBuild(workspace, video, strategy.windows(), ended=ended)
+        built = _build_windows(windows, workspace, last, on_step, on_use, executor, again=again)
+        return Built(video, strategy.memory, built, last + 1, windows.use)
     if strategy.builder is None:
         return Built(video, strategy.memory, 0, last + 1)
-    ended = state is not None and state.state != WATCHING
     building = VideoBuild(workspace, video, strategy, strategy.builder(), last, ended=ended)
     building.begin(again=again)
     model, first = building.model, building.through
@@ -162,6 +167,28 @@ def _build(
             on_use(model.use, model.use * ((ends[-1] - first) / (stop - first)))
     use = None if model is None else model.use
     return Built(video, strategy.memory, building.through - first, last + 1, use)
+
+
+def _build_windows(
+    windows: WindowsBuild,
+    workspace: Workspace,
+    last: int,
+    on_step: OnStep,
+    on_use: OnUse,
+    executor: Executor,
+    *,
+    again: bool,
+) -> int:
+    """Build the windows that are due; return through how many clips it went in this run."""
+    if again:
+        windows.restart()
+    first = windows.through
+    on_step(first + 1, last + 1)
+    for through in run_windows(windows, workspace, executor):
+        on_step(through + 1, last + 1)
+        if (use := windows.use) is not None and through > first:
+            on_use(use, use * ((last - first) / (through - first)))
+    return windows.through - first
 
 
 class VideoBuild:

@@ -10,11 +10,12 @@ from typing import Protocol
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Video
 from flows.clip_drafts import ClipDrafts
+from flows.due_windows import build_due_windows
 from flows.frame_keepers import keepers_of
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
 from memory.kept_frames import ClipKeeping, VideoKeepers
-from memory.write_clip import ClipPercept, draft_ahead, remember, update_event_graph
+from memory.write_clip import ClipPercept, draft_ahead, remember
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from perception.perceive_clip import Perceived
@@ -177,10 +178,10 @@ class ClipMemory:
 
     @traced_step("weave")
     def update_event_graph(self, *, final: bool = False) -> None:
-        """Update the event graph from the memories."""
+        """Update the event graph, and what else is built by windows, where it is asked for."""
         workspace = self._workspace
         tools = (self.writers, workspace.toolbox, workspace.settings)
-        update_event_graph(workspace.store, self.video.id, *tools, is_final=final)
+        build_due_windows(workspace.store, self.video.id, *tools, is_final=final)
 
     def _close_draft(self, clip: int) -> None:
         if self._drafting is not None:

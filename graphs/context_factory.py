@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from agent.budget import RunBudget
@@ -30,7 +31,7 @@ from domain.memories import MemoryView
 from domain.settings import AskSettings
 from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_as_of
-from retrieval.built_views import built_part
+from retrieval.built_views import built_part, titles_of
 from retrieval.citations import cite
 from retrieval.result import ResolvedRefs, Retrieval
 from retrieval.retrievers import Retrievers
@@ -100,6 +101,7 @@ class ProfileContexts:
                 self._tools,
                 setup.tools if setup else strategy.tools_for(self._toolbox.profile),
             ),
+            unbuilt=partial(self._tools.without_windows, strategy, view),
         )
 
     def _memory(self, stage: AblationStage) -> SearchableMemory:
@@ -163,11 +165,25 @@ class StrategyTools:
     def _built_part(
         self, strategy: Strategy, view: MemoryView
     ) -> tuple[MemoryView, tuple[str, ...]]:
-        """Return what the tools of a strategy can search, and the titles of the other videos."""
+        """Return what the tools of a strategy search, and the titles of videos without its memory.
+
+        A strategy with tables of its own also searches the lines of those.
+        """
+        if strategy.windows is not None:
+            return view, self.without_windows(strategy, view)
         if strategy.builder is None or len(view.scopes) == 1:
             return view, ()
         with self._store.begin() as session:
             return built_part(session, view, strategy.memory, self._toolbox.text.name)
+
+    def without_windows(self, strategy: Strategy, view: MemoryView) -> tuple[str, ...]:
+        """Return the titles of videos of which none of the strategy's windows is built."""
+        if strategy.windows is None:
+            return ()
+        memory = self._toolbox.profile.settings.memory
+        with self._store.begin() as session:
+            unbuilt = strategy.windows().unbuilt(session, view.videos, memory)
+            return titles_of(session, unbuilt) if unbuilt else ()
 
 
 def tool_loop_of(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -35,7 +36,7 @@ from memory.patches import (
     uncovered_clips,
 )
 from memory.ports import MemoryModels
-from memory.writer_calls import CallRecording
+from memory.writer_calls import WindowRecording
 from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine, Writers
 from models.chat import CallRecord
 from models.text_endpoint import recorded_embeddings
@@ -75,20 +76,35 @@ def update_event_graph(
         ModelError: no patch could be written; calling again tries again.
     """
     count = 0
-    while _apply_next_patch(store, video_id, writers.event, models, settings.memory, is_final):
+    while apply_next_patch(store, video_id, writers.event, models, settings.memory, is_final):
         count += 1
     return count
 
 
-def _apply_next_patch(
+def apply_next_patch(
     store: Store,
     video_id: str,
     writer: EventWriter,
     models: MemoryModels,
     settings: MemorySettings,
     is_final: bool,
+    since: datetime | None = None,
 ) -> bool:
-    update = _GraphUpdate(store, video_id, writer, models, settings, is_final)
+    """Apply the next patch that is due; return False where none is.
+
+    Args:
+        store: The store.
+        video_id: The video.
+        writer: Who proposes it.
+        models: For the segments' vectors.
+        settings: The window's length and the limits of a patch.
+        is_final: Whether no more clips will follow; the remaining ones are then a window.
+        since: Replies on record are used instead of another call: those after this time; None: all.
+
+    Raises:
+        ModelError: no patch could be written; calling again tries again.
+    """
+    update = _GraphUpdate(store, video_id, writer, models, settings, is_final, since)
     with recorded_embeddings(update.record):
         applied = run_with_models(store, update.run)
     if applied:
@@ -117,8 +133,10 @@ class _GraphUpdate:
         models: MemoryModels,
         settings: MemorySettings,
         is_final: bool,
+        since: datetime | None,
     ) -> None:
         self._store, self._video, self._is_final = store, video_id, is_final
+        self._since = since
         self._writer, self._settings = writer, settings
         self._vectors = TransactionEmbedder(models.text)
         self._at_clip: int | None = None
@@ -159,7 +177,7 @@ class _GraphUpdate:
         return Proposal(patch, tuple(dropped), uncovered_clips(patch, context), repairs)
 
     def _write(self, due: DueWindow, window: EventWindow) -> None:
-        recording = CallRecording(self._store, self._video, due.at_clip, window=True)
+        recording = WindowRecording(self._store, self._video, due.at_clip, self._since)
         recorded = replace(window, sink=recording.record, replay=recording.recorded_reply)
         self._written = _write_patch(self._store, recorded, self._writer, self._settings)
         self._written_for = (due, _window_key(window))

@@ -50,6 +50,9 @@ MAX_CACHED_VECTORS = 20_000
 Progress = Callable[[int, int], None]
 """Called with the number of clips done, and of all clips."""
 
+BuildWindows = Callable[[Store, str, Writers, MemoryModels, Settings, bool], object]
+"""Builds what is due of a video; the last argument says that no more clips will follow."""
+
 
 def import_track(
     store: Store,
@@ -62,6 +65,7 @@ def import_track(
     profile: str = "local",
     model_names: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    build_windows: BuildWindows = update_event_graph,
 ) -> Video:
     """Store a caption track as a video; a second call continues, or does nothing if it is complete.
 
@@ -75,6 +79,7 @@ def import_track(
         profile: The profile's name, for the record.
         model_names: Port to model name, for the record.
         progress: Is called after every batch of clips.
+        build_windows: Is called after every batch, and at the end.
 
     Returns:
         The video.
@@ -91,7 +96,7 @@ def import_track(
         _PrefetchingEmbedder(models.text) as embedder,
     ):
         caption_import = _CaptionImport(
-            store, video, writers, _ModelsWithText(models, embedder), settings
+            store, video, writers, _ModelsWithText(models, embedder), settings, build_windows
         )
         caption_import.run(
             [percept for percept in percepts if percept.clip.index in pending],
@@ -136,6 +141,7 @@ class _CaptionImport:
     writers: Writers
     models: _ModelsWithText
     settings: Settings
+    build_windows: BuildWindows
 
     def run(self, pending: Sequence[Percept], total: int, progress: Progress | None) -> None:
         """Remember clips batch by batch; vectors of the next one are made meanwhile."""
@@ -147,11 +153,11 @@ class _CaptionImport:
             if index + 1 < len(batches):
                 self.models.text.prefetch(_expected_texts(batches[index + 1]))
             self._remember(batch, texts)
-            self._update_event_graph(is_final=False)
+            self._build_windows(False)
             done += len(batch)
             if progress:
                 progress(done, total)
-        self._update_event_graph(is_final=True)
+        self._build_windows(True)
 
     def _remember(self, batch: Sequence[Percept], texts: Sequence[str]) -> None:
         args = (self.writers, self.models, self.settings)
@@ -167,10 +173,9 @@ class _CaptionImport:
             for percept in batch:
                 remember(self.store, self.video.id, PerceptWithoutBlobs(percept), *args)
 
-    def _update_event_graph(self, is_final: bool) -> None:
-        update_event_graph(
-            self.store, self.video.id, self.writers, self.models, self.settings, is_final=is_final
-        )
+    def _build_windows(self, is_final: bool) -> None:
+        args = (self.writers, self.models, self.settings, is_final)
+        self.build_windows(self.store, self.video.id, *args)
 
 
 def _expected_texts(batch: Sequence[Percept]) -> list[str]:

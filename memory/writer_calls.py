@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CallRecording:
-    """The model calls for one clip, or for one window of the event graph.
+    """The model calls for one clip.
 
     Each call is stored at once, in a transaction of its own, even if the clip is not stored later.
     After an interrupted run, its recorded replies are returned instead of new calls. Replies of a
@@ -26,13 +26,14 @@ class CallRecording:
     Args:
         store: The store.
         video_id: The video.
-        clip: The clip, or the last one of the window.
-        window: Whether the calls are for a window; only parsed replies are reused then.
+        clip: The clip.
     """
 
-    def __init__(self, store: Store, video_id: str, clip: int, *, window: bool = False) -> None:
+    sound = False
+    """Whether only parsed replies are reused."""
+
+    def __init__(self, store: Store, video_id: str, clip: int) -> None:
         self._store, self._video, self._clip = store, video_id, clip
-        self._window = window
         self._call_counts: Counter[str] = Counter()
 
     def record(self, call: CallRecord) -> None:
@@ -45,7 +46,7 @@ class CallRecording:
         with self._store.begin() as session:
             skip = self._call_counts[request]
             since = self._since(session)
-            row = call_of_video(session, self._video, request, skip, since, sound=self._window)
+            row = call_of_video(session, self._video, request, skip, since, sound=self.sound)
         if row is None:
             return None
         self._call_counts[request] += 1
@@ -53,7 +54,7 @@ class CallRecording:
 
     def _since(self, session: Session) -> datetime | None:
         """Return after which time calls are reused; None: all."""
-        return None if self._window else last_attempt_at(session, self._video, self._clip)
+        return last_attempt_at(session, self._video, self._clip)
 
 
 class BuildRecording(CallRecording):
@@ -74,3 +75,12 @@ class BuildRecording(CallRecording):
 
     def _since(self, session: Session) -> datetime | None:  # noqa: ARG002 - known already
         return self._built_at
+
+
+class WindowRecording(BuildRecording):
+    """The model calls for one window of the event graph, counted for its last clip.
+
+    Those are reused that could be read; ``since``: only those made after that time.
+    """
+
+    sound = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from agent.harness.constrain import chosen_letter
@@ -112,12 +112,10 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     unseen = f"Images that were found could not be looked at: files of {missing} are gone."
     searches = context.recorder.of(EvidenceRetrieved)
     encoders = encoder_note({name for search in searches for name in search.unloaded})
-    unbuilt = unbuilt_note(_titles_left_out(searches), context.recorder.strategy.memory)
+    strategy = context.recorder.strategy
+    titles = list(dict.fromkeys(title for search in searches for title in search.unbuilt))
+    unbuilt = unbuilt_note(titles, strategy.memory, left_out=strategy.windows is None)
     return context.actor.note, outcome.note, unseen if missing else "", language, encoders, unbuilt
-
-
-def _titles_left_out(searches: Iterable[EvidenceRetrieved]) -> list[str]:
-    return list(dict.fromkeys(title for search in searches for title in search.unbuilt))
 
 
 def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

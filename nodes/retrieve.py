@@ -65,6 +65,7 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
     except (UnknownLabel, InputError) as error:
         return _refused(state["round"], action, mode, focus_of(state), error)
     faults.fault_point(faults.FaultPoint.SEARCHED)
+    retrieval = retrieval.model_copy(update={"unbuilt": context.unbuilt()})
     event = event_of(retrieval, state["round"])
     span = action.span if mode is Mode.KEYFRAME else None
     return event.model_copy(update={"options": letters_of(state), "span": span})

@@ -24,7 +24,7 @@ def check_any_built(session: Session, view: MemoryView, builder: str) -> None:
         InputError: of none; the message says what to run.
     """
     if view.scopes and not built_encoders(session, builder, view.videos):
-        titles = _titles(session, view.videos)
+        titles = titles_of(session, view.videos)
         raise InputError(
             f"nothing was built of {_named(titles)} for {builder} yet: "
             f"homer build {view.videos[0]} --memory {builder}"
@@ -50,20 +50,25 @@ def built_part(
         return view, ()
     built = {one.video for one in scopes}
     others = [video for video in view.videos if video not in built]
-    return view.model_copy(update={"scopes": scopes}), _titles(session, others)
+    return view.model_copy(update={"scopes": scopes}), titles_of(session, others)
 
 
-def unbuilt_note(titles: Sequence[str], builder: str) -> str:
-    """Return a note for users about videos that were left out; "" where there are none."""
+def unbuilt_note(titles: Sequence[str], builder: str, *, left_out: bool = True) -> str:
+    """Return a note for users about videos whose memory is not built; "" where there are none.
+
+    ``left_out``: they were not searched at all; else without that memory.
+    """
     if not titles:
         return ""
+    how = "Left out" if left_out else "Searched without its own memory"
     return (
-        f"Left out, since {builder}'s memory of them is not built: {_named(titles)}. "
+        f"{how}, since {builder}'s memory of them is not built: {_named(titles)}. "
         f"'homer build VIDEO --memory {builder}' builds it."
     )
 
 
-def _titles(session: Session, ids: Sequence[str]) -> tuple[str, ...]:
+def titles_of(session: Session, ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the titles of videos, in order; deleted ones have none."""
     found = find_videos(session, ids)
     return tuple(found[one].title for one in ids if one in found)
 

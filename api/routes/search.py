@@ -64,8 +64,8 @@ class Found(BaseModel):
     nothing_close: bool
     searched: str = Field(description="what was searched, in words")
     unbuilt: list[str] = Field(
-        description="titles of videos that were left out: the memory of the tool's strategy is not "
-        "built of them"
+        description="titles of videos of which the memory of the tool's strategy is not built, so "
+        "that it was not searched"
     )
 
 

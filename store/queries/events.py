@@ -20,6 +20,7 @@ from sqlalchemy import (
     cast,
     column,
     delete,
+    exists,
     func,
     insert,
     or_,
@@ -32,9 +33,16 @@ from sqlalchemy.orm import Session, aliased
 from domain.media import ClipState
 from domain.memories import Edge, Relation, Segment
 from domain.time import TimeSpan
-from store.queries.conditions import is_any_of, valid_at
+from store.queries.conditions import is_any_of, is_any_text, valid_at
 from store.queries.encoders import made_by
-from store.tables.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
+from store.tables.schema import (
+    ClipRow,
+    EdgeRow,
+    PatchRow,
+    SegmentRevisionRow,
+    SegmentRow,
+    VideoRow,
+)
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
 
@@ -92,6 +100,20 @@ def patches_of(session: Session, video_id: str) -> list[PatchAt]:
     """Return all patches of a video, in order."""
     query = select(PatchRow).where(PatchRow.video_id == video_id).order_by(PatchRow.at_clip)
     return [_patch(row) for row in session.scalars(query)]
+
+
+def videos_without_events(session: Session, video_ids: Sequence[str]) -> list[str]:
+    """Return those of these videos that have neither segments nor patches, sorted."""
+    row = VideoRow
+    empty = [~exists().where(one.video_id == row.id) for one in (PatchRow, SegmentRow)]
+    query = select(row.id).where(is_any_text(row.id, video_ids), *empty).order_by(row.id)
+    return list(session.scalars(query))
+
+
+def delete_event_graph(session: Session, video_id: str) -> None:
+    """Delete the segments of a video with their revisions and edges, and its patches."""
+    for table in (SegmentRow, PatchRow):
+        session.execute(delete(table).where(table.video_id == video_id))
 
 
 def last_patch(session: Session, video_id: str) -> PatchAt | None:

@@ -151,8 +151,8 @@ def test_two_builds_at_a_time_do_not_mix(
 
 
 def test_a_strategy_without_a_memory_of_its_own_says_so(party: Store) -> None:
-    with pytest.raises(InputError, match="homer builds no memory of its own"):
-        built(party, find_strategy("homer"))
+    with pytest.raises(InputError, match="plain-rag builds no memory of its own"):
+        built(party, find_strategy("plain-rag"))
 
 
 WEEK = (

@@ -91,7 +91,7 @@ def test_a_tool_that_is_used_once_says_what_it_left_out(
     built(library, GARDEN)
     found, titles = use_once(library, run, named, "the fence", {})
     assert found.unbuilt == ("garage", "silence")
-    show_found(found, titles, named.strategy.memory)
+    show_found(found, titles, named.strategy)
     assert "Left out, since worldmm's memory of them is not built" in capsys.readouterr().err
 
 

@@ -218,7 +218,7 @@ def _patch(video: str, at_clip: int) -> PatchRow:
         at_clip=at_clip,
         first_clip=0,
         repairs=0,
-        applied={},
+        applied={"steps": [], "unsettled": []},
         dropped=[],
         pending=[],
     )

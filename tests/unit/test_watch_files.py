@@ -137,7 +137,7 @@ def test_the_memory_of_strategies_is_built_of_what_was_watched(
     ]
 
 
-@pytest.mark.parametrize("name", ["oracle", "homer"])
+@pytest.mark.parametrize("name", ["oracle", "plain-rag"])
 def test_a_strategy_that_builds_nothing_is_refused_before_anything_is_watched(
     notes: Notes, name: str
 ) -> None:
@@ -213,7 +213,8 @@ def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
 
 
 def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:
-    workspace: Any = SimpleNamespace(home=None, settings=Settings(), turn=nullcontext)
+    settings = Settings(memory=MemorySettings(strategies=()))
+    workspace: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
     outcomes = watch_files(workspace, [Path("a"), Path("b")], notes, direct=True)
     assert notes.told == []
     next(outcomes)

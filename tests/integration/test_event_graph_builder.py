@@ -1,0 +1,129 @@
+"""The event graph as a memory that is built while watching, or later, or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from cli.search import show_found
+from domain.asking import Question
+from domain.trajectory import EvidenceRetrieved
+from flows.build import Built, build
+from flows.ingest_files import watch_files
+from flows.ingest_steps import SilentListener
+from flows.workspace import Workspace
+from graphs.context_factory import StrategyTools
+from graphs.replay import replay
+from graphs.runner import Runner
+from store.database import Store
+from store.home import Home
+from store.queries.trajectories import events_of
+from store.tables.schema import VideoRow
+from strategies.named_tools import find_tool, use_once
+from strategies.registry import find_strategy
+from tests.support.asking import WordToolbox
+from tests.support.caption_evaluations import workspace_of
+from tests.support.light_models import light_toolbox
+from tests.support.media import make_video
+from tests.support.remembered import Said, watch
+from views.library import delete_video_rows, dump_lines
+
+PARTY = "a" * 16
+TALK = ("Ann paints the fence", "Bob plays the piano", "the rain begins", "everybody eats cake")
+HOMER = find_strategy("homer")
+KINDS = ("segment", "segment_revision", "edge", "patch")
+SEARCHED = "Searched without its own memory, since homer's memory of them is not built: party."
+
+
+@pytest.fixture
+def library(store: Store) -> Store:
+    """A party of 23 clips that was watched to its end, without an event graph."""
+    lines = [[Said(f"{TALK[clip // 6]} {clip}", 3, source="caption")] for clip in range(23)]
+    watch(store, PARTY, lines)
+    with store.begin() as session:
+        session.execute(update(VideoRow).values(title="party", state="done"))
+    return store
+
+
+def built(store: Store, *, again: bool = False) -> Built:
+    return build(workspace_of(store), PARTY, HOMER, lambda *_: None, again=again)
+
+
+def events(store: Store, video: str) -> list[str]:
+    return [line for line in dump_lines(store, video) if json.loads(line)["row"] in KINDS]
+
+
+def test_a_missing_event_graph_is_built_and_one_that_is_there_left_alone(library: Store) -> None:
+    steps: list[tuple[int, int]] = []
+    made = build(workspace_of(library), PARTY, HOMER, lambda *step: steps.append(step))
+    assert (made.clips, made.total, made.use) == (23, 23, None)
+    assert steps == [(0, 23), (10, 23), (20, 23), (23, 23)]
+    first = events(library, PARTY)
+    assert any("Ann paints the fence" in line for line in first)
+    assert built(library).clips == 0
+    assert events(library, PARTY) == first
+    assert built(library, again=True).clips == 23
+    assert events(library, PARTY) == first
+
+
+def test_it_is_the_one_that_is_built_while_watching(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    tools = light_toolbox(tmp_path / "notes")
+    workspace = Workspace(home, store, tools.profile, tools)
+    path = make_video(tmp_path / "talk.mp4", seconds=26.0, audio=None, scene_s=3.0)
+
+    def watched(*memory: str) -> tuple[str, list[str]]:
+        (outcome,) = watch_files(
+            workspace.with_memory_of(memory), [path], SilentListener(), direct=True
+        )
+        assert outcome.watched is not None
+        video = outcome.watched.video.id
+        return video, events(store, video)
+
+    video, while_watching = watched()
+    assert len(while_watching) > 2
+    delete_video_rows(store, video)
+    assert watched("worldmm") == (video, [])
+    assert build(workspace, video, HOMER, lambda *_: None).clips == 13
+    assert events(store, video) == while_watching
+
+
+def test_a_question_without_it_says_so_and_is_answered_from_the_lines(
+    library: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = Question(text="Who plays the piano?", videos=(PARTY,))
+
+    def asked() -> tuple[str, set[tuple[str, ...]]]:
+        with Runner(library, WordToolbox()) as runner:
+            made = runner.ask(question)
+        with library.begin() as session:
+            found = events_of(session, made.trajectory_id)
+        assert replay(library, made.trajectory_id).divergence is None
+        assert made.answer.citations
+        return made.answer.note, {e.unbuilt for e in found if isinstance(e, EvidenceRetrieved)}
+
+    note, unbuilt = asked()
+    assert SEARCHED in note
+    assert unbuilt == {("party",)}
+    run, named = StrategyTools(library, WordToolbox()), find_tool("video")
+    show_found(*use_once(library, run, named, "the old piano", {}), named.strategy)
+    assert SEARCHED in capsys.readouterr().err
+    built(library)
+    note, unbuilt = asked()
+    assert "not built" not in note
+    assert unbuilt == {()}
+
+
+def test_a_stream_of_which_no_window_is_due_lacks_nothing(library: Store) -> None:
+    assert HOMER.windows is not None
+    builder, memory = HOMER.windows(), WordToolbox().profile.settings.memory
+    with library.begin() as session:
+        assert builder.unbuilt(session, [PARTY], memory) == (PARTY,)
+        session.execute(update(VideoRow).values(state="watching"))
+        assert builder.unbuilt(session, [PARTY], memory) == (PARTY,)
+        longer = memory.model_copy(update={"patch_every": 24})
+        assert builder.unbuilt(session, [PARTY], longer) == ()
