@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 
 from api.problems import RequestRefused
 from domain.errors import InputError, NotFound
+from flows.allowed_folders import first_file, paths_within
 
 _URL = re.compile(r"\s*[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 URL_REFUSED = (
@@ -45,21 +45,10 @@ def allowed_file(folders: Sequence[Path], given: str) -> Path:
         OutsideFolder: it is not in any of them.
         NotFound: there is no file there.
     """
-    candidates = [path for folder in folders for path in _resolve_in(folder, given)]
+    candidates = paths_within(folders, given)
     if not candidates:
         raise OutsideFolder(folders)
-    with suppress(OSError):  # The name is not valid.
-        for path in candidates:
-            if path.is_file():
-                return path
-    raise NotFound("there is no such file in the allowed folders")
-
-
-def _resolve_in(folder: Path, given: str) -> list[Path]:
-    """Resolve a path with its links, and return it if it lies in the folder."""
-    try:
-        root = folder.resolve()
-        path = (root / given).resolve()
-        return [path] if path != root and path.is_relative_to(root) else []
-    except (OSError, ValueError, RuntimeError):  # NUL, lone surrogates, circular links
-        return []
+    found = first_file(candidates)
+    if found is None:
+        raise NotFound("there is no such file in the allowed folders")
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -14,11 +14,13 @@ from cli.console import note, say, say_json
 from cli.options import Json, Profile, split_names
 from cli.progress import ProgressMeter, meter
 from domain.errors import InputError
+from store.home import Home
 from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
     from domain.settings import ClipViewKind
+    from flows.addresses import Fetched
     from flows.estimate import IngestEstimate
     from flows.ingest_files import FileOutcome
     from flows.workspace import Workspace
@@ -31,9 +33,10 @@ STOPPED = "stopped; nothing is lost: run the same command to continue"
 
 def ingest(
     sources: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            metavar="SOURCE...", help="Video or audio files, or folders that hold some."
+            metavar="SOURCE...",
+            help="Video or audio files, folders that hold some, or http(s) addresses.",
         ),
     ],
     profile: Profile = None,
@@ -74,6 +77,10 @@ def ingest(
         bool,
         typer.Option("--dry-run", help="Say what it will cost and how long it will take, and end."),
     ] = False,
+    public_only: Annotated[
+        bool,
+        typer.Option("--public-only", help="Refuse an address of a host that is not public."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Watch video files and store what was said, read and seen.
@@ -81,20 +88,24 @@ def ingest(
     A video that is already in memory is skipped. After an interruption, the same command resumes
     with the next clip.
 
+    A video at an address is fetched first; fetch only what you have the right to copy. Files need
+    nothing else; pages of videos need yt-dlp (docs/commands.md, Addresses).
+
     \b
     Examples:
       homer ingest talk.mp4
       homer ingest ~/Videos --direct --subtitles use
       homer ingest talk.mp4 --profile gemini --dry-run
+      homer ingest https://example.org/talk.mp4
     """
     # These take more than a second to import, which help and usage errors do without.
     from flows.estimate import estimate_file
     from flows.ingest_files import watch_files
     from flows.workspace import open_workspace
-    from perception.source import find_media
     from store.vector_index import build_index
 
-    files = find_media(sources)
+    with meter() as bar:
+        files, unfetched = _collect_files(sources, bar, public_only=public_only)
     if dry_run:
         estimate = partial(estimate_file, again=again, subtitles=subtitles)
         raise typer.Exit(_estimate(files, estimate, profile, workers, clip_view, as_json=json))
@@ -114,8 +125,37 @@ def ingest(
             usages = _usages(workspace.store, outcomes)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
-    show_outcomes(outcomes, usages, as_json=json)
-    raise typer.Exit(max((outcome.exit_code for outcome in outcomes), default=0))
+    show_outcomes(outcomes, usages, unfetched, as_json=json)
+    codes = [outcome.exit_code for outcome in outcomes]
+    codes += [one.error.exit_code for one in unfetched if one.error is not None]
+    raise typer.Exit(max(codes, default=0))
+
+
+def _collect_files(
+    sources: list[str], bar: ProgressMeter, *, public_only: bool
+) -> tuple[list[Path], list[Fetched]]:
+    """Fetch what lies at addresses; return all files, and the addresses that failed.
+
+    Raises:
+        InputError: a file or folder does not exist, or the folder has no media.
+        HomerError: the only source is an address that failed.
+    """
+    # They take more than a second to import, which help and usage errors do without.
+    from flows.addresses import fetch_address, is_address
+    from perception.source import find_media
+
+    files = find_media(Path(source) for source in sources if not is_address(source))
+    failed: list[Fetched] = []
+    for url in filter(is_address, sources):
+        fetched = fetch_address(Home.default().make(), url, public_only=public_only, progress=bar)
+        files += fetched.files
+        if fetched.error is None:
+            continue
+        if len(sources) == 1:
+            raise fetched.error
+        bar.say(f"homer: {fetched.error}")
+        failed.append(fetched)
+    return list(dict.fromkeys(files)), failed
 
 
 class Reporter:
@@ -190,17 +230,22 @@ def _estimate(
 def show_outcomes(
     outcomes: list[FileOutcome],
     usages: Mapping[str, IngestUsage] = MappingProxyType({}),
+    unfetched: Sequence[Fetched] = (),
     *,
     as_json: bool,
 ) -> None:
-    """Print the outcome of each file, and what language models took for it."""
+    """Print the outcome of each file and what language models took for it.
+
+    In JSON also the addresses that failed.
+    """
     if as_json:
-        return say_json([_as_json(outcome) for outcome in outcomes])
+        addresses = [{"url": one.shown_url, "error": str(one.error)} for one in unfetched]
+        return say_json([*map(_as_json, outcomes), *addresses])
     for outcome in outcomes:
         if outcome.watched is not None:
             used = str(usages.get(outcome.watched.video.id, ""))
             say(_line(outcome) + (f"; {used}" if used else ""))
-    if len(outcomes) == 0:
+    if not outcomes and not unfetched:
         note("there is no video or audio file in there")
     return None
 

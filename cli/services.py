@@ -11,6 +11,7 @@ from auth.listen import is_loopback
 from auth.password import read_password_file, remove_password, set_password
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
+from domain.errors import InputError
 from flows.schedules.api import start_schedules
 from flows.schedules.worker import ScheduleWorker
 from services.prefect import PrefectServer, api_url
@@ -34,6 +35,14 @@ def up(
             "sign-in: run 'homer password' first.",
         ),
     ] = "127.0.0.1",
+    videos: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder from which the app may add files by their path. Repeatable. Default: "
+            "all, or none where people sign in.",
+        ),
+    ] = None,
     schedules: Annotated[
         bool,
         typer.Option("--schedules/--no-schedules", help="Run scheduled jobs."),
@@ -49,9 +58,12 @@ def up(
     Examples:
       homer up
       homer up --port 8080 --no-schedules
+      homer up --videos ~/Videos
     """
     home = Home.default().make()
-    app = AppServer(home, port, address)
+    if missing := [folder for folder in videos or () if not folder.expanduser().is_dir()]:
+        raise InputError(f"--videos {missing[0]}: there is no such folder")
+    app = AppServer(home, port, address, videos or ())
     methods = app.sign_in_methods()
     note("starting; the first time takes half a minute ...")
     with open_store(home) as store:

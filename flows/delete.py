@@ -8,12 +8,14 @@ from pathlib import Path
 
 from domain.media import Video
 from domain.time import TimeSpan
+from flows.addresses import forget_fetched
 from flows.jobs import Jobs
 from flows.uploads import delete_uploads, uploaded_files
 from flows.workspace import Workspace
 from memory.delete_span import DeletionRange, SpanDeletion, delete_span, find_deletion_range
 from perception.originals import drop_cached_original
 from store.database import Store
+from store.home import Home
 from store.queries.videos import clear_path, known_video
 from views.library import delete_video_rows, resolve_video
 from views.library_view import Holdings, video_holdings
@@ -70,7 +72,7 @@ def delete_video(store: Store, name: str) -> DeletedVideo:
     drop_cached_original(store.home, video.id)
     if video.path:
         Jobs(store.home).forget(video.path)
-    return DeletedVideo(video, images, tuple(delete_uploads(store.home, video.id)))
+    return DeletedVideo(video, images, tuple(_delete_uploads(store.home, video.id)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def delete_video_span(workspace: Workspace, video: Video, span: TimeSpan) -> Spa
     """
     memory = workspace.settings.memory
     deletion = delete_span(workspace.store, video.id, span, workspace.toolbox.text, memory)
-    if delete_uploads(workspace.store.home, video.id):
+    if _delete_uploads(workspace.store.home, video.id):
         with workspace.store.begin() as session:
             clear_path(session, video.id)
     return deletion
@@ -126,4 +128,11 @@ def delete_unwatched_uploads(store: Store, sources: Iterable[str]) -> list[Path]
     ids = [folder.name for folder in sorted(folders) if folder.parent == store.home.uploads]
     with store.begin() as session:
         unwatched = [name for name in ids if known_video(session, name) is None]
-    return [path for name in unwatched for path in delete_uploads(store.home, name)]
+    return [path for name in unwatched for path in _delete_uploads(store.home, name)]
+
+
+def _delete_uploads(home: Home, video: str) -> list[Path]:
+    """Delete the uploaded and fetched files of a video, and by which address they came."""
+    files = delete_uploads(home, video)
+    forget_fetched(home, files)
+    return files

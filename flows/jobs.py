@@ -24,7 +24,9 @@ import psutil
 from domain.audit import acting_user
 from domain.errors import InputError
 from domain.texts import make_storable
+from flows.addresses import fetched_files, is_address
 from flows.retry import ClipsToRetry
+from models.secrets import redacted_url
 from perception.source import find_media
 from services.daemon import DaemonProcess, is_process_alive, log_file
 from services.job_status import ACTING, END, JobState, state_at_end, write_stop_request
@@ -41,6 +43,7 @@ class Job:
     """A process that watches ``sources``, with the end of its log and its command line.
 
     ``here``: it runs on this host, so that its process id is valid and it can be stopped.
+    ``fetched``: files that came of the addresses among its sources.
     """
 
     id: str
@@ -51,6 +54,7 @@ class Job:
     stage: JobState
     said: tuple[str, ...]
     here: bool = True
+    fetched: tuple[str, ...] = ()
 
     @property
     def running(self) -> bool:
@@ -63,6 +67,19 @@ class Job:
         return self.stage in (JobState.PAUSED, JobState.KILLED)
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files and folders that it watches."""
+        return (*self.sources, *self.fetched)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what to call its sources: the names of files, and addresses without secrets."""
+        return tuple(
+            redacted_url(source) if is_address(source) else Path(source).name
+            for source in self.sources
+        )
+
+    @property
     def errors(self) -> tuple[str, ...]:
         """Return its error messages, except that it was stopped."""
         lines = (line for line in self.said if line.startswith("homer:"))
@@ -72,7 +89,7 @@ class Job:
     def watches(self, path: str | None) -> bool:
         """Check whether a file is among its sources."""
         file = Path(path) if path else None
-        return file is not None and any(file.is_relative_to(source) for source in self.sources)
+        return file is not None and any(file.is_relative_to(source) for source in self.files)
 
 
 def new_id() -> str:
@@ -96,6 +113,8 @@ class Jobs:
         again: bool = False,
         direct: bool = False,
         job: str | None = None,
+        urls: Sequence[str] = (),
+        public_only: bool = False,
     ) -> str:
         """Watch files and folders in a new process; return the job's id.
 
@@ -105,16 +124,22 @@ class Jobs:
             again: also retry clips that failed for good.
             direct: without Prefect's server.
             job: a ``new_id``, if the caller has to know it in advance.
+            urls: addresses of videos, which the process fetches first.
+            public_only: addresses of private hosts are refused.
 
         Raises:
-            InputError: one does not exist, or there is no video or audio in them.
+            InputError: one does not exist, or there is no video or audio in them; or an address is
+                none.
         """
         files = [str(source.expanduser().absolute()) for source in sources]
-        if not find_media(map(Path, files)):
+        if not find_media(map(Path, files)) and not urls:
             raise InputError("there is no video or audio file in there")
+        if wrong := [url for url in urls if not is_address(url)]:
+            raise InputError(f"{wrong[0]!r} is no http or https address")
         options = [*(("--profile", profile) if profile else ()), *(("--again",) if again else ())]
         options += ["--direct"] if direct else []
-        return self._launch(["ingest", *options, "--", *files], files, job)
+        options += ["--public-only"] if public_only else []
+        return self._launch(["ingest", *options, "--", *urls, *files], [*urls, *files], job)
 
     def retry(self, clips: ClipsToRetry, *, direct: bool = False) -> str:
         """Retry clips in a new process; return the job's id."""
@@ -222,7 +247,14 @@ class Jobs:
         )
         stage = self._stage(job, is_alive)
         lines = tuple(_tail(self._log_path(job)))
-        return Job(job, running.pid, running.began, sources, arguments, stage, lines, is_here)
+        fetched = tuple(
+            str(file)
+            for source in filter(is_address, sources)
+            for file in fetched_files(self._home, source)
+        )
+        return Job(
+            job, running.pid, running.began, sources, arguments, stage, lines, is_here, fetched
+        )
 
     def _is_alive(self, job: str, host: HostIdentity) -> bool | None:
         """Check whether a job on another host is alive; None where that is not known."""

@@ -53,6 +53,28 @@ def store_upload(home: Home, name: str, data: bytes) -> Path:
     return path
 
 
+def move_upload(home: Home, name: str, file: Path) -> Path:
+    """Move a file of the data directory among the uploads, and return its path.
+
+    Raises:
+        InputError: the file is empty, or cannot be moved.
+    """
+    if not file.stat().st_size:
+        raise InputError("the file is empty")
+    with file.open("rb") as opened:
+        video = hashlib.file_digest(opened, "sha256").hexdigest()[:DIGITS]
+    path = home.uploads / video / safe_name(name)
+    if path.parent.is_symlink():
+        raise InputError(f"{path.parent} leads elsewhere: remove that link")
+    try:
+        make_private(path.parent)
+        file.replace(path)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InputError(f"{path.name} cannot be kept in {home.uploads} ({why})") from error
+    return path
+
+
 def _write(path: Path, data: bytes) -> None:
     """Write the whole file or nothing, even if another process writes it at the same time."""
     with NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as partial:

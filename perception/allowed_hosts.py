@@ -53,13 +53,16 @@ class AllowedHosts:
     """The hosts that a source may lead to.
 
     Args:
-        host: the one that the user named; it may be private.
+        host: the one that the user named; it may be private. None: no private host is allowed.
         proxies: those of the environment, which may be private too.
     """
 
-    def __init__(self, host: str, *proxies: str) -> None:
-        self._host = host.lower()
-        self._private_addresses = _private_addresses(host).union(*map(_private_addresses, proxies))
+    def __init__(self, host: str | None, *proxies: str) -> None:
+        self._host = (host or "").lower()
+        named = [host] if host else []
+        self._private_addresses = frozenset[str]().union(
+            *map(_private_addresses, [*named, *proxies])
+        )
 
     def is_private(self, host: str) -> bool:
         """Tell whether ``host`` is the host that the user named, and private."""

@@ -106,6 +106,27 @@ def open_http(url: str, allowed: AllowedHosts, connect_s: float, read_s: float) 
         source.finish_opening()
 
 
+def request_file(
+    url: str, allowed: AllowedHosts, answer_s: float, start: int = 0, validator: str = ""
+) -> HTTPResponse:
+    """Request a file, or its rest.
+
+    Args:
+        url: an http or https address; a name and password in it are for its host only.
+        allowed: where it may lead to.
+        answer_s: seconds within which something must come.
+        start: the first byte.
+        validator: the file's ``ETag`` or ``Last-Modified`` as it was. A changed file comes whole.
+
+    Raises:
+        HostForbidden: it leads to where it may not.
+        OSError: it does not answer.
+    """
+    opener = _HttpOpener(url, allowed, answer_s, answer_s)
+    opener.finish_opening()
+    return opener.send(opener.url, start, None, {"If-Range": validator} if validator else {})
+
+
 class _HttpOpener:
     """Opens the addresses of one source."""
 
@@ -137,12 +158,26 @@ class _HttpOpener:
             )
 
     def _send(self, url: str, start: int, end: int | None) -> HTTPResponse:
+        return self.send(url, start, end, {})
+
+    def send(self, url: str, start: int, end: int | None, extra: Mapping[str, str]) -> HTTPResponse:
+        """Request bytes of an address, with further headers.
+
+        Raises:
+            HostForbidden: it leads to where it may not.
+            OSError: it does not answer.
+        """
         if not re.match(r"https?://", url, re.IGNORECASE):
             raise HostForbidden("it names an address that is neither http nor https")
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise TimeoutError("it takes too long to open")
         last = "" if end is None else end - 1
-        headers = {"User-Agent": "Homer", "Accept": "*/*", "Range": f"bytes={start}-{last}"}
+        headers = {
+            "User-Agent": "Homer",
+            "Accept": "*/*",
+            "Range": f"bytes={start}-{last}",
+            **extra,
+        }
         try:
             timeout = self._read_s if self._deadline is None else self._connect_s
             response = self._opener.open(

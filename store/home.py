@@ -15,7 +15,8 @@ from store.files import make_private, restrict_folder
 
 _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),
-    *("fetched", "backups", "alerts", "recaps", ".streamlit", "homer.toml", "app.password"),
+    *("fetched", "fetching", "backups", "alerts", "recaps", ".streamlit"),
+    *("homer.toml", "app.password"),
 )
 """Everything that Homer writes in a data directory, and the settings that it reads there."""
 
@@ -60,6 +61,11 @@ class Home:
     def uploads(self) -> Path:
         """The files that users uploaded to the app."""
         return self.root / "uploads"
+
+    @property
+    def fetching(self) -> Path:
+        """Parts of files that are being fetched from addresses."""
+        return self.root / "fetching"
 
     @property
     def alerts(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from domain.errors import HomerError
 from store.files import set_private_umask
@@ -18,11 +19,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ui", description="Homer's app.")
     parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
     parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--videos", type=Path, action="append", default=[], metavar="FOLDER")
     options = parser.parse_args()
     set_private_umask()
     try:
         set_up_telemetry(Home.default())
-        run(options.host, options.port)
+        run(options.host, options.port, options.videos)
     except HomerError as error:
         log_error(error)
         parser.exit(error.exit_code, f"homer: {error}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from domain.errors import SetupError
 from services.lifetime import stop_when_unused
 from store.home import Home
 from store.usage import UsageLock
+from ui.added_sources import ALLOWED
 from ui.media import media_routes
 from ui.sign_in import SIGN_IN, record_sign_in
 
@@ -68,14 +70,15 @@ def make_app(home: Home, methods: SignInMethods) -> st.App:
     return st.App(SCRIPT, routes=all_routes, middleware=middleware)
 
 
-def run(host: str, port: int) -> None:
-    """Serve until the process is stopped.
+def run(host: str, port: int, folders: Sequence[Path] = ()) -> None:
+    """Serve until the process is stopped; videos may be added from ``folders``.
 
     Raises:
         SetupError: other machines could reach the app and no sign-in is configured, or it cannot
             listen on this address.
     """
     home = Home.default()
+    ALLOWED.folders = tuple(folders)
     set_password_from_environment(home)
     app = make_app(home, sign_in_methods(home, host))
     _configure_streamlit(home, host, port)

@@ -22,11 +22,12 @@ from perception.source import find_media
 from services.job_status import JobState
 from store.database import Store
 from store.queries.clips import StoredClip
+from ui.added_sources import parse_source, source_label
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_duration, format_span
 from ui.navigation import PAGE_SIZE, page_link
-from ui.sign_in import set_acting_user
+from ui.sign_in import SIGN_IN, set_acting_user
 from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
 from views.streams import load_stream_details
 from views.words import counted
@@ -53,13 +54,14 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
     """Draw the form that adds files and folders."""
     with st.expander("Add a video", expanded=expanded, icon=":material/add:"):
         with st.form("add", border=False):
-            path = st.text_input(
-                "File or folder on this machine", placeholder="/home/me/Videos/talk.mp4"
+            label, example = source_label()
+            source = st.text_input(
+                label, placeholder=example, help="Fetch only what you have the right to copy."
             )
             files = st.file_uploader(
                 "Or files from this browser",
                 accept_multiple_files=True,
-                help="For longer recordings, name the file above instead.",
+                help="For longer recordings, name a file or an address above instead.",
             )
             names = profile_names(state.store.home.config)
             index = names.index(state.profile) if state.profile in names else 0
@@ -70,19 +72,25 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
                 estimate = st.form_submit_button(
                     "Estimate", help="Says what it will cost and how long it will take."
                 )
-        paths = [Path(path.strip())] if path.strip() else []
         if estimate:
-            show_errors(partial(_show_estimates, paths, profile))
+            show_errors(partial(_show_estimates, source, profile))
         if not sent:
             return
-        if not (files or paths):
-            st.warning("Name a file or folder, or choose files.")
+        if not (files or source.strip()):
+            st.warning("Name a file or folder, or an address, or choose files.")
             return
         uploads: list[Path] = []
         try:
+            named = parse_source(source)
             for file in files or ():
                 uploads.append(store_upload(state.store.home, file.name, file.getvalue()))  # noqa: PERF401 - those before one that fails are to go
-            jobs.start([*uploads, *paths], profile, direct=direct)
+            jobs.start(
+                [*uploads, *named.paths],
+                profile,
+                direct=direct,
+                urls=named.urls,
+                public_only=SIGN_IN.required,
+            )
         except HomerError as error:
             delete_unwatched_uploads(state.store, jobs.unclaimed_sources(map(str, uploads)))
             show_error(error)
@@ -90,8 +98,9 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
     st.rerun()
 
 
-def _show_estimates(paths: Sequence[Path], profile: str) -> None:
+def _show_estimates(source: str, profile: str) -> None:
     """Say what watching files on this machine will cost and how long it will take."""
+    paths = parse_source(source).paths
     if not paths:
         st.warning("Name a file or folder on this machine.")
         return
@@ -149,7 +158,7 @@ def _rerun_if_changed(current: Sequence[str]) -> None:
 
 
 def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVideo]) -> None:
-    names = ", ".join(Path(source).name for source in job.sources[:5])
+    names = ", ".join(job.names[:5])
     with st.container(border=True, key=f"job_{job.id}"):
         st.markdown(f"**{escape_markdown(names)}** {STATE_TEXTS[job.stage]}")
         for error in job.errors[-3:]:
@@ -169,7 +178,7 @@ def _show_job(state: PageState, jobs: Jobs, job: Job, videos: Sequence[ListedVid
 
 
 def _show_buttons(jobs: Jobs, job: Job) -> None:
-    names = escape_markdown(", ".join(Path(source).name for source in job.sources[:5]))
+    names = escape_markdown(", ".join(job.names[:5]))
     with st.container(horizontal=True, key=f"press_{job.id}"):
         if job.running:
             tooltip, action = f"Pause: {names}", jobs.pause
@@ -195,7 +204,7 @@ def _resume(jobs: Jobs, job: Job) -> None:
 def _clear(jobs: Jobs, job: Job) -> None:
     """Remove a job from the page, with its uploads that became no video."""
     jobs.dismiss(job.id)
-    deleted = delete_unwatched_uploads(page_state().store, jobs.unclaimed_sources(job.sources))
+    deleted = delete_unwatched_uploads(page_state().store, jobs.unclaimed_sources(job.files))
     if deleted:
         names = ", ".join(path.name for path in deleted)
         st.session_state[MESSAGE] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from auth.listen import SignInMethods, sign_in_methods
 from auth.password import set_password_from_environment
@@ -21,10 +22,14 @@ class AppServer:
         home: the data directory.
         port: the preferred port; another one is used if it is taken.
         host: the address that it listens on.
+        folders: those that videos may be added from by their path.
     """
 
-    def __init__(self, home: Home, port: int = PORT, host: str = HOST) -> None:
+    def __init__(
+        self, home: Home, port: int = PORT, host: str = HOST, folders: Sequence[Path] = ()
+    ) -> None:
         self._home, self._host = home, host
+        self._folders = [str(folder.expanduser().absolute()) for folder in folders]
         self._daemon = Daemon(home, "app", "/_stcore/health", port, host)
 
     def address(self) -> str | None:
@@ -62,4 +67,5 @@ class AppServer:
         return self._daemon.stop()
 
     def _command(self, port: int) -> Sequence[str]:
-        return [sys.executable, "-m", "ui", "--host", self._host, "--port", str(port)]
+        folders = [f"--videos={folder}" for folder in self._folders]
+        return [sys.executable, "-m", "ui", "--host", self._host, "--port", str(port), *folders]

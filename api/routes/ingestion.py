@@ -15,7 +15,9 @@ from api.folders import allowed_file, reject_url
 from api.problems import TooManyRequests
 from domain.audit import Deed
 from domain.errors import Busy, InputError, NotFound
+from flows.addresses import is_address
 from flows.jobs import Job, Jobs, new_id
+from models.secrets import redacted_url
 from services.job_status import JobState
 from services.prefect import PrefectServer
 from store.queries.audit import record_deed
@@ -140,7 +142,10 @@ def _job_body(state: ApiState, job: Job) -> JobTold:
     return JobTold(
         id=job.id,
         state=job.stage.value,
-        files=[relative(file) for file in job.sources],
+        files=[
+            redacted_url(source) if is_address(source) else relative(source)
+            for source in job.sources
+        ],
         errors=[relative(error) for error in job.errors[-10:]],
         said=relative(job.said[-1]) if job.said else "",
     )

@@ -51,8 +51,18 @@ class FetchedNames(Protocol):
 class VideoFetcher(Protocol):
     """Fetches the videos of an address into a folder."""
 
-    def __call__(self, url: str, folder: Path, most: int, known: FetchedNames) -> FetchResult:
-        """Fetch at most ``most`` unknown videos; a failed one does not stop the others."""
+    def __call__(
+        self,
+        url: str,
+        folder: Path,
+        most: int,
+        known: FetchedNames,
+        allowed: AllowedHosts | None = None,
+    ) -> FetchResult:
+        """Fetch at most ``most`` unknown videos; a failed one does not stop the others.
+
+        ``allowed``: where the address may lead; None: to public hosts and its own.
+        """
 
 
 @dataclass(frozen=True)
@@ -130,14 +140,20 @@ def video_fetcher() -> VideoFetcher:
     return _fetch_with_yt_dlp
 
 
-def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -> FetchResult:
+def _fetch_with_yt_dlp(
+    url: str,
+    folder: Path,
+    most: int,
+    known: FetchedNames,
+    allowed: AllowedHosts | None = None,
+) -> FetchResult:
     # An optional extra.
     from yt_dlp import YoutubeDL
     from yt_dlp.utils import DownloadCancelled, DownloadError, YoutubeDLError
 
     files, faults = list[Path](), _Faults(url)
     limits = _Limits(most, DownloadError, DownloadCancelled)
-    allowed = AllowedHosts(urlsplit(url).hostname or "", *_proxies())
+    hosts = allowed or hosts_allowed_for(url)
 
     class Loader(YoutubeDL):  # type: ignore[misc] # it has no types
         def process_ie_result(self, ie_result: Any, *args: Any, **kwargs: Any) -> Any:
@@ -147,7 +163,7 @@ def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -
 
         def urlopen(self, req: Any) -> Any:
             limits.in_time()
-            allowed.check(urlsplit(req if isinstance(req, str) else req.url).hostname or "")
+            hosts.check(urlsplit(req if isinstance(req, str) else req.url).hostname or "")
             response = super().urlopen(req)
             response.read = partial(limits.read, response.read)
             return response
@@ -163,7 +179,7 @@ def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -
 
     try:
         with (
-            connections_limited_to(allowed),
+            connections_limited_to(hosts),
             Loader(_options(folder, most, known, faults)) as loader,
         ):
             loader.add_post_hook(note_file)
@@ -175,6 +191,11 @@ def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: FetchedNames) -
     finally:
         limits.clear()
     return FetchResult(tuple(files), tuple(faults.told))
+
+
+def hosts_allowed_for(url: str, *, public_only: bool = False) -> AllowedHosts:
+    """Return where an address may lead: to public hosts, and unless ``public_only`` to its own."""
+    return AllowedHosts(None if public_only else urlsplit(url).hostname, *_proxies())
 
 
 def _proxies() -> list[str]:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,6 +26,8 @@ from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_st
 from tests.support.app_pages import EVIL, app_over, open_page, press, sign_in, words
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
+from tests.support.misleading_servers import site
+from ui.added_sources import AllowedFolders
 from views.library import list_library
 
 BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
@@ -100,6 +103,53 @@ def test_what_cannot_be_added_is_reported(app_library: Store) -> None:
     press(page, "Watch")
     assert "no such file or folder" in words(page)
     assert Jobs(app_library.home).every() == []
+
+
+def test_an_address_is_fetched_by_a_job_and_listed_as_failed_with_the_reason(
+    app_library: Store,
+) -> None:
+    with site(lambda _path: 404) as s:
+        page = open_page("library")
+        page.text_input[0].input(f"{s.url}/talk.mp4?key=abcdefgh")
+        press(page, "Watch")
+        wait_until(lambda: not only(Jobs(app_library.home)).running)
+    page.run()
+    assert f"{s.url}/talk.mp4** ended with errors" in words(page).replace("\u2060", "")
+    assert "cannot be fetched: the server says 404" in words(page)
+    assert "abcdefgh" not in words(page)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_who_signs_in_names_only_paths_that_the_operator_allows(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    sign_in(monkeypatch, "ana@example.org")
+    monkeypatch.setattr("ui.added_sources.SIGN_IN", SimpleNamespace(required=True))
+    monkeypatch.setattr("ui.ingestion.SIGN_IN", SimpleNamespace(required=True))
+    folders = (tmp_path / "shared",) if shared else ()
+    monkeypatch.setattr("ui.added_sources.ALLOWED", AllowedFolders(folders))
+    (tmp_path / "shared").mkdir()
+    allowed = make_video(tmp_path / "shared" / "talk.mp4", seconds=1.0)
+    private = make_video(tmp_path / "private.mp4", seconds=1.0)
+    for named in (str(private), "../private.mp4"):
+        page = open_page("library")
+        page.text_input[0].input(named)
+        press(page, "Watch")
+        assert jobs.every() == []
+        refusal = "no such file in the folders" if shared else "homer up --videos FOLDER"
+        assert refusal in words(page)
+    page = open_page("library")
+    page.text_input[0].input("talk.mp4")
+    press(page, "Watch")
+    assert [job.sources for job in jobs.every()] == ([(str(allowed),)] if shared else [])
+    page = open_page("library")
+    page.text_input[0].input("https://example.org/talk.mp4")
+    press(page, "Watch")
+    assert jobs.every()[0].arguments[-3:] == (
+        "--public-only",
+        "--",
+        "https://example.org/talk.mp4",
+    )
 
 
 def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, recording: Path) -> None:

@@ -1,0 +1,161 @@
+"""Videos at addresses that a user names: fetched into the data directory, like uploads."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from domain.base import Frozen
+from domain.errors import HomerError, InputError, SetupError
+from flows.http_file import HttpFile, IsPage
+from flows.schedules.fetching import hosts_allowed_for, video_fetcher
+from flows.uploads import move_upload
+from models.secrets import redact, redacted_url, secrets_of_url
+from perception.allowed_hosts import AllowedHosts
+from store.file_locks import file_lock
+from store.files import make_private
+from store.home import Home
+from store.progress import Progress
+
+RECORD = "record.json"
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What came of an address: files, or the error."""
+
+    url: str
+    files: tuple[Path, ...] = ()
+    error: HomerError | None = None
+
+    @property
+    def shown_url(self) -> str:
+        """The address without what may be secret in it."""
+        return redacted_url(self.url)
+
+
+class FetchRecord(Frozen):
+    """The files that an address gave, so that they are not fetched twice."""
+
+    files: tuple[Path, ...]
+
+
+def is_address(source: str) -> bool:
+    """Tell whether a source is an http or https address."""
+    return _ADDRESS.fullmatch(source.strip()) is not None
+
+
+def fetch_address(
+    home: Home, url: str, *, public_only: bool = False, progress: Progress | None = None
+) -> Fetched:
+    """Fetch the video at an address; what was fetched before and is still there is taken again.
+
+    A file is fetched directly. Of a page yt-dlp fetches the first video, if it is installed. Both
+    may lead to public hosts and, unless ``public_only``, to the host of the address.
+
+    Args:
+        home: the data directory, which receives the file among its uploads.
+        url: an http or https address.
+        public_only: refuse an address of a private host, too.
+        progress: receives megabytes of a file.
+    """
+    folder = _folder(home, url)
+    try:
+        make_private(folder)
+        with file_lock(folder / "lock"):
+            known = _recorded(folder)
+            files = known or tuple(_fetch(home, url, folder, public_only, progress))
+            if not known:
+                (folder / RECORD).write_text(FetchRecord(files=files).model_dump_json())
+        return Fetched(url, files)
+    except OSError as error:
+        return Fetched(url, error=InputError(_failure(url, error.strerror or str(error))))
+    except SetupError as error:
+        return Fetched(url, error=SetupError(_failure(url, str(error))))
+    except InputError as error:
+        return Fetched(url, error=InputError(_failure(url, str(error))))
+
+
+def _failure(url: str, why: str) -> str:
+    return f"{redacted_url(url)} cannot be fetched: {redact(why, secrets_of_url(url))}"
+
+
+def fetched_files(home: Home, url: str) -> tuple[Path, ...]:
+    """Return the files that an address gave, if all are still there."""
+    return _recorded(_folder(home, url))
+
+
+def forget_fetched(home: Home, files: Iterable[Path]) -> None:
+    """Delete the records of addresses that gave one of these files."""
+    gone = {str(file) for file in files}
+    for record in home.fetching.glob(f"*/{RECORD}"):
+        with suppress(OSError, ValidationError):
+            known = FetchRecord.model_validate_json(record.read_text())
+            if gone.intersection(map(str, known.files)):
+                record.unlink()
+
+
+def _folder(home: Home, url: str) -> Path:
+    return home.fetching / hashlib.sha256(url.encode()).hexdigest()[:16]
+
+
+def _recorded(folder: Path) -> tuple[Path, ...]:
+    """Return the files of an earlier run, if all are still there."""
+    try:
+        record = FetchRecord.model_validate_json((folder / RECORD).read_text())
+    except (OSError, ValidationError):
+        return ()
+    return record.files if all(file.is_file() for file in record.files) else ()
+
+
+def _fetch(
+    home: Home, url: str, folder: Path, public_only: bool, progress: Progress | None
+) -> Iterator[Path]:
+    allowed = hosts_allowed_for(url, public_only=public_only)
+    try:
+        file, name = HttpFile(url, folder, allowed, progress).fetch()
+    except IsPage as page:
+        yield from _fetch_page(home, url, folder, allowed, str(page))
+    else:
+        yield move_upload(home, name, file)
+
+
+def _fetch_page(
+    home: Home, url: str, folder: Path, allowed: AllowedHosts, why: str
+) -> Iterator[Path]:
+    """Fetch the first video of a page.
+
+    Raises:
+        SetupError: yt-dlp is not installed.
+        InputError: there is none, or it cannot be had.
+    """
+    try:
+        fetcher = video_fetcher()
+    except SetupError as error:
+        raise SetupError(f"{why}; {error}") from error
+    result = fetcher(url, folder, 1, _Unknown(), allowed)
+    if not result.files:
+        reason = "; ".join(fault.partition(" cannot be fetched: ")[2] for fault in result.faults)
+        raise InputError(reason or "there is no video on that page")
+    for file in result.files:
+        yield move_upload(home, file.name, file)
+
+
+class _Unknown:
+    """Nothing was fetched before: what is still there was found by the record."""
+
+    def got(self, path: Path) -> None:
+        """Do nothing."""
+
+    def __contains__(self, name: object) -> bool:
+        return False
+
+    def add(self, name: str) -> None:
+        """Do nothing."""

@@ -1,0 +1,225 @@
+"""Fetching one media file over HTTP; what a broken connection left is continued."""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import shutil
+import time
+from contextlib import suppress
+from email.message import Message
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit
+
+from pydantic import ValidationError
+
+from domain.base import Frozen
+from domain.errors import InputError
+from flows.schedules.fetching import ANSWER_S, LONGEST_S, MOST_BYTES
+from flows.uploads import safe_name
+from perception.allowed_hosts import AllowedHosts
+from perception.http_source import request_file
+from store.files import open_private
+from store.progress import Megabytes, Progress
+
+TRIES = 5
+"""How often a broken connection is made anew in one run."""
+WAIT_S = 1.0
+"""Seconds before that."""
+CHUNK = 1 << 18
+
+PAGES = frozenset(
+    {
+        *("text/html", "application/xhtml+xml", "text/xml", "application/xml"),
+        *("application/rss+xml", "application/atom+xml"),
+        *("application/vnd.apple.mpegurl", "application/x-mpegurl"),
+        *("audio/mpegurl", "audio/x-mpegurl", "application/dash+xml"),
+    }
+)
+"""Content types of what names a video and is none."""
+
+_FILES = frozenset(
+    {
+        *("application/octet-stream", "binary/octet-stream", "application/ogg"),
+        *("application/mp4", "application/mxf", "application/x-matroska", "image/gif"),
+    }
+)
+"""Content types of video and audio besides ``video/*`` and ``audio/*``."""
+
+
+class IsPage(InputError):
+    """What lies at an address is a page, a feed or a playlist, and no file."""
+
+
+class Partial(Frozen):
+    """What is known of a file of which a part was fetched: ``total`` in bytes, None if not said."""
+
+    name: str
+    validator: str = ""
+    total: int | None = None
+
+
+class HttpFile:
+    """A file at an address, fetched into ``folder``.
+
+    Args:
+        url: an http or https address.
+        folder: an existing folder of this address alone; it keeps the part of an unfinished file.
+        allowed: where the address may lead to.
+        progress: receives megabytes.
+    """
+
+    def __init__(
+        self, url: str, folder: Path, allowed: AllowedHosts, progress: Progress | None = None
+    ) -> None:
+        self._url, self._allowed, self._progress = url, allowed, progress
+        self._part, self._about = folder / "file.part", folder / "file.json"
+        self._deadline = time.monotonic() + LONGEST_S
+
+    def fetch(self) -> tuple[Path, str]:
+        """Return the complete file, under a name of its own, and how it is to be called.
+
+        Raises:
+            IsPage: it is a page, which another fetcher may read.
+            InputError: it is no media, too large, or cannot be had; the message says why.
+        """
+        for tries_left in reversed(range(TRIES)):
+            try:
+                about = self._continue()
+            except HTTPError as error:
+                if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and tries_left:
+                    self.discard()  # The part is not of this file any more.
+                    continue
+                raise InputError(f"the server says {error.code} {error.reason}") from error
+            except (OSError, HTTPException) as error:
+                if not tries_left or not self._part.exists():
+                    raise InputError(_reason(error)) from error
+                time.sleep(WAIT_S)
+                continue
+            self._about.unlink(missing_ok=True)
+            return self._part, about.name
+        raise AssertionError("unreachable")
+
+    def discard(self) -> None:
+        """Delete what was fetched of it."""
+        self._part.unlink(missing_ok=True)
+        self._about.unlink(missing_ok=True)
+
+    def _continue(self) -> Partial:
+        """Fetch what is missing.
+
+        Raises:
+            OSError: the connection broke; what came stays.
+            InputError: it will not come.
+        """
+        known = self._known()
+        start = self._part.stat().st_size if known else 0
+        if known and start == known.total:
+            return known
+        validator = known.validator if known else ""
+        with request_file(self._url, self._allowed, ANSWER_S, start, validator) as response:
+            about = _describe(self._url, response)
+            start = (
+                start
+                if response.status == HTTPStatus.PARTIAL_CONTENT and _first_byte(response) == start
+                else 0
+            )
+            self._refuse_too_large(about.total)
+            with open_private(self._about) as file:
+                file.write(about.model_dump_json())
+            self._receive(response, start, about.total)
+        return about
+
+    def _known(self) -> Partial | None:
+        """Return what is known of a part, if the server can say whether the file has changed."""
+        with suppress(OSError, ValidationError, json.JSONDecodeError):
+            known = Partial.model_validate_json(self._about.read_text())
+            if known.validator and self._part.stat().st_size:
+                return known
+        return None
+
+    def _refuse_too_large(self, total: int | None) -> None:
+        if (total or 0) > MOST_BYTES:
+            raise InputError(f"it is larger than {MOST_BYTES / 10**9:g} GB")
+        free = shutil.disk_usage(self._part.parent).free
+        if (total or 0) > free:
+            raise InputError(f"it has {(total or 0) / 1e9:.1f} GB, and {free / 1e9:.1f} are free")
+
+    def _receive(self, response: HTTPResponse, start: int, total: int | None) -> None:
+        counter = self._counter(start, total)
+        size = start
+        with self._part.open("ab" if start else "wb") as file:
+            while data := response.read1(CHUNK):
+                file.write(data)
+                size += len(data)
+                if counter:
+                    counter.step(len(data))
+                self._check(size)
+        if total is not None and size < total:
+            raise ConnectionError(f"the connection broke after {size} of {total} bytes")
+
+    def _check(self, size: int) -> None:
+        if size > MOST_BYTES:
+            self.discard()
+            raise InputError(f"it is larger than {MOST_BYTES / 10**9:g} GB")
+        if time.monotonic() > self._deadline:
+            raise InputError(f"it takes longer than {LONGEST_S / 3600:g} hours")
+
+    def _counter(self, start: int, total: int | None) -> Megabytes | None:
+        if self._progress is None or total is None:
+            return None
+        counter = Megabytes(self._progress, "fetched, MB", total)
+        counter.step(start)
+        return counter
+
+
+def _describe(url: str, response: HTTPResponse) -> Partial:
+    """Return what the head of a response says.
+
+    Raises:
+        IsPage: it is a page.
+        InputError: it is neither video nor audio.
+    """
+    kind = response.headers.get_content_type() if response.headers.get("Content-Type") else ""
+    if kind in PAGES:
+        raise IsPage(f"it is a page ({kind}), and no video file")
+    if kind and kind not in _FILES and not kind.startswith(("video/", "audio/")):
+        raise InputError(f"it is no video or audio file, but {kind}")
+    etag = response.headers.get("ETag", "")
+    strong = "" if etag.startswith("W/") else etag
+    return Partial(
+        name=_name(url, response.headers, kind),
+        validator=strong or response.headers.get("Last-Modified", ""),
+        total=_total(response),
+    )
+
+
+def _name(url: str, headers: Message, kind: str) -> str:
+    """Return a safe file name: as the server calls it, else as the address ends."""
+    name = safe_name(headers.get_filename() or unquote(urlsplit(url).path))
+    return name if Path(name).suffix else f"{name}{mimetypes.guess_extension(kind) or ''}"
+
+
+def _total(response: HTTPResponse) -> int | None:
+    """Return the size of the whole file in bytes, None where it is not said."""
+    stated = response.headers.get("Content-Range", "").rpartition("/")[2]
+    if response.status != HTTPStatus.PARTIAL_CONTENT:
+        stated = response.headers.get("Content-Length", "")
+    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else None
+
+
+def _first_byte(response: HTTPResponse) -> int:
+    """Return where a part of a file begins; -1 where it does not say."""
+    first = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
+    return int(first) if first.isascii() and first.isdigit() and len(first) < 20 else -1
+
+
+def _reason(error: Exception) -> str:
+    """Return why an address cannot be had, without the address."""
+    if isinstance(error, TimeoutError):
+        return "the server does not answer in time"
+    text = getattr(error, "strerror", None) or str(error)
+    return text or f"the connection broke ({type(error).__name__})"

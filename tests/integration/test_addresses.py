@@ -1,0 +1,266 @@
+"""Videos at addresses: fetched whole, continued where a connection broke, refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.errors import SetupError
+from flows import http_file
+from flows.addresses import fetch_address, fetched_files
+from flows.delete import delete_unwatched_uploads
+from models.toolbox import Toolbox
+from perception import allowed_hosts
+from store.database import Store
+from store.home import Home
+from tests.support.local_servers import serving
+from tests.support.media import make_video
+from tests.support.misleading_servers import ELSEWHERE, HERE, Endless, Moved, site
+
+MP4 = {"Content-Type": "video/mp4", "ETag": '"1"'}
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowed_hosts, "_known_public", set())
+    monkeypatch.setattr(http_file, "WAIT_S", 0.0)
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return make_video(tmp_path_factory.mktemp("film") / "f.mp4", seconds=1.0).read_bytes()
+
+
+@dataclass
+class Breaking:
+    """A server that breaks its first connections. ``starts``: the first bytes asked for."""
+
+    data: bytes
+    breaks: int
+    url: str = ""
+    etag: str = '"1"'
+    starts: list[int] = field(default_factory=list)
+
+    def answer(self, to: BaseHTTPRequestHandler) -> None:
+        """Send the rest of the file, or a third of it."""
+        start = int(to.headers["Range"].removeprefix("bytes=").partition("-")[0])
+        if to.headers.get("If-Range", self.etag) != self.etag:
+            start = 0
+        self.starts.append(start)
+        to.send_response(206 if start else 200)
+        if start:
+            to.send_header("Content-Range", f"bytes {start}-{len(self.data) - 1}/{len(self.data)}")
+        to.send_header("Content-Type", "video/mp4")
+        to.send_header("ETag", self.etag)
+        to.send_header("Content-Length", str(len(self.data) - start))
+        to.end_headers()
+        rest = self.data[start:]
+        broken = len(self.starts) <= self.breaks
+        to.wfile.write(rest[: len(rest) // 3] if broken else rest)
+        to.close_connection = True
+
+
+@pytest.fixture
+def breaking(recording: bytes) -> Iterator[Callable[[int], Breaking]]:
+    server = Breaking(recording, 0)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            server.answer(self)
+
+        def log_message(self, *_args: Any) -> None:
+            """Says nothing."""
+
+    def breaks(times: int) -> Breaking:
+        server.breaks = times
+        return server
+
+    with serving(Handler) as port:
+        server.url = f"http://{HERE}:{port}/a/talk%20one.mp4"
+        yield breaks
+
+
+def reason(home: Home, url: str, **options: Any) -> str:
+    fetched = fetch_address(home, url, **options)
+    assert fetched.files == ()
+    assert fetched.error is not None
+    return str(fetched.error)
+
+
+def test_a_file_is_fetched_among_the_uploads_under_its_own_name(
+    home: Home, recording: bytes
+) -> None:
+    with site(lambda _path: recording, headers=lambda _path: MP4) as s:
+        (file,) = fetch_address(home, f"{s.url}/a/talk%20one.mp4?key=1").files
+        assert (file.name, file.read_bytes()) == ("talk one.mp4", recording)
+        assert file.parent.parent == home.uploads
+        # What is there is not fetched again.
+        assert fetch_address(home, f"{s.url}/a/talk%20one.mp4?key=1").files == (file,)
+        assert len(s.asked) == 1
+
+
+def test_a_broken_connection_is_continued_at_its_byte(
+    home: Home, breaking: Callable[[int], Breaking], recording: bytes
+) -> None:
+    server = breaking(2)
+    (file,) = fetch_address(home, server.url).files
+    assert file.read_bytes() == recording
+    assert server.starts[0] == 0 < server.starts[1] < server.starts[2]
+
+
+def test_the_next_run_continues_what_an_earlier_one_left(
+    home: Home, breaking: Callable[[int], Breaking], recording: bytes
+) -> None:
+    server = breaking(http_file.TRIES)
+    assert "the connection broke after" in reason(home, server.url)
+    (file,) = fetch_address(home, server.url).files
+    assert file.read_bytes() == recording
+    assert server.starts[http_file.TRIES] > 0
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_whole(
+    home: Home, breaking: Callable[[int], Breaking], recording: bytes
+) -> None:
+    server = breaking(http_file.TRIES)
+    reason(home, server.url)
+    server.data, server.etag = recording[::-1], '"2"'
+    (file,) = fetch_address(home, server.url).files
+    assert file.read_bytes() == recording[::-1]
+
+
+def test_nothing_leads_to_another_private_host(home: Home, recording: bytes) -> None:
+    with site(lambda _path: recording, ELSEWHERE) as private:
+        with site(lambda _path: Moved(f"{private.url}/x.mp4")) as s:
+            assert "private address" in reason(home, f"{s.url}/x.mp4")
+        assert private.asked == []
+
+
+def test_a_private_host_is_refused_where_only_public_ones_are_allowed(
+    home: Home, recording: bytes
+) -> None:
+    with site(lambda _path: recording) as s:
+        assert "private address" in reason(home, f"{s.url}/x.mp4", public_only=True)
+        assert s.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "why"),
+    [
+        (b"{}", "application/json", "no video or audio file, but application/json"),
+        (404, "video/mp4", "the server says 404"),
+        (b"", "video/mp4", "the file is empty"),
+    ],
+)
+def test_what_is_no_video_is_refused_with_the_reason(
+    home: Home, answer: bytes | int, kind: str, why: str
+) -> None:
+    with site(lambda _path: answer, headers=lambda _path: {"Content-Type": kind}) as s:
+        assert why in reason(home, f"{s.url}/x")
+    assert [path for path in home.uploads.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("endless", [True, False])
+def test_a_file_beyond_the_limit_is_given_up_and_nothing_of_it_stays(
+    home: Home, monkeypatch: pytest.MonkeyPatch, recording: bytes, endless: bool
+) -> None:
+    monkeypatch.setattr(http_file, "MOST_BYTES", len(recording) - 1)
+    answer = Endless(recording, recording) if endless else recording
+    with site(lambda _path: answer, headers=lambda _path: {"Content-Type": "video/mp4"}) as s:
+        assert "larger than" in reason(home, f"{s.url}/x.mp4")
+    assert list(home.fetching.rglob("*.part")) == []
+
+
+def test_a_failure_keeps_the_keys_of_an_address_to_itself(home: Home) -> None:
+    with site(lambda _path: 403) as s:
+        url = s.url.replace("://", "://me:hunter22@")
+        text = reason(home, f"{url}/x.mp4?token=abcdefgh")
+    assert f"{s.url}/x.mp4 cannot be fetched: the server says 403" in text
+    assert "hunter22" not in text
+    assert "abcdefgh" not in text
+
+
+def page_site(recording: bytes) -> Any:
+    html = b'<html><title>t</title><video src="/own.mp4"></video></html>'
+    kinds = {"/own.mp4": MP4}
+    return site(
+        lambda path: recording if path == "/own.mp4" else html,
+        headers=lambda path: kinds.get(path, {"Content-Type": "text/html; charset=utf-8"}),
+    )
+
+
+def test_the_video_of_a_page_is_fetched_by_yt_dlp(home: Home, recording: bytes) -> None:
+    pytest.importorskip("yt_dlp")
+    with page_site(recording) as s:
+        (file,) = fetch_address(home, f"{s.url}/watch").files
+    assert file.read_bytes() == recording
+    assert file.parent.parent == home.uploads
+
+
+def test_a_page_without_the_extra_says_how_to_get_it(
+    home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.extras.find_spec", lambda _name: None)
+    with page_site(recording) as s:
+        fetched = fetch_address(home, f"{s.url}/watch")
+    assert isinstance(fetched.error, SetupError)
+    assert "it is a page (text/html)" in str(fetched.error)
+    assert 'extra "fetch"' in str(fetched.error)
+
+
+def test_a_page_leads_to_no_private_host_either(home: Home, recording: bytes) -> None:
+    pytest.importorskip("yt_dlp")
+    with site(lambda _path: recording, ELSEWHERE) as private:
+        html = f'<html><title>t</title><video src="{private.url}/x.mp4"></video></html>'.encode()
+        with site(lambda _path: html, headers=lambda _path: {"Content-Type": "text/html"}) as s:
+            assert "cannot be fetched" in reason(home, f"{s.url}/watch")
+        assert private.asked == []
+
+
+def test_a_deleted_file_leaves_no_record_of_its_address(store: Store, recording: bytes) -> None:
+    home = store.home
+    with site(lambda _path: recording, headers=lambda _path: MP4) as s:
+        url = f"{s.url}/secret talk.mp4".replace(" ", "%20")
+        files = fetch_address(home, url).files
+    assert fetched_files(home, url) == files
+    assert delete_unwatched_uploads(store, map(str, files)) == list(files)
+    left = [path.read_text() for path in home.fetching.rglob("*") if path.is_file()]
+    assert not any("secret" in text for text in left)
+
+
+def test_the_command_watches_the_others_and_says_which_address_failed(
+    home: Home,
+    database: str,
+    toolbox: Toolbox,
+    monkeypatch: pytest.MonkeyPatch,
+    recording: bytes,
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    monkeypatch.setenv("HOMER_WEIGHTS", str(toolbox.weights))
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
+    with site(lambda path: recording if "good" in path else 404, headers=lambda _path: MP4) as s:
+        urls = [f"{s.url}/good.mp4", f"{s.url}/gone.mp4"]
+        done = CliRunner().invoke(app, ["ingest", "--direct", "--json", *urls])
+        alone = CliRunner().invoke(app, ["ingest", urls[1]])
+    good, gone = json.loads(done.stdout)
+    assert (good["title"], good["clips"]) == ("good", 1)
+    assert gone["url"] == urls[1]
+    assert "404" in gone["error"]
+    assert done.exit_code == 2
+    assert alone.exit_code == 2
+    assert "404" in alone.stderr
+
+
+def test_a_stream_is_no_address_of_a_video(home: Home) -> None:
+    done = CliRunner().invoke(app, ["ingest", "rtsp://door/live"])
+    assert isinstance(done.exception, SystemExit)
+    assert "homer watch" in done.stderr
