@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agent.harness.inform import CardLine
 from agent.replay_source import ReplaySource
 from domain.asking import Evidence
+from domain.skills import RoutedSkill
 from domain.trajectory import (
     Event,
     EvidenceRetrieved,
@@ -18,6 +19,7 @@ from domain.trajectory import (
     QuestionAsked,
     RunListener,
     Setup,
+    choice_of,
 )
 from store.queries.trajectories import Mark, delete_events, events_of
 
@@ -70,6 +72,12 @@ class Recorder:
         """Return the run's setup; None before its first event."""
         first = self.events[0] if self.events else None
         return first.setup if isinstance(first, QuestionAsked) else None
+
+    @property
+    def chosen_by(self) -> RoutedSkill | None:
+        """Return the skill by which the run's strategy was chosen; None if by none."""
+        choice = choice_of(self.events)
+        return choice.skill if choice else None
 
     @property
     def version(self) -> int:

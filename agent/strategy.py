@@ -147,6 +147,9 @@ class PolicyParts:
     without: frozenset[str] = frozenset()
 
 
+AUTO = "auto"
+"""In place of a strategy's name: the one that was learned for questions like the one asked."""
+
 WITHOUT = "-without-"
 """Between the name of a strategy and its parts that are switched off."""
 

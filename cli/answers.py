@@ -159,6 +159,8 @@ def show_answer(result: AskResult, question: Question, titles: Mapping[str, str]
     if answer.declined:
         say("declined: the moments below are only the nearest")
     say("; ".join(part for part in (confidence_line(answer), answer.note) if part))
+    if result.choice is not None:
+        say(f"strategy: {plain_line(result.choice.why)}")
     for citation in answer.citations:
         say(f"  {citation_line(citation, titles)}")
     if answer.not_in_memory:

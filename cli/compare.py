@@ -26,7 +26,7 @@ from domain.settings import AskSettings
 from flows.workspace import Workspace, open_workspace
 from graphs.runner import Runner
 from models.preload import preloading
-from strategies.registry import find_strategy, strategy_names
+from strategies.registry import check_strategy, strategy_names
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import StrategyLine, list_strategies
 from views.trajectory import load_history
@@ -40,7 +40,8 @@ def strategies(json: Json = False) -> None:
     """List the strategies: ways of remembering and of asking.
 
     Any of them answers with 'homer ask --strategy NAME'. The setting [ask] strategy in homer.toml
-    changes the default.
+    changes the default. 'homer ask --strategy auto' asks the one that judged answers to similar
+    questions speak for ('homer skills' lists what was learned), else the default.
 
     \b
     Examples:
@@ -111,7 +112,7 @@ def _names(given: list[str]) -> tuple[str, ...]:
         NotFound: there is no such strategy.
     """
     wanted = split_names(given) or strategy_names()
-    return tuple(dict.fromkeys(find_strategy(name).name for name in wanted))
+    return tuple(dict.fromkeys(map(check_strategy, wanted)))
 
 
 def _ask_each(

@@ -56,7 +56,8 @@ Strategy = Annotated[
         "--strategy",
         "-s",
         metavar="NAME",
-        help="How memory is searched: see 'homer strategies'. Default: by the settings, homer.",
+        help="How memory is searched: see 'homer strategies'. auto: as was learned for such "
+        "questions. Default: by the settings, homer.",
     ),
 ]
 

@@ -28,7 +28,7 @@ from skills.library import (
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import find_trajectory
-from views.skill_use import policy_lines
+from views.skill_use import policy_lines, strategy_line
 from views.words import plain_line, shortened
 
 GUIDE = """List, add and ban skills: short advice on how to search for one kind of question.
@@ -111,6 +111,8 @@ def _lines(entry: LibrarySkill) -> Iterator[str]:
         yield f"triggers: {', '.join(skill.triggers)}"
     yield from (f"- {line}" for line in skill.instructions)
     yield from (f"without a language model: {line}" for line in policy_lines(policy))
+    if chosen := strategy_line(policy):
+        yield chosen
 
 
 def put(
@@ -199,7 +201,9 @@ def learn(profile: Profile = None, json: Json = False) -> None:
     """Learn skills from the answers judged since the last time.
 
     A pattern that recurs 8 times for questions of one type becomes a skill, or a new version of
-    one. A skill that makes answers worse is banned.
+    one. Where several strategies answered the same 8 questions of one type, the one that was right
+    most often becomes a skill too: 'homer ask --strategy auto' asks by it. A skill that makes
+    answers worse is banned.
 
     \b
     Examples:

@@ -43,7 +43,9 @@ class RunSettings(Frozen):
     ``digest`` is of the questions; ``judge`` is the model that judges open answers, "" for none;
     ``reasoner`` is ``local`` without a language model. ``models`` lists which model does what,
     since the profile of that name may have changed since. ``baseline``: multiple choice is also
-    answered by the baseline. ``strategies`` are asked besides that of ``ask``, an arm each.
+    answered by the baseline. ``strategies`` are asked besides that of ``ask``, an arm each; with
+    ``auto`` among them the others are asked on both halves of the videos, and ``auto`` learns from
+    one and is asked on the other.
     """
 
     dataset: str

@@ -20,6 +20,7 @@ class Topic(StrEnum):
     DECOMPOSITION = "decomposition"
     MODE = "mode"
     CALIBRATION = "calibration"
+    STRATEGY = "strategy"
 
 
 class Tone(StrEnum):
@@ -41,19 +42,24 @@ class Signal(StrEnum):
     DECOMPOSE_FAIL = "decompose_fail"
     DECOMPOSE_MISS = "decompose_miss"
     SUBTASK_STALL = "subtask_stall"
+    STRATEGY = "strategy"
+    """Of answers by several strategies to the same questions: which was right most often."""
 
     @property
     def topic(self) -> Topic:
         """The topic of a skill learned from this signal."""
         if self is Signal.CALIBRATION:
             return Topic.CALIBRATION
+        if self is Signal.STRATEGY:
+            return Topic.STRATEGY
         split = self.value.startswith("decompose") or self is Signal.SUBTASK_STALL
         return Topic.DECOMPOSITION if split else Topic.MODE
 
     @property
     def tone(self) -> Tone:
         """Whether the signal reports a success or a failure."""
-        return Tone.POSITIVE if self.value.endswith("_win") else Tone.CAUTIONARY
+        success = self.value.endswith("_win") or self is Signal.STRATEGY
+        return Tone.POSITIVE if success else Tone.CAUTIONARY
 
 
 class Pattern(Frozen):
@@ -102,14 +108,18 @@ class Share(NamedTuple):
 
 
 class Policy(Frozen):
-    """What a skill changes in a reasoner that follows rules instead of reading advice.
+    """What a skill changes besides what a model reads as advice.
 
-    ``modes``: the modes of a subtask's first, second and third attempt; empty: unchanged.
-    ``split``: whether a question is split into subtasks; None: unchanged.
+    ``modes``: for a reasoner that follows rules, the modes of a subtask's first, second and third
+    attempt; empty: unchanged. ``split``: whether it splits a question into subtasks; None:
+    unchanged. ``strategy``: which strategy is asked, where it is to be chosen, and in at most how
+    many ``rounds``; None: the skill chooses none.
     """
 
     modes: tuple[Mode, ...] = Field(default=(), max_length=3)
     split: bool | None = None
+    strategy: str | None = Field(default=None, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)
+    rounds: PositiveInt | None = Field(default=None, le=1_000)
 
 
 class Skill(Frozen):
@@ -141,6 +151,16 @@ class RoutedSkill(Frozen):
     score: float = Field(ge=-1, le=1)
     instructions: tuple[str, ...]
     policy: Policy = Policy()
+
+
+class StrategyChoice(Frozen):
+    """How the strategy of a question was chosen by what was learned.
+
+    ``skill`` is what it was chosen by; None where the default was taken, and ``why`` says why.
+    """
+
+    skill: RoutedSkill | None = None
+    why: str
 
 
 def combined_policy(skills: Iterable[RoutedSkill]) -> Policy:

@@ -7,7 +7,7 @@ row holds the seconds, so that the same run gives the same events.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
@@ -27,7 +27,7 @@ from domain.base import Frozen
 from domain.memories import MemoryView
 from domain.search import Extract, Finding, Ranking, Weighed
 from domain.settings import AskSettings
-from domain.skills import RoutedSkill
+from domain.skills import RoutedSkill, StrategyChoice
 from domain.time import TimeSpan
 
 MACHINE_VERSION = 3
@@ -69,7 +69,8 @@ class QuestionAsked(_Event):
     """The first event: what was asked, over which view, and by which strategy.
 
     ``machine`` is the strategy's name and ``version`` the strategy's; records made before it was
-    introduced have none, which means 1.
+    introduced have none, which means 1. ``choice`` says how the strategy was chosen; None where
+    somebody named it.
     """
 
     kind: Literal["question"] = "question"
@@ -80,6 +81,7 @@ class QuestionAsked(_Event):
     view: MemoryView
     setup: Setup = Setup()
     version: PositiveInt = 1
+    choice: StrategyChoice | None = None
 
 
 class SkillsRouted(_Event):
@@ -382,6 +384,12 @@ Event = Annotated[
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Parses a stored event: ``EVENT.validate_python(payload)``."""
+
+
+def choice_of(events: Sequence[Event]) -> StrategyChoice | None:
+    """Return how the strategy of a run was chosen; None where it was named."""
+    first = events[0] if events else None
+    return first.choice if isinstance(first, QuestionAsked) else None
 
 
 CLOCK_FIELDS = frozenset({"ms"})

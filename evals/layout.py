@@ -30,6 +30,7 @@ def tables(report: RunReport) -> list[ReportTable]:
         _comparison_table(report),
         _reliability(report),
         _strategies(report),
+        *_auto(report),
         _ablation(report),
         *_learning(report),
         _usage(report),
@@ -128,6 +129,22 @@ def _strategies(report: RunReport) -> ReportTable:
         for row in report.strategies
     )
     return ReportTable("Strategies side by side", (*heads, *costs), tuple(rows))
+
+
+def _auto(report: RunReport) -> Iterator[ReportTable]:
+    auto = report.auto
+    if auto is None:
+        return
+    yield effect_table("Auto beside the strategy that was best on the tested half", auto.best)
+    if auto.learned is not None:
+        title = "Auto beside the strategy that was best on the half that was learned from"
+        yield effect_table(title, auto.learned)
+    rows = (
+        (one.strategy, str(one.questions), str(one.learned), percent(one.right))
+        for one in auto.chosen
+    )
+    heads = ("strategy", "questions", "by a skill", "right %")
+    yield ReportTable("What auto chose", heads, tuple(rows))
 
 
 def _ablation(report: RunReport) -> ReportTable:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from agent.strategy import AUTO
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, QuestionPart, RunSettings
 from domain.evaluation_options import AblationStage, Protocol
@@ -16,7 +17,7 @@ from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
 from models.profile import Profile
 from skills.learn import BATCH
-from strategies.registry import find_strategy
+from strategies.registry import check_strategy
 
 PORTS = (
     *("speech", "activity", "faces", "speaker", "screen", "objects"),
@@ -60,14 +61,23 @@ class Plan:
         return (*self.arms(planned.part), BASELINE_ARM) if plain else self.arms(planned.part)
 
     def arms(self, part: QuestionPart) -> tuple[str, ...]:
-        """Return the arms in which questions of a part are asked."""
-        if self.settings.protocol is Protocol.NONE:
-            return (*map(str, self.settings.stages), *self.settings.strategies)
+        """Return the arms in which questions of a part are asked.
+
+        Where ``auto`` is one, it is asked after every other strategy was learned from.
+        """
+        settings = self.settings
+        if settings.protocol is Protocol.NONE or AUTO in settings.strategies:
+            names = (
+                one for one in settings.strategies if (one, part) != (AUTO, QuestionPart.LEARN)
+            )
+            return (*map(str, settings.stages), *names)
         learning = self.settings.protocol is Protocol.SPLIT and part is QuestionPart.LEARN
         return (WITH_SKILLS,) if learning else (WITH_SKILLS, WITHOUT_SKILLS)
 
     def learns(self, part: QuestionPart, arm: str) -> bool:
         """Check whether an answer is learned from."""
+        if AUTO in self.settings.strategies:
+            return part is QuestionPart.LEARN
         online = self.settings.protocol is Protocol.ONLINE
         return arm == WITH_SKILLS and (online or part is QuestionPart.LEARN)
 
@@ -100,7 +110,7 @@ def plan(
         stages: how much of the memory is searched, besides the whole of it.
         limit: only so many questions, from the first on.
         baseline: answer multiple choice the plain way as well; some data sets require it.
-        strategies: asked as well as the profile's.
+        strategies: asked as well as the profile's; ``auto`` learns which of them to ask.
 
     Raises:
         InputError: no question can be asked, or the protocol does not fit.
@@ -116,13 +126,8 @@ def plan(
     if not questions:
         raise InputError(f"{dataset.name}: there is no question about a video that is there")
     own = profile.settings.ask.strategy
-    others = tuple(dict.fromkeys(find_strategy(n).name for n in strategies if n != own))
-    beside = bool(stages or others)
-    chosen = protocol or (Protocol.NONE if beside else Protocol.SPLIT)
-    if beside and chosen is not Protocol.NONE:
-        raise InputError(
-            "stages and strategies are compared on answers without learning: use --protocol none"
-        )
+    others = tuple(dict.fromkeys(check_strategy(n) for n in strategies if n != own))
+    chosen = _protocol(protocol, stages, (own, *others))
     settings = RunSettings(
         dataset=dataset.name,
         profile=profile.name,
@@ -140,6 +145,35 @@ def plan(
     )
     videos = tuple(available[name] for name in dict.fromkeys(video.video for video in questions))
     return Plan(settings, videos, tuple(_placed(questions, chosen)), tuple(absent))
+
+
+def _protocol(
+    wanted: Protocol | None, stages: Sequence[AblationStage], strategies: Sequence[str]
+) -> Protocol:
+    """Return the protocol of a run that asks these strategies, the first by default.
+
+    Raises:
+        InputError: the wanted one does not fit.
+    """
+    if AUTO in strategies[1:]:
+        if stages or wanted not in (None, Protocol.SPLIT):
+            raise InputError(
+                "auto learns on one half of the videos and is compared on the other: use "
+                "--protocol split, without stages"
+            )
+        if len(strategies) < 3:
+            raise InputError(
+                "auto chooses among strategies: name another one besides, as in "
+                "--strategy NAME,auto; 'homer strategies' lists them"
+            )
+        return Protocol.SPLIT
+    beside = bool(stages or strategies[1:])
+    chosen = wanted or (Protocol.NONE if beside else Protocol.SPLIT)
+    if beside and chosen is not Protocol.NONE:
+        raise InputError(
+            "stages and strategies are compared on answers without learning: use --protocol none"
+        )
+    return chosen
 
 
 def _models(profile: Profile) -> Iterator[str]:

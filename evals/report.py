@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.reasoners.question_parts import kind_of
+from agent.strategy import AUTO
 from domain.evaluation import (
     BASELINE_ARM,
     WITH_SKILLS,
@@ -16,6 +17,7 @@ from domain.evaluation import (
     RunSettings,
 )
 from domain.evaluation_options import AblationStage, Protocol
+from evals.auto_report import auto_report
 from evals.calibration import reliability
 from evals.dataset import EvalQuestion
 from evals.paired import effect
@@ -68,6 +70,8 @@ def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQue
         skills=result.skills,
         leaked=tuple(s for s in result.skills if result.slot.video in learned.get(s, ())),
         trajectory=result.trajectory or "",
+        strategy=result.strategy,
+        chosen_by=result.chosen_by,
     )
 
 
@@ -84,15 +88,16 @@ def report(
     arms = _arms(settings)
     arms_shown = (*arms, BASELINE_ARM) if settings.baseline else arms
     tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in arms_shown}
-    online = settings.protocol is Protocol.ONLINE
+    online, auto = settings.protocol is Protocol.ONLINE, auto_report(judged, settings)
     return RunReport(
         run=line,
         settings=settings,
         main=main,
         remarks=(
-            *_remarks(line, tested[main], online=online),
+            *_remarks(line, _with_learned(tested, main), online=online),
             *_of_judge(settings, tested[main]),
             *_of_no_model(settings),
+            *([auto.verdict] if auto else []),
         ),
         scores=tuple(
             type_score
@@ -114,8 +119,16 @@ def report(
         if settings.baseline
         else (),
         strategies=tuple(_strategies(tested, settings, main)),
+        auto=auto,
         cost_usd=cost_usd,
     )
+
+
+def _with_learned(
+    tested: Mapping[str, Sequence[AnsweredQuestion]], main: str
+) -> list[AnsweredQuestion]:
+    """Return the rows of the main arm, and of the one that chooses strategies."""
+    return [*tested[main], *tested.get(AUTO, ())]
 
 
 def _compared(
@@ -131,7 +144,7 @@ def _compared(
 
 
 def _arms(settings: RunSettings) -> tuple[str, ...]:
-    if settings.protocol is Protocol.NONE:
+    if settings.protocol is Protocol.NONE or AUTO in settings.strategies:
         return (*map(str, settings.stages), *settings.strategies)
     return WITHOUT_SKILLS, WITH_SKILLS
 

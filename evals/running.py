@@ -13,6 +13,7 @@ from typing import Protocol, Self
 
 from sqlalchemy.orm import Session
 
+from agent.strategy import AUTO
 from domain.asking import Question
 from domain.errors import BudgetExceeded, InputError, ModelError
 from domain.evaluation import BASELINE_ARM, Verdict
@@ -158,11 +159,12 @@ class EvaluationSteps:
         """Build the memory of the strategies that are asked."""
         settings = self.plan.settings
         asked = dict.fromkeys((settings.ask.strategy, *settings.strategies))
+        named = [find_strategy(name) for name in asked if name != AUTO]
 
         def progress(name: str) -> Callable[[int, int], None]:
             return partial(self._listener.importing, f"{video}: {name}")
 
-        build_each(self.workspace, known, map(find_strategy, asked), progress)
+        build_each(self.workspace, known, named, progress)
 
     def _slots(self, planned: PlannedQuestion, video: str) -> Iterator[Slot]:
         item = planned.question.model_dump(mode="json")

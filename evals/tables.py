@@ -7,6 +7,7 @@ from datetime import datetime
 
 from pydantic import NonNegativeInt
 
+from agent.strategy import AUTO
 from domain.base import Frozen
 from domain.evaluation import WITH_SKILLS, ErrorType, QuestionPart, RunSettings
 from domain.evaluation_options import AblationStage, Protocol
@@ -40,7 +41,8 @@ class AnsweredQuestion(Frozen):
     """One question of a run in one arm, with all that is known of its answer.
 
     ``right``: None is unjudged, or not answered yet (``judge`` is then ""). ``failed``: without an
-    answer or verdict, since a model failed. Times and costs are of the answer alone.
+    answer or verdict, since a model failed. Times and costs are of the answer alone. ``strategy``
+    is the one that was asked, and ``chosen_by`` the skill that it was chosen by; "" for none.
     """
 
     arm: str
@@ -72,6 +74,8 @@ class AnsweredQuestion(Frozen):
     skills: tuple[str, ...]
     leaked: tuple[str, ...]
     trajectory: str
+    strategy: str = ""
+    chosen_by: str = ""
 
 
 class TypeScore(Frozen):
@@ -201,6 +205,29 @@ class StrategyScore(Frozen):
     effect: Effect | None = None
 
 
+class ChosenStrategy(Frozen):
+    """A strategy that ``auto`` chose: for how many questions, and how many of them by a skill."""
+
+    strategy: str
+    questions: NonNegativeInt
+    learned: NonNegativeInt
+    right: MeanInterval | None
+
+
+class AutoReport(Frozen):
+    """``auto`` on the tested half, beside single strategies, paired by question.
+
+    ``best`` is beside the strategy that was best on the tested half itself, which nobody could know
+    beforehand; ``learned`` beside the one that was best on the half that was learned from, if that
+    is another. ``verdict`` says in words whether it is better than ``best``.
+    """
+
+    best: Effect
+    learned: Effect | None
+    chosen: tuple[ChosenStrategy, ...]
+    verdict: str
+
+
 class RunLine(Frozen):
     """A run in a list. ``state``: running, done, stopped, or broken off (no process runs it)."""
 
@@ -252,6 +279,7 @@ class RunReport(Frozen):
     beside: tuple[BaselineRow, ...] = ()
     reliability: tuple[ConfidenceThird, ...] = ()
     strategies: tuple[StrategyScore, ...] = ()
+    auto: AutoReport | None = None
     cost_usd: float
 
     @property
@@ -266,4 +294,5 @@ class RunReport(Frozen):
 
 def main_arm(settings: RunSettings) -> str:
     """Return the arm of a run's headline: with skills, or with the whole memory."""
-    return str(AblationStage.WHOLE) if settings.protocol is Protocol.NONE else WITH_SKILLS
+    whole = settings.protocol is Protocol.NONE or AUTO in settings.strategies
+    return str(AblationStage.WHOLE) if whole else WITH_SKILLS

@@ -9,17 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from domain.asking import Answer, Citation, Evidence, level_of_confidence
+from domain.skills import StrategyChoice
 
 
 @dataclass(frozen=True)
 class AskResult:
-    """An answer and its cost. ``tokens`` counts both ways, over all model calls."""
+    """An answer and its cost. ``tokens`` counts both ways, over all model calls.
+
+    ``choice`` says how the strategy was chosen; None where it was named.
+    """
 
     trajectory_id: str
     answer: Answer
     rounds: int
     tokens: int
     seconds: float
+    choice: StrategyChoice | None = None
 
 
 class StoppedEarly(KeyboardInterrupt):
@@ -47,7 +52,8 @@ def answer_json(result: AskResult, question_id: str | int | None = None) -> dict
     retrieved = [span_json(one) | score_json(one) for one in answer.retrieved]
     cost = cost_json(result.rounds, result.tokens, result.seconds)
     found = {"citations": citations, "retrieved": retrieved}
-    return line | confidence_json(answer) | found | cost | {"trajectory": result.trajectory_id}
+    line |= confidence_json(answer) | found | cost | {"trajectory": result.trajectory_id}
+    return line | ({"choice": result.choice.model_dump(mode="json")} if result.choice else {})
 
 
 def confidence_json(answer: Answer) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from graphs.ask_result import AskResult, answer_json
 from graphs.runner import Runner
 from store.files import make_private, open_private
 from store.queries.videos import find_video
-from strategies.registry import find_strategy
+from strategies.registry import check_strategy
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -146,7 +146,7 @@ def run_batch(
     Raises:
         NotFound: there is no such strategy or video.
     """
-    find_strategy(strategy or toolbox.profile.settings.ask.strategy)
+    check_strategy(strategy or toolbox.profile.settings.ask.strategy)
     remaining = [q for q in questions if q.id not in done]
     resolved = resolve_questions(store, remaining)
     pool = ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1))

@@ -33,13 +33,15 @@ from domain.trajectory import (
     ForkEdit,
     QuestionAsked,
     RunListener,
-    Setup,
+    choice_of,
 )
 from graphs.ask_result import AskResult, StoppedEarly
 from graphs.checkpoints import Checkpoints
 from graphs.context_factory import ProfileContexts
+from graphs.first_event import first_event, models_on_record
 from graphs.forks import Parent, forked, round_state
 from graphs.machines import BOUNDARIES, machine_of
+from graphs.strategy_choice import Chosen, StrategyChooser
 from models.text_endpoint import recorded_embeddings
 from nodes.stop import stop
 from retrieval.built_views import check_any_built
@@ -102,6 +104,7 @@ class Runner:
         self._profile = toolbox.profile
         self._settings = settings or self._profile.settings.ask
         self._contexts = contexts or ProfileContexts(store, toolbox)
+        self._chooser = StrategyChooser(store, toolbox)
         self._checkpoints = Checkpoints(store, BOUNDARIES)
         self._claims = self._checkpoints.claims
         self._graphs: dict[str, CompiledStateGraph[Any, Any]] = {}
@@ -118,7 +121,7 @@ class Runner:
         """Answer one question; see ``graphs.ask.ask``.
 
         ``linked`` is called in the transaction that stores the question. ``strategy``: another than
-        the settings name.
+        the settings name; ``auto``: the one that was learned for such questions.
 
         Raises:
             NotFound: there is no such strategy.
@@ -135,21 +138,23 @@ class Runner:
         strategy: str | None = None,
     ) -> tuple[State, RunContext]:
         """Store a question, and return the state to start from and the run's context."""
-        chosen = find_strategy(strategy or self._settings.strategy)
+        chosen = self._chooser.choose(strategy or self._settings.strategy, question, self._settings)
+        asked = chosen.strategy
         trajectory = secrets.token_hex(8)
         with self._locked(trajectory), self._store.begin() as session:
             view = memory_view(session, question.videos, question.as_of_ms)
-            if chosen.builder is not None:
-                check_any_built(session, view, chosen.memory)
-            name = self._profile.name
-            add_trajectory(session, trajectory, question, view, chosen.name, name)
+            if asked.builder is not None:
+                check_any_built(session, view, asked.memory)
+            add_trajectory(session, trajectory, question, view, asked.name, self._profile.name)
             record_deed(session, Deed.ASKED, trajectory)
             if linked is not None:
                 linked(session, trajectory)
-        recorder = self._recorder(trajectory, on_event, chosen)
+        for call in chosen.calls:
+            record_call_of(self._store, trajectory, call)
+        recorder = self._recorder(trajectory, on_event, asked)
         faults.fault_point(faults.FaultPoint.QUESTION_ADDED)
-        state = _start(trajectory, question, view, chosen)
-        return state, self._ready(state, recorder, view)
+        state = _start(trajectory, question, view, asked)
+        return state, self._ready(state, recorder, view, chosen)
 
     def resume(self, name: str, on_event: RunListener | None = None) -> AskResult:
         """Resume an interrupted question from its last finished step.
@@ -173,7 +178,8 @@ class Runner:
             events, calls = events_of(session, row.id), recorded_calls(session, row.id)
         if row.answer is not None and row.state == DONE:
             self._claims.give_back(row.id)
-            return AskResult(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
+            spent = (row.tokens, row.seconds)
+            return AskResult(row.id, row.answer, _rounds(events), *spent, choice_of(events))
         strategy = find_strategy(row.machine)
         recorder = self._recorder(row.id, on_event, strategy)
         with self._store.explaining_failures():
@@ -251,7 +257,8 @@ class Runner:
         if not isinstance(first, QuestionAsked):
             raise InputError("the trajectory's record does not begin with a question")
         tools = strategy.narrowed_tools(self._profile)
-        setup = first.setup.model_copy(update={"tools": tools, **self._models()})
+        models = models_on_record(self._profile)
+        setup = first.setup.model_copy(update={"tools": tools, **models})
         if edit.profile is not None:
             settings = strategy.settings_from(self._profile.settings.ask)
             setup = setup.model_copy(update={"settings": settings})
@@ -291,42 +298,23 @@ class Runner:
         append = self._checkpoints.append
         return Recorder(self._store, trajectory, append, on_event, strategy=strategy)
 
-    def _make_context(self, view: MemoryView, recorder: Recorder, state: State) -> RunContext:
-        """Make the run's context, with the budget spent as ``state`` says."""
-        recorded = recorder.setup.settings if recorder.setup else self._settings
+    def _make_context(
+        self,
+        view: MemoryView,
+        recorder: Recorder,
+        state: State,
+        settings: AskSettings | None = None,
+    ) -> RunContext:
+        """Make the run's context, with the budget spent as ``state`` says.
+
+        ``settings``: for a run without recorded ones, other than the runner's.
+        """
+        own = settings or self._settings
+        recorded = recorder.setup.settings if recorder.setup else own
         settings = recorder.strategy.settings_from(recorded)
         budget = RunBudget(settings, state.get("tokens", 0), state.get("clock", 0.0))
         budget.follow(recorder, state.get("looks", 0))
         return self._contexts.make_context(view, recorder, budget, settings)
-
-    def _first_question_event(
-        self, question: Question, view: MemoryView, context: RunContext
-    ) -> QuestionAsked:
-        return QuestionAsked(
-            question=question,
-            machine=context.recorder.strategy.name,
-            profile=self._profile.name,
-            reasoner=context.reasoner.name,
-            view=view,
-            setup=self._setup(context),
-            version=context.recorder.version,
-        )
-
-    def _setup(self, context: RunContext) -> Setup:
-        return Setup(
-            settings=context.settings,
-            people=context.people,
-            languages=context.languages,
-            calibration=self._profile.calibration,
-            tools=context.recorder.strategy.narrowed_tools(self._profile),
-            **self._models(),
-        )
-
-    def _models(self) -> dict[str, Any]:
-        llm = self._profile.reasoner == "llm"
-        spec = self._profile.chat_for("reasoner") if llm else None
-        seeing = {"sees": bool(spec and spec.images), "image_model": self._profile.image_model}
-        return {"model": spec.model if spec else "", **seeing}
 
     def context_at(self, state: State) -> RunContext:
         """Make the context of a run that resumes from ``state``; later events are deleted."""
@@ -339,10 +327,14 @@ class Runner:
         recorder.rewind(state["seq"])
         return self._ready(state, recorder, scope_of(state))
 
-    def _ready(self, state: State, recorder: Recorder, view: MemoryView) -> RunContext:
-        context = self._make_context(view, recorder, state)
+    def _ready(
+        self, state: State, recorder: Recorder, view: MemoryView, chosen: Chosen | None = None
+    ) -> RunContext:
+        settings, choice = (chosen.settings, chosen.choice) if chosen else (None, None)
+        context = self._make_context(view, recorder, state, settings)
         if not recorder.events:
-            recorder.add(self._first_question_event(question_of(state), view, context))
+            question = question_of(state)
+            recorder.add(first_event(self._profile, question, view, context, choice))
         with self._unless_deleted(recorder.trajectory), self._store.explaining_failures():
             recorder.flush()
         return context
@@ -438,7 +430,8 @@ class Runner:
             if prune:
                 prune_checkpoints(session, name, [machine_of(recorder.strategy).round_step])
         faults.fault_point(faults.FaultPoint.ANSWER_WRITTEN)
-        return AskResult(name, answer, ended.rounds, budget.tokens, seconds)
+        choice = choice_of(recorder.events)
+        return AskResult(name, answer, ended.rounds, budget.tokens, seconds, choice)
 
     def _break_off(self, context: RunContext, error: BaseException) -> None:
         """Record why there is no answer; the checkpoints stay, to resume from."""

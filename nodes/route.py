@@ -9,13 +9,22 @@ from domain.trajectory import SkillsRouted
 
 
 def route(state: State, context: RunContext) -> State:
-    """Look up skills if there is a library; a replayed run takes its recorded ones."""
+    """Look up skills if there is a library; a replayed run takes its recorded ones.
+
+    The skill by which the strategy was chosen comes first.
+    """
     skills = context.recorder.replay_source.routed()
     if skills is None:
-        skills = _routed(state, context)
+        skills = _with_chosen(context.recorder.chosen_by, _routed(state, context))
     if skills is not None:
         context.recorder.add(SkillsRouted(skills=skills))
     return {"next": "plan"}
+
+
+def _with_chosen(
+    chosen_by: RoutedSkill | None, routed: tuple[RoutedSkill, ...] | None
+) -> tuple[RoutedSkill, ...] | None:
+    return routed if chosen_by is None else (chosen_by, *(routed or ()))
 
 
 def _routed(state: State, context: RunContext) -> tuple[RoutedSkill, ...] | None:

@@ -18,6 +18,7 @@ from domain.trajectory import Event, EvidenceRetrieved, QuestionAsked
 from skills.bans import is_harmful, shares
 from skills.review import review
 from skills.signals import course_of, signals
+from skills.strategies import learn_strategies
 from skills.writer import Example, SkillWriter, Words
 from store.queries import learning
 from store.queries import skills as stored
@@ -73,14 +74,15 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
         count = sum(_observe(session, judged) for judged in batch)
     faults.fault_point(faults.FaultPoint.OBSERVED)
     written, refused = _promote(store, writer, words)
+    chosen, unfit = learn_strategies(store, words)
     with store.begin() as session:
         banned = _ban(session)
     faults.fault_point(faults.FaultPoint.BANNED)
     return LearningResult(
         answers=len(batch),
         observations=count,
-        written=tuple(written),
-        refused=tuple(refused),
+        written=(*written, *chosen),
+        refused=(*refused, *unfit),
         banned=tuple(banned),
     )
 
@@ -90,11 +92,17 @@ def _observe(session: Session, judged: JudgedTrajectory) -> int:
     learning.mark_learned(session, judged.trajectory)
     events = events_of(session, judged.trajectory)
     course = course_of(events)
-    if judged.right is None or course is None:
+    if judged.right is None or course is None or not _uses_modes(events):
         return 0
     observed = signals(course, _attempts(events), right=judged.right)
     learning.add_observations(session, judged, observed)
     return len(observed)
+
+
+def _uses_modes(events: Sequence[Event]) -> bool:
+    """Check whether a trajectory searched by modes: skills advise nobody who uses other tools."""
+    searches = (event for event in events if isinstance(event, EvidenceRetrieved))
+    return all(isinstance(event.mode, Mode) for event in searches)
 
 
 def _attempts(events: Sequence[Event]) -> int:

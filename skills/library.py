@@ -143,14 +143,37 @@ class SkillLibrary:
         self._lock = threading.Lock()
 
     def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
-        """Return the skills for a question; see ``skills.library.route``."""
+        """Return the skills for a question; see ``skills.library.route``.
+
+        Skills that choose a strategy are not among them: they apply before it is asked.
+        """
+        advice = [skill for skill in self._usable() if skill.policy.strategy is None]
+        return self._routed(question, advice, above, tokens)
+
+    def route_strategies(self, question: str, above: float) -> tuple[RoutedSkill, ...]:
+        """Return the skills that choose a strategy for a question, best first, without advice.
+
+        ``above`` is the cosine that a skill must exceed.
+        """
+        choosing = [
+            skill.model_copy(update={"instructions": ()})
+            for skill in self._usable()
+            if skill.policy.strategy is not None
+        ]
+        return self._routed(question, choosing, above, tokens=0)
+
+    def _usable(self) -> list[Skill]:
         with self._store.begin() as session:
-            usable = [row.skill for row in stored.latest_versions(session) if not row.banned]
-        if not usable:
+            return [row.skill for row in stored.latest_versions(session) if not row.banned]
+
+    def _routed(
+        self, question: str, skills: Sequence[Skill], above: float, tokens: int
+    ) -> tuple[RoutedSkill, ...]:
+        if not skills:
             return ()
         with self._lock:
-            rows = np.stack([self._vector(row.about) for row in usable])
-            return route(self._vector(question), usable, rows, above, tokens)
+            rows = np.stack([self._vector(skill.about) for skill in skills])
+            return route(self._vector(question), skills, rows, above, tokens)
 
     def _vector(self, text: str) -> Vectors:
         if text not in self._vectors:

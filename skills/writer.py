@@ -63,6 +63,7 @@ ADVICE: dict[Signal, tuple[str, ...]] = {
     Signal.SUBTASK_STALL: (
         "Subtasks of such questions got stuck: put them more widely, or drop what is not needed.",
     ),
+    Signal.STRATEGY: ("One strategy answered such questions best: ask it.",),
 }
 """What each signal teaches."""
 
@@ -81,14 +82,12 @@ class LocalSkillWriter:
         self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
     ) -> Skill:
         """Write the skill for a pattern; the same examples give the same skill."""
-        triggers = common_words(examples, words)
-        about = f", such as those about {', '.join(triggers)}" if triggers else ""
-        kind = pattern.question_type.replace("_", " ")
+        triggers = common_words([example.question for example in examples], words)
         return Skill(
             name=known.name if known else pattern.name,
             topic=pattern.signal.topic,
             tone=pattern.signal.tone,
-            description=f"Questions of the kind {kind}{about}",
+            description=description(pattern, triggers),
             triggers=triggers,
             instructions=ADVICE[pattern.signal],
             policy=Policy(
@@ -98,12 +97,17 @@ class LocalSkillWriter:
         )
 
 
-def common_words(examples: Sequence[Example], words: Words) -> tuple[str, ...]:
+def description(pattern: Pattern, triggers: Sequence[str]) -> str:
+    """Describe the questions of a pattern: their kind, and words that they share."""
+    about = f", such as those about {', '.join(triggers)}" if triggers else ""
+    kind = pattern.question_type.replace("_", " ")
+    return f"Questions of the kind {kind}{about}"
+
+
+def common_words(questions: Sequence[str], words: Words) -> tuple[str, ...]:
     """Return the words that at least half of the questions have, most frequent first."""
-    counted = Counter(
-        word for example in examples for word in dict.fromkeys(words(example.question))
-    )
-    shared = [word for word, count in counted.items() if 2 * count >= len(examples)]
+    counted = Counter(word for question in questions for word in dict.fromkeys(words(question)))
+    shared = [word for word, count in counted.items() if 2 * count >= len(questions)]
     return tuple(sorted(shared, key=lambda word: (-counted[word], word))[:TRIGGERS])
 
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 
 import strategies
-from agent.strategy import WITHOUT, Chapters, Strategy
+from agent.strategy import AUTO, WITHOUT, Chapters, Strategy
 from domain.errors import NotFound
 
 
@@ -30,6 +30,15 @@ def find_strategy(name: str) -> Strategy:
         raise NotFound(f"there is no strategy {name!r}: use one of {', '.join(names)}")
     strategy = _load(whole)
     return strategy.switched_off(parts) if without else strategy
+
+
+def check_strategy(name: str) -> str:
+    """Return the full name of a strategy that may be asked, or ``auto``.
+
+    Raises:
+        NotFound: there is none of that name.
+    """
+    return AUTO if name == AUTO else find_strategy(name).name
 
 
 def _load(name: str) -> Strategy:

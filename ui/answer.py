@@ -170,6 +170,8 @@ def _show_facts(run: InspectedTrajectory, answer: Answer) -> None:
             )
         st.caption(took)
         page_link("trajectory", "See every step", trajectory=run.row.id)
+    if run.history.choice is not None:
+        st.caption(escape_markdown(f"Strategy: {run.history.choice.why}"))
     if answer.note and not is_quote(run, answer):
         st.caption(escape_markdown(answer.note))
 

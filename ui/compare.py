@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from domain.errors import HomerError, InputError
+from strategies.registry import strategy_names
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.evidence import show_moment, video_title
@@ -18,7 +19,7 @@ from views.answer_lines import answer_line, confidence_line, one_line
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
-from views.strategies import list_strategies
+from views.strategies import askable_titles
 from views.words import counted
 
 POLL_S = 1.0
@@ -67,14 +68,14 @@ def _in_progress(state: PageState, run: InspectedTrajectory) -> bool:
 
 def _form(state: PageState, known: Mapping[str, str], runs: Sequence[InspectedTrajectory]) -> None:
     """Draw the form; when a valid question is sent, start a run for each strategy."""
-    names = [strategy.name for strategy in list_strategies()]
+    names = list(askable_titles())
     asked = runs[0].row.question.videos if runs else tuple(text_params("video"))
     default = [video for video in asked if video in known]
     default = [] if len(default) == len(known) > 1 else default
     with st.form("compare", border=False):
         text, sent = question_field("Compare")
         videos = video_field(known, default)
-        chosen = st.multiselect("Strategies", names, default=names)
+        chosen = st.multiselect("Strategies", names, default=list(strategy_names()))
         with st.popover("Advanced options", icon=":material/tune:"):
             fields = QuestionFields(videos, text, *further_fields(state))
     # A container of its own keeps what follows in place.

@@ -13,7 +13,7 @@ from domain.time import parse_clock
 from models.profile import profile_names
 from ui.app_state import PageState
 from ui.formatting import escape_markdown
-from views.strategies import list_strategies
+from views.strategies import askable_titles
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def further_fields(state: PageState) -> tuple[str, str, str]:
 
 def strategy_field(state: PageState) -> str:
     """Draw the choice of a strategy, at first that of the settings."""
-    titles = {strategy.name: strategy.title for strategy in list_strategies()}
+    titles = askable_titles()
     names, default = list(titles), state.toolbox().profile.settings.ask.strategy
     return st.selectbox(
         "Strategy",

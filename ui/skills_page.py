@@ -31,6 +31,7 @@ from views.skill_use import (
     page_of_uses,
     policy_lines,
     skill_use_record,
+    strategy_line,
 )
 from views.words import counted
 
@@ -124,6 +125,8 @@ def _show_advice(skill: Skill) -> None:
     policy = list(policy_lines(skill.policy))
     if policy:
         st.markdown(f"**Without a language model:** {escape_markdown('; '.join(policy))}")
+    if chosen := strategy_line(skill.policy):
+        st.markdown(f"**Strategy:** {escape_markdown(chosen)}")
 
 
 def _show_earlier_versions(versions: Sequence[Skill]) -> None:

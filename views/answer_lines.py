@@ -23,6 +23,11 @@ def event_lines(event: RunEvent) -> Iterator[str]:
         yield from write(event)
 
 
+def _question(event: Any) -> Iterator[str]:
+    if event.choice is not None:
+        yield f"strategy: {plain_line(event.choice.why)}"
+
+
 def _plan(event: Any) -> Iterator[str]:
     for subtask in event.subtasks:
         yield f"plan {subtask.id}: {plain_line(subtask.text)}"
@@ -90,6 +95,7 @@ def _fork(event: Any) -> Iterator[str]:
 
 
 _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
+    "question": _question,
     "fork": _fork,
     "skills": _skills,
     "plan": _plan,

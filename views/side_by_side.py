@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import NonNegativeInt
 
+from agent.strategy import AUTO
 from domain.asking import Answer, Evidence, Question
 from domain.base import Frozen
 from views.trajectory import History
@@ -14,7 +15,8 @@ from views.trajectory import History
 class StrategyRow(Frozen):
     """The answer of one strategy, and what it took.
 
-    ``alone`` is the evidence that no other strategy found, in the order of finding.
+    ``alone`` is the evidence that no other strategy found, in the order of finding. ``strategy``
+    begins with ``auto: `` where it was chosen.
     """
 
     strategy: str
@@ -59,7 +61,7 @@ def side_by_side(histories: Sequence[History]) -> SideBySide:
 
 def _row(history: History, own: dict[str, Evidence], others: set[str]) -> StrategyRow:
     return StrategyRow(
-        strategy=history.machine,
+        strategy=f"{AUTO}: {history.machine}" if history.choice else history.machine,
         trajectory=history.id,
         answer=history.answer,
         rounds=len(history.rounds),

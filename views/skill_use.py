@@ -94,8 +94,17 @@ def page_of_sources(store: Store, name: str, offset: int, limit: int) -> tuple[l
 
 
 def policy_lines(policy: Policy) -> Iterator[str]:
-    """Yield what a policy changes, in words."""
+    """Yield what a policy changes for a reasoner that follows rules, in words."""
     if policy.modes:
         yield f"search in the order {', '.join(policy.modes)}"
     if policy.split is not None:
         yield "split the question" if policy.split else "leave the question whole"
+
+
+def strategy_line(policy: Policy) -> str:
+    """Return which strategy a policy chooses, in words; "" if none."""
+    if policy.strategy is None:
+        return ""
+    return f"with --strategy auto: {policy.strategy}" + (
+        f", in at most {policy.rounds} rounds" if policy.rounds else ""
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, PositiveInt
 
+from agent.strategy import AUTO
 from domain.base import Frozen
 from strategies.named_tools import NamedTool
 from strategies.registry import all_strategies
@@ -49,6 +50,12 @@ def list_strategies() -> tuple[StrategyLine, ...]:
         )
         for strategy in all_strategies()
     )
+
+
+def askable_titles() -> dict[str, str]:
+    """Return the titles of what a question can be asked by, by name: strategies, and ``auto``."""
+    titles = {strategy.name: strategy.title for strategy in all_strategies()}
+    return titles | {AUTO: "what was learned for questions like it"}
 
 
 def tool_lines(tools: Iterable[NamedTool]) -> tuple[ToolLine, ...]:

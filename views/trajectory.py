@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from domain.asking import Action, Answer, Question, Subtask
+from domain.skills import StrategyChoice
 from domain.trajectory import (
     Acted,
     AnswerProposed,
@@ -23,6 +24,7 @@ from domain.trajectory import (
     Replanned,
     RoundClosed,
     RoundOpened,
+    choice_of,
 )
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 
@@ -78,6 +80,11 @@ class History:
     errors: tuple[Failed, ...]
     why: str = ""
     events: tuple[Event, ...] = field(default=(), repr=False)
+
+    @property
+    def choice(self) -> StrategyChoice | None:
+        """Return how the strategy was chosen; None where it was named."""
+        return choice_of(self.events)
 
 
 def load_history(store: Store, name: str) -> History:

@@ -19,7 +19,7 @@ from domain.asking import Question, check_options
 from domain.errors import InputError
 from graphs.runner import Runner
 from store.queries.videos import named_or_all
-from strategies.registry import find_strategy
+from strategies.registry import check_strategy
 from views.rounds import (
     InspectedTrajectory,
     inspect_trajectory,
@@ -77,7 +77,9 @@ class Ask(BaseModel):
         default=None, description="Set of models; the server's default."
     )
     strategy: Annotated[str, Field(max_length=80)] | None = Field(
-        default=None, description="How memory is searched: GET /strategies. The server's default."
+        default=None,
+        description="How memory is searched: GET /strategies, or `auto`: as was learned for such "
+        "questions. The server's default.",
     )
 
 
@@ -99,6 +101,7 @@ class Trajectory(QuestionTold):
     rounds: list[RoundTold]
     result: AnswerTold | None = Field(description="the answer with its citations")
     errors: list[str]
+    choice: str | None = Field(description="how `auto` chose the strategy; null where it was named")
 
 
 class Questions(Page):
@@ -167,7 +170,7 @@ def _prepare(state: ApiState, body: Ask) -> tuple[Runner, Question]:
     if not videos:
         raise InputError("nothing has been watched yet: POST /videos adds a video")
     if body.strategy is not None:
-        find_strategy(body.strategy)
+        check_strategy(body.strategy)
     text = body.question.strip()
     question = Question(text=text, videos=videos, options=options, as_of_ms=as_of)
     return state.runner(profile), question
@@ -205,6 +208,7 @@ def question(state: State, name: Id) -> Trajectory:
         rounds=[_round_body(inspected, round_) for round_ in inspected.history.rounds],
         result=answer_body(state.store, row, len(inspected.history.rounds)),
         errors=[round_.message for round_ in inspected.history.errors],
+        choice=inspected.history.choice.why if inspected.history.choice else None,
     )
 
 

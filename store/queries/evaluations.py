@@ -57,7 +57,8 @@ class Slot(NamedTuple):
 class Result:
     """The result of a slot. ``rounds`` to ``cost_usd`` are its trajectory's, 0 without one.
 
-    ``skills`` are the names of the skills given to the question.
+    ``skills`` are the names of the skills given to the question, ``strategy`` is what was asked,
+    and ``chosen_by`` the skill that it was chosen by, if any.
     """
 
     slot: Slot
@@ -70,6 +71,8 @@ class Result:
     seconds: float
     cost_usd: float
     skills: tuple[str, ...]
+    strategy: str = ""
+    chosen_by: str = ""
 
 
 def begin_run(session: Session, name: str, settings: RunSettings) -> RunSettings:
@@ -193,6 +196,7 @@ class _RunUsage(NamedTuple):
     rounds: int = 0
     cost_usd: float = 0.0
     skills: tuple[str, ...] = ()
+    chosen_by: str = ""
 
 
 def _result(
@@ -210,6 +214,8 @@ def _result(
         seconds=trajectory.seconds if trajectory else 0.0,
         cost_usd=usage.cost_usd,
         skills=usage.skills,
+        strategy=trajectory.machine if trajectory else "",
+        chosen_by=usage.chosen_by,
     )
 
 
@@ -239,7 +245,8 @@ def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:
             usage[name] = current._replace(rounds=int(payload["rounds"]))
         else:
             skills = tuple(str(skill["name"]) for skill in payload["skills"])
-            usage[name] = current._replace(skills=skills)
+            choosing = (s["name"] for s in payload["skills"] if s.get("policy", {}).get("strategy"))
+            usage[name] = current._replace(skills=skills, chosen_by=str(next(choosing, "")))
     return usage
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from agent.strategy import AUTO
 from domain.errors import InputError
 from domain.evaluation import BASELINE_ARM, WITH_SKILLS, WITHOUT_SKILLS, ErrorType, QuestionPart
 from domain.evaluation_options import STAGES, AblationStage, Protocol
@@ -18,8 +19,9 @@ from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
 from evals.records import run_report
 from evals.running import EvaluationSteps, exclusive_run
+from skills.library import find_skill
 from store.database import Store
-from store.queries.evaluations import list_runs
+from store.queries.evaluations import learned_videos, list_runs
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
 from store.tables.questions import JudgementRow
@@ -229,6 +231,33 @@ def test_other_strategies_are_asked_the_same_questions_and_compared(
     assert beside[1].effect is not None
     # The open question has no judge.
     assert beside[1].effect.questions == beside[0].score.questions - 1
+
+
+def test_auto_learns_which_strategy_to_ask_on_one_half_and_is_asked_on_the_other(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path, 8), strategies=["plain-rag", AUTO])
+    rows = found(store)
+    by_part = {part: {r.slot.arm for r in rows if r.slot.part is part} for part in QuestionPart}
+    single = {str(AblationStage.WHOLE), "plain-rag"}
+    assert by_part == {QuestionPart.LEARN: single, QuestionPart.TEST: {*single, AUTO}}
+    learned_from = {r.slot.video for r in rows if r.slot.part is QuestionPart.LEARN}
+    skill = find_skill(store, "strategy-where").skill
+    assert skill.policy.strategy in (AskSettings().strategy, "plain-rag")
+    with store.begin() as session:
+        assert set(learned_videos(session, [skill.name])[skill.name]) <= learned_from
+    chosen = [row for row in rows if row.slot.arm == AUTO]
+    by_skill = [row for row in chosen if row.chosen_by]
+    assert {row.chosen_by for row in by_skill} == {skill.name}
+    assert {row.strategy for row in by_skill} == {skill.policy.strategy}
+    others = {row.strategy for row in chosen if row not in by_skill}
+    assert others <= {AskSettings().strategy}
+    auto = run_report(store, "run").auto
+    assert auto is not None
+    # The open questions have no judge.
+    assert auto.best.questions == len(chosen) * 2 // 3
+    assert sum(one.questions for one in auto.chosen) == len(chosen)
+    assert sum(one.learned for one in auto.chosen) == len(by_skill)
 
 
 def test_a_wrong_answer_has_its_fault_on_record(store: Store, tmp_path: Path) -> None:

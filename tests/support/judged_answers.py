@@ -27,6 +27,7 @@ def answered(
     text: str = "Who opens the gate?",
     given: Sequence[Skill] = (),
     profile: str = "local",
+    strategy: str = "homer",
 ) -> None:
     """A trajectory as it would be recorded, and the verdict on it."""
     question = Question(text=text, videos=(VIDEO,), type=kind)
@@ -42,13 +43,13 @@ def answered(
     ]
     end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)
     asked = QuestionAsked(
-        question=question, machine="homer", profile=profile, reasoner="planted", view=VIEW
+        question=question, machine=strategy, profile=profile, reasoner="planted", view=VIEW
     )
     events: list[Event] = [
         asked, SkillsRouted(skills=skills), Planned(subtasks=(task,)), *searches, end
     ]  # fmt: skip
     with store.begin() as session:
-        add_trajectory(session, name, question, VIEW, "homer", profile)
+        add_trajectory(session, name, question, VIEW, strategy, profile)
         cursor: Any = session.connection().connection.cursor()
         append_events(cursor, name, 0, events)
         end_trajectory(session, name, "done", answer, 0, 1.0)

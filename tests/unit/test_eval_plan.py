@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.strategy import AUTO
 from domain.errors import InputError
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, QuestionPart
 from domain.evaluation_options import STAGES, AblationStage, Protocol
@@ -95,6 +97,33 @@ def test_an_ablation_does_not_learn() -> None:
     assert made.arms(QuestionPart.TEST) == ("event nodes", "perceptual buffer")
     with pytest.raises(InputError, match="--protocol none"):
         plan(dataset(2, 2), LOCAL, Protocol.SPLIT, [AblationStage.EVENTS])
+
+
+def test_auto_is_asked_where_the_others_were_not_learned_from() -> None:
+    made = plan(dataset(2, 2), LOCAL, strategies=["plain-rag", AUTO])
+    assert made.settings.protocol is Protocol.SPLIT
+    whole = str(AblationStage.WHOLE)
+    assert made.arms(QuestionPart.LEARN) == (whole, "plain-rag")
+    assert made.arms(QuestionPart.TEST) == (whole, "plain-rag", AUTO)
+    assert all(made.learns(QuestionPart.LEARN, arm) for arm in (whole, "plain-rag"))
+    assert not any(made.learns(QuestionPart.TEST, arm) for arm in (whole, "plain-rag", AUTO))
+    assert settings_of(AUTO, AskSettings()).strategy == AUTO
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"strategies": [AUTO]}, "name another one besides"),
+        ({"strategies": ["plain-rag", AUTO], "protocol": Protocol.NONE}, "--protocol split"),
+        ({"strategies": ["plain-rag", AUTO], "protocol": Protocol.ONLINE}, "--protocol split"),
+        ({"strategies": ["plain-rag", AUTO], "stages": [AblationStage.EVENTS]}, "without stages"),
+    ],
+)
+def test_auto_needs_strategies_to_choose_from_and_two_halves(
+    more: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(InputError, match=why):
+        plan(dataset(2, 2), LOCAL, **more)
 
 
 def test_videos_that_are_not_there_are_left_and_named() -> None:

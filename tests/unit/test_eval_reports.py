@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.strategy import AUTO
 from domain.evaluation import (
     BASELINE_ARM,
     WITH_SKILLS,
@@ -236,6 +237,66 @@ def test_the_online_protocol_is_labelled_and_a_leak_is_reported() -> None:
     leaked = [row("t", arm=WITH_SKILLS, skills=("s",), leaked=("s",))]
     output = made(leaked, Protocol.SPLIT).remarks
     assert any("1 tested questions had a skill that was learned from" in one for one in output)
+
+
+def auto_rows(own: str, other: str, auto: str, part: QuestionPart) -> list[AnsweredQuestion]:
+    """Answers of three arms to as many questions as there are letters; ``r`` is a right one."""
+    arms = {WHOLE: own, "b": other, AUTO: auto}
+    return [
+        row(f"{part}{n}", letter == "r", arm=arm, part=part, strategy="b", chosen_by="s"[: n % 2])
+        for arm, letters in arms.items()
+        for n, letter in enumerate(letters)
+    ]
+
+
+def auto_run(*halves: list[AnsweredQuestion]) -> RunReport:
+    settings = run_settings(protocol=Protocol.SPLIT, strategies=("b", AUTO))
+    return made([one for half in halves for one in half], Protocol.SPLIT, settings=settings)
+
+
+LEARN, TEST = QuestionPart.LEARN, QuestionPart.TEST
+
+
+def test_auto_is_compared_with_the_strategy_that_is_best_on_the_tested_half() -> None:
+    halves = auto_rows("rr", "ww", "", LEARN), auto_rows("wwww", "rrww", "rrrw", TEST)
+    found = auto_run(*halves)
+    assert found.auto is not None
+    best, learned = found.auto.best, found.auto.learned
+    assert (best.first, best.second, best.questions, best.better, best.worse) == (
+        "b",
+        AUTO,
+        4,
+        1,
+        0,
+    )
+    assert learned is not None
+    assert (learned.first, learned.better) == ("homer", 3)
+    (chosen,) = found.auto.chosen
+    assert (chosen.strategy, chosen.questions, chosen.learned) == ("b", 4, 2)
+    assert found.main == WHOLE
+    assert [one.strategy for one in found.strategies] == ["homer", "b", AUTO]
+    titles = [table.title for table in tables(found)]
+    assert "Auto beside the strategy that was best on the tested half" in titles
+
+
+@pytest.mark.parametrize(
+    ("auto", "said"),
+    [
+        ("r" * 8, "auto is better than the best single strategy: +75.0 points beside b, p = 0.031"),
+        ("rrrwwwww", "auto does not win (+12.5 points beside b, p = 1.000: within chance)"),
+        ("rrwwwwww", "auto does not win (+0.0 points beside b, p = 1.000: no gain)"),
+        ("w" * 8, "auto does not win (-25.0 points beside b, p = 0.500: no gain)"),
+    ],
+)
+def test_auto_says_whether_it_wins_and_stays_off_where_not(auto: str, said: str) -> None:
+    found = auto_run(auto_rows("w" * 8, "rrwwwwww", auto, TEST))
+    (remark,) = [one for one in found.remarks if one.startswith("auto ")]
+    assert remark.startswith(said)
+    assert remark.endswith("it stays off, and homer is the default.") == ("not win" in remark)
+
+
+def test_without_auto_nothing_is_said_of_it() -> None:
+    assert made([row("1")]).auto is None
 
 
 def test_a_run_that_is_not_done_says_so_first() -> None:

@@ -51,7 +51,7 @@ def test_what_a_signal_teaches_has_a_topic_and_a_tone() -> None:
     assert Signal.SUBTASK_STALL.topic is Topic.DECOMPOSITION
     assert Signal.SEARCH_FAIL.topic is Topic.MODE
     wins = {signal for signal in Signal if signal.tone is Tone.POSITIVE}
-    assert wins == {Signal.HARD_WIN, Signal.SEARCH_WIN, Signal.DECOMPOSE_WIN}
+    assert wins == {Signal.HARD_WIN, Signal.SEARCH_WIN, Signal.DECOMPOSE_WIN, Signal.STRATEGY}
 
 
 def judged(rights: str, kind: str = "who", first: int = 0, run: str = "") -> list[ComparedAnswer]:

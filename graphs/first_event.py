@@ -1,0 +1,53 @@
+"""The first event of a run: the question, and what the run decides with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from domain.trajectory import QuestionAsked, Setup
+
+if TYPE_CHECKING:
+    from agent.run_context import RunContext
+    from domain.asking import Question
+    from domain.memories import MemoryView
+    from domain.skills import StrategyChoice
+    from models.profile import Profile
+
+
+def first_event(
+    profile: Profile,
+    question: Question,
+    view: MemoryView,
+    context: RunContext,
+    choice: StrategyChoice | None,
+) -> QuestionAsked:
+    """Return the first event of a run; ``choice`` says how its strategy was chosen, if it was."""
+    return QuestionAsked(
+        question=question,
+        machine=context.recorder.strategy.name,
+        profile=profile.name,
+        reasoner=context.reasoner.name,
+        view=view,
+        setup=_setup(profile, context),
+        version=context.recorder.version,
+        choice=choice,
+    )
+
+
+def _setup(profile: Profile, context: RunContext) -> Setup:
+    return Setup(
+        settings=context.settings,
+        people=context.people,
+        languages=context.languages,
+        calibration=profile.calibration,
+        tools=context.recorder.strategy.narrowed_tools(profile),
+        **models_on_record(profile),
+    )
+
+
+def models_on_record(profile: Profile) -> dict[str, Any]:
+    """Return the fields of a setup that name the models of a profile."""
+    llm = profile.reasoner == "llm"
+    spec = profile.chat_for("reasoner") if llm else None
+    seeing = {"sees": bool(spec and spec.images), "image_model": profile.image_model}
+    return {"model": spec.model if spec else "", **seeing}
