@@ -1,4 +1,4 @@
-"""``homer reembed``: change a library to another text encoder."""
+"""``homer reembed``: change a library to other encoders."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from flows.reembed import plan_reembedding
 from flows.reembed import reembed as run_reembedding
 from flows.workspace import open_workspace
 from store.vector_index import build_index
+from views.words import counted
 
 STOPPED = "stopped; the next 'homer reembed' goes on from here"
 
@@ -21,18 +22,19 @@ def reembed(
     video: Videos = None,
     profile: Profile = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print what it would take: rows, tokens, cost.")
+        bool, typer.Option("--dry-run", help="Only print what it would take: rows, pictures, cost.")
     ] = False,
     direct: Annotated[
         bool, typer.Option("--direct", help="Run in this process, without Prefect's server.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Change a library to the text encoder of a profile.
+    """Change a library to the text encoder and the image-text model of a profile.
 
-    Every stored text gets a new vector: lines of memory, descriptions of images and segments.
-    Nothing is watched again. Videos can be watched and questions asked meanwhile: each line is
-    compared by the encoder that made its vector. An interrupted run continues where it stopped.
+    Every stored text gets a new vector: lines of memory, descriptions of images and segments. If
+    the profile has an image-text model, so does every keyframe and kept frame. Nothing is watched
+    again. Videos can be watched and questions asked meanwhile: each row is compared by the encoder
+    that made its vector. An interrupted run continues where it stopped.
 
     \b
     Examples:
@@ -42,7 +44,7 @@ def reembed(
     """
     with open_workspace(profile) as workspace:
         plan = plan_reembedding(workspace, video or (), timed=dry_run)
-        if not dry_run and plan.rows:
+        if not dry_run and plan.videos:
             try:
                 with meter() as bar:
                     run_reembedding(workspace, plan, bar, note, direct=direct)
@@ -50,9 +52,12 @@ def reembed(
             except KeyboardInterrupt as stop:
                 raise KeyboardInterrupt(STOPPED) from stop
     if json:
-        totals = {"rows": plan.rows, "characters": plan.characters}
+        totals = {"rows": plan.rows, "characters": plan.characters, "pictures": plan.pictures}
         return say_json(plan.model_dump(mode="json") | totals)
-    return say(str(plan) if dry_run or not plan.rows else f"{plan.rows:,} rows are embedded anew")
+    if dry_run or not plan.videos:
+        return say(str(plan))
+    pictures = f" and {counted(plan.pictures, 'picture')}" if plan.pictures else ""
+    return say(f"{plan.rows:,} rows{pictures} are embedded anew")
 
 
 def register(app: typer.Typer) -> None:

@@ -84,6 +84,7 @@ class Keyframe(Frozen):
     vector: tuple[float, ...] | None = Field(
         default=None, repr=False, description="of an image-text model, L2-normalised"
     )
+    image_encoder: str | None = Field(default=None, description="the model that made the vector")
     likeness: tuple[float, ...] | None = Field(
         default=None, repr=False, description="what it looks like, L2-normalised"
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+import numpy as np
+
 from flows.workspace import Workspace
 from models.prices import cost_usd, is_priced
 from models.profile import OPENAI, Profile
@@ -76,3 +78,15 @@ def embedding_seconds(workspace: Workspace, characters: int) -> float:
     start = time.monotonic()
     workspace.toolbox.text.embed(SAMPLE)
     return (time.monotonic() - start) * characters / sum(map(len, SAMPLE))
+
+
+def picture_seconds(workspace: Workspace, pictures: int) -> float:
+    """Return about how long encoding so many pictures takes, by encoding one; 0 without a model."""
+    encoder = workspace.toolbox.images
+    if encoder is None:
+        return 0.0
+    image = np.zeros((720, 1280, 3), np.uint8)
+    encoder.images([image])  # The first one is slower.
+    start = time.monotonic()
+    encoder.images([image])
+    return (time.monotonic() - start) * pictures

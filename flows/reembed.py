@@ -1,49 +1,61 @@
-"""Changing the vectors of a library, or of some videos, to the text encoder of a profile."""
+"""Changing the vectors of a library, or of some videos, to the encoders of a profile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from sqlalchemy.orm import Session
+
 from domain.base import Frozen
 from domain.errors import Busy
+from domain.media import Video
 from domain.time import format_clock
 from flows.embedding_cost import (
     CHARACTERS_A_TOKEN,
     embedding_cost,
     embedding_seconds,
+    picture_seconds,
     sent_characters,
     tokens_a_character,
     uses_endpoint,
 )
 from flows.reporting import connect_to_prefect, report_to_prefect
 from flows.workspace import Workspace
-from memory.reembed import reembed_video, texts_to_embed
+from memory.reembed import reembed_pictures, reembed_video, texts_to_embed
+from models.profile import Profile
 from store.advisory_locks import claim_encoder
 from store.database import Store
 from store.progress import Progress
-from store.queries.reembed import rows_left
+from store.queries.reembed import count_pictures_left, rows_left
 from store.queries.videos import list_videos
 from views.library import resolve_video
+from views.words import counted
 
 
 class VideoLeft(Frozen):
-    """A video with rows that another encoder made the vectors of."""
+    """A video with texts and pictures that have no vectors of the encoders.
+
+    ``rows`` and ``characters`` are of texts.
+    """
 
     video: str
     title: str
     rows: int
     characters: int
+    pictures: int = 0
 
 
 class ReembedPlan(Frozen):
-    """What changing to an encoder will take.
+    """What changing to the encoders of a profile will take.
 
     ``tokens`` are estimated from the characters. ``cost_usd`` is None where no price is known,
-    0 for an encoder on this machine. ``seconds`` is None if the encoder was not tried.
+    0 for an encoder on this machine, as that of images is. ``seconds`` is None if the encoders were
+    not tried. ``image_encoder``: "" if the profile has none; pictures then keep their vectors.
     """
 
     encoder: str
+    image_encoder: str = ""
     videos: tuple[VideoLeft, ...] = ()
     tokens: int = 0
     cost_usd: float | None = 0.0
@@ -51,8 +63,13 @@ class ReembedPlan(Frozen):
 
     @property
     def rows(self) -> int:
-        """The number of rows to embed."""
+        """The number of texts to embed."""
         return sum(video.rows for video in self.videos)
+
+    @property
+    def pictures(self) -> int:
+        """The number of pictures to embed."""
+        return sum(video.pictures for video in self.videos)
 
     @property
     def characters(self) -> int:
@@ -61,50 +78,66 @@ class ReembedPlan(Frozen):
 
     def __str__(self) -> str:
         """Return the plan in one line."""
-        if not self.rows:
-            return f"nothing to do: all vectors are of {self.encoder}"
-        cost = "at an unknown price" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-        took = "" if self.seconds is None else f", about {format_clock(round(self.seconds * 1e3))}"
-        return (
-            f"{self.rows:,} rows of {len(self.videos)} video{'s' * (len(self.videos) != 1)}, "
-            f"{self.characters:,} characters, about {self.tokens:,} tokens, {cost}{took}"
-        )
+        if not self.videos:
+            encoders = " and ".join(filter(None, [self.encoder, self.image_encoder]))
+            return f"nothing to do: all vectors are of {encoders}"
+        parts = [f"{counted(self.rows, 'row')} of {counted(len(self.videos), 'video')}"]
+        if self.pictures:
+            parts.append(counted(self.pictures, "picture"))
+        if self.rows:
+            parts.append(f"{self.characters:,} characters, about {self.tokens:,} tokens")
+        cost = self.cost_usd
+        parts.append("at an unknown price" if cost is None else f"${cost:.4f}")
+        if self.seconds is not None:
+            parts.append(f"about {format_clock(round(self.seconds * 1e3))}")
+        return ", ".join(parts)
 
 
 def plan_reembedding(
     workspace: Workspace, names: Sequence[str] = (), *, timed: bool = False
 ) -> ReembedPlan:
-    """Return what is left to embed with the profile's text encoder.
+    """Return what is left to embed with the profile's encoders.
 
     Args:
         workspace: The store and the profile.
         names: Videos; empty: all.
-        timed: Embed a few sentences to estimate the time. An endpoint is asked, too.
+        timed: Embed a few sentences and a picture to estimate the time. An endpoint is asked, too.
 
     Raises:
         NotFound: There is no video of a name.
         Ambiguous: There are several.
         ModelError: ``timed``, and the encoder failed.
     """
-    encoder = workspace.profile.text_name
+    profile = workspace.profile
     with workspace.store.begin() as session:
         videos = [resolve_video(session, name) for name in names] or list_videos(session)
-        counts = [(video, rows_left(session, video.id, encoder)) for video in videos]
-    left = tuple(
-        VideoLeft(video=video.id, title=video.title, rows=count.rows, characters=count.characters)
-        for video, count in counts
-        if count.rows
-    )
-    plan = ReembedPlan(encoder=encoder, videos=left)
-    asked = timed and bool(left)
-    tokens = _tokens(workspace, plan, asked=asked)
+        counts = [_left(session, video, profile) for video in videos]
+    left = tuple(one for one in counts if one.rows or one.pictures)
+    plan = ReembedPlan(encoder=profile.text_name, image_encoder=profile.image_model, videos=left)
+    tokens = _tokens(workspace, plan, asked=timed and plan.rows > 0)
     return plan.model_copy(
         update={
             "tokens": tokens,
-            "cost_usd": embedding_cost(workspace.profile, tokens),
-            "seconds": embedding_seconds(workspace, plan.characters) if asked else None,
+            "cost_usd": embedding_cost(profile, tokens),
+            "seconds": _seconds(workspace, plan) if timed and left else None,
         }
     )
+
+
+def _left(session: Session, video: Video, profile: Profile) -> VideoLeft:
+    texts, images = rows_left(session, video.id, profile.text_name), profile.image_model
+    return VideoLeft(
+        video=video.id,
+        title=video.title,
+        rows=texts.rows,
+        characters=texts.characters,
+        pictures=count_pictures_left(session, video.id, images) if images else 0,
+    )
+
+
+def _seconds(workspace: Workspace, plan: ReembedPlan) -> float:
+    texts = embedding_seconds(workspace, plan.characters) if plan.rows else 0.0
+    return texts + (picture_seconds(workspace, plan.pictures) if plan.pictures else 0.0)
 
 
 def _tokens(workspace: Workspace, plan: ReembedPlan, *, asked: bool) -> int:
@@ -129,38 +162,49 @@ def reembed(
     Videos may be watched and questions asked meanwhile. ``direct``: without Prefect's server.
 
     Raises:
-        Busy: Another process changes the encoder of this library.
-        ModelError: The encoder failed; what has new vectors keeps them.
+        Busy: Another process changes the encoders of this library.
+        ModelError: An encoder failed; what has new vectors keeps them.
+        SetupError: The files of an encoder are missing.
         DatabaseError: The database is gone; so it is there.
     """
     with _only_one(workspace.store):
         api = None if direct else connect_to_prefect(workspace.home, on_message)
         if api is None:
-            return reembed_videos(workspace, plan, progress)
-        with report_to_prefect(workspace.home, api):
-            # Prefect reads its settings when it is imported: now they are set.
-            from flows.reembed_flow import run_reembed_flow
+            unreadable = reembed_videos(workspace, plan, progress)
+        else:
+            with report_to_prefect(workspace.home, api):
+                # Prefect reads its settings when it is imported: now they are set.
+                from flows.reembed_flow import run_reembed_flow
 
-            run_reembed_flow(workspace, plan, progress)
-    return None
+                unreadable = run_reembed_flow(workspace, plan, progress)
+    if unreadable:
+        on_message(
+            f"{counted(unreadable, 'picture')} could not be read, and got no new vector: "
+            "'homer check' says which files are missing"
+        )
 
 
-def reembed_videos(workspace: Workspace, plan: ReembedPlan, progress: Progress) -> None:
-    """Embed what a plan names, video by video."""
+def reembed_videos(workspace: Workspace, plan: ReembedPlan, progress: Progress) -> int:
+    """Embed what a plan names, video by video; return how many pictures could not be read."""
+    unreadable = 0
     for left in plan.videos:
         workspace.give_way()
-        reembed_one(workspace, left, progress)
+        unreadable += reembed_one(workspace, left, progress)
+    return unreadable
 
 
-def reembed_one(workspace: Workspace, left: VideoLeft, progress: Progress) -> None:
-    """Embed what is left of one video."""
-    progress.start(left.title, left.rows)
-    reembed_video(workspace.store, left.video, workspace.toolbox.text, progress)
+def reembed_one(workspace: Workspace, left: VideoLeft, progress: Progress) -> int:
+    """Embed what is left of one video; return how many pictures could not be read."""
+    tools, store = workspace.toolbox, workspace.store
+    progress.start(left.title, left.rows + left.pictures)
+    reembed_video(store, left.video, tools.text, progress)
+    images = tools.images
+    return 0 if images is None else reembed_pictures(store, left.video, images, progress)
 
 
 @contextmanager
 def _only_one(store: Store) -> Iterator[None]:
-    """Hold the lock of changing the encoder: two encoders would undo each other's work."""
+    """Hold the lock of changing encoders: two of one kind would undo each other's work."""
     with claim_encoder(store) as claimed:
         if not claimed:
             raise Busy("another homer changes the encoder of this library: wait until it is done")

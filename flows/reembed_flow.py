@@ -1,4 +1,4 @@
-"""Changing the text encoder as a Prefect flow.
+"""Changing encoders as a Prefect flow.
 
 Import this module only after Prefect's environment is set
 (``services.prefect.prefect_environment``).
@@ -22,15 +22,19 @@ TAG = "reembed"
 def reembed(
     encoder: str,  # noqa: ARG001 - names the run
     opened: InProcess[tuple[Workspace, ReembedPlan, Progress]],
-) -> None:
-    """Embed what a plan names."""
+) -> int:
+    """Embed what a plan names; return how many pictures could not be read."""
     label_run()
-    reembed_videos(*opened.get())
+    return reembed_videos(*opened.get())
 
 
-def run_reembed_flow(workspace: Workspace, plan: ReembedPlan, progress: Progress) -> None:
-    """Run the flow; mark killed runs of it first: the caller holds the lock of it."""
+def run_reembed_flow(workspace: Workspace, plan: ReembedPlan, progress: Progress) -> int:
+    """Run the flow; mark killed runs of it first: the caller holds the lock of it.
+
+    Returns:
+        How many pictures could not be read.
+    """
     library = library_id(workspace.store)
     mark_killed_runs(library, TAG)
     with tags(TAG, library_tag_name(library)):
-        reembed(plan.encoder, InProcess((workspace, plan, progress)))
+        return reembed(plan.encoder, InProcess((workspace, plan, progress)))

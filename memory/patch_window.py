@@ -16,7 +16,7 @@ from people.memory_lines import search_text
 from people.model_transactions import TransactionEmbedder
 from store.queries import events as stored
 from store.queries.clips import ClipStates, clip_states
-from store.queries.encoders import text_model
+from store.queries.encoders import encoder_on_record
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.memories import MemoryAt, memories_of_clips
 
@@ -89,7 +89,7 @@ def read_window(
         ModelCallNeeded: Lines with a vector of another encoder are yet to be embedded.
     """
     people = read_people(session, video_id, window.at_clip)
-    own = text_model(session, video_id)
+    own = encoder_on_record(session, video_id)
     lines = to_window_lines(
         memories_of_clips(session, video_id, window.new, window.at_clip), people, vectors, own
     )

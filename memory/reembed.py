@@ -1,7 +1,7 @@
-"""Changes the vectors of a video's texts to another encoder, in batches of clips.
+"""Changes the vectors of a video's texts and pictures to other encoders, in batches.
 
 What is left is what has a vector of another encoder, so an interrupted run goes on where it was.
-Searches compare each row by its own encoder meanwhile.
+Searches compare each row by its own encoder meanwhile. Pictures are encoded from their JPEGs.
 """
 
 from __future__ import annotations
@@ -14,25 +14,30 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain import faults
-from models.ports import TextEmbedder
+from domain.errors import BlobGone
+from models.ports import Image, ImageEncoder, TextEmbedder
 from models.text_endpoint import recorded_embeddings
 from people.clip_people import ClipPeople
 from people.matching import mean_direction
 from people.memory_lines import search_text
 from people.model_calls import record_call
-from people.model_transactions import TransactionEmbedder, run_with_models
+from people.model_transactions import ModelCallNeeded, TransactionEmbedder, run_with_models
+from perception.jpeg import decode_image
 from store.database import Store
 from store.progress import Progress
 from store.queries import reembed as stored
 from store.queries.characters import characters_at
-from store.queries.encoders import record_encoder, settle_encoder
+from store.queries.encoders import record_encoder, settle_encoder, settle_image_encoder
 from store.queries.percepts import lock_video
+from store.queries.reembed import Picture
 from store.queries.videos import known_video
 
 CLIPS = 8
 """Clips of a transaction."""
 SEGMENTS = 128
 """Revisions of segments of a transaction."""
+PICTURES = 16
+"""Keyframes and kept frames of a transaction."""
 
 
 def reembed_video(store: Store, video_id: str, embedder: TextEmbedder, progress: Progress) -> None:
@@ -65,8 +70,97 @@ def _settle(store: Store, video_id: str, encoder: str) -> bool:
     return True
 
 
+def reembed_pictures(store: Store, video_id: str, encoder: ImageEncoder, progress: Progress) -> int:
+    """Give all pictures of a video vectors of an image encoder; safe as ``reembed_video`` is.
+
+    Args:
+        store: The store.
+        video_id: The video; one that is deleted meanwhile is left alone.
+        encoder: The image encoder.
+        progress: Is told of each picture.
+
+    Returns:
+        The number of pictures whose file is gone or damaged: they keep the vector that they have.
+
+    Raises:
+        ModelError: The encoder failed; what has new vectors keeps them.
+    """
+    while True:
+        one = _PicturePass(store, video_id, encoder, progress)
+        one.run()
+        if _settle_pictures(store, video_id, encoder.name, one.unreadable):
+            return len(one.unreadable)
+
+
+def _settle_pictures(store: Store, video_id: str, encoder: str, unreadable: set[Picture]) -> bool:
+    """Record that the encoder made all vectors; return False if pictures were added meanwhile."""
+    with store.begin() as session:
+        lock_video(session, video_id)
+        # Some that could not be read may be deleted by now.
+        left = stored.pictures_left(session, video_id, encoder, None, len(unreadable) + 1)
+        if set(left) - unreadable:
+            return False
+        settle_image_encoder(session, video_id, encoder)
+    faults.fault_point(faults.FaultPoint.REEMBEDDED)
+    return True
+
+
+class _PicturePass:
+    """One pass over the keyframes and kept frames of a video, by id."""
+
+    def __init__(
+        self, store: Store, video_id: str, encoder: ImageEncoder, progress: Progress
+    ) -> None:
+        self._store, self._video, self._encoder = store, video_id, encoder
+        self._progress = progress
+        self._vectors: dict[str, list[float] | None] = {}
+        self._after: Picture | None = None
+        self.unreadable: set[Picture] = set()
+        """Pictures whose file is gone or damaged."""
+
+    def run(self) -> None:
+        """Embed what is left."""
+        while pictures := run_with_models(self._store, self._batch):
+            # Vectors of one batch are of no use for the next.
+            self.unreadable |= {one for one in pictures if self._vectors[one.blob] is None}
+            self._vectors = {}
+            self._after = pictures[-1]
+            faults.fault_point(faults.FaultPoint.REEMBEDDED_BATCH)
+            self._progress.step(len(pictures))
+
+    def _batch(self, session: Session) -> list[Picture]:
+        """Store the vectors of the next pictures; return these.
+
+        Raises:
+            ModelCallNeeded: Some are not encoded yet; they are in the next run.
+        """
+        lock_video(session, self._video)
+        name = self._encoder.name
+        pictures = stored.pictures_left(session, self._video, name, self._after, PICTURES)
+        missing = [one.blob for one in pictures if one.blob not in self._vectors]
+        if missing:
+            raise ModelCallNeeded(lambda: self._encode(missing))
+        known = {one: self._vectors[one.blob] for one in pictures}
+        made = {one: vector for one, vector in known.items() if vector is not None}
+        stored.set_picture_vectors(session, made, name)
+        return pictures
+
+    def _encode(self, blobs: Sequence[str]) -> None:
+        for blob in dict.fromkeys(blobs):
+            image = self._image(blob)
+            vector = None if image is None else self._encoder.images([image])[0].tolist()
+            self._vectors[blob] = vector
+
+    def _image(self, blob: str) -> Image | None:
+        """Return a picture as H x W x 3 RGB; None if its file is gone or damaged."""
+        try:
+            return decode_image(self._store.blobs.get(blob))
+        except BlobGone:
+            return None
+
+
 class _Pass:
-    """One pass over a video, from its first clip to its last segment."""
+    """One pass over the texts of a video, from its first clip to its last segment."""
 
     def __init__(
         self, store: Store, video_id: str, embedder: TextEmbedder, progress: Progress

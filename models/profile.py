@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -169,6 +169,9 @@ class Profile(Frozen):
     other_encoders: tuple[OtherEncoder, ...] = Field(
         default=(), description="of other profiles; set when the profile is loaded"
     )
+    other_images: tuple[str, ...] = Field(
+        default=(), description="image-text models of other profiles, likewise"
+    )
     reranker: Literal["reranker"] | None = "reranker"
     images: str | None = Field(
         default=None,
@@ -272,6 +275,12 @@ class Profile(Frozen):
         )
         return next((profile for profile in changed if profile.text_name == name), None)
 
+    def with_image_encoder(self, name: str) -> Profile | None:
+        """Return this profile with the image-text model of a name in the store; None if unknown."""
+        known = filter(None, (self.images, *self.other_images))
+        changed = (self.model_copy(update={"images": images}) for images in known)
+        return next((profile for profile in changed if profile.images_name == name), None)
+
     @property
     def speech_name(self) -> str:
         """How the speech model is called in the store."""
@@ -354,20 +363,36 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
     found = _with_prices(_validate(name, _resolve(wanted, config.profiles, ())), config.prices)
-    found = found.model_copy(update={"other_encoders": _other_encoders(found, config)})
+    others = {
+        "other_encoders": _other_encoders(found, config),
+        "other_images": _other_images(found, config),
+    }
+    found = found.model_copy(update=others)
     return found if home_config is None else _with_calibration(found, home_config)
 
 
 def _other_encoders(profile: Profile, config: _Config) -> tuple[OtherEncoder, ...]:
-    """Return the text encoders of the other profiles in ``homer.toml``, except invalid ones."""
-    known: dict[str, OtherEncoder] = {}
+    """Return the text encoders of the other profiles in ``homer.toml``."""
+    known = {
+        other.text_name: OtherEncoder(
+            text=other.text, text_languages=other.text_languages, encoder=other.encoder
+        )
+        for other in _profiles_of(config)
+    }
+    return tuple(one for text, one in known.items() if text != profile.text_name)
+
+
+def _other_images(profile: Profile, config: _Config) -> tuple[str, ...]:
+    """Return the image-text models of the other profiles in ``homer.toml``."""
+    known = {other.images_name: other.images for other in _profiles_of(config) if other.images}
+    return tuple(images for name, images in known.items() if name != profile.image_model)
+
+
+def _profiles_of(config: _Config) -> Iterator[Profile]:
+    """Yield the profiles in ``homer.toml`` by name, except invalid ones."""
     for name in sorted(config.profiles):
         with suppress(SetupError, NotFound):
-            other = _validate(name, _resolve(name, config.profiles, ()))
-            known[other.text_name] = OtherEncoder(
-                text=other.text, text_languages=other.text_languages, encoder=other.encoder
-            )
-    return tuple(one for text, one in known.items() if text != profile.text_name)
+            yield _validate(name, _resolve(name, config.profiles, ()))
 
 
 def calibration_file(home_config: Path, profile: str) -> Path:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from models.ports import Image, Vector
 
+LIKENESS = "likeness"
+"""The name of these vectors where a row says what made its vector."""
 HUES, LEVELS = 12, 3
 """Bins of the colour histograms: hues, and levels of saturation and of value.
 

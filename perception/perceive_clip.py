@@ -179,6 +179,7 @@ def _encode_keyframes(
         one.keyframe.model_copy(
             update={
                 "vector": None if row is None else tuple(row.tolist()),
+                "image_encoder": None if encoder is None else encoder.name,
                 "likeness": tuple(likeness(one.image).tolist()),
             }
         )

@@ -104,9 +104,9 @@ def keyframe(
         seen: Refs that were shown already.
     """
     scored = [image for keyframes in videos for image in _score_keyframes(context, keyframes)]
-    if any(keyframes.image_cosines for keyframes in videos):
+    if images_model is not None and any(keyframes.image_cosines for keyframes in videos):
         scored = [
-            _with_likeness(keyframes, image)
+            _with_likeness(keyframes, image, images_model)
             for keyframes in videos
             for image in scored
             if image.video == keyframes.video
@@ -171,9 +171,15 @@ def ranking_method(videos: Sequence[VideoKeyframes], images_model: ImageModel | 
     words = f"by {'their descriptions and ' if has_descriptions else ''}the words of their time"
     if images_model is None:
         return f"{words} (this profile has no image-text model)"
-    if not any(keyframes.image_cosines for keyframes in videos):
-        return f"{words} (they were watched without {images_model.name})"
-    return f"by their likeness under {images_model.name}"
+    compared, frames = _image_cosines(videos), _count_frames(videos)
+    if not compared:
+        return f"{words} (they have no vectors of {images_model.name}: homer reembed makes them)"
+    rest = "" if len(compared) >= frames else f", {frames - len(compared)} of {frames} {words}"
+    return f"by their likeness under {images_model.name}{rest}"
+
+
+def _count_frames(videos: Sequence[VideoKeyframes]) -> int:
+    return sum(len(keyframes.contents.frames) for keyframes in videos)
 
 
 def _nothing_close(
@@ -183,12 +189,19 @@ def _nothing_close(
     images_model: ImageModel | None,
 ) -> bool:
     """Check closeness by the image-text model's threshold, else by that of lines."""
-    best = max(
-        (value for keyframes in videos for value in keyframes.image_cosines.values()), default=None
-    )
-    if best is not None and images_model is not None:
-        return best < images_model.close
-    return nothing_close(evidence, context.candidates.view_lines)
+    cosines = _image_cosines(videos)
+    if not cosines or images_model is None:
+        return nothing_close(evidence, context.candidates.view_lines)
+    by_words = [piece for piece in evidence if int(piece.ref[1:]) not in cosines]
+    is_far = nothing_close(by_words, context.candidates.view_lines)
+    return is_far and max(cosines.values()) < images_model.close
+
+
+def _image_cosines(videos: Sequence[VideoKeyframes]) -> dict[int, float]:
+    """Return the cosine with the query of each frame that has one."""
+    return {
+        frame: value for keyframes in videos for frame, value in keyframes.image_cosines.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -237,11 +250,19 @@ def _description_score(
     return cosine_score + (float(context.relevance.cells[cells[0]]) if len(cells) else 0.0)
 
 
-def _with_likeness(keyframes: VideoKeyframes, image: ScoredKeyframe) -> ScoredKeyframe:
-    """Set an image's score to its image cosine; images without one come after all others."""
-    return replace(
-        image, score=keyframes.image_cosines.get(image.frame.id, image.score + NO_LINES_SCORE)
-    )
+def _with_likeness(
+    keyframes: VideoKeyframes, image: ScoredKeyframe, images_model: ImageModel
+) -> ScoredKeyframe:
+    """Set an image's score to its image cosine.
+
+    Images without one come after all that are close to the query and before all others, ranked by
+    words: while a library is changed to an image encoder, both ways find something.
+    """
+    cosine = keyframes.image_cosines.get(image.frame.id)
+    if cosine is None:
+        return image
+    is_close = cosine >= images_model.close
+    return replace(image, score=cosine - 10 * NO_LINES_SCORE * (1 if is_close else -1))
 
 
 def _word_overlap(context: QueryContext, keyframes: VideoKeyframes, frame: KeyframeOnClip) -> float:
@@ -326,14 +347,24 @@ def _line_at_frame(context: QueryContext, image: ScoredKeyframe, names: Mapping[
 def _closeness(
     context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
 ) -> list[float]:
-    """Return closeness in [0, 1] of images, falling from the closest."""
+    """Return closeness in [0, 1] of images: of those with an image cosine, this."""
+    image_cosines = _image_cosines(videos)
+    by_words = [image for image in chosen if image.frame.id not in image_cosines]
+    words = iter(_closeness_by_words(context, videos, by_words))
+    return [
+        float(np.clip(image_cosines[image.frame.id], 0, 1))
+        if image.frame.id in image_cosines
+        else next(words)
+        for image in chosen
+    ]
+
+
+def _closeness_by_words(
+    context: QueryContext, videos: Sequence[VideoKeyframes], chosen: Sequence[ScoredKeyframe]
+) -> list[float]:
+    """Return closeness in [0, 1] of images by lines and descriptions, falling from the closest."""
     if not chosen:
         return []
-    image_cosines = {
-        frame: value for keyframes in videos for frame, value in keyframes.image_cosines.items()
-    }
-    if image_cosines:
-        return [float(np.clip(image_cosines.get(image.frame.id, 0.0), 0, 1)) for image in chosen]
     lines = [image.line for image in chosen if image.line is not None]
     description_cosines = {
         frame: cosine

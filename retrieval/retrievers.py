@@ -20,6 +20,7 @@ from domain.time import TimeSpan
 from models.ports import Reranker
 from retrieval.event_mode import RankedSegments, event, neighbor, rank_segments
 from retrieval.heuristics.answer_sentence import Score, extract, quote_evidence, score_by_words
+from retrieval.image_encoders import ImageEncoders
 from retrieval.keyframe_mode import ImageModel, VideoKeyframes, keyframe, keyframes_at
 from retrieval.line_ranking import RankedLine, add_strength, best_lines
 from retrieval.line_set import LineSet
@@ -45,7 +46,6 @@ from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
 from store.queries.segments_in_view import read_segments, segment_texts, segments_in_view
-from store.queries.videos import video_state
 from telemetry import tracing
 
 SUPPORT_DIGITS = 4
@@ -66,6 +66,7 @@ class Retrievers:
     def __init__(self, store: Store, toolbox: SearchModels, settings: Settings) -> None:
         self._store, self._tools, self._settings = store, toolbox, settings
         self._preparation = SearchPreparation(store, toolbox, settings.search)
+        self._image_encoders = ImageEncoders(toolbox)
         self._stage = AblationStage.WHOLE
 
     def restricted_to(self, stage: AblationStage) -> Retrievers:
@@ -401,7 +402,7 @@ class Retrievers:
         self, context: QueryContext, scope: Scope, clips: Sequence[int]
     ) -> VideoKeyframes:
         contents = self._store.run_read_only(partial(clip_contents, scope=scope, clips=clips))
-        image_cosines = self._image_cosines(context, scope.video, contents.frames)
+        image_cosines = self._image_cosines(context, contents.frames)
         return VideoKeyframes(
             scope.video,
             contents,
@@ -424,25 +425,19 @@ class Retrievers:
 
     @property
     def _image_model(self) -> ImageModel | None:
-        encoder = self._tools.images
+        encoder = self._image_encoders.own
         return None if encoder is None else ImageModel(encoder.name, encoder.close)
 
     def _image_cosines(
-        self, context: QueryContext, video_id: str, frames: Sequence[KeyframeOnClip]
+        self, context: QueryContext, frames: Sequence[KeyframeOnClip]
     ) -> dict[int, float]:
-        """Return cosines of the query with keyframes; {} if another image model embedded them."""
-        encoder = self._tools.images
-        if encoder is None:
+        """Return cosines of the query with keyframes, of those whose encoder can be loaded."""
+        if self._image_encoders.own is None:
             return {}
-        with self._store.begin() as session:
-            state = video_state(session, video_id)
-            if state is None or state.models.get("images") != encoder.name:
-                return {}
-            vectors = frame_vectors(session, [frame.id for frame in frames])
-        if not vectors:
-            return {}
-        query = encoder.text(context.query)
-        return {frame: float(vector @ query) for frame, vector in vectors.items()}
+        ids, query = [frame.id for frame in frames], self._image_encoders.query(context.query)
+        vectors = self._store.run_read_only(partial(frame_vectors, frames=ids))
+        cosines = {frame: query.cosine(vector, name) for frame, (vector, name) in vectors.items()}
+        return {frame: cosine for frame, cosine in cosines.items() if cosine is not None}
 
 
 @dataclass(frozen=True)

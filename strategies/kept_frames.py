@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from domain.built import BuiltFrame
 from domain.errors import BlobGone
@@ -17,6 +20,8 @@ from domain.texts import make_storable
 from domain.time import TimeSpan
 from people.corrected import people_as_of
 from perception.jpeg import decode_image
+from perception.likeness import LIKENESS, likeness
+from retrieval.image_encoders import ImageEncoders
 from retrieval.kept_frames import describe_kept
 from retrieval.people_in_query import view_people
 from retrieval.result import ShownImage
@@ -72,6 +77,7 @@ class FrameReader:
 
     def __init__(self, store: Store, toolbox: Toolbox, builder: str) -> None:
         self._store, self._toolbox, self._builder = store, toolbox, builder
+        self._encoders = ImageEncoders(toolbox)
 
     def any_of(self, view: MemoryView) -> bool:
         """Check whether a frame is kept of any video in view."""
@@ -98,27 +104,59 @@ class FrameReader:
     def alike(self, view: MemoryView, example: KeptFrame, most: int) -> list[ScoredFrame]:
         """Return the frames that look most like one, best first, that one left out.
 
-        Both have vectors of the same model: an image-text model's, else of colours and edges.
+        Frames are compared by what made their vectors: an image-text model, or colours and edges.
+        The example has a vector of one of them; those of others are made of its image.
         """
         with self._store.begin() as session:
             known = vector_of_frame(session, example.frame.id)
         if known is None:
             return []
-        found = self.nearest(view, *known, most + 1)
+        made_by, own = known
+
+        @cache
+        def vector_by(encoder: str) -> Vector | None:
+            return own if encoder == made_by else self._encoded(example, encoder)
+
+        def cosine(vector: Vector, encoder: str) -> float | None:
+            wanted = vector_by(encoder)
+            if wanted is None or wanted.shape != vector.shape:
+                return None
+            return float(vector @ wanted)
+
+        found = self._nearest(view, cosine, most + 1)
         return [one for one in found if one.frame.ref != example.ref][:most]
 
-    def nearest(
-        self, view: MemoryView, encoder: str, vector: Vector, most: int
+    def _encoded(self, frame: KeptFrame, encoder: str) -> Vector | None:
+        """Return the vector of a frame's image by a model; None if one of both is not there."""
+        image = self.image(frame)
+        if image is None:
+            return None
+        if encoder == LIKENESS:
+            return likeness(image)
+        model = self._encoders.named(encoder)
+        return None if model is None else np.asarray(model.images([image])[0], np.float32)
+
+    def nearest(self, view: MemoryView, text: str, most: int) -> list[ScoredFrame]:
+        """Return the frames that show most what a text says, best first.
+
+        Frames are compared by their own image encoders. () if the profile has none, or none that
+        made vectors of frames in view can be loaded.
+        """
+        return self._nearest(view, self._encoders.query(text).cosine, most)
+
+    def _nearest(
+        self, view: MemoryView, cosine: Callable[[Vector, str], float | None], most: int
     ) -> list[ScoredFrame]:
-        """Return the frames whose vectors of a model are nearest to one, best first."""
+        """Return the frames with the highest cosines, given each vector and who made it."""
         scored: list[ScoredFrame] = []
         for scope in view.scopes:
             with self._store.begin() as session:
-                frames, vectors = vectors_of_frames(session, scope, self._builder, encoder)
-            cosines = vectors @ vector if frames else ()
+                found = vectors_of_frames(session, scope, self._builder)
+            cosines = ((frame, cosine(vector, encoder)) for frame, encoder, vector in found)
             scored += [
-                ScoredFrame(KeptFrame(scope, frame), float(cosine))
-                for frame, cosine in zip(frames, cosines, strict=True)
+                ScoredFrame(KeptFrame(scope, frame), score)
+                for frame, score in cosines
+                if score is not None
             ]
         return nlargest(most, scored, key=lambda one: one.score)
 

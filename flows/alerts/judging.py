@@ -31,7 +31,7 @@ from store.queries.alerts import (
     list_alerts,
     take_clip,
 )
-from store.queries.encoders import text_model
+from store.queries.encoders import encoder_on_record
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class AlertJudge:
             rows = characters_at(session, video, clip)
             lines = tuple(lines_of_clip(session, video, clip))
             faces = tuple(faces_of_clip(session, video, clip))
-            own = text_model(session, video)
+            own = encoder_on_record(session, video)
         names = view_people({video: [row.character for row in rows]}).names(video)
         return JudgedClip(
             video,

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ARRAY, JSON, Connection, Integer, Row, Select, bindparam, func, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.elements import SQLCoreOperations
 
 from domain.media import Box, SeenObject
 from domain.memories import Scope
+from store.queries.encoders import IMAGES, own_encoder
 from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 from store.tables.schema import (
     LOOKED_AT,
@@ -134,10 +136,15 @@ def stored_box(corners: Sequence[int]) -> Box:
 
 def frame_vectors(
     connection: Connection | Session, frames: Iterable[int]
-) -> dict[int, NDArray[np.float32]]:
-    """Return the image vectors of keyframes that have one, shape (D,) each."""
-    rows = _with_vector(connection, (KeyframeRow.embedding,), frames)
-    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in rows}
+) -> dict[int, tuple[NDArray[np.float32], str | None]]:
+    """Return the image vectors of keyframes that have one, shape (D,) each.
+
+    With each is the encoder that made it; None where nothing is on record.
+    """
+    own = own_encoder(KeyframeRow.video_id, IMAGES)
+    columns = (KeyframeRow.embedding, func.coalesce(KeyframeRow.image_encoder, own))
+    rows = _with_vector(connection, columns, frames)
+    return {frame: (np.asarray(vector, dtype=np.float32), name) for frame, vector, name in rows}
 
 
 def description_vectors(
@@ -154,7 +161,7 @@ def description_vectors(
 
 def _with_vector(
     connection: Connection | Session,
-    columns: Sequence[InstrumentedAttribute[Any]],
+    columns: Sequence[SQLCoreOperations[Any]],
     frames: Iterable[int],
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return the id and these columns of keyframes, of those whose first column is not empty."""

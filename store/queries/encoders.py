@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from psycopg.sql import SQL, Composable, Composed, Literal
 from sqlalchemy import ColumnElement, all_, func, literal, or_, select, text, update
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.elements import SQLCoreOperations
 
 from domain.memories import Scope
 from store.queries.view_conditions import Reader, reading_driver
-from store.tables.schema import VideoRow
+from store.tables.schema import KeyframeRow, VideoRow
 
 _IN_VIEW = """
     SELECT models->>'text', encoders, array_agg(id ORDER BY id)
@@ -185,15 +186,21 @@ def vector_literal(vector: NDArray[np.floating]) -> str:
     return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
-def own_encoder(video_id: str | ColumnElement[str]) -> ColumnElement[str | None]:
-    """Return the text model on record for a video, as an expression; NULL where there is none."""
-    record = VideoRow.models["text"].astext
+TEXT, IMAGES = "text", "images"
+"""Ports of ``videos.models`` whose models make vectors."""
+
+
+def own_encoder(
+    video_id: str | SQLCoreOperations[str], port: str = TEXT
+) -> ColumnElement[str | None]:
+    """Return the encoder on record for a video, as an expression; NULL where there is none."""
+    record = VideoRow.models[port].astext
     return select(record).where(VideoRow.id == video_id).scalar_subquery()
 
 
-def text_model(session: Session, video_id: str) -> str | None:
-    """Return the text model on record for a video; it made the vectors of rows that name none."""
-    record = VideoRow.models["text"].astext
+def encoder_on_record(session: Session, video_id: str, port: str = TEXT) -> str | None:
+    """Return the encoder on record for a video; it made the vectors of rows that name none."""
+    record = VideoRow.models[port].astext
     return session.scalar(select(record).where(VideoRow.id == video_id))
 
 
@@ -222,13 +229,28 @@ def record_encoder(session: Session, video_id: str, encoder: str) -> None:
 
 
 def settle_encoder(session: Session, video_id: str, encoder: str) -> None:
-    """Record that an encoder made all vectors of a video.
+    """Record that an encoder made all vectors of a video's texts.
 
     The transaction holds the video's lock, and no row has a vector of another.
     """
-    models = VideoRow.models.concat({"text": encoder})
+    models = VideoRow.models.concat({TEXT: encoder})
     values = {"models": models, "encoders": None}
     session.execute(update(VideoRow).where(VideoRow.id == video_id).values(values))
+
+
+def settle_image_encoder(session: Session, video_id: str, encoder: str) -> None:
+    """Record that an encoder made the vectors of those keyframes of a video that name none.
+
+    The transaction holds the video's lock. Keyframes that name none so far, because their files
+    are gone, name the encoder that was on record.
+    """
+    before, row = encoder_on_record(session, video_id, IMAGES), KeyframeRow
+    if before == encoder:
+        return
+    unnamed = (row.video_id == video_id, row.image_encoder.is_(None), row.embedding.is_not(None))
+    session.execute(update(row).where(*unnamed).values(image_encoder=before or "unknown"))
+    models = VideoRow.models.concat({IMAGES: encoder})
+    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(models=models))
 
 
 _ENCODERS_OF_ROWS = """

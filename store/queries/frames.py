@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sqlalchemy import ColumnElement, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
@@ -101,16 +100,20 @@ def vector_of_frame(session: Session, frame: int) -> tuple[str, Vector] | None:
 
 
 def vectors_of_frames(
-    session: Session, scope: Scope, builder: str, encoder: str
-) -> tuple[list[BuiltFrame], Vector]:
-    """Return the frames of a video with a vector of this model, and the vectors, (N, D)."""
+    session: Session, scope: Scope, builder: str
+) -> list[tuple[BuiltFrame, str, Vector]]:
+    """Return the frames of a video with a vector, (D,): each with the model that made it."""
     row = FrameRow
-    query = select(*COLUMNS, func.halfvec_send(row.embedding)).order_by(row.time_ms)
-    query = query.where(*_in_scope(scope, builder), row.image_encoder == encoder)
-    found = session.execute(query.where(row.embedding.is_not(None))).all()
+    query = select(*COLUMNS, row.image_encoder, func.halfvec_send(row.embedding))
+    with_vector = (row.embedding.is_not(None), row.image_encoder.is_not(None))
+    found = session.execute(
+        query.where(*_in_scope(scope, builder), *with_vector).order_by(row.time_ms)
+    ).all()
     vectors = unpack_halfvecs(columns[-1] for columns in found)
-    empty = np.zeros((0, 0), np.float32)
-    return [BuiltFrame(*columns[:-1]) for columns in found], np.stack(vectors) if found else empty
+    return [
+        (BuiltFrame(*columns), encoder, vector)
+        for (*columns, encoder, _), vector in zip(found, vectors, strict=True)
+    ]
 
 
 def _in_scope(scope: Scope, builder: str) -> tuple[ColumnElement[bool], ...]:

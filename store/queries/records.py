@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Text, case, cast, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from store.queries.encoders import own_encoder
+from store.queries.encoders import IMAGES, TEXT, own_encoder
 from store.tables.schema import (
     LOOKED_AT,
     BlobRow,
@@ -51,7 +51,9 @@ from store.tables.schema import (
 
 Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
-LATER_COLUMNS = frozenset({"description_embedding", "description_encoder", "encoder", "encoders"})
+LATER_COLUMNS = frozenset(
+    {"description_embedding", "description_encoder", "embedding_encoder", "encoder", "encoders"}
+)
 """Columns that earlier versions lack: left out of records where they are empty."""
 
 
@@ -97,7 +99,9 @@ def _keyframes(video: str) -> Query:
     columns = (k.clip, k.time_ms, *scores, k.blob, k.description, _vector(k.embedding))
     described = _vector(k.description_embedding).label("description_embedding")
     encoder = _other_encoder(k.description_encoder, video)
-    chosen = select(*columns, described, encoder).where(k.shot != LOOKED_AT)
+    # Kept frames have a column ``image_encoder`` from their first version on.
+    image_encoder = _other_encoder(k.image_encoder, video, IMAGES).label("embedding_encoder")
+    chosen = select(*columns, described, encoder, image_encoder).where(k.shot != LOOKED_AT)
     return _by_clip(chosen, k, video)
 
 
@@ -338,9 +342,11 @@ def _vector(column: InstrumentedAttribute[Any]) -> ColumnElement[str]:
     return func.left(func.md5(cast(column, Text)), 12).label(column.key)
 
 
-def _other_encoder(column: InstrumentedAttribute[Any], video: str) -> ColumnElement[str | None]:
+def _other_encoder(
+    column: InstrumentedAttribute[Any], video: str, port: str = TEXT
+) -> ColumnElement[str | None]:
     """Return the encoder that made a vector; NULL if it is the one on record for the video."""
-    return func.nullif(column, func.coalesce(own_encoder(video), column)).label(column.key)
+    return func.nullif(column, func.coalesce(own_encoder(video, port), column)).label(column.key)
 
 
 def _by_clip(query: Query, table: Any, video: str) -> Query:

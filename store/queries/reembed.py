@@ -1,6 +1,7 @@
-"""Rows whose vector another text encoder made: counted, read in batches, and given new vectors.
+"""Rows whose vector another encoder made: counted, read in batches, and given new vectors.
 
-Every statement takes ``:encoder``, the encoder that they are to have, and ``:video``.
+Every statement takes ``:encoder``, the encoder that they are to have, and ``:video``. Pictures that
+have no vector yet are among them; every text has one.
 """
 
 from __future__ import annotations
@@ -13,8 +14,15 @@ from sqlalchemy.orm import Session
 
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.time import TimeSpan
-from store.queries.encoders import text_model
-from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
+from store.queries.encoders import IMAGES, encoder_on_record
+from store.tables.schema import (
+    LOOKED_AT,
+    ClipRow,
+    FrameRow,
+    KeyframeRow,
+    MemoryRow,
+    SegmentRevisionRow,
+)
 
 _LEFT: LiteralString = "coalesce({}, :own, :encoder) <> :encoder AND {} IS NOT NULL"
 _MEMORY_LEFT = _LEFT.format("m.encoder", "m.embedding")
@@ -55,6 +63,24 @@ _REVISIONS = text(f"""
     SELECT r.id, r.label, r.summary FROM segment_revisions AS r
     JOIN segments AS s ON s.id = r.segment_id
     WHERE s.video_id = :video AND r.id > :after AND {_REVISION_LEFT} ORDER BY r.id LIMIT :limit
+""")  # noqa: S608
+
+
+KEYFRAME, KEPT = "k", "f"
+"""Kinds of pictures, as in their refs."""
+_PICTURES_LEFT = f"""
+    SELECT '{KEYFRAME}' AS kind, id, blob FROM keyframes
+        WHERE video_id = :video AND shot <> {LOOKED_AT} AND (
+            embedding IS NULL
+            OR coalesce(image_encoder, :own) IS DISTINCT FROM CAST(:encoder AS text))
+    UNION ALL SELECT '{KEPT}', id, blob FROM frames
+        WHERE video_id = :video AND (
+            embedding IS NULL OR image_encoder IS DISTINCT FROM CAST(:encoder AS text))
+"""  # noqa: S608
+_COUNT_PICTURES = text(f"SELECT count(*) FROM ({_PICTURES_LEFT}) AS picture")  # noqa: S608
+_PICTURES = text(f"""
+    SELECT kind, id, blob FROM ({_PICTURES_LEFT}) AS picture
+    WHERE (kind, id) > (:after_kind, :after) ORDER BY kind, id LIMIT :limit
 """)  # noqa: S608
 
 
@@ -106,6 +132,14 @@ class Revision(NamedTuple):
         return f"{self.label}. {self.summary}"
 
 
+class Picture(NamedTuple):
+    """A keyframe or a kept frame; ``blob`` is the SHA-256 of its JPEG."""
+
+    kind: str
+    id: int
+    blob: str
+
+
 def rows_left(session: Session, video_id: str, encoder: str) -> RowsLeft:
     """Count the rows of a video whose vector another encoder made."""
     return RowsLeft._make(_run(session, _COUNT, video_id, encoder)[0])
@@ -137,10 +171,44 @@ def revisions_left(
     return [Revision(*row) for row in rows]
 
 
+def pictures_left(
+    session: Session, video_id: str, encoder: str, after: Picture | None, limit: int
+) -> list[Picture]:
+    """Return the next pictures after ``after`` without a vector of an image encoder.
+
+    Those that a question looked at have no vectors: they are not searched.
+    """
+    names = {"after_kind": after.kind if after else "", "after": after.id if after else 0}
+    own = encoder_on_record(session, video_id, IMAGES)
+    values = {"video": video_id, "encoder": encoder, "own": own, "limit": limit, **names}
+    return [Picture(*row) for row in session.execute(_PICTURES, values)]
+
+
+def count_pictures_left(session: Session, video_id: str, encoder: str) -> int:
+    """Count the pictures of a video without a vector of an image encoder."""
+    own = encoder_on_record(session, video_id, IMAGES)
+    values = {"video": video_id, "encoder": encoder, "own": own}
+    return int(session.execute(_COUNT_PICTURES, values).scalar_one())
+
+
+def set_picture_vectors(
+    session: Session, vectors: Mapping[Picture, Sequence[float]], encoder: str
+) -> None:
+    """Replace the image vectors of pictures, (D,) each."""
+    for table, kind in ((KeyframeRow, KEYFRAME), (FrameRow, KEPT)):
+        rows = [
+            {"id": picture.id, "embedding": vector, "image_encoder": encoder}
+            for picture, vector in vectors.items()
+            if picture.kind == kind
+        ]
+        if rows:
+            session.execute(update(table), rows)
+
+
 def _run(
     session: Session, statement: TextClause, video_id: str, encoder: str, **values: int
 ) -> Sequence[Any]:
-    names = {"video": video_id, "encoder": encoder, "own": text_model(session, video_id)}
+    names = {"video": video_id, "encoder": encoder, "own": encoder_on_record(session, video_id)}
     return session.execute(statement, names | values).all()
 
 

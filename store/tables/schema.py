@@ -213,6 +213,9 @@ class KeyframeRow(_OfClip, Base):
     description_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     likeness_vector: Mapped[Any | None] = mapped_column(HALFVEC())
     description_encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
+    image_encoder: Mapped[str | None] = mapped_column(
+        comment="image encoder that made embedding; NULL: the one in videos.models"
+    )
 
 
 class IdentityRow(Base):

@@ -199,9 +199,8 @@ class Search:
             results.searched["frames not by text: this profile has no image-text model"] = None
             return
         for query in arguments.all_queries():
-            vector = self._images.text(make_storable(query.q))
             most = query.top_k if not inside else MOST_WITHIN
-            found = self._frames.nearest(view, self._images.name, vector, most)
+            found = self._frames.nearest(view, make_storable(query.q), most)
             for one in _in_spans(found, inside)[: query.top_k]:
                 score = one.score / self._images.close / 2
                 if score >= min(query.threshold, 0.5):

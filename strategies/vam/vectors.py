@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 import cv2
 import numpy as np
 
-from perception.likeness import likeness
+from perception.likeness import LIKENESS, likeness
 
 if TYPE_CHECKING:
     from models.ports import Image, ImageEncoder, Vector
-
-LIKENESS = "likeness"
-"""The name of the vectors of colours and edges, which need no model."""
 
 
 class FrameVectors(Protocol):

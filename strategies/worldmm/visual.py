@@ -65,9 +65,12 @@ class VisualSearch:
         if encoder is None:
             raise InputError(f"this profile has no image-text model: {BY_TIME}")
         most = self._most + len(use.seen)
-        found = self._frames.nearest(view, encoder.name, encoder.text(query), most)
+        found = self._frames.nearest(view, query, most)
         if not found:
-            raise InputError(f"the frames were kept without {encoder.name}: {BY_TIME}")
+            raise InputError(
+                f"the frames were kept without {encoder.name} (homer reembed makes vectors of it): "
+                f"{BY_TIME}"
+            )
         fresh = [one for one in found if one.frame.ref not in use.seen][: self._most]
         images = self._frames.show([one.frame for one in fresh], [one.score for one in fresh])
         close = bool(fresh) and (use.model is not None or fresh[0].score >= encoder.close)

@@ -124,7 +124,8 @@ def test_contents_of_clips_are_read_with_their_frames(watched: Store) -> None:
         frame = clip_contents(session, scope(3), [2]).frames[0]
         assert frame_vectors(session, [frame.id]) == {}
         session.execute(update(KeyframeRow).values(embedding=[0.5, 0.5]))
-        assert list(frame_vectors(session, [frame.id])[frame.id]) == [0.5, 0.5]
+        vector, made_by = frame_vectors(session, [frame.id])[frame.id]
+        assert (list(vector), made_by) == ([0.5, 0.5], None)
 
 
 def test_cited_rows_are_those_in_scope(watched: Store) -> None:

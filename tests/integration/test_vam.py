@@ -22,7 +22,7 @@ from graphs.replay import replay
 from graphs.runner import Runner
 from models.ports import TextLine, Thing
 from models.toolbox import Toolbox
-from perception.likeness import likeness
+from perception.likeness import LIKENESS, likeness
 from retrieval.citations import cite
 from retrieval.result import Retrieval
 from store.database import Store
@@ -33,7 +33,6 @@ from store.queries.records import video_records
 from store.tables.schema import FrameRow, VideoRow
 from strategies.registry import find_strategy
 from strategies.vam.policy import NO_IMAGES
-from strategies.vam.vectors import LIKENESS
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.killed_runs import killed_at

@@ -36,7 +36,7 @@ from flows.ingest_video import open_video
 from flows.restore import import_exported_video
 from flows.workspace import Workspace
 from graphs.runner import Runner
-from memory.reembed import reembed_video
+from memory.reembed import reembed_pictures, reembed_video
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
 from retrieval.terms import content_words
@@ -48,7 +48,7 @@ from store.database import Store, open_store
 from store.home import Home
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
-from store.tables.schema import VideoRow
+from store.tables.schema import BlobRow, KeyframeRow, VideoRow
 from strategies.registry import all_strategies
 from tests.support import full_video, machine, span_deletion
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -60,6 +60,7 @@ from tests.support.memory import VIDEO, LongerVectors
 from tests.support.obedient_model import obedient, texts_of
 from tests.support.remembered import Said
 from tests.support.remembered import watch as remember
+from tests.support.tiny_image_encoder import Doubled, painted_jpeg
 from views.library import delete_video_rows, export_to_file, list_library
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
@@ -332,16 +333,21 @@ class DeleteSpan(Scenario):
 
 
 class Reembed(Scenario):
-    """All vectors of a talk become those of another encoder."""
+    """All vectors of a talk become those of other encoders, of texts and of pictures."""
 
     name = "reembed"
     points = (P.REEMBEDDED_BATCH, P.REEMBEDDED)
 
     def prepare(self, store: Store) -> None:
         span_deletion.watch_talk(store)
+        image = store.blobs.put(painted_jpeg("red"))
+        with store.begin() as session:
+            session.execute(update(KeyframeRow).values(blob=image))
+            session.add(BlobRow(video_id=VIDEO, sha256=image, size=1))
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         reembed_video(store, VIDEO, LongerVectors(), Quiet())
+        assert reembed_pictures(store, VIDEO, Doubled(), Quiet()) == 0
 
 
 class BuildMemory(Scenario):

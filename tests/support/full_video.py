@@ -169,6 +169,7 @@ def _stream(video_id: str) -> list[Any]:
 def _percept(video_id: str, blob: str) -> list[Any]:
     frame = {"shot": 0, "sharpness": 0.1, "entropy": 2.5, "quality": 1 / 3}
     size = {"width": 640, "height": 360, "blob": blob}
+    seen = {"embedding": [1, 0], "image_encoder": "towers"}
     said = {"language": "en", "confidence": 0.9}
     read = ScreenTextRow(
         video_id=video_id, clip=1, time_ms=31_000, text="EXIT", score=0.7, box=[1, 2, 30, 40]
@@ -177,7 +178,7 @@ def _percept(video_id: str, blob: str) -> list[Any]:
         video_id=video_id, clip=1, time_ms=31_000, label="cup", score=0.6, box=[3, 4, 50, 60]
     )
     return [
-        KeyframeRow(video_id=video_id, clip=0, time_ms=1000, embedding=[1, 0], **frame, **size),
+        KeyframeRow(video_id=video_id, clip=0, time_ms=1000, **seen, **frame, **size),
         KeyframeRow(video_id=video_id, clip=1, time_ms=31_000, description="a", **frame, **size),
         UtteranceRow(
             video_id=video_id,

@@ -9,12 +9,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
+
+from models.ports import Image, Vector
 
 SIDE = 32
 COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
@@ -77,3 +81,28 @@ def _tokenizer() -> Tokenizer:
     made = Tokenizer(WordLevel(words, unk_token="<unk>"))
     made.pre_tokenizer = Whitespace()
     return made
+
+
+class Doubled:
+    """An image encoder of twice the size, to which every picture is somewhat like every text."""
+
+    name, close, dimensions = "doubled", 0.9, 6
+
+    def images(self, images: list[Image]) -> NDArray[np.float32]:
+        return np.stack(
+            [self._row(image.reshape(-1, 3).mean(axis=0) / 127.5 - 1) for image in images]
+        )
+
+    def text(self, text: str) -> Vector:
+        colour = next((COLOURS[word] for word in text.split() if word in COLOURS), (0, 0, 0))
+        return self._row(2 * np.array(colour) - 1)
+
+    def _row(self, colour: NDArray[Any]) -> Vector:
+        row = np.concatenate([colour / max(float(np.linalg.norm(colour)), 1e-9), np.full(3, 2.0)])
+        return np.asarray(row / np.linalg.norm(row), np.float32)
+
+
+def painted_jpeg(colour: str) -> bytes:
+    """Return a JPEG of 64 x 36 pixels in one colour."""
+    image = np.full((36, 64, 3), np.array(COLOURS[colour])[::-1] * 255, np.uint8)
+    return bytes(cv2.imencode(".jpg", image)[1])

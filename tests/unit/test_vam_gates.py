@@ -16,6 +16,7 @@ from skimage.filters import laplace, threshold_otsu
 from skimage.metrics import structural_similarity
 
 from models.ports import Image
+from perception.likeness import LIKENESS
 from strategies.vam.gates import (
     Gate,
     Gates,
@@ -28,7 +29,7 @@ from strategies.vam.gates import (
 )
 from strategies.vam.settings import HOUR, AgeTier, VisualMemorySettings
 from strategies.vam.thresholds import AdaptiveThreshold, otsu
-from strategies.vam.vectors import LIKENESS, distance, frame_vectors
+from strategies.vam.vectors import distance, frame_vectors
 from tests.support.real_frames import frames_of
 
 SharedMedia = Callable[[str], Path]
