@@ -103,6 +103,12 @@ class RetainOptions(Frozen):
     profile: ProfileName = None
 
 
+class AlertsOptions(Frozen):
+    """The options of delivering alerts."""
+
+    profile: ProfileName = None
+
+
 class RecapOptions(Frozen):
     """The options of a recap: of the whole day or hour before it runs."""
 
@@ -166,6 +172,13 @@ KINDS = (
         "flows.schedules.runs.recap",
         RecapOptions,
         "daily 00:10",
+    ),
+    ScheduleKind(
+        "alerts",
+        "judge and deliver what waits of alerts",
+        "flows.schedules.runs.alerts",
+        AlertsOptions,
+        "every 5 minutes",
     ),
     ScheduleKind(
         "retain",

@@ -104,6 +104,12 @@ def recap(video: str | None = None, period: PeriodKind = "day") -> State[None]:
     return run_in_background(lambda workspace: work.recap(workspace, options, datetime.now(UTC)))
 
 
+@flow(name="alerts")
+def alerts(profile: str | None = None) -> State[None]:
+    """Judge and deliver what waits of alerts."""
+    return run_in_background(work.alerts, profile)
+
+
 @flow(name="retain")
 def retain(profile: str | None = None) -> State[None]:
     """Keep less of videos the older they are."""

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from domain.errors import Busy, InputError, ModelError, NotFound
 from domain.recaps import Period
+from flows.alerts.judging import AlertJudge
+from flows.alerts.worker import deliver_waiting, judge_waiting
 from flows.build import build as build_memory
 from flows.build import check_builds
 from flows.ingest_files import FileOutcome
@@ -34,9 +36,11 @@ from flows.stream.interrupted import end_interrupted_streams
 from flows.workspace import GIVE_WAY_POLL_S, Workspace
 from perception.source import media_in
 from skills.learn import count_waiting
+from store.queries.alerts import count_waiting_events
 from store.queries.videos import video_titles
 from strategies.registry import all_strategies, find_strategy
 from views.library import VideoCheck, check_video, list_library
+from views.words import counted
 
 NAMED = 5
 """How many problems are named in one line."""
@@ -131,6 +135,20 @@ def recap(workspace: Workspace, options: RecapOptions, now: datetime) -> JobRepo
     if written.file is None:
         return JobReport(f"nothing of {period.name} is in memory")
     return JobReport(f"{period.name}: {len(written.recaps)} videos are summed up")
+
+
+def alerts(workspace: Workspace) -> JobReport:
+    """Judge the clips and deliver the events that wait, so that retries need no ingestion.
+
+    Raises:
+        DatabaseError: the database is gone.
+    """
+    recorded = judge_waiting(workspace, AlertJudge(workspace))
+    delivered = deliver_waiting(workspace)
+    with workspace.store.begin() as session:
+        waiting = count_waiting_events(session)
+    text = f"{counted(recorded, 'event')} recorded, {delivered} delivered"
+    return JobReport(f"{text}, {waiting} to be tried again" if waiting else text)
 
 
 def retain(workspace: Workspace, now: datetime) -> JobReport:

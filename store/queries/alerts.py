@@ -341,6 +341,12 @@ def claim_events(
     return [_event(event, alert) for event, alert in rows]
 
 
+def count_waiting_events(session: Session) -> int:
+    """Return how many events wait to be delivered, from whatever machine."""
+    waiting = AlertEventRow.state == DeliveryState.WAITING
+    return session.scalar(select(func.count()).select_from(AlertEventRow).where(waiting)) or 0
+
+
 def settle_event(
     session: Session, event: str, state: DeliveryState, error: str | None = None
 ) -> None:

@@ -29,6 +29,7 @@ from flows.alerts.delivery import Deliverer
 from flows.alerts.judging import AlertJudge
 from flows.alerts.worker import alerts_judged, deliver_waiting, judge_waiting
 from flows.delete import delete_video, delete_video_span
+from flows.schedules import work
 from flows.workspace import Workspace
 from memory.write_clip import remember
 from models.profile import load_profile
@@ -284,6 +285,20 @@ def test_a_refused_event_is_tried_again_under_the_same_id_and_then_given_up(
     assert sorted(map(ids.count, set(ids))) == [attempts, attempts]
     assert {one.event.state for one in events(workspace)} == {DeliveryState.FAILED}
     assert events(workspace)[0].event.error == "the webhook answered with status 500"
+
+
+def test_a_schedule_judges_and_delivers_without_an_ingestion(workspace: Workspace) -> None:
+    received = Received()
+    received.status = 503
+    with webhook(received) as url:
+        text_alert(workspace, delivery=AlertDelivery(webhook=url))
+        watch(workspace.store, ladder(0))
+        report = work.alerts(workspace)
+        assert report.text == "1 event recorded, 0 delivered, 1 to be tried again"
+        received.status = 200
+        due_now(workspace.store)
+        assert work.alerts(workspace).text == "0 events recorded, 1 delivered"
+    assert {one.event.state for one in events(workspace)} == {DeliveryState.DELIVERED}
 
 
 def test_an_event_whose_sender_was_killed_is_sent_again(

@@ -74,6 +74,7 @@ def eventually(look: Callable[[], Any], good: Callable[[Any], bool], seconds: fl
 
 def test_at_first_only_the_check_is_on(book: ScheduleDeployments) -> None:
     assert {one.name: one.on for one in book.entries()} == {
+        "alerts": False,
         "backup": False,
         "build": False,
         "check": True,
@@ -97,7 +98,7 @@ def test_a_schedule_is_changed_paused_and_taken_away(book: ScheduleDeployments) 
     book.put(parse_schedule("watch", {"kind": "check"}))
     assert entry(book, "watch").kind == "check"
     book.remove("watch")
-    with pytest.raises(NotFound, match="there are: backup, build, check, learn"):
+    with pytest.raises(NotFound, match="there are: alerts, backup, build, check"):
         book.pause("watch")
 
 
@@ -239,7 +240,7 @@ def test_two_libraries_at_one_server_have_each_their_own_schedules(
     assert (mine.work_pool_name, theirs.work_pool_name) == (book.pool, work_pool_name(OTHER))
     book.remove("watch")
     book.begin({})
-    names = ["backup", "build", "check", "learn", "recap", "retain", "watch"]
+    names = ["alerts", "backup", "build", "check", "learn", "recap", "retain", "watch"]
     assert [one.name for one in other.entries()] == names
     assert all(one.last is None for one in other.entries())
     for name in [one.name for one in other.entries()]:

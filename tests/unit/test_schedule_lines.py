@@ -43,7 +43,7 @@ def test_only_what_does_no_harm_runs_unasked() -> None:
 
 def test_what_needs_to_be_told_something_is_not_ready() -> None:
     ready = {kind.name for kind in KINDS if kind.is_ready}
-    assert ready == {"learn", "recap", "retain", "build", "backup", "check"}
+    assert ready == {"learn", "recap", "alerts", "retain", "build", "backup", "check"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
