@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from domain.time import format_clock
 from ui.app_state import page_state
 from ui.errors import show_errors
-from ui.formatting import escape_markdown, format_date
+from ui.formatting import escape_markdown, format_date, format_time
 from ui.navigation import (
     PAGE_SIZE,
     page_link,
@@ -19,6 +18,7 @@ from ui.navigation import (
     update_address_bar,
 )
 from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
+from views.words import counted
 
 
 def alerts_page() -> None:
@@ -68,12 +68,12 @@ def _facts(one: ShownAlert) -> str:
     alert = one.alert
     where = one.title or "all videos"
     how = "recorded only" if alert.delivery is None else f"delivered by {alert.delivery}"
-    return f"{where}, {how}, {one.events} events"
+    return f"{where}, {how}, {counted(one.events, 'event')}"
 
 
 def _show_event(one: ShownEvent) -> None:
     event = one.event
-    at = format_clock(event.span.start_ms)
+    at = format_time(event.span.start_ms)
     with st.container(border=True, key=f"event_{event.id}"):
         label = f"{event.alert.name}: {one.title}, {at}"
         page_link("video", escape_markdown(label), video=event.video, t=at)

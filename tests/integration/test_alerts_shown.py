@@ -91,7 +91,7 @@ def test_the_page_shows_alerts_with_their_events(
     with app_over(filled, monkeypatch):
         output = words(open_page("alerts"))
         assert "a cup" in output
-        assert "kitchen, recorded only, 1 events" in output
+        assert "kitchen, recorded only, 1 event" in output
         assert "score 0.90, recorded" in output
         homer("remove", NAME)
         assert "homer alert add" in words(open_page("alerts"))
