@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from cli.console import note, say, say_json
-from cli.options import Json
+from cli.options import Json, Profile
 from domain.errors import InputError
 from domain.recaps import Period, parse_period
-from flows.recap import document, write_recap
-from store.database import open_store
-from store.home import Home
+from flows.recap import write_recap
+from flows.recap_model import recap_model
+from flows.workspace import open_workspace
+from views.recap_links import cited_times
+from views.words import plain_line
 
 
 def recap(
@@ -30,11 +32,13 @@ def recap(
     hour: Annotated[
         str | None, typer.Option(metavar="HOUR", help="An hour, such as 2026-11-25T14, or 'last'.")
     ] = None,
+    profile: Profile = None,
     json: Json = False,
 ) -> None:
     """Sum up a day or an hour of a video, or of all, from its events, with citations.
 
-    It is printed, stored with the video, and written to recaps/ of the data directory.
+    It is printed, stored with the video, and written to recaps/ of the data directory. Where the
+    profile's writer is a language model, that writes it, and its citations are checked.
 
     \b
     Examples:
@@ -42,8 +46,8 @@ def recap(
       homer recap --hour last
     """
     period = _period(day, hour, datetime.now().astimezone())
-    with open_store(Home.default()) as store:
-        written = write_recap(store, period, video)
+    with open_workspace(profile) as workspace:
+        written = write_recap(workspace.store, period, video, recap_model(workspace))
     if json:
         recaps = [
             {"video": one.video, "title": one.title, "text": one.text} for one in written.recaps
@@ -52,8 +56,10 @@ def recap(
         return say_json({"period": period.name, "file": file, "recaps": recaps})
     if written.file is None:
         return note(f"nothing of {period.name} is in memory")
-    for line in document(period, written.recaps).splitlines():
-        say(line)
+    for one in written.recaps:
+        say(f"{period.name}: {plain_line(one.title)}")
+        for line in cited_times(one.text).splitlines():
+            say(plain_line(line))
     return note(str(written.file))
 
 

@@ -1,22 +1,23 @@
-"""Writes recaps: what happened in a day or an hour of a video, from its event segments.
-
-No model is asked: a profile whose writer is a language model has its summaries in the segments.
-"""
+"""Writes recaps: what happened in a day or an hour of a video, from its event segments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from agent.ask_model import AskModel
+from domain.media import Video
 from domain.memories import Segment
 from domain.recaps import Period
-from domain.time import TimeSpan, format_clock
+from domain.time import TimeSpan
+from flows.recap_text import RecapMaterial, plain, recap_text
 from people.clip_people import ClipPeople
 from people.corrected import characters_at
+from services.app_address import app_address
 from store.database import Store
 from store.queries.graph import count_segments, segments_in_time
 from store.queries.percepts import lock_video
@@ -24,11 +25,12 @@ from store.queries.recaps import began_at, last_clip_within, put_recap
 from store.queries.videos import find_video, known_video, list_videos
 from store.recap_files import ALL, remove_recap_files, write_recap_file
 from views.library import shown_segment
-from views.words import shortened
+from views.recap_links import linked_citations
 
 MAX_EVENTS = 24
 """Most events of a recap: one of each 24th of its period, the longest one."""
-MAX_SUMMARY = 400
+TRIES = 3
+"""How often a recap is written while what it rests on changes meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,35 @@ class VideoRecap:
 
 
 @dataclass(frozen=True)
-class WrittenRecap:
+class RecapDraft:
+    """What a recap of one video rests on, and the last clip of it."""
+
+    video: str
+    title: str
+    span: TimeSpan
+    clip: int
+    material: RecapMaterial
+
+
+@dataclass(frozen=True)
+class RecapFile:
     """The recaps of a period that have content, and the file with all of them."""
 
     recaps: tuple[VideoRecap, ...]
     file: Path | None
 
 
-def write_recap(store: Store, period: Period, name: str | None = None) -> WrittenRecap:
+ModelFor = Callable[[Video, int], AskModel | None]
+"""Returns the language model that writes the recap of a video up to a clip; None: rules do."""
+
+
+def no_model(_video: Video, _clip: int) -> None:
+    """Return no model."""
+
+
+def write_recap(
+    store: Store, period: Period, name: str | None = None, model_for: ModelFor = no_model
+) -> RecapFile:
     """Write the recap of a period of a video, or of all videos that have any of it.
 
     It is on record with each video, in place of an earlier one of the period, and in a file.
@@ -62,47 +85,67 @@ def write_recap(store: Store, period: Period, name: str | None = None) -> Writte
     """
     with store.begin() as session:
         videos = [find_video(session, name)] if name else list_videos(session)
-    found = [_store_recap(store, video.id, period) for video in videos]
+    found = [_store_recap(store, video, period, model_for) for video in videos]
     recaps = tuple(recap for recap in found if recap is not None)
     if not recaps:
-        return WrittenRecap((), None)
+        return RecapFile((), None)
     file = recaps[0].video if name else ALL
-    path = write_recap_file(store.home, period.name, file, document(period, recaps))
+    text = document(period, recaps, app_address(store.home))
+    path = write_recap_file(store.home, period.name, file, text)
     with store.begin() as session:
         gone = [recap.video for recap in recaps if known_video(session, recap.video) is None]
     for video in gone:  # It was deleted while the file was written.
         remove_recap_files(store.home, video)
-    return WrittenRecap(recaps, path if path.exists() else None)
+    return RecapFile(recaps, path if path.exists() else None)
 
 
-def _store_recap(store: Store, video: str, period: Period) -> VideoRecap | None:
+def _store_recap(
+    store: Store, video: Video, period: Period, model_for: ModelFor
+) -> VideoRecap | None:
+    """Write a recap and store it, if what it rests on is still so then.
+
+    Where that keeps changing, it is put together by rules at last.
+    """
+    for _ in range(TRIES):
+        with store.begin() as session:
+            draft = read_material(session, video, period)
+        if draft is None:
+            return None
+        text = recap_text(draft.material, model_for(video, draft.clip))
+        with store.begin() as session:
+            lock_video(session, video.id)
+            if read_material(session, video, period) == draft:
+                return _put(session, draft, period, text)
     with store.begin() as session:
-        lock_video(session, video)
-        recap = make_recap(session, video, period)
-        if recap is not None:
-            put_recap(session, video, period, recap.span, recap.text, recap.clip)
-        return recap
+        lock_video(session, video.id)
+        draft = read_material(session, video, period)
+        if draft is None:
+            return None
+        return _put(session, draft, period, recap_text(draft.material, None))
 
 
-def make_recap(session: Session, video: str, period: Period) -> VideoRecap | None:
-    """Return the recap of a period of a video; None if nothing of it is in memory."""
-    known, began = known_video(session, video), began_at(session, video)
+def _put(session: Session, draft: RecapDraft, period: Period, text: str) -> VideoRecap:
+    put_recap(session, draft.video, period, draft.span, text, draft.clip)
+    return VideoRecap(draft.video, draft.title, period, draft.span, text, draft.clip)
+
+
+def read_material(session: Session, video: Video, period: Period) -> RecapDraft | None:
+    """Return what a recap of a video rests on; None if nothing of the period is in memory."""
+    known, began = known_video(session, video.id), began_at(session, video.id)
     if known is None or began is None:
         return None
     span = _video_time(period, began)
-    clip = None if span is None else last_clip_within(session, video, span)
+    clip = None if span is None else last_clip_within(session, video.id, span)
     if span is None or clip is None:
         return None
-    people = ClipPeople(
-        characters=tuple(row.character for row in characters_at(session, video, clip))
-    )
-    segments = segments_in_time(session, video, clip, 0, count_segments(session, video, clip))
+    characters = tuple(row.character for row in characters_at(session, video.id, clip))
+    people = ClipPeople(characters=characters)
+    count = count_segments(session, video.id, clip)
+    segments = segments_in_time(session, video.id, clip, 0, count)
     within = [one for one in segments if one.span.overlap_ms(span)]
-    lines = [
-        _line(shown_segment(segment, people), began) for segment in chosen_events(within, span)
-    ]
-    text = "\n".join(lines) or "No event is on record."
-    return VideoRecap(video, known.title, period, span, text, clip)
+    events = tuple(shown_segment(one, people) for one in chosen_events(within, span))
+    material = RecapMaterial(period.name, began, events)
+    return RecapDraft(video.id, known.title, span, clip, material)
 
 
 def _video_time(period: Period, began: datetime) -> TimeSpan | None:
@@ -130,23 +173,15 @@ def chosen_events(segments: Iterable[Segment], span: TimeSpan) -> list[Segment]:
     return [longest[part] for part in sorted(longest)]
 
 
-def _line(segment: Segment, began: datetime) -> str:
-    at = (began + timedelta(milliseconds=segment.span.start_ms)).astimezone()
-    summary = shortened(segment.summary, MAX_SUMMARY)
-    cited = f"{segment.span}, s{segment.id}"
-    return f"- {at:%H:%M} {_plain(segment.label)}. {_plain(summary)} [{cited}]"
+def document(period: Period, recaps: Sequence[VideoRecap], app: str) -> str:
+    """Return recaps as one Markdown document whose citations are links to the app.
 
-
-def _plain(text: str) -> str:
-    """Return a text in which nothing is Markdown or HTML."""
-    line = shortened(text, MAX_SUMMARY)
-    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
-
-
-def document(period: Period, recaps: Sequence[VideoRecap]) -> str:
-    """Return recaps as one Markdown document."""
+    Args:
+        period: the day or hour.
+        recaps: of its videos.
+        app: the app's address.
+    """
     parts = [f"# {period.name}"]
     for recap in recaps:
-        until = format_clock(recap.span.start_ms)
-        parts += [f"## {_plain(recap.title)}", f"From {until} of `{recap.video}`.", recap.text]
+        parts += [f"## {plain(recap.title)}", linked_citations(recap.text, recap.video, app)]
     return "\n\n".join(parts) + "\n"

@@ -6,19 +6,19 @@ import argparse
 from pathlib import Path
 
 from domain.errors import HomerError
+from services.app_address import APP_PORT
 from store.files import set_private_umask
 from store.home import Home
 from telemetry.logging_setup import set_up_telemetry
 from telemetry.logs import log_error
 from ui.application import run
-from ui.server import PORT
 
 
 def main() -> None:
     """Read host and port from the command line, and serve."""
     parser = argparse.ArgumentParser(prog="python -m ui", description="Homer's app.")
     parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
-    parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--port", type=int, default=APP_PORT)
     parser.add_argument("--videos", type=Path, action="append", default=[], metavar="FOLDER")
     options = parser.parse_args()
     set_private_umask()

@@ -11,6 +11,7 @@ from ui.app_state import page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.navigation import page_link, paginate, requested_offset, update_address_bar
+from views.recap_links import linked_citations
 
 PER_PAGE = 10
 
@@ -45,4 +46,4 @@ def _show_recap(number: int, recap: StoredRecap) -> None:
         at = format_clock(recap.span.start_ms)
         label = escape_markdown(f"{recap.period}: {recap.title}")
         page_link("video", label, video=recap.video, t=at)
-        st.markdown(recap.text)
+        st.markdown(linked_citations(recap.text, recap.video))

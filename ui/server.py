@@ -9,10 +9,9 @@ from pathlib import Path
 from auth.listen import SignInMethods, sign_in_methods
 from auth.password import set_password_from_environment
 from domain.errors import SetupError
-from services.daemon import HOST, Daemon
+from services.app_address import APP_PORT, app_daemon
+from services.daemon import HOST
 from store.home import Home
-
-PORT = 8501
 
 
 class AppServer:
@@ -26,11 +25,11 @@ class AppServer:
     """
 
     def __init__(
-        self, home: Home, port: int = PORT, host: str = HOST, folders: Sequence[Path] = ()
+        self, home: Home, port: int = APP_PORT, host: str = HOST, folders: Sequence[Path] = ()
     ) -> None:
         self._home, self._host = home, host
         self._folders = [str(folder.expanduser().absolute()) for folder in folders]
-        self._daemon = Daemon(home, "app", "/_stcore/health", port, host)
+        self._daemon = app_daemon(home, port, host)
 
     def address(self) -> str | None:
         """Return the address of the app, or None if it does not run."""

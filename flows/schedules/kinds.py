@@ -114,6 +114,7 @@ class RecapOptions(Frozen):
 
     video: str | None = Field(default=None, description="only this video; all")
     period: PeriodKind = Field(default="day", description="day or hour")
+    profile: ProfileName = None
 
 
 @dataclass(frozen=True)

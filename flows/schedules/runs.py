@@ -98,10 +98,14 @@ def learn(answers: int = 64, profile: str | None = None) -> State[None]:
 
 
 @flow(name="recap")
-def recap(video: str | None = None, period: PeriodKind = "day") -> State[None]:
+def recap(
+    video: str | None = None, period: PeriodKind = "day", profile: str | None = None
+) -> State[None]:
     """Sum up the day or hour before."""
-    options = RecapOptions(video=video, period=period)
-    return run_in_background(lambda workspace: work.recap(workspace, options, datetime.now(UTC)))
+    options = RecapOptions(video=video, period=period, profile=profile)
+    return run_in_background(
+        lambda workspace: work.recap(workspace, options, datetime.now(UTC)), profile
+    )
 
 
 @flow(name="alerts")

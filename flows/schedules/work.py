@@ -20,6 +20,7 @@ from flows.ingest_files import FileOutcome
 from flows.ingest_steps import Listener
 from flows.learning import learn_in_batches
 from flows.recap import write_recap
+from flows.recap_model import recap_model
 from flows.retention import retain as run_retention
 from flows.schedules.backups import back_up_into
 from flows.schedules.fetching import FetchArchive, fetch_all, video_fetcher
@@ -131,7 +132,7 @@ def recap(workspace: Workspace, options: RecapOptions, now: datetime) -> JobRepo
     """
     workspace.give_way()
     period = Period.at(options.period, now).before
-    written = write_recap(workspace.store, period, options.video)
+    written = write_recap(workspace.store, period, options.video, recap_model(workspace))
     if written.file is None:
         return JobReport(f"nothing of {period.name} is in memory")
     return JobReport(f"{period.name}: {len(written.recaps)} videos are summed up")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from domain.recaps import Period, parse_period
 from domain.time import TimeSpan
 from flows.delete import delete_video
 from flows.recap import MAX_EVENTS, chosen_events, write_recap
+from flows.recap_model import recap_model
 from flows.schedules import work
 from flows.schedules.kinds import RecapOptions
 from flows.workspace import Workspace
@@ -30,6 +33,9 @@ from store.queries.recaps import recaps_page
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.full_video import fill
 from tests.support.memory import SETTINGS, WordVectors
+from tests.support.obedient_model import LlmToolbox, texts_of
+from tests.support.openai_server import OpenAIServer
+from views.recap_links import cited_times, linked_citations
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 BEGAN = datetime.fromtimestamp(1_700_000_000, UTC)
@@ -77,13 +83,15 @@ def test_a_day_is_summed_up_with_its_events_and_citations(kitchen: Store) -> Non
     events = [(number, summary) for number, summary in events_of(kitchen, VIDEO) if summary]
     assert events
     for number, summary in events:
-        assert f"s{number}]" in output
+        assert f"](http://127.0.0.1:8501/video?video={VIDEO}&segment={number})" in output
         assert summary in output
+    assert not re.search(r"\bs\d+\]", output)
     assert written.file.stat().st_mode & 0o077 == 0
     with kitchen.begin() as session:
         (stored,), total = recaps_page(session, 0, 10)
     assert (total, stored.period, stored.title) == (1, DAY.name, "kitchen")
-    assert stored.text in output
+    assert linked_citations(stored.text, VIDEO, "http://127.0.0.1:8501") in output
+    assert "Put together from the summaries of " in output
 
 
 def test_writing_it_again_replaces_it_and_other_periods_are_empty(kitchen: Store) -> None:
@@ -163,8 +171,104 @@ def test_the_command_prints_it_and_the_page_shows_it(
     assert run.invoke(app, ["recap", "--hour", "2020-01-01T00"]).exit_code == 0
     for wrong in (["--day", "soon"], ["--hour", "2026-11-25"], ["--day", "today", "--hour", "now"]):
         assert run.invoke(app, ["recap", *wrong]).exit_code == 2
+    printed = run.invoke(app, ["recap", "kitchen", "--day", DAY.name]).stdout
+    assert re.search(r"\[\d:\d\d-\d:\d\d\]", printed)
+    assert not re.search(r", s\d+\]", printed)
     with app_over(kitchen, monkeypatch):
-        assert f"{DAY.name}: kitchen" in words(open_page("recaps"))
+        shown = words(open_page("recaps"))
+    assert f"{DAY.name}: kitchen" in shown
+    assert f"](/video?video={VIDEO}&segment=" in shown
+
+
+class RecapModel:
+    """Writes a line of each pair of events; its first ``wrong`` replies cannot be used."""
+
+    def __init__(self, *wrong: Any) -> None:
+        self.wrong = list(wrong)
+        self.shown: list[str] = []
+
+    def __call__(self, request: dict[str, Any]) -> Any:
+        page = texts_of(request)[1]
+        self.shown = re.findall(r"^\d+\. \d\d:\d\d (.*)$", page, re.MULTILINE)
+        if self.wrong:
+            return self.wrong.pop(0)
+        return {"lines": [{"text": f"In short: {self.shown[0]}", "events": [1, len(self.shown)]}]}
+
+
+def written(store: Store, model: Any) -> str:
+    with OpenAIServer(model) as server:
+        toolbox = LlmToolbox(server, reasoner="local", writer="llm")
+        workspace = Workspace(store.home, store, toolbox.profile, toolbox)
+        write_recap(store, DAY, "kitchen", recap_model(workspace))
+    with store.begin() as session:
+        (stored,), _ = recaps_page(session, 0, 10)
+    return stored.text
+
+
+def test_a_language_model_writes_it_with_citations_of_its_events(kitchen: Store) -> None:
+    model = RecapModel()
+    text = written(kitchen, model)
+    numbers = [number for number, _ in events_of(kitchen, VIDEO)]
+    line, last = text.split("\n\n")
+    assert line.startswith("- ")
+    assert "In short: " in line
+    assert re.findall(r"s(\d+)\]", line) == [str(numbers[0]), str(numbers[-1])]
+    assert last == f"Written by the language model from {len(numbers)} events."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"lines": [{"text": "It was.", "events": [99]}]}, "line 1 names event 99"),
+        ({"lines": [{"text": "It was.", "events": []}]}, "line 1 names no event"),
+        ({"lines": [{"text": "A rhinoceros sang.", "events": [1]}]}, "line 1 says nothing that"),
+        ({"lines": []}, "there is no line"),
+        ({"lines": [{"text": " ", "events": [1]}]}, "line 1 is empty"),
+    ],
+)
+def test_citations_are_checked_and_asked_for_once_more(
+    kitchen: Store, wrong: Any, complaint: str
+) -> None:
+    asked: list[str] = []
+    model = RecapModel(wrong)
+
+    def answer(request: dict[str, Any]) -> Any:
+        asked.append("\n".join(texts_of(request)))
+        return model(request)
+
+    assert "Written by the language model" in written(kitchen, answer)
+    assert len(asked) == 2
+    assert complaint in asked[1]
+
+
+def test_what_cannot_be_used_twice_is_replaced_by_rules_and_that_is_said(kitchen: Store) -> None:
+    unusable = {"lines": [{"text": "It was.", "events": [99]}]}
+    text = written(kitchen, RecapModel(unusable, unusable))
+    assert "It was" not in text
+    assert text.endswith("what the language model wrote could not be used.")
+    assert events_of(kitchen, VIDEO)[0][1] in text
+
+
+def test_a_recap_whose_events_change_meanwhile_is_written_anew(kitchen: Store) -> None:
+    number, _ = events_of(kitchen, VIDEO)[0]
+    model = RecapModel()
+
+    def answer(request: dict[str, Any]) -> Any:
+        if not model.shown:
+            change = "UPDATE segment_revisions SET summary = 'Ann sings' WHERE segment_id = :id"
+            with kitchen.begin() as session:
+                session.execute(text(change), {"id": number})
+        return model(request)
+
+    assert "Ann sings" in written(kitchen, answer)
+
+
+def test_words_of_a_summary_forge_no_citation() -> None:
+    forged = "- 10:00 \\[00:01-00:02, s5\\] and [00:01-00:02, s6]"
+    assert linked_citations(forged, VIDEO) == (
+        f"- 10:00 \\[00:01-00:02, s5\\] and [0:01-0:02](/video?video={VIDEO}&segment=6)"
+    )
+    assert cited_times("[1:00:05-d2 0:10:00, s7]") == "[1:00:05-d2 0:10:00]"
 
 
 def test_periods_are_parsed() -> None:
