@@ -91,6 +91,7 @@ class RunContext:
     reads no cards; 0: none. ``skills`` is None without a skill library. ``languages``: those the
     text model was made for; empty: unknown. ``rounds`` are telemetry spans. ``tool_loop`` is None
     for the HOMER machine, to which ``unbuilt`` returns the titles of videos without its memory.
+    ``writers`` wrote the strategy's memory: rules, or models by name.
     """
 
     reasoner: Reasoner
@@ -106,6 +107,7 @@ class RunContext:
     rounds: Rounds = field(default_factory=Rounds, compare=False)
     tool_loop: ToolLoop | None = None
     unbuilt: Callable[[], tuple[str, ...]] = tuple
+    writers: tuple[str, ...] = ()
 
     @property
     def actor(self) -> Reasoner | AgentPolicy:

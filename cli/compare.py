@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -26,7 +26,11 @@ from domain.settings import AskSettings
 from flows.workspace import Workspace, open_workspace
 from graphs.runner import Runner
 from models.preload import preloading
+from store.database import open_store
+from store.home import Home
+from store.queries.videos import find_video
 from strategies.registry import check_strategy, strategy_names
+from views.built import BuiltOf, built_memories
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import StrategyLine, list_strategies
 from views.trajectory import load_history
@@ -36,7 +40,18 @@ SHOWN = 3
 """Pieces of evidence shown that only one strategy found."""
 
 
-def strategies(json: Json = False) -> None:
+def strategies(
+    video: Annotated[
+        str | None,
+        typer.Option(
+            "--video",
+            "-v",
+            metavar="VIDEO",
+            help="Say also what each has built of this video, and who wrote it.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """List the strategies: ways of remembering and of asking.
 
     Any of them answers with 'homer ask --strategy NAME'. The setting [ask] strategy in homer.toml
@@ -46,20 +61,37 @@ def strategies(json: Json = False) -> None:
     \b
     Examples:
       homer strategies
+      homer strategies --video talk
       homer strategies --json
     """
-    known = list_strategies()
+    known, built = list_strategies(), _built_of(video)
     if json:
-        return say_json([one.model_dump(mode="json") for one in known])
-    return _list(known)
+        return say_json([_as_json(one, built.get(one.name)) for one in known])
+    return _list(known, built)
 
 
-def _list(known: Sequence[StrategyLine]) -> None:
+def _built_of(video: str | None) -> dict[str, BuiltOf]:
+    """Return what strategies have built of a video, by name; nothing without a video."""
+    if video is None:
+        return {}
+    with open_store(Home.default()) as store, store.begin() as session:
+        found = built_memories(session, find_video(session, video).id)
+    return {one.strategy: one for one in found}
+
+
+def _as_json(line: StrategyLine, built: BuiltOf | None) -> dict[str, Any]:
+    row = line.model_dump(mode="json")
+    return row | {"built": built.model_dump(mode="json")} if built else row
+
+
+def _list(known: Sequence[StrategyLine], built: Mapping[str, BuiltOf]) -> None:
     default = AskSettings().strategy
     for one in known:
         say(f"{one.name}{' (default)' if one.name == default else ''}: {one.title}")
         say(f"  paper: {one.paper}")
         say(f"  builds: {one.builds}")
+        if one.name in built:
+            say(f"  of this video: {plain_line(built[one.name].in_words)}")
         say(f"  needs: {one.needs}")
         say(f"  tools: {', '.join(one.tools)}")
         if one.parts:

@@ -47,6 +47,8 @@ def _head(portrait: VideoDetails) -> None:
         say(f"  {_image_search(portrait)}")
     if video.subtitles is not None:
         say(f"  with subtitles: {plain_line(', '.join(video.subtitles)) or 'there were none'}")
+    for one in portrait.built:
+        say(f"  memory of {one.strategy}: {plain_line(one.in_words)}")
     if spent := _spent(portrait.cost):
         say(f"  watching took{spent.replace('  [', ' ').rstrip(']')}")
     if portrait.last_clip + 1 < len(portrait.clips):

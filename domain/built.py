@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 
+RULES = "rules"
+"""The writer of what was built without a language model."""
+
+
 class EntityKey(NamedTuple):
     """What names an entity of a video: its type, such as PERSON, and its name or tag."""
 

@@ -52,7 +52,8 @@ class Setup(Frozen):
     ``model`` is the language model, "" without one; ``sees`` whether it accepts images; ``people``
     are the names by tag at that time, ``languages`` those of the text model. ``calibration`` maps
     raw confidences to calibrated ones. ``tools`` are those that were offered; empty: all.
-    ``image_model`` is the image-text model, "" without one.
+    ``image_model`` is the image-text model, "" without one. ``writers`` wrote the strategy's memory
+    of the videos: rules, or models by name; empty: not on record.
     """
 
     settings: AskSettings = AskSettings()
@@ -63,6 +64,7 @@ class Setup(Frozen):
     calibration: Calibration = Calibration()
     tools: tuple[str, ...] = ()
     image_model: str = ""
+    writers: tuple[str, ...] = ()
 
 
 class QuestionAsked(_Event):

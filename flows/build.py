@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.builder import Build, BuildModels, MemoryBuilder
+from agent.step_writers import note_writer, step_writers
 from agent.strategy import Strategy
 from domain import faults
-from domain.built import BuiltMemory, Change, WatchedClip
+from domain.built import RULES, BuiltMemory, Change, WatchedClip
 from domain.errors import Busy, InputError
 from domain.media import Video
 from flows.build_frames import keep_missing_frames
@@ -267,8 +268,12 @@ class VideoBuild:
         clips = watched_clips(store, video.id, range(self.through + 1, stop + 1), memory)
         if self.model is not None:
             self.model.begin_step(stop)
-        change = run.step(clips, ended=self._ended and stop == self._last)
-        _apply(store, video, memory, self.through, self._made(stop), change)
+        with step_writers() as writers:
+            change = run.step(clips, ended=self._ended and stop == self._last)
+            if self.model is None and (change.nodes or change.relations):
+                note_writer(RULES)
+        made = self._made(stop)._replace(writers=tuple(writers))
+        _apply(store, video, memory, self.through, made, change)
         self.through = stop
 
     def _made(self, stop: int) -> StepMade:

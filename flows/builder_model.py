@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 
 from agent.ask_model import AskOptions, Reply
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_writer
 from domain.errors import ModelError
 from domain.media import Video
 from flows.workspace import Workspace
@@ -116,6 +117,7 @@ class BuilderModel:
             reply = self._chat.ask(messages, schema, purpose=named, **given)
         except ModelError as error:
             raise (Unreadable(str(error)) if self._replied else error) from error
+        note_writer(self._chat.model)
         return reply.value
 
 

@@ -36,6 +36,7 @@ from retrieval.citations import cite
 from retrieval.result import ResolvedRefs, Retrieval
 from retrieval.retrievers import Retrievers
 from skills.library import SkillLibrary
+from store.queries.builds import build_writers
 from strategies.registry import find_strategy
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ class ProfileContexts:
                 self._tools,
                 setup.tools if setup else strategy.tools_for(self._toolbox.profile),
             ),
+            writers=setup.writers if setup else self._writers(strategy, view),
             unbuilt=partial(self._tools.without_windows, strategy, view),
         )
 
@@ -112,6 +114,10 @@ class ProfileContexts:
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> ResolvedRefs:
         with self._store.begin() as session:
             return cite(session, view, refs)
+
+    def _writers(self, strategy: Strategy, view: MemoryView) -> tuple[str, ...]:
+        with self._store.begin() as session:
+            return build_writers(session, strategy.memory, view.videos)
 
     def _people(self, view: MemoryView) -> tuple[tuple[str, str], ...]:
         """Return names by tag; none for several videos, since tags are a video's own."""

@@ -41,6 +41,7 @@ def _setup(profile: Profile, context: RunContext) -> Setup:
         languages=context.languages,
         calibration=profile.calibration,
         tools=context.recorder.strategy.narrowed_tools(profile),
+        writers=context.writers,
         **models_on_record(profile),
     )
 

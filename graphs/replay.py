@@ -256,6 +256,7 @@ def _make_context(
         budget=budget,
         people=question_event.setup.people,
         languages=question_event.setup.languages,
+        writers=question_event.setup.writers,
         tool_loop=tool_loop_of(recorder.strategy, parts, _no_tool, question_event.setup.tools),
     )
 

@@ -16,7 +16,7 @@ from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
 from domain.trajectory import IMAGE_FAILURE, Ended, EvidenceRetrieved, Failed, Setup
-from retrieval.built_views import unbuilt_note
+from retrieval.built_views import unbuilt_note, writers_note
 from retrieval.encoders import encoder_note
 from retrieval.heuristics.language import language_note
 
@@ -115,7 +115,9 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     strategy = context.recorder.strategy
     titles = list(dict.fromkeys(title for search in searches for title in search.unbuilt))
     unbuilt = unbuilt_note(titles, strategy.memory, left_out=strategy.windows is None)
-    return context.actor.note, outcome.note, unseen if missing else "", language, encoders, unbuilt
+    written = writers_note(context.writers)
+    limits = (unseen if missing else "", language, encoders, unbuilt)
+    return context.actor.note, written, outcome.note, *limits
 
 
 def with_names(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

@@ -67,6 +67,16 @@ def unbuilt_note(titles: Sequence[str], builder: str, *, left_out: bool = True) 
     )
 
 
+def written_by(writers: Sequence[str]) -> str:
+    """Return who wrote a memory in words; "" where it is not on record."""
+    return f"written by {' and '.join(writers)}" if writers else ""
+
+
+def writers_note(writers: Sequence[str]) -> str:
+    """Return a note for users about who wrote the memory that was searched, if it is on record."""
+    return f"The memory was {written_by(writers)}." if writers else ""
+
+
 def titles_of(session: Session, ids: Sequence[str]) -> tuple[str, ...]:
     """Return the titles of videos, in order; deleted ones have none."""
     found = find_videos(session, ids)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from domain.media import Video
 from domain.people import tags_in_words
+from retrieval.built_views import written_by
 from store.database import Store
 from ui.app_state import PageState
 from ui.formatting import escape_markdown, format_span, format_time
@@ -37,6 +38,8 @@ def _show(store: Store, moment: RememberedMoment, title: str) -> None:
         st.markdown(f"**{escape_markdown(moment.strategy or SHARED)}**")
         if title:
             st.caption(escape_markdown(title))
+        if moment.writers:
+            st.caption(escape_markdown(f"Memory {written_by(moment.writers)}"))
         if not (moment.nodes or moment.relations or moment.frames):
             st.write("Nothing of this moment.")
         _show_frames(store, moment.frames, f"strip_{moment.strategy or 'all'}")

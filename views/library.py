@@ -44,6 +44,7 @@ from store.queries.events import PatchAt
 from store.queries.keyframes import StoredKeyframe
 from store.queries.records import dump_video
 from store.recap_files import remove_recap_files
+from views.built import BuiltOf, built_memories
 from views.streams import StreamDetails, stream_details
 
 __all__ = [
@@ -177,6 +178,7 @@ class VideoDetails(Frozen):
     cost: ClipCost = ClipCost()
     languages: tuple[str, ...] = Field(default=(), description="heard, the most spoken first")
     stream: StreamDetails | None = Field(default=None, description="of a live source only")
+    built: tuple[BuiltOf, ...] = Field(default=(), description="by strategies, as it is now")
 
 
 class VideoCheck(Frozen):
@@ -259,6 +261,7 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
         cost=sum((clip.cost for clip in shown), _cost_of_no_clip(session, video.id)),
         languages=tuple(texts.spoken_languages(session, video.id, last)),
         stream=stream_details(session, video.id, as_of_ms),
+        built=built_memories(session, video.id),
     )
 
 

@@ -77,10 +77,12 @@ class MomentFrame(Frozen):
 class RememberedMoment(Frozen):
     """What is remembered of a moment by one strategy; "" is what all share.
 
-    ``relations`` are the first of ``relations_total``.
+    ``relations`` are the first of ``relations_total``. ``writers`` wrote its memory of the video:
+    rules, or models by name; empty: not on record.
     """
 
     strategy: str
+    writers: tuple[str, ...] = ()
     nodes: tuple[MomentNode, ...] = ()
     relations: tuple[MomentRelation, ...] = ()
     relations_total: int = 0
@@ -176,10 +178,11 @@ def _built(
     frames = frames_near(session, scope, at_ms, NEAR_MS, MAX_FRAMES)
     ids = [end for one in relations for end in (one.subject, one.target)]
     entities = entities_named(session, ids)
-    for builder in builders_of(session, scope.video):
+    for builder, writers in builders_of(session, scope.video).items():
         own = [one for one in relations if one.builder == builder]
         yield RememberedMoment(
             strategy=builder,
+            writers=writers,
             nodes=tuple(_node(one, names) for one in nodes if one.builder == builder),
             relations=tuple(_relation(one, entities, names) for one in own),
             relations_total=own[0].total if own else 0,

@@ -75,6 +75,9 @@ class StrategyMemory(BaseModel):
     """What a strategy remembers of the moment; ``strategy`` is null for what all share."""
 
     strategy: str | None
+    writers: list[str] = Field(
+        description="who wrote its memory of the video: rules, or models by name; empty: not known"
+    )
     nodes: list[NodeTold]
     relations: list[RelationTold] = Field(description="the first of `relations_total`")
     relations_total: int
@@ -107,6 +110,7 @@ def memory(state: State, name: Name, at: Moment, as_of: AsOf = None) -> MomentTo
 def _memory(video: str, one: RememberedMoment) -> StrategyMemory:
     return StrategyMemory(
         strategy=one.strategy or None,
+        writers=list(one.writers),
         nodes=[_node(node) for node in one.nodes],
         relations=[_relation(relation) for relation in one.relations],
         relations_total=one.relations_total,

@@ -96,7 +96,8 @@ def apply_change(
     ]
     copy_rows(session, "relations", _RELATION, rows)
     where = {"video_id": video_id, "builder": builder}
-    progress = made._asdict()
+    known = session.scalar(select(BuildRow.writers).filter_by(**where)) or ()
+    progress = made._asdict() | {"writers": list(dict.fromkeys((*known, *made.writers)))}
     row = insert(BuildRow).values(**where, **progress)
     session.execute(
         row.on_conflict_do_update(

@@ -38,11 +38,15 @@ if TYPE_CHECKING:
 
 
 class StepMade(NamedTuple):
-    """Through which clip a step went, with which version of the builder and which encoder."""
+    """Through which clip a step went, with which version of the builder and which encoder.
+
+    ``writers`` wrote in it: ``domain.built.RULES``, or a model by name.
+    """
 
     through_clip: int
     version: int
     encoder: str
+    writers: tuple[str, ...] = ()
 
 
 def cut_builds(session: Session, video_id: str, clips: Collection[int]) -> None:
@@ -122,7 +126,33 @@ def restart_build(session: Session, video_id: str, builder: str, made: StepMade)
     """
     delete_build(session, video_id, builder)
     values = {"video_id": video_id, "builder": builder, **made._asdict()}
-    session.execute(insert(BuildRow).values(values))
+    session.execute(insert(BuildRow).values(values | {"writers": list(made.writers)}))
+
+
+def build_writers(session: Session, builder: str, video_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return who wrote what a builder built of these videos, each once, in order of the videos."""
+    row = BuildRow
+    query = select(row.video_id, row.writers).where(
+        row.builder == builder, row.through_clip >= 0, is_any_text(row.video_id, video_ids)
+    )
+    known: dict[str, list[str]] = dict(session.execute(query).all())
+    return tuple(dict.fromkeys(writer for video in video_ids for writer in known.get(video, ())))
+
+
+class BuiltState(NamedTuple):
+    """A build of a video: its builder, through which clip it went, and who wrote it."""
+
+    builder: str
+    through_clip: int
+    writers: tuple[str, ...]
+
+
+def builds_of(session: Session, video_id: str) -> list[BuiltState]:
+    """Return the builds of a video that have begun, by name."""
+    row = BuildRow
+    query = select(row.builder, row.through_clip, row.writers)
+    begun = query.where(row.video_id == video_id, row.through_clip >= 0).order_by(row.builder)
+    return [BuiltState(one, clip, tuple(names)) for one, clip, names in session.execute(begun)]
 
 
 def built_encoders(session: Session, builder: str, video_ids: Sequence[str]) -> dict[str, str]:

@@ -57,12 +57,14 @@ class EntityAt(NamedTuple):
     attributes: dict[str, Any]
 
 
-def builders_of(session: Session, video: str) -> list[str]:
-    """Return who built or kept anything of a video, by name."""
+def builders_of(session: Session, video: str) -> dict[str, tuple[str, ...]]:
+    """Return who built or kept anything of a video, sorted by name, each with who wrote it."""
     built, kept = BuildRow, KeeperRow
-    names = select(built.builder).where(built.video_id == video)
-    names_of_keepers = select(kept.builder).where(kept.video_id == video)
-    return sorted(set(session.scalars(names)) | set(session.scalars(names_of_keepers)))
+    builds = select(built.builder, built.writers).where(built.video_id == video)
+    keepers = select(kept.builder).where(kept.video_id == video)
+    writers: dict[str, tuple[str, ...]] = dict.fromkeys(session.scalars(keepers), ())
+    writers |= {builder: tuple(names) for builder, names in session.execute(builds)}
+    return dict(sorted(writers.items()))
 
 
 def nodes_at(session: Session, scope: Scope, at_ms: int, most: int) -> list[NodeAt]:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Text, case, cast, func, or_, select
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, case, cast, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from store.queries.encoders import IMAGES, TEXT, own_encoder
@@ -52,7 +52,14 @@ from store.tables.schema import (
 Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
 LATER_COLUMNS = frozenset(
-    {"description_embedding", "description_encoder", "embedding_encoder", "encoder", "encoders"}
+    {
+        "description_embedding",
+        "description_encoder",
+        "embedding_encoder",
+        "encoder",
+        "encoders",
+        "writers",
+    }
 )
 """Columns that earlier versions lack: left out of records where they are empty."""
 
@@ -243,8 +250,9 @@ def _patches(video: str) -> Query:
 
 def _builds(video: str) -> Query:
     b = BuildRow
-    query = select(b.builder, b.version, b.encoder, b.through_clip).where(b.video_id == video)
-    return query.order_by(b.builder)
+    writers = func.nullif(b.writers, cast([], ARRAY(Text))).label("writers")
+    columns = (b.builder, b.version, b.encoder, b.through_clip, writers)
+    return select(*columns).where(b.video_id == video).order_by(b.builder)
 
 
 def _keepers(video: str) -> Query:

@@ -10,11 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import ARRAY, BigInteger, Index, UniqueConstraint
+from sqlalchemy import ARRAY, BigInteger, Index, Text, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base, added_at, primary_key, reference, video_column
+
+WRITERS = "rules, or names of models, in the order in which they first wrote; empty: not on record"
 
 
 class BuildRow(Base):
@@ -30,6 +32,7 @@ class BuildRow(Base):
     encoder: Mapped[str]
     through_clip: Mapped[int]
     built_at: Mapped[datetime] = added_at()
+    writers: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}", comment=WRITERS)
 
 
 class KeeperRow(Base):

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_rules
 from domain.built import BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
@@ -146,7 +147,7 @@ class LongMemoryBuild:
         try:
             reply = self._writer.event(span, lines, *around)
         except Unreadable:
-            _LOG.warning("the caption of %s is by rules: no reply could be read", span)
+            note_rules(_LOG, "the caption of %s is by rules: no reply could be read", span)
             return lines, logs
         said = [SINCE + reply.change] if before else []
         said += [NEXT + reply.onward] if following else []

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from agent.ask_model import AskModel, Reply
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_rules
 from domain.memories import Memory, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from models.messages import Message, assistant, system, user
@@ -78,7 +79,7 @@ class HierarchyByModel:
                 lambda written: written.complaints(texts, ended=window.ended),
             )
         except Unreadable:
-            _LOG.warning("the episodes of %s are by rules: no reply could be read", window.span)
+            note_rules(_LOG, "the episodes of %s are by rules: no reply could be read", window.span)
             return self._rules.episodes(window)
         return self._mended(window, lines, reply)
 
@@ -140,7 +141,7 @@ class HierarchyByModel:
                 reader.complaints,
             )
         except Unreadable:
-            _LOG.warning("the graph of %s is by rules: no reply could be read", episode.span)
+            note_rules(_LOG, "the graph of %s is by rules: no reply could be read", episode.span)
             return self._rules.graph(episode, numbers, types, people)
         return reader.read(reply, numbers, types)
 
@@ -158,7 +159,7 @@ class HierarchyByModel:
                 lambda written: written.complaints(numbers, texts, window.sizes[1], before),
             )
         except Unreadable:
-            _LOG.warning("super events of %d to %d are by rules", numbers[0], numbers[-1])
+            note_rules(_LOG, "super events of %d to %d are by rules", numbers[0], numbers[-1])
             return self._rules.supers(window)
         return self._grouped(window.macros, reply, window.runs, window.sizes, before)
 
@@ -235,7 +236,7 @@ class HierarchyByModel:
             if wrong := reply.complaints(texts):
                 raise Unreadable(wrong[0])
         except Unreadable:
-            _LOG.warning("the root is by rules: no reply could be read")
+            note_rules(_LOG, "the root is by rules: no reply could be read")
             return self._rules.root(title, supers)
         themes = "; ".join(map(one_line, reply.themes[: self._settings.themes[1]]))
         parts = [

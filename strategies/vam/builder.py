@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_rules
 from domain.built import BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
@@ -125,7 +126,7 @@ class EventBuild:
         try:
             return self._writer.document(span, lines, frames)
         except Unreadable:
-            _LOG.warning("the document of %s is by rules: no reply could be read", span)
+            note_rules(_LOG, "the document of %s is by rules: no reply could be read", span)
         return lines
 
     def _node(

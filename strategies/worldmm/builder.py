@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_rules
 from domain.built import (
     BuiltMemory,
     Change,
@@ -172,7 +173,7 @@ class WorldBuild:
         try:
             return self._writer.caption(window.span, lines)
         except Unreadable:
-            _LOG.warning("the caption of %s is by rules: no reply could be read", window.span)
+            note_rules(_LOG, "the caption of %s is by rules: no reply could be read", window.span)
         return by_rules
 
     def _facts(self, caption: str, known: Known) -> StatedFacts:
@@ -181,7 +182,7 @@ class WorldBuild:
             try:
                 return self._writer.facts(caption, known.people)
             except Unreadable:
-                _LOG.warning("the triples of a caption are by rules: no reply could be read")
+                note_rules(_LOG, "the triples of a caption are by rules: no reply could be read")
         return extract(caption, known)
 
     def _node(self, window: ScaleWindow, text: str, clip: int, seen_ms: int) -> NodeDraft:

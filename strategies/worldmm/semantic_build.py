@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_rules
 from domain.built import BuiltMemory, ClosedRelation, EntityKey, RelationDraft
 from domain.time import TimeSpan
 from retrieval.english.clauses import Triple
@@ -108,7 +109,7 @@ class SemanticBuild:
             try:
                 return self._model.change(seen, self._valid, span, clip)
             except Unreadable:
-                _LOG.warning("what lasts of %s is by rules: no reply could be read", span)
+                note_rules(_LOG, "what lasts of %s is by rules: no reply could be read", span)
         lasting = list(self._recurring.lasting(again, self._settings.occasions))
         return consolidate_by_rules(lasting, self._valid, clip)
 

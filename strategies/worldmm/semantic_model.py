@@ -10,6 +10,7 @@ import numpy as np
 
 from agent.builder import Embed
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_rules
 from domain.time import TimeSpan
 from retrieval.english.clauses import Triple
 from strategies.worldmm.consolidation import Consolidation, candidates_for, consolidate
@@ -123,7 +124,7 @@ class SemanticByModel:
         try:
             decision = self._writer.consolidation(new, existing)
         except Unreadable:
-            _LOG.warning("a triple was consolidated by rules: no reply could be read")
+            note_rules(_LOG, "a triple was consolidated by rules: no reply could be read")
             decision = _by_rules(new, existing)
         same = [number for number, old in enumerate(existing) if old == decision.triple]
         replaced = tuple(dict.fromkeys((*decision.replaced, *same)))

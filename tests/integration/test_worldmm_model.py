@@ -15,22 +15,27 @@ from typer.testing import CliRunner, Result
 from cli.build import show_use
 from cli.main import app
 from cli.progress import meter
+from domain.asking import Question
 from domain.faults import FaultPoint
 from flows.build import build
 from flows.builder_model import ModelUse
+from graphs.replay import replay
+from graphs.runner import Runner
 from store.database import Store
-from store.queries.builds import delete_builds, read_built
+from store.queries.builds import build_writers, delete_builds, read_built
 from store.queries.records import video_records
 from store.queries.videos import delete_calls
 from store.tables.schema import ModelCallRow, VideoRow
 from strategies.registry import find_strategy
-from tests.support.asking import PARTY
+from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.killed_runs import killed_at
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
 from tests.support.world_model import WorldModel, answering
+from views.library import dump_lines
+from views.moment_memory import load_moment
 
 KINDS = ("build", "node_revision", "entity", "relation")
 LINES = ("Ann paints the fence", "Bob fixes the red bike", "Ann paints the gate")
@@ -89,6 +94,11 @@ def captions(store: Store, level: str) -> list[str]:
     return [node.text for node in nodes if node.level == level]
 
 
+def writers(store: Store) -> tuple[str, ...]:
+    with store.begin() as session:
+        return build_writers(session, "worldmm", [PARTY])
+
+
 def test_captions_triples_and_what_lasts_are_the_models(
     garden: Store, server: OpenAIServer, model: WorldModel
 ) -> None:
@@ -109,6 +119,32 @@ def test_captions_triples_and_what_lasts_are_the_models(
     assert model.asked["caption"] == model.asked["triples"] == sum(windows.values())
     assert (model.asked["semantic"], model.asked["consolidate"]) == (3, 1)
     assert len(server.requests) == sum(model.asked.values())
+    assert writers(garden) == ("openai:test",)
+
+
+def test_it_is_on_record_that_rules_began_and_a_model_went_on(
+    garden: Store, server: OpenAIServer
+) -> None:
+    with garden.begin() as session:
+        session.execute(update(VideoRow).values(state="watching"))
+    by_rules = workspace_of(garden)
+    build(by_rules, PARTY, find_strategy("worldmm"), lambda *_: None)
+    assert writers(garden) == ("rules",)
+    with garden.begin() as session:
+        session.execute(update(VideoRow).values(state="done"))
+    built(garden, server)
+    assert writers(garden) == ("rules", "openai:test")
+    with Runner(garden, WordToolbox()) as runner:
+        question = Question(text="Who paints the fence?", videos=(PARTY,))
+        made = runner.ask(question, strategy="worldmm")
+        note = "searched by rules. The memory was written by rules and openai:test."
+        assert note in made.answer.note
+        built(garden, server, again=True)
+        assert writers(garden) == ("openai:test",)
+        assert replay(garden, made.trajectory_id).divergence is None
+    (shown,) = (one for one in load_moment(garden, PARTY, 0) if one.strategy == "worldmm")
+    assert shown.writers == ("openai:test",)
+    assert '"writers":["openai:test"]' in "".join(dump_lines(garden, PARTY))
 
 
 @pytest.mark.parametrize("point", [FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED])
@@ -239,6 +275,7 @@ def test_what_stays_unreadable_is_written_by_rules(
     assert lasting(garden) == [("Ann paint fence", 19, None), ("Ann paints the gate", 39, None)]
     by_rules = [record.getMessage().partition(":")[0] for record in caplog.records]
     assert len(by_rules) == 4, by_rules
+    assert set(writers(garden)) == {"rules", "openai:test"}
 
 
 def test_the_model_is_not_told_what_to_do_by_what_it_writes_of(

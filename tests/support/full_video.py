@@ -332,7 +332,7 @@ def _trajectory(trajectory: str, question_id: int) -> TrajectoryRow:
 def _built(session: Session, video_id: str, blob: str) -> None:
     """What a strategy builds: two captions, the later in two revisions, and a relation."""
     of = {"video_id": video_id, "builder": "captions"}
-    _add(session, BuildRow(version=1, encoder="minilm", through_clip=2, **of))
+    _add(session, BuildRow(version=1, encoder="minilm", through_clip=2, writers=["rules"], **of))
     frame = {"clip": 1, "time_ms": 31_000, "tier": 0, "reason": "it differs from the last"}
     size = {"width": 4, "height": 4, "image_encoder": "towers"}
     _add(session, FrameRow(blob=blob, embedding=[1, 0.5], **frame, **size, **of))

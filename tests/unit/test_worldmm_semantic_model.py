@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from agent.builder import Embed
 from agent.reasoners.port import Unreadable
@@ -103,6 +105,37 @@ def test_a_restatement_and_a_contradiction_take_the_place_of_old_triples() -> No
     ]
     assert "0. Ann | drink | hot tea\n1. Ann | refuse | coffee" in model.pages[0]
     assert "Bob | own | boat" not in "".join(model.pages[1:])
+
+
+COFFEE = (
+    "Alice like beverages",
+    "Alice favor coffee after dinner",
+    "Alice prefer hot drinks",
+    "Alice drink coffee",
+)
+
+
+def test_what_was_said_in_other_words_is_joined_and_what_is_wider_stays() -> None:
+    """Of four triples that are like a new one the model replaces two, and words it anew."""
+    valid = [known(text, clip, str(clip)) for clip, text in enumerate(COFFEE)]
+    model = Scripted(
+        {"triples": [written("Alice enjoy coffee", 0)]},
+        {"replaced": [1, 3], "triple": written("Alice like coffee")},
+    )
+
+    def alike(texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+    made = change(model, seen("Alice enjoy coffee"), valid, alike)
+    assert [(one.text, one.from_clip, one.to_clip) for one in made.closed] == [
+        (COFFEE[1], 1, 29),
+        (COFFEE[3], 3, 29),
+    ]
+    assert [(one.text, one.evidence, one.from_clip, one.to_clip) for one in made.added] == [
+        ("Alice like coffee", ("1", "3", "20"), 29, None)
+    ]
+    shown = "".join(f"{n}. {text.replace(' ', ' | ', 2)}\n" for n, text in enumerate(COFFEE))
+    assert shown.strip() in model.pages[1]
 
 
 def test_at_most_ten_that_are_like_it_are_shown() -> None:
