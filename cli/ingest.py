@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -19,11 +19,9 @@ from views.words import plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
-    from domain.settings import ClipViewKind
     from flows.addresses import Fetched
     from flows.estimate import IngestEstimate
     from flows.ingest_files import FileOutcome
-    from flows.workspace import Workspace
     from store.database import Store
     from views.usage import IngestUsage
 
@@ -99,28 +97,29 @@ def ingest(
       homer ingest https://example.org/talk.mp4
     """
     # These take more than a second to import, which help and usage errors do without.
+    from flows.addresses import find_files
     from flows.estimate import estimate_file
     from flows.ingest_files import watch_files
     from flows.workspace import open_workspace
     from store.vector_index import build_index
 
     with meter() as bar:
-        files, unfetched = _collect_files(sources, bar, public_only=public_only)
+        files, unfetched = find_files(
+            Home.default().make(), sources, public_only=public_only, progress=bar, warn=bar.say
+        )
     if dry_run:
-        estimate = partial(estimate_file, again=again, subtitles=subtitles)
-        raise typer.Exit(_estimate(files, estimate, profile, workers, clip_view, as_json=json))
+        with open_workspace(profile) as opened:
+            workspace = opened.with_workers(workers).with_clip_view(clip_view)
+            estimate = partial(estimate_file, workspace, again=again, subtitles=subtitles)
+            raise typer.Exit(_estimate(files, estimate, as_json=json))
     try:
         with open_workspace(profile) as opened, meter() as bar:
             workspace = opened.with_workers(workers, pool).with_clip_view(clip_view)
             workspace = workspace.with_memory_of(tuple(split_names(memory or [])))
-            listener = Reporter(bar)
-            outcomes = []
-            for outcome in watch_files(
-                workspace, files, listener, direct=direct, again=again, subtitles=subtitles
-            ):
-                outcomes.append(outcome)
-                if outcome.error is not None:
-                    bar.say(f"homer: {outcome.error}")
+            found = watch_files(
+                workspace, files, Reporter(bar), direct=direct, again=again, subtitles=subtitles
+            )
+            outcomes = list(_report_errors(found, bar))
             build_index(workspace.store, bar)
             usages = _usages(workspace.store, outcomes)
     except KeyboardInterrupt as stop:
@@ -129,33 +128,6 @@ def ingest(
     codes = [outcome.exit_code for outcome in outcomes]
     codes += [one.error.exit_code for one in unfetched if one.error is not None]
     raise typer.Exit(max(codes, default=0))
-
-
-def _collect_files(
-    sources: list[str], bar: ProgressMeter, *, public_only: bool
-) -> tuple[list[Path], list[Fetched]]:
-    """Fetch what lies at addresses; return all files, and the addresses that failed.
-
-    Raises:
-        InputError: a file or folder does not exist, or the folder has no media.
-        HomerError: the only source is an address that failed.
-    """
-    # They take more than a second to import, which help and usage errors do without.
-    from flows.addresses import fetch_address, is_address
-    from perception.source import find_media
-
-    files = find_media(Path(source) for source in sources if not is_address(source))
-    failed: list[Fetched] = []
-    for url in filter(is_address, sources):
-        fetched = fetch_address(Home.default().make(), url, public_only=public_only, progress=bar)
-        files += fetched.files
-        if fetched.error is None:
-            continue
-        if len(sources) == 1:
-            raise fetched.error
-        bar.say(f"homer: {fetched.error}")
-        failed.append(fetched)
-    return list(dict.fromkeys(files)), failed
 
 
 class Reporter:
@@ -194,29 +166,28 @@ def _usages(store: Store, outcomes: list[FileOutcome]) -> dict[str, IngestUsage]
     return {one.video.id: ingest_usage(store, one.video.id) for one in watched if one.fresh}
 
 
+def _report_errors(outcomes: Iterable[FileOutcome], bar: ProgressMeter) -> Iterator[FileOutcome]:
+    """Yield the outcomes as they come, and print the errors among them."""
+    for outcome in outcomes:
+        if outcome.error is not None:
+            bar.say(f"homer: {outcome.error}")
+        yield outcome
+
+
 def _estimate(
-    files: list[Path],
-    estimate: Callable[[Workspace, Path], IngestEstimate],
-    profile: str | None,
-    workers: int | None,
-    clip_view: ClipViewKind | None,
-    *,
-    as_json: bool,
+    files: list[Path], estimate: Callable[[Path], IngestEstimate], *, as_json: bool
 ) -> int:
     """Print what watching the files will take; return the exit code."""
-    # They take more than a second to import, which help and usage errors do without.
+    # It takes more than a second to import, which help and usage errors do without.
     from flows.estimate import sum_of
-    from flows.workspace import open_workspace
 
     code, estimates = 0, []
-    with open_workspace(profile) as opened:
-        workspace = opened.with_workers(workers).with_clip_view(clip_view)
-        for path in files:
-            try:
-                estimates.append(estimate(workspace, path))
-            except InputError as error:
-                note(f"homer: {error}")
-                code = error.exit_code
+    for path in files:
+        try:
+            estimates.append(estimate(path))
+        except InputError as error:
+            note(f"homer: {error}")
+            code = error.exit_code
     if as_json:
         say_json([one.model_dump(mode="json") for one in estimates])
     else:

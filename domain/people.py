@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -22,13 +23,32 @@ def escape_tags(text: str) -> str:
 
 
 def tags_in_words(text: str) -> str:
-    """Replace tags by words for readers: ``<voice_1>`` is "an unnamed speaker (voice 1)"."""
+    """Replace tags by words for readers.
+
+    A character is "person 2", as pages and commands number people. A face or voice is "an unnamed
+    person" or "an unnamed speaker", and the next one of its kind in the text "another".
+    """
+    if "<" not in text:
+        return text
+    seen: dict[str, list[str]] = {}
 
     def words(tag: re.Match[str]) -> str:
-        start = "An" if tag.start() == 0 else "an"
-        return f"{start} unnamed {_WHO.get(tag[1], 'person')} ({tag[1]} {tag[2]})"
+        known = seen.setdefault(tag[1], [])
+        said = _tag_in_words(tag[1], tag[2], known)
+        known.append(tag[2])
+        return said[0].upper() + said[1:] if tag.start() == 0 else said
 
-    return TAG.sub(words, text) if "<" in text else text
+    return TAG.sub(words, text)
+
+
+def _tag_in_words(kind: str, number: str, known: Sequence[str]) -> str:
+    """Return the words for a tag of which others of its ``kind`` came before."""
+    if kind == "character":
+        return f"person {number}"
+    who = f"unnamed {_WHO[kind]}"
+    if number not in known:
+        return f"another {who}" if known else f"an {who}"
+    return f"the {who}" if number == known[0] else f"the other {who}"
 
 
 class Identity(Frozen):

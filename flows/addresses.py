@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from flows.schedules.fetching import hosts_allowed_for, video_fetcher
 from flows.uploads import move_upload
 from models.secrets import redact, redacted_url, secrets_of_url
 from perception.allowed_hosts import AllowedHosts
+from perception.source import find_media
 from store.file_locks import file_lock
 from store.files import make_private
 from store.home import Home
@@ -81,6 +82,41 @@ def fetch_address(
         return Fetched(url, error=SetupError(_failure(url, str(error))))
     except InputError as error:
         return Fetched(url, error=InputError(_failure(url, str(error))))
+
+
+def find_files(
+    home: Home,
+    sources: Sequence[str],
+    *,
+    public_only: bool,
+    progress: Progress,
+    warn: Callable[[str], None],
+) -> tuple[list[Path], list[Fetched]]:
+    """Return the files that sources name, and the addresses that failed.
+
+    Args:
+        home: the data directory, which receives what is fetched.
+        sources: files, folders and addresses.
+        public_only: refuse an address of a private host, too.
+        progress: receives megabytes of a file.
+        warn: receives why an address failed.
+
+    Raises:
+        InputError: a file or folder does not exist, or the folder has no media.
+        HomerError: the only source is an address that failed.
+    """
+    files = find_media(Path(source) for source in sources if not is_address(source))
+    failed: list[Fetched] = []
+    for url in filter(is_address, sources):
+        fetched = fetch_address(home, url, public_only=public_only, progress=progress)
+        files += fetched.files
+        if fetched.error is None:
+            continue
+        if len(sources) == 1:
+            raise fetched.error
+        warn(f"homer: {fetched.error}")
+        failed.append(fetched)
+    return list(dict.fromkeys(files)), failed
 
 
 def _failure(url: str, why: str) -> str:

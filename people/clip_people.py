@@ -93,7 +93,7 @@ class ClipPeople:
         return self.display(replace_names(self.replaced_names, text))
 
     def display(self, text: str) -> str:
-        """Replace each tag by a name, or by the character's number where it has several tags.
+        """Replace each tag by its person's name, or by the character's tag without one.
 
         Stored memories keep the tags of faces and voices (``replace_tags``), since a merge can be
         undone.
@@ -102,7 +102,7 @@ class ClipPeople:
 
     def _display_tag(self, match: re.Match[str]) -> str:
         person = self.character(match[0])
-        return match[0] if person is None else person.shown(match[0])
+        return match[0] if person is None else person.label
 
     def replace_tags(self, text: str) -> str:
         """Replace every tag by the name known for it, if any."""

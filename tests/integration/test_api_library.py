@@ -96,7 +96,7 @@ def test_clips_tell_what_their_keyframes_show(library: Store, client: TestClient
         session.execute(update(KeyframeRow).where(*at_65_s).values(description="<face_90> waves."))
     (clip,) = client.get(f"/videos/{PARTY}/clips", params={"offset": 2, "limit": 1}).json()["clips"]
     (frame,) = clip["keyframes"]
-    assert frame["description"] == "An unnamed person (face 90) waves."
+    assert frame["description"] == "An unnamed person waves."
     assert (frame["time_s"], frame["image"]) == (65.0, clip["images"][0])
     assert frame["ref"] == f"k{frame['image'].rpartition('/')[2]}"
 

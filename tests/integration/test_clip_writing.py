@@ -72,9 +72,9 @@ def test_what_was_said_read_and_seen_is_remembered_in_order_of_time(store: Store
     shown = show_video(store, video).clips[0]
     assert [(one.source, one.text) for one in shown.lines] == [
         ("said", "Hello."),
-        ("seen", "<face_0> is on screen."),
+        ("seen", "<character_0> is on screen."),
         ("read", "On screen: PARIS / Second floor"),
-        ("said", "<voice_0>: Welcome to the office."),
+        ("said", "<character_1>: Welcome to the office."),
     ]
     assert shown.lines[1].span == span(2, 10)
 

@@ -47,7 +47,7 @@ TASK = Subtask(id="t1", text="find the place")
         (Answer(text="They met there", option="B", confidence=0.5), "B. Berlin (They met there)"),
         (
             Answer(text="<voice_0>: it rains, says <character_3>", confidence=0.5),
-            "An unnamed speaker (voice 0): it rains, says an unnamed person (character 3)",
+            "An unnamed speaker: it rains, says person 3",
         ),
         (Answer(text="two\nlines\x1b[0m", confidence=0.5), "two lines [0m"),
     ],
@@ -64,7 +64,7 @@ def test_a_citation_has_time_words_clip_and_ref() -> None:
 def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machines() -> None:
     said = CITED.model_copy(update={"text": "<voice_1>: on <face_2>'s table"})
     line = citation_line(said, {VIDEO: "talk"})
-    assert "An unnamed speaker (voice 1): on an unnamed person (face 2)'s table" in line
+    assert "An unnamed speaker: on an unnamed person's table" in line
     answer = Answer(text="<voice_1>: here", confidence=0.5, citations=(said,))
     made = answer_json(AskResult("ab12", answer, 2, 0, 1.0))
     assert made["answer"] == "<voice_1>: here"

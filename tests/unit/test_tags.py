@@ -12,11 +12,16 @@ from domain.people import TAG, escape_tags, tags_in_words
 @pytest.mark.parametrize(
     ("text", "output"),
     [
-        ("<voice_1>: it rains", "An unnamed speaker (voice 1): it rains"),
-        ("then <face_12> waves", "then an unnamed person (face 12) waves"),
+        ("<voice_1>: it rains", "An unnamed speaker: it rains"),
+        ("then <face_12> waves", "then an unnamed person waves"),
         (
             "<character_3> and <voice_0>",
-            "An unnamed person (character 3) and an unnamed speaker (voice 0)",
+            "Person 3 and an unnamed speaker",
+        ),
+        (
+            "<face_1> gives <face_2> what <face_1> had of <face_2>",
+            "An unnamed person gives another unnamed person what the unnamed person had of "
+            "the other unnamed person",
         ),
         ("1 < 2 <b> <voice_x> <clip_1>", "1 < 2 <b> <voice_x> <clip_1>"),
         ("Ann waves", "Ann waves"),
