@@ -17,6 +17,8 @@ from models.profile import profile_names
 DEFAULT_QUESTIONS = 4
 """Default number of concurrent questions."""
 MAX_SEARCHES = 8
+MAX_ESTIMATES = 1
+"""Each perceives three clips, with all models of its profile."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class ApiState(AgentPool):
     folders: tuple[Path, ...] = ()
     questions: QuestionSlots = field(default_factory=lambda: QuestionSlots(DEFAULT_QUESTIONS))
     searches: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_SEARCHES))
+
+    estimates: QuestionSlots = field(default_factory=lambda: QuestionSlots(MAX_ESTIMATES))
 
     def profile_name(self, profile: str | None) -> str:
         """Return the profile that a request names, else the configured one; never a path.

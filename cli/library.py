@@ -14,6 +14,7 @@ from cli.progress import meter
 from domain.time import format_clock
 from flows.stream.interrupted import end_interrupted_streams
 from flows.video_locks import current_state, watched_videos, with_current_state
+from retrieval.search_cost import searches_so_far
 from store.database import open_store
 from store.home import Home
 from views.library import (
@@ -43,6 +44,7 @@ def videos(json: Json = False) -> None:
     with open_store(Home.default()) as store:
         busy = watched_videos(store)
         found = [with_current_state(entry, busy) for entry in list_library(store)]
+        searches = searches_so_far(store)
     if json:
         return say_json([entry.model_dump(mode="json") for entry in found])
     if not found:
@@ -51,7 +53,10 @@ def videos(json: Json = False) -> None:
         (e.id, e.title, format_clock(e.duration_ms), f"{e.done}/{e.clips}", e.state, e.profile)
         for e in found
     )
-    return say_table(("id", "title", "length", "clips", "state", "profile"), rows)
+    say_table(("id", "title", "length", "clips", "state", "profile"), rows)
+    if searches.requests:
+        note(f"single searches took {searches} of an embeddings endpoint so far")
+    return None
 
 
 def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:

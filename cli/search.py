@@ -30,7 +30,9 @@ from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
+from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
+from store.queries.calls import SearchUsage
 from views.words import plain_line, shortened
 
 
@@ -84,13 +86,16 @@ def search(
         if like is not None:
             example = partial(example_of, workspace.store, like=like)
             found, titles = search_alike(workspace.store, example, video or (), as_of_ms)
-            say_json(found.model_dump(mode="json")) if json else show_found(found, titles)
-            return
+            return say_found(found) if json else show_found(found, titles)
         retrievers = Retrievers(workspace.store, workspace.toolbox, workspace.settings)
-        found, titles = search_once(
-            workspace.store, retrievers, Mode(mode), query, video or (), as_of_ms, span=span
-        )
-    say_json(found.model_dump(mode="json")) if json else show_found(found, titles)
+        with recorded_search(workspace.store) as cost:
+            found, titles = search_once(
+                workspace.store, retrievers, Mode(mode), query, video or (), as_of_ms, span=span
+            )
+    if json:
+        return say_found(found, cost.usage)
+    show_found(found, titles)
+    return show_cost(cost.usage)
 
 
 def _refuse_other_searches(query: str, at: str | None, mode: Mode) -> None:
@@ -135,6 +140,18 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
         note(f"{len(found.evidence) - len(shown)} less close ones are not shown: --json has all")
     for neighbour in found.neighbours:
         say(f"near it: {neighbour.span}  {plain_line(tags_in_words(neighbour.label))}")
+
+
+def show_cost(usage: SearchUsage) -> None:
+    """Print what a search took of an embeddings endpoint, if it was sent anything."""
+    if usage.requests:
+        note(f"the search took {usage} of the embeddings endpoint")
+
+
+def say_found(found: Retrieval, usage: SearchUsage | None = None) -> None:
+    """Print what a search found as JSON, and what it took if it was sent to an endpoint."""
+    took = {"usage": usage._asdict()} if usage and usage.requests else {}
+    say_json(found.model_dump(mode="json") | took)
 
 
 def _close(found: Retrieval) -> tuple[Evidence, ...]:

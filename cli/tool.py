@@ -16,9 +16,10 @@ from cli.options import (
     WordsCommand,
     parse_as_of,
 )
-from cli.search import show_found
+from cli.search import say_found, show_cost, show_found
 from flows.workspace import open_workspace
 from graphs.context_factory import StrategyTools
+from retrieval.search_cost import recorded_search
 from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
 from views.strategies import ToolLine, tool_lines
 
@@ -60,12 +61,14 @@ def tool(
     as_of_ms = parse_as_of(as_of)
     with open_workspace(profile) as workspace:
         run = StrategyTools(workspace.store, workspace.toolbox)
-        found, titles = use_once(
-            workspace.store, run, named, query, arguments, video or (), as_of_ms
-        )
+        with recorded_search(workspace.store) as cost:
+            found, titles = use_once(
+                workspace.store, run, named, query, arguments, video or (), as_of_ms
+            )
     if json:
-        return say_json(found.model_dump(mode="json"))
-    return show_found(found, titles, named.strategy)
+        return say_found(found, cost.usage)
+    show_found(found, titles, named.strategy)
+    return show_cost(cost.usage)
 
 
 def _list(strategy: str | None, *, json: bool) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from flows.jobs import Jobs
 from models.profile import load_profile, profile_names
+from retrieval.search_cost import searches_so_far
 from services.health import (
     Check,
     DiskSpace,
@@ -88,6 +89,9 @@ def _show_services(state: PageState) -> None:
     running = [job for job in Jobs(state.store.home).every() if job.running]
     st.write(f"{counted(len(running), 'job')} running.")
     page_link("library", "Open the library")
+    searches = searches_so_far(state.store)
+    if searches.requests:
+        st.caption(f"Single searches took {searches} of an embeddings endpoint so far.")
 
 
 def _show_disk_space(space: DiskSpace) -> None:

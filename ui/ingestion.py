@@ -11,7 +11,7 @@ import streamlit as st
 
 from domain.errors import HomerError
 from flows.delete import delete_unwatched_uploads
-from flows.estimate import estimate_file
+from flows.estimate import estimate_file, sum_of
 from flows.jobs import Job, Jobs
 from flows.retry import clips_to_retry
 from flows.uploads import store_upload
@@ -106,7 +106,8 @@ def _show_estimates(source: str, profile: str) -> None:
         return
     with st.spinner("Watching a few clips of each file ..."), open_workspace(profile) as workspace:
         estimates = [estimate_file(workspace, file) for file in find_media(paths)]
-    for one in estimates:
+    together = [sum_of(estimates)] if len(estimates) > 1 else []
+    for one in [*estimates, *together]:
         st.info(escape_markdown(str(one)))
 
 

@@ -15,6 +15,7 @@ from domain.media import Video
 from domain.time import TimeSpan, parse_clock_span
 from retrieval.images_alike import example_of_ref, image_example
 from retrieval.result import Retrieval
+from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from strategies.named_tools import find_tool, list_tools, parse_arguments, use_once
 from ui.app_state import PageState
@@ -63,7 +64,7 @@ def show_search(state: PageState, video: Video) -> None:
     if sought is None:
         return
     try:
-        with st.spinner("Searching ..."):
+        with st.spinner("Searching ..."), recorded_search(state.store) as cost:
             result = _search(state, video, sought)
     except HomerError as error:
         show_error(error)
@@ -74,6 +75,8 @@ def show_search(state: PageState, video: Video) -> None:
         st.warning("No close match. The nearest results:")
     for number, piece in enumerate(result.evidence):
         show_moment(state.store, piece, {video.id: video}, f"found_{number}", with_ref=True)
+    if cost.usage.requests:
+        st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
 
 
 def _form() -> Sought | None:

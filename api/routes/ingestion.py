@@ -16,7 +16,9 @@ from api.problems import TooManyRequests
 from domain.audit import Deed
 from domain.errors import Busy, InputError, NotFound
 from flows.addresses import is_address
+from flows.estimate import estimate_file
 from flows.jobs import Job, Jobs, new_id
+from flows.workspace import Workspace
 from models.secrets import redacted_url
 from services.job_status import JobState
 from services.prefect import PrefectServer
@@ -62,6 +64,19 @@ class JobTold(BaseModel):
     said: str = Field(description="its last message")
 
 
+class EstimateTold(BaseModel):
+    """What watching a file will take. Images and tokens are means of a clip."""
+
+    title: str
+    clips: int = Field(description="those that are not in memory yet")
+    images: float = Field(description="shown to a language model")
+    tokens_in: float = Field(description="of language models, and of an embeddings endpoint")
+    tokens_out: float
+    cost_usd: float | None = Field(description="of all clips; null where a price is not known")
+    seconds: float = Field(description="of all clips")
+    model_timed: bool = Field(description="whether the seconds include a language model's replies")
+
+
 @router.post("/videos", status_code=202, summary="Add a video")
 def add(state: State, body: Add, response: Response) -> JobTold:
     """Start a job that watches a file into memory, as `homer ingest` does.
@@ -72,11 +87,7 @@ def add(state: State, body: Add, response: Response) -> JobTold:
     `homer serve --videos FOLDER` may be added; URLs are refused. `homer audit` records who added
     it, with the id of the job, and later with the id of the video.
     """
-    for text in (body.url or "", body.path):
-        reject_url(text)
-    if body.url is not None or not body.path.strip():
-        raise InputError("give the `path` of a file in a folder that the operator allowed")
-    path, profile = allowed_file(state.folders, body.path), state.profile_name(body.profile)
+    path, profile = _allowed(state, body), state.profile_name(body.profile)
     jobs, direct = Jobs(state.store.home), not _has_prefect(state)
     with jobs.alone(), state.store.begin() as session:
         _check_jobs(jobs, str(path))
@@ -86,6 +97,34 @@ def add(state: State, body: Add, response: Response) -> JobTold:
         jobs.start([path], profile, again=body.again, direct=direct, job=job)
     response.headers["Location"] = f"/jobs/{job}"
     return _job_body(state, _find_job(state, job))
+
+
+@router.post("/videos/estimate", summary="Estimate what adding a video will take")
+def estimate(state: State, body: Add) -> EstimateTold:
+    """Images, tokens, cost and time of watching a file, like `homer ingest --dry-run`.
+
+    Three clips of it are perceived; no language model is called, and nothing is stored. The file is
+    named as in `POST /videos`. One estimate is made at a time.
+    """
+    path, profile = _allowed(state, body), state.profile_name(body.profile)
+    toolbox = state.toolbox(profile)
+    workspace = Workspace(state.store.home, state.store, toolbox.profile, toolbox)
+    with state.estimates.slot():
+        found = estimate_file(workspace, path, again=body.again)
+    return EstimateTold(**found.model_dump())
+
+
+def _allowed(state: ApiState, body: Add) -> Path:
+    """Return the file that a request names.
+
+    Raises:
+        InputError: it names an address or no file, or one outside of the allowed folders.
+    """
+    for text in (body.url or "", body.path):
+        reject_url(text)
+    if body.url is not None or not body.path.strip():
+        raise InputError("give the `path` of a file in a folder that the operator allowed")
+    return allowed_file(state.folders, body.path)
 
 
 def _check_jobs(jobs: Jobs, path: str) -> None:

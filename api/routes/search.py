@@ -18,7 +18,9 @@ from domain.memories import Segment
 from domain.people import tags_in_words
 from retrieval.images_alike import example_of_ref
 from retrieval.result import Retrieval, ShownImage
+from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
+from store.queries.calls import SearchUsage
 from strategies.named_tools import find_tool, list_tools, use_once
 from views.strategies import ToolLine, tool_lines
 
@@ -49,6 +51,14 @@ class ImageFound(BaseModel):
     image: str
 
 
+class SearchCost(BaseModel):
+    """What a search took of the profile's embeddings endpoint."""
+
+    requests: int
+    tokens: int
+    cost_usd: float = Field(description="US dollars; 0 where no price is known")
+
+
 class Found(BaseModel):
     """The results of a search, best first.
 
@@ -66,6 +76,9 @@ class Found(BaseModel):
     unbuilt: list[str] = Field(
         description="titles of videos of which the memory of the tool's strategy is not built, so "
         "that it was not searched"
+    )
+    cost: SearchCost | None = Field(
+        default=None, description="where the text encoder is behind an endpoint"
     )
 
 
@@ -115,17 +128,18 @@ def search(
             example = partial(example_of_ref, state.store, ref=like)
             result, _ = search_alike(state.store, example, video or (), at_ms)
             return _search_body(state, result, at_ms)
-        result, _ = search_once(
-            state.store,
-            state.retrievers(profile_name),
-            mode,
-            q,
-            video or (),
-            at_ms,
-            _parse_focus(focus),
-            span_of(at),
-        )
-        return _search_body(state, result, at_ms)
+        with recorded_search(state.store) as cost:
+            result, _ = search_once(
+                state.store,
+                state.retrievers(profile_name),
+                mode,
+                q,
+                video or (),
+                at_ms,
+                _parse_focus(focus),
+                span_of(at),
+            )
+        return _search_body(state, result, at_ms, cost.usage)
 
 
 class ToolRequest(BaseModel):
@@ -167,8 +181,11 @@ def use_tool(
     named, at_ms = find_tool(name, body.strategy), as_of_ms(body.as_of)
     run = state.tools(state.profile_name(body.profile))
     with state.searches.slot():
-        found, _ = use_once(state.store, run, named, body.query, body.arguments, body.videos, at_ms)
-        return _search_body(state, found, at_ms)
+        with recorded_search(state.store) as cost:
+            found, _ = use_once(
+                state.store, run, named, body.query, body.arguments, body.videos, at_ms
+            )
+        return _search_body(state, found, at_ms, cost.usage)
 
 
 def _parse_focus(focus: str | None) -> int | None:
@@ -178,7 +195,9 @@ def _parse_focus(focus: str | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def _search_body(state: ApiState, result: Retrieval, as_of_ms: int | None) -> Found:
+def _search_body(
+    state: ApiState, result: Retrieval, as_of_ms: int | None, usage: SearchUsage | None = None
+) -> Found:
     return Found(
         mode=result.mode,
         query=result.query,
@@ -189,6 +208,7 @@ def _search_body(state: ApiState, result: Retrieval, as_of_ms: int | None) -> Fo
         nothing_close=result.nothing_close,
         searched=result.searched,
         unbuilt=list(result.unbuilt),
+        cost=SearchCost(**usage._asdict()) if usage and usage.requests else None,
     )
 
 

@@ -53,6 +53,9 @@ class ClipUsage:
 EMBED = "embed"
 """The purpose of requests to an embeddings endpoint, which are no part of a run's dialogue."""
 
+SEARCH = "search"
+"""The purpose of such requests of single searches, which are of no video and no question."""
+
 NAME_BYTES = 20
 """As many as git's: a call refers to all its messages, which are many and often short."""
 
@@ -174,6 +177,31 @@ def tokens_a_character(session: Session, model: str) -> float | None:
     embedded = (row.model == model, row.purpose == EMBED, row.reply.is_not(None))
     tokens, length = session.execute(select(*columns).where(*embedded)).one()
     return tokens / length if length else None
+
+
+class SearchUsage(NamedTuple):
+    """What requests of single searches to an embeddings endpoint took."""
+
+    requests: int
+    tokens: int
+    cost_usd: float
+
+    def __str__(self) -> str:
+        """Return tokens and cost in words; "" without any request."""
+        if not self.requests:
+            return ""
+        least = 1e-6
+        cost = f"less than ${least:.6f}" if self.cost_usd < least else f"${self.cost_usd:.6f}"
+        return f"{self.tokens:,} tokens{f', {cost}' if self.cost_usd else ''}"
+
+
+def usage_of_searches(session: Session) -> SearchUsage:
+    """Return what the single searches on record took."""
+    row = ModelCallRow
+    tokens, cost = (func.coalesce(func.sum(one), 0) for one in (row.tokens_in, row.cost_usd))
+    query = select(func.count(), tokens, cost).where(row.purpose == SEARCH)
+    requests, tokens_in, cost_usd = session.execute(query).one()
+    return SearchUsage(requests, int(tokens_in), float(cost_usd))
 
 
 class StepsUsage(NamedTuple):

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from typer.testing import CliRunner
 
-from domain.asking import Question
+from cli.main import app
+from domain.asking import Mode, Question
 from domain.errors import ModelError
-from domain.settings import MemorySettings, Settings, WatchSettings
+from domain.settings import ClipViewKind, MemorySettings, Settings, WatchSettings
 from flows.build import build
 from flows.embedding_cost import SAMPLE
 from flows.estimate import estimate_file
@@ -28,6 +30,9 @@ from models.ports import TextEmbedder
 from models.profile import ChatSpec, EncoderSpec, Price, Profile
 from models.toolbox import Toolbox
 from people.forget import forget
+from retrieval.retrievers import Retrievers
+from retrieval.search_cost import recorded_search, searches_so_far
+from retrieval.search_once import search_once
 from store.database import Store
 from store.home import Home
 from store.queries.calls import embeddings_of
@@ -35,6 +40,9 @@ from store.queries.trajectories import events_of
 from store.queries.videos import DONE, set_video_state
 from store.tables.schema import ModelCallRow
 from strategies.registry import find_strategy
+from tests.integration.test_shown_clips import counting
+from tests.support.api import WordState, client_of
+from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY, remember_party
 from tests.support.embeddings_server import count_tokens, server, word_vectors
 from tests.support.library import Quiet
@@ -42,8 +50,9 @@ from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, WordVectors
 from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.remembered import Tools as WordTools
 from tests.support.span_deletion import SPAN, watch_talk
-from views.library import show_video
+from views.library import dump_lines, show_video
 from views.usage import ingest_usage, usage_in
 
 SPOKEN = (
@@ -73,13 +82,15 @@ class EndpointTools(LightToolbox):
     _endpoint: TextEmbedder | None = None
 
 
-def workspace(home: Home, store: Store, url: str, **more: Any) -> Workspace:
+def workspace(
+    home: Home, store: Store, url: str, clip_view: ClipViewKind = "keyframes", **more: Any
+) -> Workspace:
     watch = WatchSettings(clip_ms=2_000, keyframes=1, subtitles="use")
     profile = Profile(
         name="p",
         text="openai:tiny",
         encoder=EncoderSpec(base_url=url, price=PRICE, passage_prefix="passage: "),
-        settings=Settings(watch=watch, memory=MemorySettings()),
+        settings=Settings(watch=watch, memory=MemorySettings(clip_view=clip_view)),
         objects="none",
         sounds="none",
         **more,
@@ -182,6 +193,34 @@ def test_what_a_model_writes_is_part_of_the_estimate(
     assert estimate.cost_usd - without.cost_usd == pytest.approx(of_endpoint / 1e6, rel=0.01)
 
 
+def test_images_and_tokens_of_frames_and_of_an_endpoint_are_as_estimated(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = talk(tmp_path)
+    with server(word_vectors) as (url, requests), OpenAIServer(counting) as model:
+        spec = ChatSpec(model="openai:m", base_url=model.base_url, price=PRICE)
+        chat = {"default": spec}
+        opened = workspace(home, store, url, clip_view="frames", writer="llm", chat=chat)
+        with client_of(WordState(store, "p", folders=(tmp_path,), models=opened.toolbox)) as client:
+            told = client.post("/videos/estimate", json={"path": str(path)}).json()
+        estimate = estimate_file(opened, path)
+        assert not model.requests
+        requests.clear()
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+        taken = counted(requests)
+    assert outcome.watched is not None
+    used = ingest_usage(store, outcome.watched.video.id)
+    assert used.images / used.clips == pytest.approx(estimate.images, rel=0.1)
+    assert estimate.images > 5, "frames besides keyframes"
+    wanted = 10 * (estimate.tokens_in + estimate.tokens_out)
+    assert used.tokens_in + used.tokens_out == pytest.approx(wanted, rel=0.1)
+    assert used.tokens_in > taken > 0
+    assert used.cost_usd == pytest.approx(estimate.cost_usd, rel=0.1)
+    assert told["clips"] == 10
+    assert told["tokens_in"] == pytest.approx(estimate.tokens_in)
+    assert told["cost_usd"] == pytest.approx(estimate.cost_usd)
+
+
 def test_changing_to_an_endpoint_takes_what_was_estimated(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
@@ -260,3 +299,120 @@ def test_building_a_memory_has_its_embeddings_on_record(home: Home, store: Store
     assert {(row.video_id, row.clip) for row in rows} == {(VIDEO, None)}
     assert sum(row.tokens_in for row in rows) == counted(requests) > 0
     assert sum(row.cost_usd for row in rows) == pytest.approx(counted(requests) / 1e6)
+
+
+SECOND = "tiny"
+"""A profile of the endpoint, in the home's ``homer.toml``."""
+
+
+def endpoint_profile(home: Home, url: str) -> str:
+    path = home.root / "paid.toml"
+    path.write_text(
+        f"""base = 'local'
+text = 'openai:{SECOND}'
+encoder = {{ base_url = '{url}', key = '', price = {{ input = 1.0, output = 0.0 }} }}
+"""
+    )
+    return str(path)
+
+
+def searched(store: Store) -> list[ModelCallRow]:
+    with store.begin() as session:
+        rows = list(session.scalars(select(ModelCallRow).where(ModelCallRow.purpose == "search")))
+        session.expunge_all()
+    return rows
+
+
+def test_single_searches_have_their_embeddings_on_record_and_say_what_they_took(
+    home: Home, store: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch_talk(store)
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+
+    def homer(*words: str) -> Any:
+        done = CliRunner().invoke(app, [*words])
+        assert done.exit_code == 0, done.output
+        return done
+
+    with server(word_vectors) as (url, requests):
+        profile = endpoint_profile(home, url)
+        homer("reembed", "--direct", "--profile", profile)
+        before = list(dump_lines(store, VIDEO))
+        memory = show_video(store, VIDEO).cost
+        requests.clear()
+        said = homer("search", "the lighthouse", "--profile", profile)
+        first = counted(requests)
+        assert f"the search took {first:,} tokens, ${first / 1e6:.6f} of the" in said.stderr
+        requests.clear()
+        used = json.loads(homer("search", "the boats", "--profile", profile, "--json").stdout)
+        second = counted(requests)
+        assert used["usage"]["tokens"] == second
+        assert used["usage"]["cost_usd"] == pytest.approx(second / 1e6)
+        requests.clear()
+        tool = homer("tool", "event", "boats", "--profile", profile, "-s", "homer")
+        third = counted(requests)
+        assert f"took {third:,} tokens" in tool.stderr
+    rows = searched(store)
+    assert {(row.video_id, row.trajectory_id) for row in rows} == {(None, None)}
+    assert sum(row.tokens_in for row in rows) == first + second + third > 0
+    assert searches_so_far(store).cost_usd == pytest.approx((first + second + third) / 1e6)
+    assert f"single searches took {first + second + third:,} tokens" in homer("videos").stderr
+    assert show_video(store, VIDEO).cost == memory, "it is no cost of the memory"
+    assert list(dump_lines(store, VIDEO)) == before
+
+
+def test_a_search_on_this_machine_has_no_cost(
+    store: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch_talk(store)
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    retrievers = Retrievers(store, WordTools(), Settings())
+    with recorded_search(store) as cost:
+        search_once(store, retrievers, Mode.VIDEO, "the lighthouse")
+    assert (str(cost.usage), searched(store)) == ("", [])
+    assert "single searches" not in CliRunner().invoke(app, ["videos"]).stderr
+
+
+def test_a_search_that_fails_is_on_record(home: Home, store: Store) -> None:
+    watch_talk(store)
+    with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
+        toolbox = workspace(home, store, url).toolbox
+        retrievers = Retrievers(store, toolbox, Settings())
+        with pytest.raises(ModelError, match="too long"), recorded_search(store):
+            search_once(store, retrievers, Mode.VIDEO, "the lighthouse")
+    assert "too long" in str(searched(store)[0].error)
+
+
+def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
+    remember_party(store)
+    with server(word_vectors) as (url, requests):
+        toolbox = Questioned(workspace(home, store, url).profile, Path("/nonexistent"))
+        with client_of(WordState(store, "p", models=toolbox)) as client:
+            found = client.get("/search", params={"q": "piano"}).json()
+            taken = counted(requests)
+            requests.clear()
+            body = {"query": "piano", "strategy": "homer"}
+            used = client.post("/tools/event", json=body).json()
+    assert found["cost"] == {
+        "requests": len(searched(store)) - used["cost"]["requests"],
+        "tokens": taken,
+        "cost_usd": pytest.approx(taken / 1e6),
+    }
+    assert used["cost"]["tokens"] == counted(requests) > 0
+
+
+def test_the_app_says_what_a_search_took(
+    home: Home, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_party(store)
+    with server(word_vectors) as (url, requests):
+        profile = workspace(home, store, url).profile
+
+        def toolbox() -> Toolbox:
+            return Questioned(profile, Path("/nonexistent"))
+
+        with app_over(store, monkeypatch, toolbox):
+            page = open_page("video", video=PARTY, show="Search", q="piano")
+    taken = counted(requests)
+    assert f"The search took {taken:,} tokens" in words(page)
+    assert sum(row.tokens_in for row in searched(store)) == taken > 0

@@ -28,6 +28,7 @@ CALLS = [shlex.split(line)[1:] for line in BLOCKS.splitlines() if line.startswit
 BODIES: dict[str, type[BaseModel]] = {
     "/questions": Ask,
     "/videos": Add,
+    "/videos/estimate": Add,
     "/tools/nearest": ToolRequest,
 }
 

@@ -1,0 +1,66 @@
+"""What single searches take of an embeddings endpoint: on record, and shown with what they find.
+
+Those of questions are on record with their trajectory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from models.text_endpoint import recorded_embeddings
+from store.queries.calls import SEARCH, NewCall, SearchUsage, add_call, usage_of_searches
+
+if TYPE_CHECKING:
+    from models.chat import CallRecord
+    from store.database import Store
+
+
+class SearchCost:
+    """What one search took so far."""
+
+    def __init__(self) -> None:
+        self._calls: list[CallRecord] = []
+
+    def add(self, call: CallRecord) -> None:
+        """Add a request."""
+        self._calls.append(call)
+
+    @property
+    def calls(self) -> tuple[CallRecord, ...]:
+        """The requests."""
+        return tuple(self._calls)
+
+    @property
+    def usage(self) -> SearchUsage:
+        """Their number, tokens and cost."""
+        return SearchUsage(
+            len(self._calls),
+            sum(call.tokens_in for call in self._calls),
+            sum(call.cost_usd for call in self._calls),
+        )
+
+
+@contextmanager
+def recorded_search(store: Store) -> Iterator[SearchCost]:
+    """Record the requests to an embeddings endpoint that a search makes within, once it ends.
+
+    Their texts are not part of the record. They are of no video: a search may be over all.
+    """
+    cost = SearchCost()
+    try:
+        with recorded_embeddings(cost.add):
+            yield cost
+    finally:
+        if cost.calls:
+            with store.begin() as session:
+                for call in cost.calls:
+                    add_call(session, NewCall(**asdict(replace(call, purpose=SEARCH))))
+
+
+def searches_so_far(store: Store) -> SearchUsage:
+    """Return what all single searches on record took."""
+    with store.begin() as session:
+        return usage_of_searches(session)
