@@ -36,7 +36,7 @@ from views.answer_lines import (
     event_lines,
     reply_tail,
 )
-from views.words import plain_line, printable
+from views.words import counted, plain_line, printable
 
 ROOM = 24
 """Columns for the spinner, the call's purpose and the ends of a line."""
@@ -166,7 +166,8 @@ def show_answer(result: AskResult, question: Question, titles: Mapping[str, str]
     if answer.not_in_memory:
         for searched in answer.searched:
             say(f"  searched: {plain_line(searched)}")
-    say(f"trajectory {result.trajectory_id} ({result.rounds} rounds, {result.seconds:.1f} s)")
+    rounds = counted(result.rounds, "round")
+    say(f"trajectory {result.trajectory_id} ({rounds}, {result.seconds:.1f} s)")
 
 
 def _titles(workspace: Workspace) -> dict[str, str]:

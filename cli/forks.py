@@ -25,7 +25,7 @@ from store.home import Home
 from views.answer_lines import answer_line
 from views.comparison import ComparedRound, Difference, compare_trajectories
 from views.trajectory import load_history
-from views.words import plain_line, shortened
+from views.words import counted, plain_line, shortened
 
 
 def replay(name: Id, json: Json = False) -> None:
@@ -49,8 +49,9 @@ def replay(name: Id, json: Json = False) -> None:
     else:
         end = "" if result.ended else ", up to where it was broken off"
         say(
-            f"{result.trajectory}: {result.events} events, the same byte for byte{end}; "
-            f"{result.calls} model calls and {result.searches} searches from the record, none made"
+            f"replay matches exactly ({counted(result.events, 'event')}){end}; "
+            f"{counted(result.calls, 'model call')} and {counted(result.searches, 'search')} "
+            "from the record, none made"
         )
     if divergence is not None:
         raise Diverged(f"the replay of {result.trajectory} parts at event {divergence.at}")

@@ -15,7 +15,7 @@ from cli.options import Json, Profile, split_names
 from cli.progress import ProgressMeter, meter
 from domain.errors import InputError
 from store.home import Home
-from views.words import plain_line
+from views.words import counted, plain_line
 
 if TYPE_CHECKING:
     from domain.media import Video
@@ -224,7 +224,10 @@ def show_outcomes(
 def _line(outcome: FileOutcome) -> str:
     watched = outcome.watched
     assert watched is not None  # noqa: S101 - the caller looks
-    title, known = plain_line(watched.video.title), f"{watched.clips} clips, id {watched.video.id}"
+    title, known = (
+        plain_line(watched.video.title),
+        f"{counted(watched.clips, 'clip')}, id {watched.video.id}",
+    )
     if watched.failed:
         return f"{title}: {watched.failed} of {known} failed; the same command tries them again"
     if not watched.fresh:

@@ -181,7 +181,7 @@ def alike(video: OneVideo, json: Json = False) -> None:
     if json:
         return say_json([pair.found.model_dump(mode="json") for pair in found])
     if not found:
-        return note("nobody looks or sounds so much like somebody else")
+        return note("no likely duplicates")
     heads = ("number", "person", "other", "person", "alike in", "cosine")
     return say_table(heads, map(_pair_row, found))
 

@@ -9,6 +9,7 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import Json
+from domain.people import tags_in_words
 from domain.trajectory import Event, Forked
 from graphs.edits import fork_line
 from graphs.forks import editable
@@ -23,6 +24,7 @@ from store.queries.trajectories import (
     list_trajectories,
     marks_of,
 )
+from store.queries.videos import find_videos
 from views.answer_lines import answer_line, citation_line, event_lines
 from views.usage import CallTotals, TrajectoryUsage, usage_in
 from views.words import plain_line, shortened
@@ -67,6 +69,8 @@ def trajectory(
             return _show_list(listed, forks_of(session, [row.id for row in listed]), json)
         found = find_trajectory(session, name)
         events, marks = events_of(session, found.id), marks_of(session, found.id)
+        cited = [one.video for one in found.answer.citations] if found.answer else []
+        titles = {name: video.title for name, video in find_videos(session, cited).items()}
         used = usage_in(events, embeddings_of(session, found.id))
     if usage:
         return _show_usage(used, json)
@@ -78,10 +82,10 @@ def trajectory(
             for event, mark in zip(events, marks, strict=True)
         ]
         return say_json({**_as_json(found), "events": rounds})
-    return _show(found, events)
+    return _show(found, events, titles)
 
 
-def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
+def _show(found: StoredTrajectory, events: Sequence[Event], titles: Mapping[str, str]) -> None:
     say(f"{found.id}  {found.state}  {found.profile}  {found.seconds:.1f} s")
     say(f"question: {plain_line(found.question.text)}")
     for event in events:
@@ -92,7 +96,7 @@ def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
         return say(f"go on with:  homer ask --resume {found.id}")
     say(f"answer: {answer_line(found.answer, found.question)}")
     for citation in found.answer.citations:
-        say(f"  {citation_line(citation, {})}")
+        say(f"  {citation_line(citation, titles)}")
     return None
 
 
@@ -107,7 +111,7 @@ def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
     for evidence in shown.evidence or ():
         say(
             f"    {evidence.score:.2f}  {evidence.span}  "
-            f"[{evidence.ref}] {shortened(evidence.full_text)}"
+            f"[{evidence.ref}] {shortened(tags_in_words(evidence.full_text))}"
         )
     return None
 
@@ -149,7 +153,7 @@ def _show_list(found: list[StoredTrajectory], forks: Mapping[str, Forked], as_js
             t.id,
             t.state,
             shortened(t.question.text, 50),
-            shortened(t.answer.text if t.answer else "", 40),
+            shortened(tags_in_words(t.answer.text) if t.answer else "", 40),
         )
         for t in found
     ]

@@ -14,6 +14,7 @@ from domain.media import IdentityKind
 TAG = re.compile(r"<(face|voice|character)_(\d{1,9})>")
 """How a person without a known name is written in memories, prompts and answers."""
 
+_SENTENCE_END = re.compile(r"(?:^|[.!?]\s+)$")
 _WHO = {"face": "person", "voice": "speaker"}
 
 
@@ -36,7 +37,8 @@ def tags_in_words(text: str) -> str:
         known = seen.setdefault(tag[1], [])
         said = _tag_in_words(tag[1], tag[2], known)
         known.append(tag[2])
-        return said[0].upper() + said[1:] if tag.start() == 0 else said
+        begins = _SENTENCE_END.search(text, 0, tag.start()) is not None
+        return said[0].upper() + said[1:] if begins else said
 
     return TAG.sub(words, text)
 

@@ -26,6 +26,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import Round
+from views.words import counted
 
 TEMPLATE = Path(__file__).parent / "components" / "export.page"
 
@@ -49,11 +50,10 @@ def render_page(store: Store, inspected: InspectedTrajectory) -> str:
 
 def _facts(inspected: InspectedTrajectory) -> str:
     row, history = inspected.row, inspected.history
-    facts = (STATES.get(row.state, row.state), f"profile {row.profile}", f"{row.tokens} tokens")
-    cost = f"{history.cost_usd:.4f} US dollars"
-    return " · ".join(
-        (*facts, cost, format_duration(row.seconds), format_date(row.started_at), row.id)
-    )
+    facts = [STATES.get(row.state, row.state), f"profile {row.profile}"]
+    if row.tokens:
+        facts += [counted(row.tokens, "token"), f"{history.cost_usd:.4f} US dollars"]
+    return " · ".join([*facts, format_duration(row.seconds), format_date(row.started_at)])
 
 
 def _video_lanes(inspected: InspectedTrajectory, video: Video) -> str:
@@ -66,7 +66,7 @@ def _video_lanes(inspected: InspectedTrajectory, video: Video) -> str:
 def _round_lane(round_: Round, video: Video) -> str:
     found = round_.found.evidence if round_.found else ()
     bars = "".join(_bar(piece, video) for piece in found if piece.video == video.id)
-    name = f"Round {round_.number}: {_isolated(round_.subtask)}"
+    name = f"Round {round_.number}: {_isolated(tags_in_words(round_.text))}"
     return f'<div class="lane"><a href="#round-{round_.number}">{name}</a><div>{bars}</div></div>'
 
 
@@ -74,7 +74,7 @@ def _bar(evidence: Evidence, video: Video) -> str:
     length = max(1, video.duration_ms)
     left = 100 * evidence.span.start_ms / length
     width = 100 * evidence.span.length_ms / length
-    label = escape(f"{format_span(evidence.span)} {evidence.ref}", quote=True)
+    label = escape(format_span(evidence.span), quote=True)
     return f'<span class="bar" style="left:{left:.3f}%;width:{width:.3f}%" title="{label}"></span>'
 
 
@@ -99,12 +99,12 @@ def _round(
 
 def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]) -> str:
     title = videos[item.video].title if item.video in videos else item.video
-    score = f", score {item.score:.2f}" if isinstance(item, Evidence) else ""
+    score = f"score {item.score:.2f}" if isinstance(item, Evidence) else ""
     head = escape(f"{format_span(item.span)} {title}")
     return (
         f'<div class="moment">{_image(store, item)}<strong dir="auto">{head}</strong>'
         f'<p dir="auto">{escape(tags_in_words(item.full_text))}</p>'
-        f'<span class="small">{escape(item.ref)}{score}</span></div>'
+        f'<span class="small">{score}</span></div>'
     )
 
 
@@ -129,8 +129,9 @@ def _ledger(changes: Sequence[SubtaskChange]) -> str:
 def _subtask(change: SubtaskChange) -> str:
     subtask = change.subtask
     marks = f' <span class="changed">changed: {escape(", ".join(change.marks))}</span>'
-    answer = f" → {_isolated(subtask.answer)}" if subtask.answer else ""
-    facts = f"{subtask.id} {_isolated(subtask.text)} ({subtask.state}, {subtask.attempts} attempts)"
+    answer = f" → {_isolated(tags_in_words(subtask.answer))}" if subtask.answer else ""
+    attempts = counted(subtask.attempts, "attempt")
+    facts = f"{_isolated(tags_in_words(subtask.text))} ({subtask.state}, {attempts})"
     return f'<li dir="auto">{facts}{answer}{marks if change.marks else ""}</li>'
 
 

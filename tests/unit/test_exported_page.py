@@ -135,7 +135,7 @@ def test_a_bar_lies_where_it_is_in_its_own_video_and_nowhere_else(
 ) -> None:
     page = page_of(*EVENTS)
     assert page.count('class="bar"') == 1
-    assert 'style="left:25.000%;width:25.000%" title="0:25-0:50 m7"' in page
+    assert 'style="left:25.000%;width:25.000%" title="0:25-0:50"' in page
 
 
 def test_a_video_without_length_has_bars_all_the_same(around: pytest.MonkeyPatch) -> None:
