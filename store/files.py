@@ -160,9 +160,11 @@ def _exposed_entries(paths: Iterable[Path]) -> Iterator[_Entry]:
     for path in paths:
         if _is_exposed(_Entry("", str(path), None)):
             yield _Entry("", str(path), None)
-        for folder, folders, files, at in os.fwalk(path, follow_symlinks=False):
-            entries = (_Entry(folder, name, at) for name in (*folders, *files))
-            yield from filter(_is_exposed, entries)
+        # ``os.fwalk`` skips what disappears within a folder, but not the folder itself.
+        with suppress(FileNotFoundError):
+            for folder, folders, files, at in os.fwalk(path, follow_symlinks=False):
+                entries = (_Entry(folder, name, at) for name in (*folders, *files))
+                yield from filter(_is_exposed, entries)
 
 
 def _is_exposed(entry: _Entry) -> bool:

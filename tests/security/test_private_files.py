@@ -73,6 +73,17 @@ def homer(home: Home, database: str, *arguments: str) -> subprocess.CompletedPro
     )
 
 
+def test_a_place_that_is_not_there_yet_is_passed_over(tmp_path: Path, database: str) -> None:
+    """As in the first command of a new library."""
+    exposed = tmp_path / "exposed"
+    exposed.mkdir()
+    exposed.chmod(0o755)
+    assert open_in(tmp_path / "missing", exposed) == [exposed]
+    checked = homer(Home(tmp_path / "new"), database, "doctor")
+    assert "its owner alone can read it" in checked.stdout
+    assert "FileNotFoundError" not in checked.stderr
+
+
 def can_read(path: Path) -> bool:
     """Whether another user of this machine can list or read it."""
     command = ["ls", str(path)] if path.is_dir() else ["cat", str(path)]
