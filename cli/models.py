@@ -101,8 +101,8 @@ def _hub_models(profile: str | None, names: tuple[str, ...]) -> tuple[HubModel, 
     for name in filter(is_hub_name, names):
         if name not in models:
             raise NotFound(
-                f"the profile {used.name} does not use the model {name}: set `text` or `images` "
-                "in the profile to it"
+                f"the profile {used.name} does not use the model {name}: set `speech`, `text` or "
+                "`images` in the profile to it"
             )
     return tuple(model for model in used.hub_models if not names or model.name in names)
 

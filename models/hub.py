@@ -57,12 +57,14 @@ class HubModel:
         need: What it is for: the profile's key, and the folder below the weights folder.
         required: Its files; each by the places where an export may have it, the preferred first.
         optional: Files that are fetched where the model has them.
+        form: What its files are.
     """
 
     name: str
     need: str
     required: tuple[tuple[str, ...], ...]
     optional: tuple[str, ...] = ()
+    form: str = "an export to ONNX"
 
     def folder(self, weights: Path) -> Path:
         """Return where its files lie."""
@@ -200,7 +202,7 @@ class HubModel:
             if path is None:
                 raise WeightsMissing(
                     f"the model {self.name!r} has no {places[0]} on the hub: its files are not "
-                    f"what `{self.need}` in a profile takes, an export to ONNX"
+                    f"what `{self.need}` in a profile takes, {self.form}"
                 )
             yield path
             yield from sorted(

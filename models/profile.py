@@ -21,7 +21,7 @@ from models.hub import HUB_NAME, HubModel, folder_name, is_hub_name
 from models.image_folder import hub_image_model, name_of
 from models.manifest import load_manifest
 from models.text_folder import hub_text_model
-from models.whisper_models import model_name
+from models.whisper_models import hub_speech_model, is_path, model_name
 
 BUNDLED = Path(__file__).with_name("profiles")
 DEFAULT = "local"
@@ -141,7 +141,8 @@ class Profile(Frozen):
     speech: str = Field(
         default="whisper-base",
         min_length=1,
-        description="whisper-base, a folder, or a model that faster-whisper knows (large-v3-turbo)",
+        description="whisper-base, a folder, OWNER/NAME of the hub, or a model that faster-whisper "
+        "knows (large-v3-turbo)",
     )
     languages: tuple[str, ...] = Field(
         default=(), description="spoken languages to choose among (ISO 639-1); empty: any"
@@ -214,8 +215,13 @@ class Profile(Frozen):
 
     @property
     def hub_models(self) -> tuple[HubModel, ...]:
-        """The models of the hub that this profile uses."""
-        return tuple(model for model in (self.text_hub, self.images_hub) if model)
+        """The models of the hub that this profile uses.
+
+        Raises:
+            WeightsMissing: There is no speech model of that name.
+        """
+        used = (self.speech_hub, self.text_hub, self.images_hub)
+        return tuple(model for model in used if model)
 
     @property
     def sound_model(self) -> str:
@@ -285,6 +291,16 @@ class Profile(Frozen):
     def speech_name(self) -> str:
         """How the speech model is called in the store."""
         return self.speech if self.speech in load_manifest() else model_name(self.speech)
+
+    @property
+    def speech_hub(self) -> HubModel | None:
+        """The speech model, if it is one of the hub.
+
+        Raises:
+            WeightsMissing: There is none of that name.
+        """
+        is_own = self.speech in load_manifest() or is_path(self.speech)
+        return None if is_own else hub_speech_model(self.speech)
 
     @property
     def speech_languages(self) -> tuple[str, ...]:

@@ -1,13 +1,15 @@
-"""Whisper models that are not of the manifest: a folder, or a name that faster-whisper knows."""
+"""Whisper models that are not of the manifest: a folder, or a model of the hub."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from domain.errors import WeightsMissing
+from models.hub import HubModel, folder_name, is_hub_name
 
 FILES = ("config.json", "model.bin", "tokenizer.json")
-"""What a folder must have; ``vocabulary.json`` or ``vocabulary.txt`` besides."""
+"""What a folder must have, besides one of ``VOCABULARIES``."""
+VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 _PATHS = ("/", ".", "~")
 
 
@@ -21,47 +23,67 @@ def model_name(name: str) -> str:
     return f"whisper-{Path(name).name.removeprefix('whisper-')}"
 
 
+def hub_speech_model(name: str) -> HubModel:
+    """Return a Whisper model of the hub: ``OWNER/NAME``, or a name that faster-whisper knows.
+
+    Raises:
+        WeightsMissing: It is neither; the message lists the names that are known.
+    """
+    if not is_hub_name(name):
+        name = _known_name(name)
+    required = tuple((file,) for file in FILES)
+    return HubModel(
+        name,
+        "speech",
+        (*required, VOCABULARIES),
+        ("preprocessor_config.json",),
+        form="a Whisper model for CTranslate2",
+    )
+
+
+def _known_name(name: str) -> str:
+    # Slow to import, and only profiles with a model of the hub need it.
+    from faster_whisper.utils import _MODELS
+
+    if name not in _MODELS:
+        raise WeightsMissing(
+            f"there is no speech model {name!r}: name a folder (/..., ./..., ~/...), OWNER/NAME of "
+            f"the hub, or one of {', '.join(_MODELS)}"
+        )
+    return str(_MODELS[name])
+
+
+def own_folder(name: str, weights: Path) -> Path | None:
+    """Return the folder that a profile's ``speech`` is; None: it is a model of the hub.
+
+    Earlier versions fetched models into ``whisper/NAME``: what is complete there is used.
+    """
+    if is_path(name):
+        return Path(name).expanduser()
+    earlier = weights / "whisper" / folder_name(name)
+    return None if missing_file(earlier) else earlier
+
+
 def whisper_folder(name: str, weights: Path) -> Path:
     """Return the folder of a Whisper model for CTranslate2, fetched where it is not there yet.
 
     Args:
-        name: A folder, or a name such as ``large-v3-turbo`` or ``Systran/faster-whisper-small``,
-            which faster-whisper fetches from the hub.
-        weights: The weights folder; named models are fetched to ``whisper/NAME`` below it.
+        name: A folder, or as in ``hub_speech_model``.
+        weights: The weights folder.
 
     Raises:
         WeightsMissing: A file is missing and cannot be fetched; names it and where to put it.
     """
-    if is_path(name):
-        folder = Path(name).expanduser()
-    else:
-        folder = weights / "whisper" / name.replace("/", "--")
-        if _missing(folder):
-            _fetch(name, folder)
-    if missing := _missing(folder):
+    folder = own_folder(name, weights)
+    if folder is None:
+        return hub_speech_model(name).ready_folder(weights)
+    if missing := missing_file(folder):
         raise WeightsMissing(f"the speech model {name!r} lacks {missing}: put it into {folder}")
     return folder
 
 
-def _missing(folder: Path) -> str | None:
+def missing_file(folder: Path) -> str | None:
     """Return the first file that a folder lacks."""
     lacking = (file for file in FILES if not (folder / file).is_file())
-    vocabulary = next(folder.glob("vocabulary.*"), None) if folder.is_dir() else None
-    return next(lacking, None if vocabulary else "vocabulary.json")
-
-
-def _fetch(name: str, folder: Path) -> None:
-    # Only models that are not here yet need it.
-    from faster_whisper.utils import available_models, download_model
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        download_model(name, output_dir=str(folder))
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
-        files = ", ".join([*FILES, "vocabulary.json"])
-        known = f"; known names: {', '.join(available_models())}" if "/" not in name else ""
-        raise WeightsMissing(
-            f"the speech model {name!r} is not in {folder} and cannot be fetched "
-            f"({type(error).__name__}): put {files} there, or fetch it where there is a "
-            f"network{known}"
-        ) from error
+    has_vocabulary = any((folder / file).is_file() for file in VOCABULARIES)
+    return next(lacking, None if has_vocabulary else VOCABULARIES[0])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import av
 
-from domain.errors import SetupError
+from domain.errors import SetupError, WeightsMissing
 from models.chat_models import key_variable
 from models.devices import describe_devices
 from models.extras import LITERT, OTEL, extra_of
@@ -21,6 +21,7 @@ from models.profile import NO_MODEL
 from models.secrets import read_key, redacted_url
 from models.text_folder import missing_text_files
 from models.weights import FileState, status
+from models.whisper_models import hub_speech_model, missing_file, own_folder
 from services.prefect import PrefectServer
 from store.database import open_store
 from store.files import find_exposed
@@ -83,6 +84,7 @@ def check_setup(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
+    yield from check_speech_model(profile, home.weights)
     yield from check_text_model(profile, home.weights)
     yield _device(profile)
     yield from _languages(profile)
@@ -162,6 +164,23 @@ def _hub_model(what: str, model: HubModel, weights: Path) -> Check:
     lacking = ", ".join(model.missing(weights))
     fix = f"homer models pull, or put {lacking} into {folder}"
     return Check(what, False, f"{model.name} is not fetched", fix)
+
+
+def check_speech_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:
+    """Check a speech model that does not come with Homer."""
+    if profile.speech in profile.weights:
+        return
+    name, folder = f"model {profile.speech_name}", own_folder(profile.speech, weights)
+    if folder is not None:
+        lacking = missing_file(folder)
+        fix = f"put {lacking} and the rest of a Whisper model for CTranslate2 into {folder}"
+        found = f"{folder} lacks files" if lacking else str(folder)
+        yield Check(name, not lacking, found, fix if lacking else "")
+        return
+    try:
+        yield _hub_model(name, hub_speech_model(profile.speech), weights)
+    except WeightsMissing as error:
+        yield Check(name, False, "not known", str(error))
 
 
 def check_text_model(profile: ProfileModel, weights: Path) -> Iterator[Check]:

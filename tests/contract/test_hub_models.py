@@ -17,7 +17,9 @@ from models.image_folder import FILES
 from models.profile import Profile, load_profile
 from models.text_folder import read_encoder_folder
 from models.toolbox import Toolbox
-from services.health import check_images, check_text_model
+from models.whisper_models import FILES as WHISPER_FILES
+from models.whisper_models import whisper_folder
+from services.health import check_images, check_speech_model, check_text_model
 from tests.contract.test_image_encoders import painted
 from tests.support.hub_server import REVISION, hub
 from tests.support.tiny_image_encoder import COLOURS, towers
@@ -200,7 +202,11 @@ def test_a_folder_needs_no_prefix(tmp_path: Path) -> None:
     [
         ("Nobody/nothing", (), "RepositoryNotFound"),
         ("Someone/words", (), "has no vision_model.onnx on the hub"),
-        (NAME, ("Nobody/nothing",), "does not use the model Nobody/nothing: set `text` or `image"),
+        (
+            NAME,
+            ("Nobody/nothing",),
+            "does not use the model Nobody/nothing: set `speech`, `text` or `image",
+        ),
     ],
 )
 def test_the_command_reports_a_model_that_it_cannot_fetch(
@@ -239,3 +245,33 @@ def test_the_command_lists_and_fetches_them(
     assert listed().split() == [NAME, "images", "missing", "0", "not", "known"]
     assert f"{NAME}: 5 files, licence: mit" in homer("pull", NAME, *profile)
     assert listed().split() == [NAME, "images", "present", "0", "mit"]
+
+
+def test_a_speech_model_is_fetched_checked_and_shown_with_its_licence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, weights = tmp_path / "hub", tmp_path / "weights"
+    folder.mkdir()
+    for name in (*WHISPER_FILES, "vocabulary.txt", "README.md"):
+        (folder / name).write_text(name)
+    profile = Profile(name="p", speech="Someone/whisper-tiny")
+    (lacking,) = check_speech_model(profile, weights)
+    assert (lacking.ok, lacking.found) == (False, "Someone/whisper-tiny is not fetched")
+    with hub({"Someone/whisper-tiny": folder}, "apache-2.0") as (url, fetched):
+        monkeypatch.setenv(ENDPOINT, url)
+        ready = {whisper_folder(profile.speech, weights) for _ in range(2)}
+    assert ready == {weights / "speech" / "Someone--whisper-tiny"}
+    assert sorted(fetched) == sorted([*WHISPER_FILES, "vocabulary.txt"])
+    (found,) = check_speech_model(profile, weights)
+    assert (found.ok, "licence: apache-2.0" in found.found) == (True, True)
+    (ready.pop() / "model.bin").write_text("another")
+    (changed,) = check_speech_model(profile, weights)
+    assert not changed.ok
+    with pytest.raises(WeightsMissing, match="not the one that was fetched"):
+        whisper_folder(profile.speech, weights)
+
+
+def test_a_name_that_faster_whisper_knows_is_a_model_of_the_hub() -> None:
+    (model,) = Profile(name="p", speech="large-v3-turbo").hub_models
+    assert (model.name, model.need) == ("mobiuslabsgmbh/faster-whisper-large-v3-turbo", "speech")
+    assert load_profile("local").hub_models == ()

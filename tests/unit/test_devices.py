@@ -16,9 +16,11 @@ from models.devices import (
     execution_providers,
     speech_device,
 )
-from models.profile import load_profile
+from models.hub import ENDPOINT
+from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from models.whisper_models import FILES, model_name, whisper_folder
+from services.health import check_speech_model
 
 CUDA = "CUDAExecutionProvider"
 
@@ -128,33 +130,47 @@ def test_a_file_that_a_speech_model_lacks_is_named(tmp_path: Path, file: str) ->
         whisper_folder(str(tmp_path), tmp_path)
 
 
-def test_a_named_speech_model_is_fetched_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetched: list[str] = []
-
-    def download(name: str, output_dir: str) -> None:
-        fetched.append(name)
-        for file in (*FILES, "vocabulary.json"):
-            (Path(output_dir) / file).touch()
-
-    monkeypatch.setattr("faster_whisper.utils.download_model", download)
-    folders = {whisper_folder("large-v3-turbo", tmp_path) for _ in range(2)}
-    assert folders == {tmp_path / "whisper" / "large-v3-turbo"}
-    assert fetched == ["large-v3-turbo"]
+def test_a_speech_model_that_an_earlier_version_fetched_is_used(tmp_path: Path) -> None:
+    folder = tmp_path / "whisper" / "large-v3-turbo"
+    folder.mkdir(parents=True)
+    for file in (*FILES, "vocabulary.json"):
+        (folder / file).touch()
+    assert whisper_folder("large-v3-turbo", tmp_path) == folder
 
 
 def test_without_a_network_the_message_says_where_files_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def download(*_: object, **__: object) -> None:
-        raise OSError("no network")
-
-    monkeypatch.setattr("faster_whisper.utils.download_model", download)
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
     with pytest.raises(WeightsMissing, match="large-v3-turbo") as failure:
         whisper_folder("large-v3-turbo", tmp_path)
-    assert str(tmp_path / "whisper" / "large-v3-turbo") in str(failure.value)
+    folder = tmp_path / "speech" / "mobiuslabsgmbh--faster-whisper-large-v3-turbo"
+    assert str(folder) in str(failure.value)
     assert "model.bin" in str(failure.value)
+
+
+def test_an_unknown_name_of_a_speech_model_is_refused_with_those_that_are_known(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(WeightsMissing, match=r"no speech model .turbot.*large-v3-turbo"):
+        whisper_folder("turbot", tmp_path)
+    (found,) = check_speech_model(Profile(name="p", speech="turbot"), tmp_path)
+    assert (found.ok, "large-v3-turbo" in found.fix) == (False, True)
+
+
+@pytest.mark.parametrize("lacking", ["model.bin", "vocabulary.json"])
+def test_the_doctor_names_what_a_folder_with_a_speech_model_lacks(
+    tmp_path: Path, lacking: str
+) -> None:
+    profile = Profile(name="p", speech=str(tmp_path))
+    for file in {*FILES, "vocabulary.json"} - {lacking}:
+        (tmp_path / file).touch()
+    (found,) = check_speech_model(profile, tmp_path)
+    assert (found.ok, lacking in found.fix) == (False, True)
+    (tmp_path / lacking).touch()
+    (found,) = check_speech_model(profile, tmp_path)
+    assert found.ok
+    assert list(check_speech_model(load_profile("local"), tmp_path)) == []
 
 
 def test_models_are_named_by_their_last_part() -> None:
