@@ -105,11 +105,16 @@ eval-perception: models ## faces, voices, words, sounds and cuts, compared with 
 screenshots: dev demo ## every page at two widths, light and dark, in OUT=build/screenshots
 	@$(BIN)/python -m tests.browser.screenshots $(or $(OUT),build/screenshots)
 
+# Of the extras all but `train`, which is large and has a lock file of its own.
+EXTRAS := build dask dev evaluation fetch gemini llama oidc ollama openai otel ray
+COMPILE_LOCK := uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
+    --universal --python-version 3.11
+
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
-	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
-	    --universal --python-version 3.11 --all-extras -o requirements-dev.lock
-	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
-	    --universal --python-version 3.11 --extra build -c requirements-dev.lock -o requirements.lock
+	@$(COMPILE_LOCK) $(EXTRAS:%=--extra %) -o requirements-dev.lock
+	@$(COMPILE_LOCK) --extra build -c requirements-dev.lock -o requirements.lock
+	@$(COMPILE_LOCK) --extra train -c requirements-dev.lock -o requirements-train.lock
+	@sed -i "/sys_platform == 'never'/d" requirements*.lock
 
 clean: ## remove what make built here; HOMER_HOME stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

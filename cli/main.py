@@ -88,6 +88,7 @@ COMMANDS = {
     "models": ("models", "List the model files of a profile, with state, size and licence."),
     "db": ("database", "Upgrade the tables of a database, and build its search index."),
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
+    "train": ("train", "Export judged answers as training data for a language model."),
     "alert": ("alerts", "Ask standing questions, which are judged on every new clip."),
     "recap": (
         "recap",
@@ -122,7 +123,7 @@ GROUPS = {
         *("doctor", "models", "db", "check", "reembed", "retain", "export", "import"),
         *("backup", "restore", "schedule", "alert", "serve", "password", "audit"),
     ),
-    "Evaluate and learn": ("eval", "skills"),
+    "Evaluate and learn": ("eval", "skills", "train"),
 }
 """The commands by what they are for, in the order of the help."""
 

@@ -2,6 +2,7 @@
 
 import os
 
-# ONNX Runtime reports to its makers from the moment it is imported, by whichever library, unless
-# this is set before. Nothing that a user watches or asks may cause traffic.
+# ONNX Runtime and Hugging Face's libraries report to their makers, by whichever library they are
+# imported, unless this is set before. Nothing that a user watches or asks may cause traffic.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")

@@ -32,3 +32,18 @@ def test_onnx_runtime_keeps_to_itself(tmp_path: Path, code: str) -> None:
     )
     assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
     assert not (tmp_path / ".cache" / "Microsoft").exists()
+
+
+@pytest.mark.parametrize("first", ["models.whisper", "evals.training"])
+def test_hugging_faces_libraries_report_nothing(tmp_path: Path, first: str) -> None:
+    silent = ("HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "DO_NOT_TRACK")
+    outer = {k: v for k, v in os.environ.items() if k not in silent}
+    code = f"import {first}\nfrom huggingface_hub import constants as c\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print(c.HF_HUB_DISABLE_TELEMETRY)"],
+        env={**outer, "HOME": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
