@@ -18,6 +18,7 @@ from domain.built import BuiltMemory, Change, WatchedClip
 from domain.errors import BlobGone
 from domain.media import Video
 from domain.settings import MemorySettings, Settings
+from domain.time import TimeSpan
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,17 +42,27 @@ def no_image(sha: str) -> bytes:
     raise BlobGone(f"there is no image {sha}")
 
 
+LoadClip = Callable[[TimeSpan], bytes | None]
+"""Returns the video of a span as MP4, of its beginning if it is long; None: it is not shown."""
+
+
+def no_clip(_span: TimeSpan) -> None:
+    """Load no video."""
+
+
 @dataclass(frozen=True)
 class BuildModels:
     """What a builder may use.
 
     ``embed`` is the text encoder, ``model`` the language model if the profile has one;
-    ``load_image`` loads a JPEG by its SHA-256.
+    ``load_image`` loads a JPEG by its SHA-256, ``load_clip`` the video of a span where the model is
+    to be shown any.
     """
 
     embed: Embed
     model: AskModel | None = None
     load_image: LoadImage = no_image
+    load_clip: LoadClip = no_clip
 
 
 class Build(Protocol):

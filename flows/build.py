@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.builder import Build, BuildModels, MemoryBuilder
+from agent.builder import Build, BuildModels, MemoryBuilder, no_clip
 from agent.step_writers import note_writer, step_writers
 from agent.strategy import Strategy
 from domain import faults
@@ -21,6 +21,7 @@ from domain.media import Video
 from flows.build_frames import keep_missing_frames
 from flows.build_windows import WindowsBuild, run_windows
 from flows.builder_model import ModelUse, builder_model
+from flows.event_clips import clip_loader
 from flows.executors import DirectExecutor, Executor, Step
 from flows.workspace import Workspace
 from models.text_endpoint import recorded_embeddings
@@ -221,6 +222,7 @@ class VideoBuild:
         self._text = workspace.toolbox.text
         self._clip_ms = _clip_ms(workspace.store, video.id)
         self.model = builder_model(workspace, video, strategy.memory)
+        self._load_clip = no_clip if self.model is None else clip_loader(workspace, video)
         self.through = -1
         self._run: Build | None = None
 
@@ -235,7 +237,7 @@ class VideoBuild:
         after, look_back_ms = self.through + 1, self._builder.look_back_ms
         back = range(max(0, after - math.ceil(look_back_ms / self._clip_ms)), after)
         earlier = watched_clips(store, video, back, memory)
-        models = BuildModels(self._embed, self.model, store.blobs.get)
+        models = BuildModels(self._embed, self.model, store.blobs.get, self._load_clip)
         self._run = self._builder.begin(self._video, built, earlier, models)
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

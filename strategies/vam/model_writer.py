@@ -32,7 +32,7 @@ class DocumentWriter:
     def document(
         self, span: TimeSpan, lines: Sequence[str], frames: Sequence[BuiltFrame]
     ) -> list[str]:
-        """Return the lines of an event, from what is known of it and from its frames.
+        """Return the lines of an event, from what is known of it, its frames and its video.
 
         Raises:
             Unreadable: no reply can be read.
@@ -42,6 +42,9 @@ class DocumentWriter:
             return list(lines)
         shown = spread(frames, self._settings.document_frames) if model.sees else []
         images, labels = load_frames(shown, self._models.load_image)
+        if model.sees and (video := self._models.load_clip(span)) is not None:
+            images.append(video)
+            labels.append(f"a video with sound, from {format_clock(span.start_ms)}")
         rules = prompt("document_system", lines=self._settings.document_lines)
         page = prompt("document", lines=shown_lines(lines), **clock_times(span))
         return write_lines(model, "document", rules, page, lines, images, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,16 +14,21 @@ from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
+from domain.audit import Deed
 from domain.errors import InputError
 from domain.settings import MemorySettings, Settings, WatchSettings
+from flows.build import build
 from flows.estimate import IngestEstimate, estimate_file, sum_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from models.profile import ChatSpec, Price, Profile
+from perception.source import probe
 from store.database import Store
 from store.home import Home
-from store.tables.schema import BlobRow, ClipRow, MessageRow
+from store.queries.videos import list_videos
+from store.tables.schema import AuditRow, BlobRow, ClipRow, MessageRow
+from strategies.registry import find_strategy
 from tests.support.full_suite import in_full
 from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
@@ -95,6 +101,41 @@ def test_the_model_is_shown_each_clip_as_the_profile_says(
     digests = {part["sha256"] for part in sent if part["type"] != "text"}
     assert len(digests) == 2 * (1 + len(more))
     assert len(digests & blobs) == 2, "keyframes are stored, what is shown besides is not"
+
+
+@pytest.mark.parametrize("erased", [False, True])
+def test_the_video_of_an_event_is_shown_for_its_document(
+    home: Home, store: Store, tmp_path: Path, erased: bool
+) -> None:
+    """Not where something was erased: the file may still show that."""
+    path = make_video(tmp_path / "colours.mp4", seconds=4.0, scene_s=0.5, silent=True)
+    documents: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any]) -> Any:
+        if "Write the lines of this event" not in json.dumps(request):
+            return REPLY
+        documents.append(request)
+        return {"lines": ["Colours follow each other."]}
+
+    with OpenAIServer(answer) as server:
+        opened = workspace(home, store, server, clip_view="video").with_memory_of(("vam",))
+        ingested(opened, path, server)
+        if erased:
+            with store.begin() as session:
+                (video,) = list_videos(session)
+                session.add(AuditRow(who="me", deed=Deed.DELETED, subject=video.id))
+            documents.clear()
+            build(opened, video.id, find_strategy("vam"), lambda *_: None, again=True)
+    assert documents
+    for request in documents:
+        videos = [one for one in parts_of(request) if one["type"] == "video_url"]
+        assert len(videos) == int(not erased)
+        if not erased:
+            assert "a video with sound, from 00:00" in labels_of(request)
+            shown = tmp_path / "shown.mp4"
+            data = videos[0]["video_url"]["url"].partition(",")[2]
+            shown.write_bytes(base64.b64decode(data))
+            assert 1_500 < probe(shown).duration_ms < 2_500, "as long as a clip at most"
 
 
 LINES = [
