@@ -68,6 +68,22 @@ def test_a_sentence_that_crosses_a_border_is_one_line(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        (spoken(30, "meetings."), ["Have respect at meetings."]),
+        (spoken(30, "Meetings are long."), ["Have respect at.", "Meetings are long."]),
+        (spoken(30.5, "meetings."), ["Have respect at.", "meetings."]),
+    ],
+    ids=["cut", "another sentence", "a pause"],
+)
+def test_a_full_stop_where_the_sound_was_cut_ends_no_sentence(
+    store: Store, ended: Utterance, expected: list[str]
+) -> None:
+    video = watch(store, *talk((spoken(28, "Have respect at."),), (ended,)))
+    assert [text for text, _ in lines(store, video, 1, MemorySource.SAID)] == expected
+
+
+@pytest.mark.parametrize(
     ("begun", "ended"),
     [
         (spoken(28, "The first is done."), ENDED),
