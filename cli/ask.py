@@ -68,6 +68,7 @@ def ask(
       homer ask "Who mentions the budget?"
       homer ask "Where was it?" -v talk -o Paris -o Berlin --as-of 12:30
       homer ask "Who opens the talk?" -v talk --strategy NAME
+      homer ask "Who opens the talk?" -v talk --strategy auto
       homer ask --batch questions.jsonl --out answers.jsonl
       homer ask --resume 3f2a
     """

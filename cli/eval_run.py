@@ -70,12 +70,16 @@ def run(
     Videos that are not in memory are watched first. After an interruption, the same command
     resumes the run, and asks no question twice.
 
+    With --strategy NAME,auto it learns on one half of the videos which strategy suits which
+    question, and compares that with the best single strategy on the other half.
+
     \b
     Examples:
       homer eval run own my-questions
       homer eval run video-mme-long ~/vm --limit 50
       homer eval run lvbench ~/lvbench --protocol none --ablate all --max-cost 5
       homer eval run egoschema ~/egoschema --strategy NAME
+      homer eval run egoschema ~/egoschema --strategy NAME,auto
     """
     stages = _parse_stages(ablate or [])
     # These take seconds to import, which help and usage errors do without.
