@@ -53,7 +53,10 @@ COMMANDS = {
         "List the audit log: who asked, added, deleted, exported or changed what, and when.",
     ),
     "retain": ("removal", "Delete data of old videos, by the retention tiers of the profile."),
-    "reembed": ("reembed", "Change a library to the encoders of a profile."),
+    "reembed": (
+        "reembed",
+        "Change a library to the text encoder and the image-text model of a profile.",
+    ),
     "backup": ("database", "Back up the whole library to one file."),
     "restore": ("database", "Restore a back-up into an empty library."),
     "check": ("library", "Check the event graph and the stored images of a video for errors."),
