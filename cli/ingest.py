@@ -110,6 +110,7 @@ def ingest(
     if dry_run:
         with open_workspace(profile) as opened:
             workspace = opened.with_workers(workers).with_clip_view(clip_view)
+            workspace = workspace.with_memory_of(tuple(split_names(memory or [])))
             estimate = partial(estimate_file, workspace, again=again, subtitles=subtitles)
             raise typer.Exit(_estimate(files, estimate, as_json=json))
     try:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from agent.builder import WindowParts
-from domain.settings import Settings
+from domain.settings import MemorySettings, Settings
 from memory.ports import MemoryModels
 from memory.writers.port import Writers
 from store.database import Store
 from strategies.registry import find_strategy
+
+
+def builds_windows(settings: MemorySettings) -> bool:
+    """Check whether a memory that the settings name is built window by window."""
+    return any(find_strategy(name).windows is not None for name in settings.strategies)
 
 
 def build_due_windows(

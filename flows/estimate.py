@@ -21,6 +21,7 @@ from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import Subtitles
 from domain.time import format_clock
+from flows.due_windows import builds_windows
 from flows.embedding_cost import (
     CHARACTERS_A_TOKEN,
     embedding_cost,
@@ -227,11 +228,12 @@ def _with_model(
     workspace: Workspace, title: str, clips: int, samples: Sequence[_Sample], perceiving: float
 ) -> IngestEstimate:
     settings, spec = workspace.settings.memory, workspace.profile.chat_for("writer")
-    patches = math.ceil(clips / settings.patch_every) / clips
+    windowed = builds_windows(settings)
+    patches = math.ceil(clips / settings.patch_every) / clips if windowed else 0.0
     written = float((settings.lines + workspace.settings.watch.keyframes) * LINE_TOKENS)
     remembered = fmean(one.spoken for one in samples) + settings.lines * LINE_TOKENS
     tokens_in = fmean(one.request.tokens for one in samples)
-    tokens_in += patches * _blank_patch(workspace) + remembered
+    tokens_in += patches * _blank_patch(workspace) + (remembered if windowed else 0.0)
     with workspace.store.begin() as session:
         call = mean_call(session, spec.model, "clip")
         patch = mean_call(session, spec.model, "events")

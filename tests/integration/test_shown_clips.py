@@ -214,6 +214,20 @@ def test_an_ingestion_takes_what_was_estimated_before(
     assert f"{used.images / used.clips:.1f} images and" in str(used)
 
 
+def test_an_estimate_counts_patches_only_where_an_event_graph_is_built(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "colours.mp4", seconds=20.0, scene_s=0.5, silent=True)
+    with OpenAIServer(counting) as server:
+        opened = workspace(home, store, server, strategies=())
+        estimate = estimate_file(opened, path)
+        (outcome,) = watch_files(opened, [path], SilentListener(), direct=True)
+        assert outcome.watched is not None
+        used = ingest_usage(store, outcome.watched.video.id)
+        assert len(server.requests) == 10, "ten clips"
+    assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
+
+
 def test_an_estimate_counts_subtitles_that_are_used(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
