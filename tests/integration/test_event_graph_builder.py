@@ -10,6 +10,7 @@ from sqlalchemy import update
 
 from cli.search import show_found
 from domain.asking import Question
+from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
 from flows.build import Built, build
 from flows.ingest_files import watch_files
@@ -26,6 +27,7 @@ from strategies.named_tools import find_tool, use_once
 from strategies.registry import find_strategy
 from tests.support.asking import WordToolbox
 from tests.support.caption_evaluations import workspace_of
+from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.remembered import Said, watch
@@ -67,6 +69,19 @@ def test_a_missing_event_graph_is_built_and_one_that_is_there_left_alone(library
     assert events(library, PARTY) == first
     assert built(library, again=True).clips == 23
     assert events(library, PARTY) == first
+
+
+@pytest.mark.parametrize("point", [FaultPoint.PATCH_ROWS, FaultPoint.PATCH_COMMITTED])
+def test_a_killed_build_goes_on_to_the_same_graph(
+    library: Store, monkeypatch: pytest.MonkeyPatch, point: FaultPoint
+) -> None:
+    built(library)
+    whole = events(library, PARTY)
+    with killed_at(monkeypatch, point, 2):
+        built(library, again=True)
+    assert 0 < len(events(library, PARTY)) < len(whole)
+    assert built(library).clips < 23
+    assert events(library, PARTY) == whole
 
 
 def test_it_is_the_one_that_is_built_while_watching(
