@@ -20,7 +20,7 @@ from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.navigation import set_params
 from ui.sign_in import set_acting_user
-from views.people_view import PeopleView, PersonCard, PersonEntry
+from views.people_view import PeopleView, PersonCard, PersonEntry, PersonLane
 from views.words import counted
 
 MAX_PARTS = 24
@@ -38,7 +38,7 @@ class CorrectionResult:
     undoable: int | None = None
 
 
-def display_name(card: PersonCard | PersonEntry) -> str:
+def display_name(card: PersonCard | PersonEntry | PersonLane) -> str:
     """Return a person's name, or "Person" and the number."""
     entry = card.person if isinstance(card, PersonCard) else card
     return f"Person {entry.number}" if entry.label.startswith("<") else entry.label

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from domain.media import IdentityKind
-from domain.time import TimeSpan
 from store.database import Store
 from ui.app_state import page_state
+from ui.appearances import LEGEND, appearance_lane, picked_appearance
 from ui.corrections import (
     display_name,
     merge_people,
@@ -34,7 +32,7 @@ from ui.navigation import (
     time_param,
 )
 from ui.player import seek, show_player
-from ui.timeline import Lane, TimelineBar, show_timeline
+from ui.timeline import show_timeline
 from views.people_view import CardPair, PeopleView, PersonCard, likely_same_people, load_people_view
 from views.words import counted
 
@@ -87,38 +85,19 @@ def _body() -> None:
 
 def _show_timeline(people: PeopleView) -> None:
     st.header("When they appear", anchor=False)
-    lanes = [_lane(card) for card in people.figures]
+    lanes = [
+        appearance_lane(card.person.number, display_name(card), card.seen, card.heard)
+        for card in people.figures
+    ]
     name = f"When people are seen and heard in {people.video.title}"
-    st.caption("Blue: seen. Green: heard. Click to play.")
+    st.caption(LEGEND)
     chosen = str(people.chosen.person.number) if people.chosen else ""
     picked = show_timeline(name, people.video.duration_ms, lanes, "appearances", chosen=chosen)
     if picked:
-        number, _, start = picked.partition("@")
-        seek(people.video.id, int(start))
+        number, start_ms = picked_appearance(picked)
+        seek(people.video.id, start_ms)
         set_params(person=number)
         st.rerun()
-
-
-def _lane(card: PersonCard) -> Lane:
-    bars = [
-        *_bars(card, card.seen, "seen", "upper"),
-        *_bars(card, card.heard, "heard", "second lower"),
-    ]
-    return Lane(display_name(card), bars)
-
-
-def _bars(card: PersonCard, spans: Sequence[TimeSpan], sense: str, tone: str) -> list[TimelineBar]:
-    number = card.person.number
-    return [
-        TimelineBar(
-            f"{number}@{span.start_ms}",
-            span.start_ms,
-            span.end_ms,
-            f"{display_name(card)} is {sense} {format_span(span)}",
-            tone=tone,
-        )
-        for span in spans
-    ]
 
 
 def _show_grid(store: Store, people: PeopleView) -> None:

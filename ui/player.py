@@ -37,9 +37,7 @@ def show_player(
         key: names the player on its page.
         reports: it tells the page where it is, which is drawn anew then (``played_ms``).
     """
-    played, at_ms, seeks = st.session_state.get(_session_key(key), ("", start_ms, 0))
-    if played != video.id:
-        at_ms, seeks = start_ms, 0
+    seek_token, at_ms = sought_moment(video, start_ms, key)
     source = _source(page_state().store, video, at_ms)
     if source is None:
         _show_keyframes(page_state().store, video, at_ms)
@@ -50,8 +48,8 @@ def show_player(
         "url": sign_path(source.path),
         "label": f"Video: {video.title}",
         "start_s": max(0, at_ms - source.start_ms) / 1000,
-        "seek": f"{seeks}:{at_ms}",
-        "play": seeks > 0,
+        "seek": seek_token,
+        "play": not seek_token.startswith("0:"),
         "reports": reports,
         "from_s": source.start_ms / 1000,
         "video": video.id,
@@ -98,6 +96,17 @@ def _source(store: Store, video: Video, at_ms: int) -> _Source | None:
 def is_playable(store: Store, video: Video, at_ms: int) -> bool:
     """Check whether a video's file is there, or a recording of the clip at a moment."""
     return _source(store, video, at_ms) is not None
+
+
+def sought_moment(video: Video, start_ms: int, key: str = "player") -> tuple[str, int]:
+    """Return the moment that a player sought last, else ``start_ms``, after what names that seek.
+
+    The name begins with ``0:`` until a moment is sought.
+    """
+    played, at_ms, seeks = st.session_state.get(_session_key(key), ("", 0, 0))
+    if played != video.id:
+        at_ms, seeks = start_ms, 0
+    return f"{seeks}:{at_ms}", at_ms
 
 
 def seek(video: str, at_ms: int, key: str = "player") -> None:

@@ -13,6 +13,8 @@ from flows.video_locks import is_watched
 from store.database import Store
 from store.queries.keyframes import StoredKeyframe
 from ui.app_state import PageState, page_state
+from ui.appearances import LEGEND, appearance_lane, picked_appearance
+from ui.corrections import display_name
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_span, format_time
 from ui.ingestion import retry_button
@@ -31,21 +33,21 @@ from ui.player import seek, show_keyframe, show_player
 from ui.saving import save_button
 from ui.span_deletion import deleted_lane, show_span_deletion
 from ui.timeline import TONES, Arc, Lane, TimelineBar, pack_rows, show_timeline
+from ui.transcript import show_scenes, show_transcript
 from ui.video_memory import show_memory
 from ui.video_search import show_search
 from views.library import ShownClip
+from views.people_view import load_lanes
 from views.streams import StreamDetails, describe_gap, describe_watching, load_stream_details
 from views.video_view import (
     GraphPage,
     SegmentView,
     ShownEdge,
     clip_spans,
-    count_events,
     load_clips_page,
     load_graph_page,
     load_segment_view,
 )
-from views.words import counted
 
 CLIPS_PER_PAGE = 10
 """Clips per page."""
@@ -54,8 +56,19 @@ EVENTS_PER_PAGE = 300
 MAX_LISTED = 50
 """Events listed below the timeline."""
 MAX_EVIDENCE = 8
+MAX_LANES = 8
+"""People whose appearances are shown."""
 MAX_GAPS = 200
 """Gaps of a stream that are shown: the last ones."""
+STYLE = """<style>
+@media (max-width: 640px) {
+  .st-key-watch [data-testid=stColumn]:first-child [data-testid=stVerticalBlock] > :first-child {
+    position: sticky; top: 3.5rem; z-index: 2; background: var(--st-background-color, Canvas);
+  }
+  .st-key-watch video { max-height: 30vh; }
+}
+</style>"""
+"""In a narrow window the player stays in view above its transcript."""
 VIEWS = ("Events", "Clips", "Memory", "Search")
 LIVE = "Live"
 
@@ -76,15 +89,20 @@ def _body() -> None:
         page_link("ask", "Ask about it", video=video.id)
     number = int_param("segment")
     event = load_segment_view(state.store, video.id, number) if number is not None else None
-    left, right = st.columns([3, 2])
-    with left:
-        reports = text_param("show") == "Memory"
-        show_player(video, _start_ms(event.segment if event else None), reports=reports)
-    with right:
-        if event is not None:
+    start_ms = _start_ms(event.segment if event else None)
+    _show_facts(video)
+    st.html(STYLE)
+    with st.container(key="watch"):
+        left, right = st.columns([3, 2])
+        with left:
+            show_player(video, start_ms, reports=text_param("show") == "Memory")
+            show_scenes(state, video, start_ms)
+        with right:
+            show_transcript(state, video, start_ms)
+    if event is not None:
+        with st.container(border=True, key="opened_event"):
             _show_segment(state.store, video, event)
-        else:
-            _show_facts(video, count_events(state.store, video.id))
+    _show_people(state.store, video)
     stream = load_stream_details(state.store, video.id)
     if stream is not None:
         _show_gaps(stream, video)
@@ -114,15 +132,25 @@ def _start_ms(segment: Segment | None) -> int:
     return moment if moment is not None else (segment.span.start_ms if segment else 0)
 
 
-def _show_facts(video: Video, events: int) -> None:
+def _show_facts(video: Video) -> None:
     size = f", {video.width} x {video.height} pixels" if video.width else ""
-    st.subheader(escape_markdown(video.title), anchor=False)
-    st.write(escape_markdown(f"{format_time(video.duration_ms)} long{size}"))
-    st.caption(
-        escape_markdown(f"{counted(events, 'event')}, watched with the models {video.profile}")
-    )
-    if events:
-        st.caption("Click an event below to see its summary and evidence.")
+    length = f"{format_time(video.duration_ms)} long{size}"
+    st.caption(escape_markdown(f"{length}, watched with the models {video.profile}"))
+
+
+def _show_people(store: Store, video: Video) -> None:
+    """Draw when the people who appear most are seen and heard."""
+    people, total = load_lanes(store, video.id, MAX_LANES)
+    if not people:
+        return
+    lanes = [appearance_lane(one.number, display_name(one), one.seen, one.heard) for one in people]
+    name = f"When people are seen and heard in {video.title}"
+    picked = show_timeline(name, video.duration_ms, lanes, "people_timeline")
+    more = f" The {MAX_LANES} who appear most, of {total}." if total > MAX_LANES else ""
+    st.caption(f"{LEGEND}{more}")
+    if picked:
+        seek(video.id, picked_appearance(picked)[1])
+        st.rerun()
 
 
 def _show_gaps(stream: StreamDetails, video: Video) -> None:
@@ -215,6 +243,7 @@ def _show_events(state: PageState, video: Video) -> None:
     )
     st.caption("Dashed grey lines are temporal links, orange lines causal ones.")
     _open_picked(video, graph, picked)
+    st.caption("Click an event to see its summary and evidence.")
     for segment in segments[:MAX_LISTED]:
         _show_event_entry(video, segment)
     if len(segments) > MAX_LISTED:

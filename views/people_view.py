@@ -18,7 +18,7 @@ from people.similar import Exemplars, SimilarPair, similar_people
 from people.video_people import VideoPeople, people_of_video
 from store.database import Store
 from store.queries.characters import CharacterAt
-from store.queries.corrections import corrections_of
+from store.queries.corrections import Appearances, appearances_of, corrections_of
 from store.queries.identities import (
     AppearanceSpan,
     Centre,
@@ -69,6 +69,15 @@ class PeopleView(Frozen):
     chosen: PersonCard | None = None
 
 
+class PersonLane(Frozen):
+    """When a person is seen and heard."""
+
+    number: int
+    label: str
+    seen: tuple[TimeSpan, ...]
+    heard: tuple[TimeSpan, ...]
+
+
 class CardPair(Frozen):
     """Two characters that may be one person."""
 
@@ -117,9 +126,7 @@ def _cards(
     people = list({person.id: person for person in people}.values())
     rows = [row for person in people for row in person.members]
     gap = max(GAP_MS, cast.video.duration_ms // SLOTS)
-    by_identity: dict[int, list[AppearanceSpan]] = {}
-    for stretch in appearance_spans(session, cast.video.id, rows, gap):
-        by_identity.setdefault(stretch.identity, []).append(stretch)
+    by_identity = _by_identity(session, cast, rows, gap)
     crops, known = best_crops(session, rows), known_people(session, cast, people)
     return {
         character.character.number: PersonCard(
@@ -130,6 +137,45 @@ def _cards(
         )
         for character, person in zip(people, known, strict=True)
     }
+
+
+def load_lanes(store: Store, video: str, limit: int) -> tuple[tuple[PersonLane, ...], int]:
+    """Return when the people who appear most are seen and heard; and how many people there are.
+
+    Raises:
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
+    """
+    with store.begin(snapshot=True) as session:
+        cast = people_of_video(session, video)
+        counts = appearances_of(session, cast.video.id, list(cast.origins))
+        most = sorted(cast.characters, key=lambda person: -_appearances(person, counts))[:limit]
+        rows = [row for person in most for row in person.members]
+        gap = max(GAP_MS, cast.video.duration_ms // SLOTS)
+        by_identity = _by_identity(session, cast, rows, gap)
+    lanes = [
+        PersonLane(
+            number=person.character.number,
+            label=person.character.label,
+            seen=_when(cast, person, by_identity, IdentityKind.FACE, gap),
+            heard=_when(cast, person, by_identity, IdentityKind.VOICE, gap),
+        )
+        for person in most
+    ]
+    return tuple(lanes), len(cast.characters)
+
+
+def _appearances(person: CharacterAt, counts: Mapping[int, Appearances]) -> int:
+    return sum(counts[row].times for row in person.members if row in counts)
+
+
+def _by_identity(
+    session: Session, cast: VideoPeople, rows: Sequence[int], gap_ms: int
+) -> dict[int, list[AppearanceSpan]]:
+    by_identity: dict[int, list[AppearanceSpan]] = {}
+    for stretch in appearance_spans(session, cast.video.id, rows, gap_ms):
+        by_identity.setdefault(stretch.identity, []).append(stretch)
+    return by_identity
 
 
 def _when(

@@ -84,12 +84,6 @@ def load_segment_view(store: Store, video: str, segment: int) -> SegmentView | N
     )
 
 
-def count_events(store: Store, video: str) -> int:
-    """Return how many segments a video has now."""
-    with store.begin() as session:
-        return graph.count_segments(session, video, _last(session, video))
-
-
 def _last(session: Session, video: str, as_of_ms: int | None = None) -> int:
     return clips.memory_view(session, [video], as_of_ms).scopes[0].last_clip
 

@@ -162,6 +162,33 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
         expect(left).to_have_count(more, timeout=60_000)
 
 
+def test_the_transcript_follows_the_player_and_is_walked_with_the_arrow_keys(
+    page: Page, address: str, place: Home, keep: Keep
+) -> None:
+    name = video_ids(place)["lecture"]
+    opened(page, f"{address}/video?video={name}&t=0:21", "Video")
+    current = page.locator(".said[aria-current=true]")
+    current.filter(has_text="I remember the earthquake well.").wait_for()
+    assert now(page) == pytest.approx(21, abs=1)
+    page.evaluate("v = document.querySelector('video'); v.pause(); v.currentTime = 3")
+    current.filter(has_text="Ann: The harbour of Lisbon was rebuilt.").wait_for()
+    current.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('video').currentTime >= 20")
+    assert now(page) < 30
+    keep("transcript")
+
+
+def test_lines_are_shown_by_their_kind(page: Page, address: str, place: Home) -> None:
+    name = video_ids(place)["lecture"]
+    opened(page, f"{address}/video?video={name}", "Video")
+    page.locator(".said", has_text="lighthouse").wait_for()
+    page.locator(".st-key-lines label", has_text="Seen").click()
+    page.locator(".said", has_text="lighthouse").wait_for(state="detached")
+    assert page.locator(".said").all_inner_texts()[0].endswith("The harbour of Lisbon was rebuilt.")
+
+
 def test_what_is_remembered_follows_the_player(
     page: Page, address: str, place: Home, keep: Keep
 ) -> None:
@@ -181,7 +208,8 @@ def test_what_is_remembered_follows_the_player(
 def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, keep: Keep) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}", "Video")
-    page.locator(".timeline button.bar").first.click()
+    events = page.get_by_role("group", name="Events of lecture")
+    events.locator("button.bar").first.click()
     page.wait_for_url("**segment=**")
     keep("video")
     opened(page, f"{address}/video?video={name}&show=Clips&t=0:41", "Video")

@@ -69,6 +69,31 @@ def test_a_question_is_asked_and_its_cited_moment_played_in_three_presses(
     no_violations(page)
 
 
+def test_when_a_word_was_said_is_found_and_played_in_three_presses(
+    page: Page, address: str, presses: Presses
+) -> None:
+    opened(page, address, "Ask")
+    presses.on(page.get_by_role("link", name="Library"))
+    presses.on(page.get_by_role("link", name="lecture"))
+    field = page.get_by_role("textbox", name="Find in this video")
+    field.fill("harbours")
+    field.press("Enter")
+    done(page, "1 line with these words")
+    assert page.locator("mark").all_inner_texts() == ["harbour"]
+    page.evaluate("document.querySelector('video').currentTime = 50")
+    presses.on(page.locator(".said", has_text="Ann: The harbour"))
+    page.wait_for_function("document.querySelector('video').currentTime < 10")
+    assert page.evaluate("document.querySelector('video').currentTime") >= 2
+    assert not page.evaluate("document.querySelector('video').paused")
+    player = page.locator("video").bounding_box()
+    assert player is not None
+    assert 0 <= player["y"] < 900
+    assert presses.count <= 3
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(500)
+    no_violations(page)
+
+
 def test_what_was_asked_before_is_a_press_away(page: Page, address: str, presses: Presses) -> None:
     opened(page, address, "Ask")
     seen(page, "Recent questions")

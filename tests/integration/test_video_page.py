@@ -86,7 +86,7 @@ def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) 
 
 @pytest.mark.parametrize("number", ["0", "999999", "x", "-1"])
 def test_an_event_that_is_none_is_passed_over(party: Store, number: str) -> None:
-    assert "Click an event below" in words(open_page("video", video=PARTY, segment=number))
+    assert "Click an event to see" in words(open_page("video", video=PARTY, segment=number))
 
 
 def test_clips_have_their_lines_a_page_at_a_time(party: Store) -> None:

@@ -33,6 +33,16 @@ function go(video, at, play) {
   else video.addEventListener("loadedmetadata", move, { once: true });
 }
 
+// Plays a moment of a video at once, where its whole file is in the player; false where it is not.
+window.homerPlay = (name, ms) => {
+  const video = document.querySelector(".homer-player video");
+  const data = video && video.homerData;
+  // A recording of a part of a stream has that part only: the page finds the others.
+  if (!data || data.video !== name || data.file !== name) return false;
+  go(video, ms / 1000, true);
+  return true;
+};
+
 export default function ({ data, parentElement, setStateValue }) {
   const video = parentElement.querySelector("video");
   video.homerData = data;

@@ -1,0 +1,43 @@
+"""Lanes of a timeline that show when people are seen and heard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.time import TimeSpan
+from ui.formatting import format_span
+from ui.timeline import Lane, TimelineBar
+
+LEGEND = "Blue: seen. Green: heard. Click to play."
+
+
+def appearance_lane(
+    number: int, name: str, seen: Sequence[TimeSpan], heard: Sequence[TimeSpan]
+) -> Lane:
+    """Return the lane of a person; a bar's id has the number and the start in milliseconds."""
+    bars = [
+        *_bars(number, name, seen, "seen", "upper"),
+        *_bars(number, name, heard, "heard", "second lower"),
+    ]
+    return Lane(name, bars)
+
+
+def _bars(
+    number: int, name: str, spans: Sequence[TimeSpan], sense: str, tone: str
+) -> list[TimelineBar]:
+    return [
+        TimelineBar(
+            f"{number}@{span.start_ms}",
+            span.start_ms,
+            span.end_ms,
+            f"{name} is {sense} {format_span(span)}",
+            tone=tone,
+        )
+        for span in spans
+    ]
+
+
+def picked_appearance(picked: str) -> tuple[int, int]:
+    """Return the person and the moment in milliseconds of a bar that was clicked."""
+    number, _, start = picked.partition("@")
+    return int(number), int(start)

@@ -1,0 +1,191 @@
+"""The transcript of a video beside its player: lines that play, filters, a search, and scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from auth.signed_links import sign_path
+from domain.errors import HomerError
+from domain.media import Video
+from ui.app_state import PageState
+from ui.components import component
+from ui.errors import show_error
+from ui.formatting import format_time
+from ui.player import seek, sought_moment
+from views.transcript import (
+    CHAPTER,
+    GROUPS,
+    SAID,
+    Scene,
+    TranscriptLine,
+    TranscriptWindow,
+    find_close,
+    find_words,
+    load_scenes,
+    load_transcript,
+)
+from views.words import counted
+
+MAX_CHARS = 500
+"""Characters shown of a line."""
+STATE = "transcript"
+
+
+def show_transcript(state: PageState, video: Video, start_ms: int) -> None:
+    """Draw the lines around the moment that plays, or those that are sought, with a field for it.
+
+    Args:
+        state: of the app.
+        video: the video.
+        start_ms: where the player starts, until a moment is sought.
+    """
+    words = st.text_input(
+        "Find in this video",
+        key="find",
+        bind="query-params",
+        icon=":material/search:",
+        placeholder="Words that were said or shown",
+    )
+    with st.container(horizontal=True, key="lines"):
+        groups = [group for group in GROUPS if st.checkbox(group, value=True, key=f"l_{group}")]
+    if words.strip():
+        _show_found(state, video, words, groups)
+    else:
+        _show_window(state, video, start_ms, groups)
+
+
+def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
+    """Draw the pictures of the scenes around the moment that plays; each plays its own."""
+    _, at_ms = _moment(video, start_ms)
+    scenes = load_scenes(state.store, video.id, at_ms)
+    if not scenes:
+        return
+    data = {
+        "name": f"Scenes of {video.title}",
+        "video": video.id,
+        "scenes": [_scene(scene) for scene in scenes],
+    }
+    result = component("scenes")(key="scenes", data=data, on_picked_change=lambda: None)
+    _play_picked(video, getattr(result, "picked", None))
+
+
+def _scene(scene: Scene) -> dict[str, Any]:
+    clock = format_time(scene.time_ms)
+    return {
+        "at": scene.time_ms,
+        "clock": clock,
+        "label": f"{clock}  {scene.description}".strip(),
+        "url": sign_path(f"/image/{scene.blob}"),
+    }
+
+
+def _moment(video: Video, start_ms: int) -> tuple[str, int]:
+    """Return the moment that the window is around, after the name of the last seek."""
+    seek_token, at_ms = sought_moment(video, start_ms)
+    return seek_token, _moved_to(video, seek_token, at_ms)
+
+
+def _show_window(state: PageState, video: Video, start_ms: int, groups: Sequence[str]) -> None:
+    seek_token, at_ms = _moment(video, start_ms)
+    window = load_transcript(state.store, video.id, at_ms, groups)
+    if window is None:
+        st.caption("Nothing is remembered of this video yet.")
+        return
+    _draw(video, [_part(window.lines, none=_nothing(groups))], at_ms, seek_token, window)
+
+
+def _nothing(groups: Sequence[str]) -> str:
+    return "Nothing of this was said or shown here." if groups else "Choose what is shown."
+
+
+def _moved_to(video: Video, seek_token: str, at_ms: int) -> int:
+    """Return the moment that the transcript asked for since the player was told to seek last."""
+    asked = getattr(st.session_state.get(STATE), "window", None)
+    if isinstance(asked, dict) and (asked.get("file"), asked.get("seek")) == (video.id, seek_token):
+        moment = asked.get("ms")
+        if isinstance(moment, int | float):
+            return max(0, int(moment))
+    return at_ms
+
+
+def _show_found(state: PageState, video: Video, words: str, groups: Sequence[str]) -> None:
+    """Draw the lines with the words, and those that are close in meaning."""
+    seek_token, at_ms = sought_moment(video, 0)
+    found = find_words(state.store, video.id, words, groups)
+    known = {line.id for line in found.lines}
+    close: Sequence[TranscriptLine] = ()
+    try:
+        with st.spinner("Searching ..."):
+            text = state.toolbox(video.profile).text
+            close = find_close(state.store, text, video.id, words, groups, known)
+    except HomerError as error:
+        show_error(error)
+    parts = [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []
+    if close:
+        parts.append(_part(close, "Close in meaning"))
+    if not parts:
+        parts = [_part((), none="Nothing close to this was said or shown.")]
+    _draw(video, parts, at_ms, seek_token)
+
+
+def _with_words(total: int, shown: int) -> str:
+    first = f", the first {shown}" if shown < total else ""
+    return f"{counted(total, 'line')} with these words{first}"
+
+
+def _part(lines: Iterable[TranscriptLine], title: str = "", none: str = "") -> dict[str, Any]:
+    return {"title": title, "none": none, "lines": [_line(line) for line in lines]}
+
+
+def _line(line: TranscriptLine) -> dict[str, Any]:
+    text, marks = line.text, [mark for mark in line.marks if mark[1] <= MAX_CHARS]
+    needs_kind = line.group not in (SAID, CHAPTER) and not text.startswith(f"{line.group}: ")
+    return {
+        "at": line.span.start_ms,
+        "clock": format_time(line.span.start_ms),
+        "who": line.who,
+        "kind": line.group if needs_kind else "",
+        "tone": "chapter" if line.group == CHAPTER else "",
+        "text": text if len(text) <= MAX_CHARS else text[:MAX_CHARS].rstrip() + " …",
+        "marks": marks,
+    }
+
+
+def _draw(
+    video: Video,
+    parts: Sequence[dict[str, Any]],
+    at_ms: int,
+    seek_token: str,
+    window: TranscriptWindow | None = None,
+) -> None:
+    """Draw lines; a line that the browser cannot play by itself is sought here."""
+    earlier, later = (window.earlier_ms, window.later_ms) if window else (None, None)
+    data = {
+        "name": f"Transcript of {video.title}",
+        "video": video.id,
+        "parts": parts,
+        "at": at_ms,
+        "seek": seek_token,
+        "follows": window is not None,
+        "from": window.from_ms if window else 0,
+        "until": window.until_ms if window else None,
+        "earlier": earlier,
+        "earlier_label": f"Earlier, from {format_time(earlier)} back"
+        if earlier is not None
+        else "",
+        "later": later,
+        "later_label": "Later lines",
+    }
+    result = component("transcript")(
+        key=STATE, data=data, on_picked_change=lambda: None, on_window_change=lambda: None
+    )
+    _play_picked(video, getattr(result, "picked", None))
+
+
+def _play_picked(video: Video, picked: object) -> None:
+    if isinstance(picked, int | float):
+        seek(video.id, max(0, int(picked)))
+        st.rerun()

@@ -1,0 +1,257 @@
+"""The transcript of a video: its lines with who said them, a window at a time, and what is sought.
+
+A long video has too many lines to load: a window is some clips around a moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from sqlalchemy.orm import Session
+
+from domain.base import Frozen
+from domain.memories import MemorySource, Scope
+from domain.people import tags_in_words
+from domain.time import TimeSpan
+from models.ports import TextEmbedder
+from people.clip_people import ClipPeople
+from people.corrected import people_as_of
+from retrieval.close_lines import close_lines
+from store.database import Store
+from store.queries.clips import memory_view
+from store.queries.keyframes import StoredKeyframe, frames_of
+from store.queries.transcript import (
+    MARK_END,
+    MARK_START,
+    LineAt,
+    SoughtPerson,
+    clips_around,
+    lines_named,
+    lines_of_clips,
+    lines_with_words,
+)
+
+SAID, ON_SCREEN, SEEN, HEARD = "Said", "On screen", "Seen", "Heard"
+GROUPS = (SAID, ON_SCREEN, SEEN, HEARD)
+"""What lines are grouped by."""
+CHAPTER = "Chapter"
+"""The group of the titles that the source itself has; they are headings, whatever is shown."""
+_GROUP_OF = {
+    MemorySource.SAID: SAID,
+    MemorySource.SUBTITLE: SAID,
+    MemorySource.READ: ON_SCREEN,
+    MemorySource.SEEN: SEEN,
+    MemorySource.OBJECTS: SEEN,
+    MemorySource.COLOURS: SEEN,
+    MemorySource.CAPTION: SEEN,
+    MemorySource.MODEL: SEEN,
+    MemorySource.SOUND: HEARD,
+    MemorySource.CHAPTER: CHAPTER,
+}
+
+WINDOW_CLIPS, CLIPS_BEFORE = 20, 4
+"""Clips of a window, and how many of them come before the moment."""
+MAX_LINES = 600
+"""Lines of a window."""
+MAX_SCENES = 40
+"""Pictures of a window."""
+MAX_FOUND, MAX_CLOSE = 40, 10
+"""Lines that are shown of those with the words, and of those close in meaning."""
+
+Mark = tuple[int, int]
+"""Where a match begins and ends in a text, in characters."""
+
+
+class TranscriptLine(Frozen):
+    """A line; ``who`` is who said it, "" where nobody is known; ``marks`` are what matches."""
+
+    id: int
+    span: TimeSpan
+    group: str
+    who: str
+    text: str
+    marks: tuple[Mark, ...] = ()
+
+
+class Scene(Frozen):
+    """A picture of a scene: the SHA-256 of its JPEG, and what it shows."""
+
+    time_ms: int
+    blob: str
+    description: str
+
+
+class TranscriptWindow(Frozen):
+    """The lines of some clips around a moment.
+
+    It stands for every moment from ``from_ms`` to ``until_ms`` (None: to the end). ``earlier_ms``
+    and ``later_ms`` are moments of the windows before and after it; None: there is none.
+    """
+
+    lines: tuple[TranscriptLine, ...]
+    from_ms: int = 0
+    until_ms: int | None = None
+    earlier_ms: int | None = None
+    later_ms: int | None = None
+
+
+class FoundLines(Frozen):
+    """Lines with the words that were sought, the first ones of ``total``."""
+
+    lines: tuple[TranscriptLine, ...]
+    total: int
+
+
+def load_transcript(
+    store: Store, video: str, at_ms: int, groups: Collection[str]
+) -> TranscriptWindow | None:
+    """Return the window of a video around a moment; None before its first clip is remembered.
+
+    Args:
+        store: the store.
+        video: its id.
+        at_ms: the moment.
+        groups: those of ``GROUPS`` whose lines are returned.
+    """
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
+        if around is None:
+            return None
+        people = _people(session, scope)
+        sources = _sources(groups) | {MemorySource.CHAPTER}
+        lines = lines_of_clips(session, scope, around.first, around.last, sources, MAX_LINES)
+    return TranscriptWindow(
+        lines=tuple(_shown(lines, people)),
+        from_ms=around.before.end_ms if around.before else 0,
+        until_ms=around.after.start_ms if around.after else None,
+        earlier_ms=around.before.start_ms if around.before else None,
+        later_ms=around.after.start_ms if around.after else None,
+    )
+
+
+def load_scenes(store: Store, video: str, at_ms: int) -> tuple[Scene, ...]:
+    """Return the pictures of the window of a video around a moment, in order of time."""
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
+        if around is None:
+            return ()
+        people = _people(session, scope)
+        frames = frames_of(session, video, range(around.first, around.last + 1))
+    return tuple(
+        Scene(
+            time_ms=frame.time_ms,
+            blob=frame.blob,
+            description=_in_words(frame.description or "", people),
+        )
+        for frame in _thinned(frames)
+    )
+
+
+def _thinned(frames: Sequence[StoredKeyframe]) -> Sequence[StoredKeyframe]:
+    """Return at most ``MAX_SCENES`` pictures, evenly chosen."""
+    return frames[:: max(1, -(-len(frames) // MAX_SCENES))]
+
+
+def find_words(store: Store, video: str, words: str, groups: Collection[str]) -> FoundLines:
+    """Return the lines of a video with all the words, marked, in order of time.
+
+    A name stands for what that person says, and for the lines that have them.
+    """
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        people = _people(session, scope)
+        others, named = _split_names(words, people)
+        found, total = lines_with_words(session, scope, others, named, _sources(groups), MAX_FOUND)
+    sought = (others, *(one.name for one in named))
+    lines = [_with_marks(line, sought) for line in _shown(found, people)]
+    return FoundLines(lines=tuple(lines), total=total)
+
+
+def _split_names(words: str, people: ClipPeople) -> tuple[str, list[SoughtPerson]]:
+    """Split what is sought into words and the people whose whole names are among them."""
+    named = [one for one in people.characters if one.name]
+    found: list[SoughtPerson] = []
+    for person in sorted(named, key=lambda one: -len(one.name or "")):
+        name = re.compile(rf"(?<!\w){re.escape(person.name or '')}(?!\w)", re.IGNORECASE)
+        if '"' not in words and name.search(words):
+            words = name.sub(" ", words)
+            found.append(SoughtPerson(person.name or "", person.tags))
+    return words.strip(), found
+
+
+def find_close(
+    store: Store,
+    text: TextEmbedder,
+    video: str,
+    words: str,
+    groups: Collection[str],
+    known: Collection[int],
+) -> tuple[TranscriptLine, ...]:
+    """Return the lines of a video that are close to the words in meaning, the closest first.
+
+    Lines that are no closer than chance are left out, and those that are ``known`` by their ids.
+    """
+    close = close_lines(store, text, video, words, MAX_CLOSE + len(known))
+    wanted = [number for number in close if number not in known][:MAX_CLOSE]
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        lines = lines_named(session, scope, wanted, _sources(groups))
+        shown = list(_shown(lines, _people(session, scope)))
+    return tuple(sorted(shown, key=lambda line: wanted.index(line.id)))
+
+
+def _sources(groups: Collection[str]) -> set[str]:
+    return {str(source) for source, group in _GROUP_OF.items() if group in groups}
+
+
+def _people(session: Session, scope: Scope) -> ClipPeople:
+    return ClipPeople(characters=tuple(people_as_of(session, scope)))
+
+
+def _shown(lines: Iterable[LineAt], people: ClipPeople) -> Iterator[TranscriptLine]:
+    for line in lines:
+        text, marks = _unmarked(_in_words(line.text, people))
+        yield TranscriptLine(
+            id=line.id,
+            span=line.span,
+            group=_GROUP_OF[MemorySource(line.source)],
+            who=_speaker(line.speaker, people) if line.speaker else "",
+            text=text,
+            marks=marks,
+        )
+
+
+def _speaker(speaker: str, people: ClipPeople) -> str:
+    return _in_words(people.label(speaker), people)
+
+
+def _in_words(text: str, people: ClipPeople) -> str:
+    """Return a text with names in place of tags; people without one have their number."""
+    return tags_in_words(people.display(text))
+
+
+def _unmarked(text: str) -> tuple[str, tuple[Mark, ...]]:
+    """Split a marked text into the text and where its marks are."""
+    plain, marks, start = "", list[Mark](), -1
+    for char in text:
+        if char == MARK_START:
+            start = len(plain)
+        elif char == MARK_END:
+            if start >= 0:
+                marks.append((start, len(plain)))
+            start = -1
+        else:
+            plain += char
+    return plain, tuple(marks)
+
+
+def _with_marks(line: TranscriptLine, sought: Iterable[str]) -> TranscriptLine:
+    """Mark the first of these texts that a line without marks has as it is written."""
+    for text in sought if not line.marks else ():
+        start = line.text.casefold().find(text.casefold()) if text else -1
+        if start >= 0:
+            return line.model_copy(update={"marks": ((start, start + len(text)),)})
+    return line
