@@ -20,7 +20,7 @@ from agent.pictures import LoadImage
 from agent.reasoners.port import DecisionContext, Responder
 from domain.asking import MOST_OPTIONS, Action
 from domain.base import Frozen
-from domain.built import BuiltChapter, BuiltMemory
+from domain.built import OutlineLevel
 from domain.errors import InputError, NotFound
 from domain.memories import MemoryView
 from domain.settings import AskSettings
@@ -154,14 +154,6 @@ WITHOUT = "-without-"
 """Between the name of a strategy and its parts that are switched off."""
 
 
-Chapters = Callable[[BuiltMemory, int, int], BuiltChapter | None]
-"""Returns the whole video with its chapters from what was built of it.
-
-The arguments are what was built, the clip as of which, and how many levels of chapters there are.
-None where there is nothing as yet.
-"""
-
-
 @dataclass(frozen=True)
 class Strategy:
     """A registered strategy.
@@ -176,10 +168,12 @@ class Strategy:
     without tables of its own, ``keeper`` for one that keeps no frames. ``offered`` says which tools
     a profile has the models for; None: all. ``parts`` can be switched off to measure what they add,
     each with what it is; ``without`` are those that are.
-    ``part_tools`` are tools by the part with which they are switched off. ``chapters`` is None for
-    a strategy whose memory has none. ``short_term`` reads the events of its short-term memory from
-    what its keeper carried on; None: it has no such memory. ``tiers`` name the tiers of its kept
-    frames, from 0 on; without names there is one.
+    ``part_tools`` are tools by the part with which they are switched off. ``levels`` are those of
+    the nodes that an outline of its memory has, coarse ones first; a node is made of those of the
+    next level that begin in its span. ``node_types`` are the levels of nodes by the type of the
+    entities that stand for them, which are named by a node's number. ``short_term`` reads the
+    events of its short-term memory from what its keeper carried on; None: it has no such memory.
+    ``tiers`` name the tiers of its kept frames, from 0 on; without names there is one.
     """
 
     name: str
@@ -203,7 +197,8 @@ class Strategy:
     parts: Mapping[str, str] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     part_tools: Mapping[str, str] = field(default_factory=dict)
-    chapters: Chapters | None = None
+    levels: tuple[OutlineLevel, ...] = ()
+    node_types: Mapping[str, str] = field(default_factory=dict)
     short_term: Callable[[State], Sequence[HeldEvent]] | None = None
     tiers: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ from flows.build import build
 from flows.workspace import open_workspace
 from store.database import open_store
 from store.home import Home
-from strategies.registry import strategy_with_chapters
+from strategies.registry import strategy_of_outlines
 from views.outline import (
     DEEPEST,
     as_markdown,
@@ -92,7 +92,7 @@ def outline(
 
 def _build(video: str, profile: str | None) -> None:
     """Build what is missing of the memory that outlines are made of."""
-    strategy, _ = strategy_with_chapters()
+    strategy = strategy_of_outlines()
     with open_workspace(profile) as workspace, meter() as bar:
         build(workspace, video, strategy, import_progress(bar, strategy.name))
 

@@ -185,13 +185,15 @@ class BuiltMemory:
     relations: tuple[StoredRelation, ...] = ()
 
 
-class BuiltChapter(NamedTuple):
-    """A part of a video, or all of it, with a title, what happens, and the parts it is made of."""
+class OutlineLevel(NamedTuple):
+    """A level of nodes that an outline has; ``noun`` is what one of them is called.
 
-    span: TimeSpan
-    title: str
-    text: str
-    parts: tuple[BuiltChapter, ...] = ()
+    ``titled``: its nodes have a title and a description; else the text of one is its title.
+    """
+
+    level: str
+    noun: str
+    titled: bool = True
 
 
 @dataclass(frozen=True, eq=False)

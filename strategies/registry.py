@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 
 import strategies
-from agent.strategy import AUTO, WITHOUT, Chapters, Strategy
+from agent.strategy import AUTO, WITHOUT, Strategy
 from domain.errors import NotFound
 
 
@@ -48,16 +48,20 @@ def _load(name: str) -> Strategy:
     return found
 
 
-def strategy_with_chapters() -> tuple[Strategy, Chapters]:
-    """Return the strategy whose memory has chapters, and what makes them; the first by name.
+def strategies_with_outline() -> tuple[Strategy, ...]:
+    """Return the strategies whose memory has an outline, sorted by name."""
+    return tuple(strategy for strategy in all_strategies() if strategy.levels)
+
+
+def strategy_of_outlines() -> Strategy:
+    """Return the strategy whose memory outlines are printed of: the first by name that has any.
 
     Raises:
         NotFound: none has.
     """
-    for strategy in all_strategies():
-        if strategy.chapters is not None:
-            return strategy, strategy.chapters
-    raise NotFound("no strategy's memory has chapters")
+    for strategy in strategies_with_outline():
+        return strategy
+    raise NotFound("no strategy's memory has an outline")
 
 
 def all_strategies() -> tuple[Strategy, ...]:

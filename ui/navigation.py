@@ -170,5 +170,5 @@ def select_video(store: Store) -> Video | None:
         key=f"video_{requested}",
     )
     if name != requested:
-        set_params(video=name, person=None, segment=None, clip=None, t=None)
+        set_params(video=name, person=None, segment=None, clip=None, t=None, outline=None)
     return videos_named(store, [name]).get(name)

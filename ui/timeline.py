@@ -62,13 +62,15 @@ def show_timeline(
     lanes: Sequence[Lane],
     key: str,
     *,
+    start_ms: int = 0,
     chosen: str = "",
     arcs: Sequence[Arc] = (),
     arcs_name: str = "",
 ) -> str | None:
-    """Draw lanes over ``length_ms``; return the id of a bar or arc that was just clicked."""
+    """Draw lanes from ``start_ms`` on; return the id of a bar or arc that was just clicked."""
     data = {
         "name": name,
+        "start": start_ms,
         "length": max(1, length_ms),
         "lanes": [asdict(lane) for lane in lanes],
         "arcs": [asdict(arc) for arc in arcs],

@@ -29,6 +29,7 @@ from ui.navigation import (
     text_param,
     time_param,
 )
+from ui.outline import show_outline
 from ui.player import seek, show_keyframe, show_player
 from ui.saving import save_button
 from ui.span_deletion import deleted_lane, show_span_deletion
@@ -102,6 +103,7 @@ def _body() -> None:
     if event is not None:
         with st.container(border=True, key="opened_event"):
             _show_segment(state.store, video, event)
+    show_outline(state, video)
     _show_people(state.store, video)
     stream = load_stream_details(state.store, video.id)
     if stream is not None:

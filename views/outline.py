@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import Field
 
 from domain.base import Frozen
-from domain.built import BuiltChapter
+from domain.built import OutlineLevel
 from domain.errors import InputError
 from domain.memories import Scope
 from domain.people import tags_in_words
@@ -16,9 +16,10 @@ from domain.time import TimeSpan
 from people.corrected import people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
-from store.queries.builds import read_built
+from store.queries.builds import built_through
 from store.queries.clips import memory_view
-from strategies.registry import strategy_with_chapters
+from store.queries.outline import OutlineNode, nodes_of_levels
+from strategies.registry import strategy_of_outlines
 from views.library import resolve_video
 from views.words import plain_line
 
@@ -71,25 +72,37 @@ def load_outline(store: Store, name: str, depth: int, as_of_ms: int | None = Non
         NotFound: there is no such video.
         InputError: its memory was not built; the message has the command that builds it.
     """
-    strategy, chapters = strategy_with_chapters()
+    strategy = strategy_of_outlines()
+    levels = strategy.levels[: depth + 1]
     with store.begin(snapshot=True) as session:
         video = resolve_video(session, name)
         scope: Scope = memory_view(session, [video.id], as_of_ms).scopes[0]
-        built = read_built(session, video.id, strategy.memory)
+        nodes = nodes_of_levels(session, scope, strategy.memory, [one.level for one in levels])
+        built = built_through(session, video.id, strategy.memory) >= 0
         people = view_people({video.id: people_as_of(session, scope)})
-    whole = chapters(built, scope.last_clip, depth)
+    whole = next((node for node in nodes if node.level == levels[0].level), None)
     if whole is None:
-        missing = "has no outline yet" if built.nodes else "has no outline"
+        missing = "has no outline yet" if built else "has no outline"
         command = f"homer build {video.id[:8]} --memory {strategy.name}"
         raise InputError(f"{video.title} {missing}: {command}")
     words = _Words(people.names(video.id))
     return Outline(
         video=video.id,
         title=words.of(video.title),
-        text=words.of(whole.text),
+        text=words.of(description_of(whole)),
         depth=depth,
-        chapters=tuple(_chapter(part, words) for part in whole.parts),
+        chapters=tuple(_chapters(whole.span, levels[1:], nodes, words)),
     )
+
+
+def title_of(node: OutlineNode, level: OutlineLevel) -> str:
+    """Return the title of a node: its label, else its text."""
+    return node.label if level.titled and node.label else node.text
+
+
+def description_of(node: OutlineNode) -> str:
+    """Return what a node says in prose; lines after the first are its builder's own."""
+    return node.text.splitlines()[0] if node.text else ""
 
 
 class _Words:
@@ -103,13 +116,30 @@ class _Words:
         return "\n".join(plain_line(tags_in_words(line)) for line in lines)
 
 
-def _chapter(one: BuiltChapter, words: _Words) -> Chapter:
-    return Chapter(
-        span=one.span,
-        title=words.of(one.title),
-        text=words.of(one.text),
-        parts=tuple(_chapter(part, words) for part in one.parts),
-    )
+def _chapters(
+    span: TimeSpan,
+    levels: Sequence[OutlineLevel],
+    nodes: Sequence[OutlineNode],
+    words: _Words,
+) -> Iterator[Chapter]:
+    """Yield the nodes of the first level that begin in a span, with those of the next ones."""
+    if not levels:
+        return
+    level, finer = levels[0], levels[1:]
+    for node in nodes:
+        if node.level != level.level or not span.start_ms <= node.span.start_ms < span.end_ms:
+            continue
+        inside = _beginning_in(node.span, nodes) if finer else ()
+        yield Chapter(
+            span=node.span,
+            title=words.of(title_of(node, level)),
+            text=words.of(description_of(node)) if level.titled else "",
+            parts=tuple(_chapters(node.span, finer, inside, words)),
+        )
+
+
+def _beginning_in(span: TimeSpan, nodes: Sequence[OutlineNode]) -> list[OutlineNode]:
+    return [one for one in nodes if span.start_ms <= one.span.start_ms < span.end_ms]
 
 
 def as_text(outline: Outline) -> str:

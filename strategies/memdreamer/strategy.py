@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
+from domain.built import OutlineLevel
 from strategies.memdreamer.arguments import (
     MacroEventsArguments,
     NodesArguments,
@@ -14,6 +15,7 @@ from strategies.memdreamer.arguments import (
     SuperEventsArguments,
     TimeArguments,
 )
+from strategies.memdreamer.levels import EVENT, MACRO, ROOT, SUPER, VERTEX_KINDS
 from strategies.memdreamer.names import (
     GET_MACRO_EVENTS,
     GET_RELATIONS,
@@ -30,7 +32,6 @@ from strategies.memdreamer.walk import FixedWalk
 
 if TYPE_CHECKING:
     from agent.builder import MemoryBuilder
-    from domain.built import BuiltChapter, BuiltMemory
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -101,12 +102,13 @@ def _builder() -> MemoryBuilder:
     return HierarchyBuilder(SETTINGS)
 
 
-def _chapters(built: BuiltMemory, last_clip: int, depth: int) -> BuiltChapter | None:
-    # Imports scipy, which takes half a second.
-    from strategies.memdreamer.chapters import chapters
-
-    return chapters(built, last_clip, depth)
-
+LEVELS = (
+    OutlineLevel(ROOT, "whole video"),
+    OutlineLevel(SUPER, "super event"),
+    OutlineLevel(MACRO, "macro event"),
+    OutlineLevel(EVENT, "event", titled=False),
+)
+"""The levels of outlines, coarse ones first."""
 
 STRATEGY = Strategy(
     name=NAME,
@@ -124,6 +126,7 @@ STRATEGY = Strategy(
     retries=REPAIRS,
     tokens=(SETTINGS.rounds + 1) * SETTINGS.round_tokens,
     parts=PARTS,
-    chapters=_chapters,
+    levels=LEVELS,
+    node_types={kind: level for level, kind in VERTEX_KINDS.items()},
 )
 """The look at the whole before the first round is a round of the machine."""

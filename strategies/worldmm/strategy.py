@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from agent.search_each import SearchEach
 from agent.strategy import AgentPolicy, PolicyParts, RunTool, Strategy, Tool
 from domain.asking import Action
+from domain.built import OutlineLevel
 from strategies.worldmm.arguments import MemoryArguments, VisualArguments
+from strategies.worldmm.levels import level_of
 from strategies.worldmm.parts import PARTS
 from strategies.worldmm.parts import SEMANTIC as LASTING
 from strategies.worldmm.parts import VISUAL as IMAGES
@@ -113,6 +115,12 @@ def _keeper() -> FrameKeeper:
 
 TOOLS = (EPISODIC, SEMANTIC, VISUAL)
 
+LEVELS = tuple(
+    OutlineLevel(level_of(scale), "caption", titled=False)
+    for scale in sorted({*SETTINGS.scales_ms, *SETTINGS.short_scales_ms}, reverse=True)
+)
+"""The levels of outlines, coarse ones first; a video has those of its length."""
+
 STRATEGY = Strategy(
     name=NAME,
     title="captions at four time scales as graphs of entities, and what lasts",
@@ -129,6 +137,7 @@ STRATEGY = Strategy(
     builder=_builder,
     keeper=_keeper,
     rounds=SETTINGS.rounds,
+    levels=LEVELS,
     parts=PARTS,
     part_tools={LASTING: SEMANTIC.name, IMAGES: VISUAL.name},
 )

@@ -1,5 +1,6 @@
 // Lanes of spans over the time of a video, and arcs between spans. All words are set as text.
 const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
+const TICK_PX = 80;
 
 function hms(seconds) {
   const s = Math.floor(seconds), two = (n) => String(n).padStart(2, "0");
@@ -18,17 +19,19 @@ function make(name, kind, parent, text) {
   return made;
 }
 
-function axis(root, length) {
+function axis(root, start, length) {
   const row = make("div", "row axis", root);
   make("div", "name", row);
   const line = make("div", "line", row);
   line.setAttribute("aria-hidden", "true");
-  const seconds = length / 1000;
-  const step = TICKS.find((one) => seconds / one <= 6) || Math.ceil(seconds / 6);
-  for (let at = 0; at <= seconds; at += step) {
-    const tick = make("span", "tick", line, hms(at));
-    tick.style.left = `${(100 * at) / seconds}%`;
-    if (at > seconds * 0.93) tick.classList.add("last");
+  const seconds = length / 1000, from = start / 1000;
+  const most = Math.max(2, Math.min(6, Math.floor(line.clientWidth / TICK_PX) || 6));
+  const step = TICKS.find((one) => seconds / one <= most) || Math.ceil(seconds / most);
+  for (let at = Math.ceil(from / step) * step; at <= from + seconds; at += step) {
+    const tick = make("span", "tick", line, hms(at)), share = (at - from) / seconds;
+    tick.style.left = `${100 * share}%`;
+    if (share < 0.03) tick.classList.add("first");
+    if (share > 0.93) tick.classList.add("last");
   }
 }
 
@@ -42,7 +45,7 @@ function lane(root, one, data, pick) {
     const bar = make("button", `bar ${span.tone || ""}`, line);
     bar.type = "button";
     bar.dataset.id = span.id;
-    bar.style.left = `${(100 * span.start) / data.length}%`;
+    bar.style.left = `${(100 * (span.start - data.start)) / data.length}%`;
     bar.style.width = `max(${(100 * (span.end - span.start)) / data.length}%, 7px)`;
     bar.title = span.label;
     bar.setAttribute("aria-label", span.label);
@@ -63,7 +66,8 @@ function arcs(root, data, pick) {
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `${data.arcs.length} links; the list below has them in words`);
   for (const arc of data.arcs) {
-    const a = (1000 * arc.start) / data.length, b = (1000 * arc.end) / data.length;
+    const a = (1000 * (arc.start - data.start)) / data.length;
+    const b = (1000 * (arc.end - data.start)) / data.length;
     const path = document.createElementNS(svg.namespaceURI, "path");
     path.setAttribute("d", `M ${a} 0 C ${a} 50, ${b} 50, ${b} 0`);
     path.setAttribute("class", `arc ${arc.tone}`);
@@ -85,7 +89,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.dataset.shown = shown;
   root.replaceChildren();
   root.setAttribute("aria-label", data.name);
-  axis(root, data.length);
+  axis(root, data.start, data.length);
   const pick = (id) => setTriggerValue("picked", id);
   for (const one of data.lanes) lane(root, one, data, pick);
   arcs(root, data, pick);

@@ -1,0 +1,357 @@
+"""An outline to zoom into: one node of a strategy's memory, what it is made of, and its graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from agent.strategy import Strategy
+from domain.base import Frozen
+from domain.built import OutlineLevel
+from domain.memories import Scope
+from domain.people import Character, tags_in_words
+from domain.time import TimeSpan
+from people.clip_people import ClipPeople
+from people.corrected import people_as_of
+from store.database import Store
+from store.queries.clips import memory_view
+from store.queries.moments import EntityAt, entities_named
+from store.queries.outline import (
+    GraphRelation,
+    OutlineNode,
+    entities_standing_for,
+    levels_of_builders,
+    node_around,
+    node_named,
+    nodes_numbered,
+    nodes_within,
+    relations_about,
+    relations_among,
+    relations_stated,
+)
+from strategies.registry import strategies_with_outline
+from views.outline import description_of, title_of
+from views.words import plain_line, shortened
+
+MAX_RELATIONS = 2_000
+"""Relations of a node that are read."""
+MAX_VERTICES, MAX_EDGES = 16, 30
+"""Of a graph that is drawn: more could not be told apart."""
+MAX_TITLE = 120
+"""Characters of the title of a node whose text is its title."""
+MAX_NAME = 40
+"""Characters of a name in a graph."""
+
+
+class ZoomNode(Frozen):
+    """A node of an outline; ``noun`` is what a node of its level is called."""
+
+    id: int
+    noun: str
+    title: str
+    text: str
+    span: TimeSpan
+
+
+class ZoomedOutline(Frozen):
+    """A node (None: all of the coarsest level), those that it is in, and some of its parts.
+
+    ``path`` are the nodes that it is in, coarse ones first; ``total`` counts all parts, which are
+    called ``noun``.
+    """
+
+    here: ZoomNode | None
+    path: tuple[ZoomNode, ...]
+    parts: tuple[ZoomNode, ...]
+    total: int
+    noun: str
+
+
+class GraphVertex(Frozen):
+    """An entity, or a node that stands in relations; ``person`` is the number of who it is."""
+
+    id: int
+    name: str
+    kind: str
+    person: int | None = None
+    is_node: bool = False
+
+
+class GraphEdge(Frozen):
+    """A relation between two vertices, by their ids; one to itself says that it is there."""
+
+    subject: int
+    label: str
+    target: int
+
+
+class NodeGraph(Frozen):
+    """The vertices of a node's graph with most relations, and the relations among them.
+
+    ``vertices_total`` and ``edges_total`` count all; ``people`` are all of its people.
+    """
+
+    vertices: tuple[GraphVertex, ...]
+    edges: tuple[GraphEdge, ...]
+    vertices_total: int
+    edges_total: int
+    people: tuple[GraphVertex, ...]
+
+
+class BuiltOutline(NamedTuple):
+    """The outline that a strategy has built of a video: the levels that it has there."""
+
+    strategy: Strategy
+    levels: tuple[OutlineLevel, ...]
+
+    @property
+    def builder(self) -> str:
+        """Return under which name its nodes are stored."""
+        return self.strategy.memory
+
+
+def outlines_of(store: Store, video: str) -> tuple[BuiltOutline, ...]:
+    """Return the outlines that strategies have built of a video, by the name of the strategy."""
+    with store.begin() as session:
+        known = levels_of_builders(session, memory_view(session, [video]).scopes[0])
+    found = (
+        BuiltOutline(one, tuple(lv for lv in one.levels if (one.memory, lv.level) in known))
+        for one in strategies_with_outline()
+    )
+    return tuple(one for one in found if one.levels)
+
+
+def load_zoomed(
+    store: Store, video: str, outline: BuiltOutline, node: int | None, offset: int, limit: int
+) -> ZoomedOutline:
+    """Return a node of the outline of a video as it is now, with ``limit`` of its parts.
+
+    Args:
+        store: the store.
+        video: its id.
+        outline: the outline.
+        node: the row id of the node; None, or not in this outline: the coarsest.
+        offset: the first part that is returned.
+        limit: how many are.
+    """
+    levels = outline.levels
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        show = _Shown(session, scope)
+        here = _find(session, scope, outline, node)
+        depth = -1 if here is None else _depth(levels, here)
+        path = list(_path(session, scope, levels[: max(depth, 0)], here))
+        below = levels[depth + 1] if depth + 1 < len(levels) else None
+        parts: list[OutlineNode] = []
+        total = 0
+        if below is not None:
+            span = here.span if here else None
+            parts, total = nodes_within(
+                session, scope, outline.builder, below.level, span, offset, limit
+            )
+    return ZoomedOutline(
+        here=show.node(here, levels[depth]) if here else None,
+        path=tuple(show.node(one, levels[_depth(levels, one)]) for one in path),
+        parts=tuple(show.node(one, below) for one in parts if below),
+        total=total,
+        noun=below.noun if below else "",
+    )
+
+
+def _find(
+    session: Session, scope: Scope, outline: BuiltOutline, node: int | None
+) -> OutlineNode | None:
+    """Return the node, else the only one of the coarsest level; None where there are several."""
+    found = node_named(session, scope, node) if node is not None else None
+    names = {level.level for level in outline.levels}
+    if found is not None and found.builder == outline.builder and found.level in names:
+        return found
+    top = outline.levels[0].level
+    nodes, total = nodes_within(session, scope, outline.builder, top, None, 0, 1)
+    return nodes[0] if total == 1 else None
+
+
+def _path(
+    session: Session, scope: Scope, levels: Sequence[OutlineLevel], node: OutlineNode | None
+) -> Iterator[OutlineNode]:
+    """Yield the nodes of coarser levels that a node is in, coarse ones first."""
+    if node is None:
+        return
+    for level in levels:
+        found = node_around(session, scope, node.builder, level.level, node.span.start_ms)
+        if found is not None:
+            yield found
+
+
+def _depth(levels: Sequence[OutlineLevel], node: OutlineNode) -> int:
+    return [level.level for level in levels].index(node.level)
+
+
+class _Shown:
+    """Shows nodes and entities of a video with the names that people have now.
+
+    Args:
+        session: an open transaction.
+        scope: the video.
+    """
+
+    def __init__(self, session: Session, scope: Scope) -> None:
+        self._people = ClipPeople(characters=tuple(people_as_of(session, scope)))
+        self._by_name = {
+            (one.name or "").casefold(): one for one in self._people.characters if one.name
+        }
+
+    def node(self, node: OutlineNode, level: OutlineLevel) -> ZoomNode:
+        """Return a node for readers."""
+        return ZoomNode(
+            id=node.id,
+            noun=level.noun,
+            title=shortened(self.words(title_of(node, level)), MAX_TITLE),
+            text=self.words(description_of(node) if level.titled else node.text),
+            span=node.span,
+        )
+
+    def words(self, text: str) -> str:
+        """Return a text with names in place of tags, on one line."""
+        return plain_line(tags_in_words(self._people.update_names(text)))
+
+    def entity(self, entity: EntityAt) -> GraphVertex:
+        """Return an entity, with who it is."""
+        person = self._person(entity.name)
+        return GraphVertex(
+            id=entity.id,
+            name=shortened(self.words(entity.name), MAX_NAME),
+            kind=entity.type.lower(),
+            person=person.number if person else None,
+        )
+
+    def _person(self, name: str) -> Character | None:
+        return self._people.character(name) or self._by_name.get(name.casefold())
+
+
+def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> NodeGraph | None:
+    """Return the graph of a node: what it states, else how its parts, or itself, are related.
+
+    None where there is no such node.
+    """
+    with store.begin(snapshot=True) as session:
+        scope = memory_view(session, [video]).scopes[0]
+        found = node_named(session, scope, node)
+        if found is None or found.builder != outline.builder:
+            return None
+        relations = _relations(session, scope, outline, found)
+        ends = [end for one in relations for end in (one.subject, one.target)]
+        entities = entities_named(session, ends)
+        numbers = _numbers(outline.strategy.node_types, entities)
+        nodes = nodes_numbered(session, scope, outline.builder, numbers.values())
+        show = _Shown(session, scope)
+    stands_for = {entity: nodes[key] for entity, key in numbers.items() if key in nodes}
+    known = [
+        one
+        for one in relations
+        if all(end not in numbers or end in stands_for for end in (one.subject, one.target))
+    ]
+    vertices = {
+        end: _vertex(show, outline, entities[end], stands_for.get(end))
+        for one in known
+        for end in (one.subject, one.target)
+    }
+    return _drawn(known, vertices)
+
+
+def _relations(
+    session: Session, scope: Scope, outline: BuiltOutline, node: OutlineNode
+) -> list[GraphRelation]:
+    stated = relations_stated(session, scope, node.id, MAX_RELATIONS)
+    if stated:
+        return stated
+    levels = [level.level for level in outline.levels]
+    for level in levels[levels.index(node.level) + 1 :]:
+        parts, _ = nodes_within(session, scope, node.builder, level, node.span, 0, MAX_RELATIONS)
+        ends = _standing_for(session, scope, outline, parts)
+        among = relations_among(session, scope, ends, MAX_RELATIONS)
+        if among:
+            return among
+    own = _standing_for(session, scope, outline, [node])
+    return relations_about(session, scope, own, MAX_RELATIONS)
+
+
+def _standing_for(
+    session: Session, scope: Scope, outline: BuiltOutline, nodes: Sequence[OutlineNode]
+) -> list[int]:
+    """Return the row ids of the entities that stand for some nodes of one level."""
+    return [
+        entity
+        for kind, level in outline.strategy.node_types.items()
+        if nodes and level == nodes[0].level
+        for entity in entities_standing_for(
+            session, scope, outline.builder, kind, [one.number for one in nodes]
+        )
+    ]
+
+
+def _numbers(
+    node_types: Mapping[str, str], entities: Mapping[int, EntityAt]
+) -> dict[int, tuple[str, int]]:
+    """Return the level and number of the node that each entity stands for, if it does."""
+    return {
+        entity.id: (node_types[entity.type], int(entity.name))
+        for entity in entities.values()
+        if entity.type in node_types and entity.name.isdecimal()
+    }
+
+
+def _vertex(
+    show: _Shown, outline: BuiltOutline, entity: EntityAt, node: OutlineNode | None
+) -> GraphVertex:
+    if node is None:
+        return show.entity(entity)
+    levels = {level.level: level for level in outline.levels}
+    level = levels.get(node.level) or OutlineLevel(node.level, node.level, titled=False)
+    name = shortened(show.words(title_of(node, level)), MAX_NAME)
+    return GraphVertex(id=entity.id, name=name, kind=level.noun, is_node=True)
+
+
+def _drawn(relations: Sequence[GraphRelation], vertices: Mapping[int, GraphVertex]) -> NodeGraph:
+    """Return what of a graph can be drawn: what has most relations."""
+    between = list(
+        dict.fromkeys(
+            (one.subject, one.predicate, one.target)
+            for one in relations
+            if one.subject != one.target
+        )
+    )
+    degrees = Counter(end for subject, _, target in between for end in (subject, target))
+    chosen: dict[int, None] = {}
+    edges: list[GraphEdge] = []
+    # By the end with fewer: relations of one hub alone would say little of the others.
+    by_lesser = sorted(between, key=lambda one: -min(degrees[one[0]], degrees[one[2]]))
+    for subject, predicate, target in by_lesser:
+        if len({*chosen, subject, target}) <= MAX_VERTICES and len(edges) < MAX_EDGES:
+            chosen |= dict.fromkeys((subject, target))
+            edges.append(GraphEdge(subject=subject, label=_label(predicate), target=target))
+    if not edges:
+        chosen = dict.fromkeys(list(vertices)[:MAX_VERTICES])
+    return NodeGraph(
+        vertices=tuple(vertices[end] for end in chosen),
+        edges=tuple(edges),
+        vertices_total=len(vertices),
+        edges_total=len(between),
+        people=tuple(_people(vertices)),
+    )
+
+
+def _label(predicate: str) -> str:
+    return plain_line(predicate).replace("_", " ").lower()
+
+
+def _people(vertices: Mapping[int, GraphVertex]) -> Iterator[GraphVertex]:
+    """Yield the vertices that are people, each person once."""
+    seen: set[int] = set()
+    for one in vertices.values():
+        if one.person is not None and one.person not in seen:
+            seen.add(one.person)
+            yield one
