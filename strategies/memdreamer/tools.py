@@ -48,6 +48,8 @@ from strategies.memdreamer.settings import HierarchySettings
 from strategies.memdreamer.shown import KINDS, Showing
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -114,13 +116,25 @@ class _Scores:
         """Return the cosine of a vertex with the question."""
         return float(self.cosines[self._order[ref]])
 
-    def rank(self, ref: str) -> float:
-        """Return how well a vertex matches the question, in words and by cosine."""
-        return float(self.words.words[self._order[ref]]) / WORDS_A_COSINE + self.cosine(ref)
+    def ranks(self, found: Sequence[Vertex]) -> NDArray[np.float64]:
+        """Return how well each of N vertices matches the question, in words and by cosine: (N,)."""
+        rows = self._rows(found)
+        words: NDArray[np.float64] = self.words.words[rows].astype(np.float64)
+        return words / WORDS_A_COSINE + self.cosines[rows].astype(np.float64)
 
-    def by_option(self, ref: str) -> list[float]:
-        """Return how well a vertex matches the question with each option, in words."""
-        return [float(score) for score in self.words.claims[:, self._order[ref]]]
+    def best_by_option(self, found: Sequence[Vertex]) -> list[tuple[int, float, str]]:
+        """Return each option that a vertex matches in words, how well, and the best one's ref."""
+        if not found or not len(self.words.claims):
+            return []
+        claims = self.words.claims[:, self._rows(found)]
+        return [
+            (option, float(of_option.max()), found[int(of_option.argmax())].ref)
+            for option, of_option in enumerate(claims)
+            if of_option.max() > 0
+        ]
+
+    def _rows(self, found: Sequence[Vertex]) -> NDArray[np.intp]:
+        return np.array([self._order[one.ref] for one in found], np.intp)
 
     def support(self, ref: str) -> tuple[float, ...]:
         """Return how far a vertex supports each option."""
@@ -230,26 +244,18 @@ class HierarchyTools:
         Without a language model, the best for each option is found besides.
         """
         asked = ask(self._toolbox.text, arguments.query, arguments.options)
-        ranked: list[tuple[float, _Chosen]] = []
-        by_option: list[tuple[int, float, str]] = []
-        for video in self._videos(view, use):
-            scores = _Scores(video, asked)
-            for one in _searched(video, arguments.node_types):
-                ranked.append((scores.rank(one.ref), _Chosen(video, one, "")))
-                by_option += [
-                    (option, score, one.ref)
-                    for option, score in enumerate(scores.by_option(one.ref))
-                    if score > 0
-                ]
-        ranked.sort(key=lambda pair: -pair[0])
-        known = {one.vertex.ref: one for _, one in ranked}
-        refs = [one.vertex.ref for _, one in ranked[: arguments.top_k]]
-        refs += best_by_option(by_option)
-        found = [
-            replace(one, shown=one.video.showing.whole(one.vertex))
-            for one in (known[ref] for ref in dict.fromkeys(refs))
+        videos = self._videos(view, use)
+        searched = [
+            (_Scores(video, asked), list(_searched(video, arguments.node_types)))
+            for video in videos
         ]
-        said = f"the {_count(len(found), 'node')} nearest of {len(ranked)}"
+        found = [
+            _Chosen(video, vertex, video.showing.whole(vertex))
+            for ref in _nearest(searched, arguments.top_k)
+            for video, vertex in [_known(videos, ref)]
+        ]
+        count = sum(len(vertices) for _, vertices in searched)
+        said = f"the {_count(len(found), 'node')} nearest of {count}"
         return self._result(SEARCH_NODES, arguments, found, said, use)
 
     def search_by_time(self, view: MemoryView, arguments: TimeArguments, use: ToolUse) -> Retrieval:
@@ -367,21 +373,31 @@ def _bearing(found: Sequence[_Chosen], scores: Mapping[str, _Scores]) -> list[_C
 
     Support adds up: much that says little would outweigh the little that says much.
     """
-    ranked = sorted(found, key=lambda one: -scores[one.video.scope.video].rank(one.vertex.ref))
-    kept = {one.vertex.ref for one in ranked[: HierarchySettings().found]}
-    kept |= set(
-        best_by_option(
-            [
-                (option, score, one.vertex.ref)
-                for one in found
-                for option, score in enumerate(
-                    scores[one.video.scope.video].by_option(one.vertex.ref)
-                )
-                if score > 0
-            ]
-        )
-    )
+    searched = [
+        (own, [one.vertex for one in found if one.video.scope.video == video])
+        for video, own in scores.items()
+    ]
+    kept = set(_nearest(searched, HierarchySettings().found))
     return [one for one in found if one.vertex.ref in kept]
+
+
+def _nearest(searched: Iterable[tuple[_Scores, Sequence[Vertex]]], most: int) -> list[str]:
+    """Return the refs of the vertices nearest to a question, then of the best for each option.
+
+    Args:
+        searched: the vertices of each video, with how near they are.
+        most: of the nearest, at most.
+    """
+    ranked = list[tuple[float, str]]()
+    by_option = list[tuple[int, float, str]]()
+    for scores, vertices in searched:
+        ranks = scores.ranks(vertices)
+        order = np.argsort(-ranks, kind="stable")[:most]
+        ranked += [(float(ranks[row]), vertices[row].ref) for row in order]
+        by_option += scores.best_by_option(vertices)
+    ranked.sort(key=lambda pair: -pair[0])
+    refs = [ref for _, ref in ranked[:most]]
+    return list(dict.fromkeys([*refs, *best_by_option(by_option)]))
 
 
 def _piece(one: _Chosen, score: float) -> Evidence:
