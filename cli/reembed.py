@@ -13,7 +13,6 @@ from flows.reembed import plan_reembedding
 from flows.reembed import reembed as run_reembedding
 from flows.workspace import open_workspace
 from store.vector_index import build_index
-from views.words import counted
 
 STOPPED = "stopped; the next 'homer reembed' goes on from here"
 
@@ -56,8 +55,7 @@ def reembed(
         return say_json(plan.model_dump(mode="json") | totals)
     if dry_run or not plan.videos:
         return say(str(plan))
-    pictures = f" and {counted(plan.pictures, 'picture')}" if plan.pictures else ""
-    return say(f"{plan.rows:,} rows{pictures} are embedded anew")
+    return say(f"{plan.what} are embedded anew")
 
 
 def register(app: typer.Typer) -> None:

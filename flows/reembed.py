@@ -76,14 +76,18 @@ class ReembedPlan(Frozen):
         """The characters of their texts."""
         return sum(video.characters for video in self.videos)
 
+    @property
+    def what(self) -> str:
+        """What is to be embedded, in words."""
+        counts = ((self.rows, "row"), (self.pictures, "picture"))
+        return " and ".join(counted(number, noun) for number, noun in counts if number)
+
     def __str__(self) -> str:
         """Return the plan in one line."""
         if not self.videos:
             encoders = " and ".join(filter(None, [self.encoder, self.image_encoder]))
             return f"nothing to do: all vectors are of {encoders}"
-        parts = [f"{counted(self.rows, 'row')} of {counted(len(self.videos), 'video')}"]
-        if self.pictures:
-            parts.append(counted(self.pictures, "picture"))
+        parts = [f"{self.what} of {counted(len(self.videos), 'video')}"]
         if self.rows:
             parts.append(f"{self.characters:,} characters, about {self.tokens:,} tokens")
         cost = self.cost_usd
