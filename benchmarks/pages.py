@@ -112,6 +112,11 @@ def addresses(store: Store, clips: int) -> Iterator[Address]:
     yield "evaluations, one run", "evaluations", {"run": "first", "questions": 5}
     yield "evaluations, two runs", "evaluations", {"run": "first", "with_": "second"}
     yield "health", "health", {}
+    yield "history", "history", {}
+    yield "alerts", "alerts", {}
+    yield "recaps", "recaps", {}
+    yield "compare", "compare", {}
+    yield "schedules", "schedules", {}
 
 
 def lines() -> Iterator[Line]:

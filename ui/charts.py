@@ -75,6 +75,17 @@ def interval_chart(caption: str, rows: Sequence[ChartRow], x: str, y: str, key: 
     _draw(caption, rows, spec | {"height": 50 + 34 * len(rows)}, key)
 
 
+def amount_chart(caption: str, rows: Sequence[ChartRow], x: str, y: str, key: str) -> None:
+    """Draw a bar for each of ``x``; ``y`` are amounts from 0 on."""
+    axis = {"title": None, "labelOverlap": False, "labelLimit": 240}
+    encoding = {
+        "y": {"field": x, "type": "nominal", "sort": None, "axis": axis},
+        "x": {"field": y, "type": "quantitative", "axis": {"title": y}},
+    }
+    mark = {"type": "bar", "color": COLOURS[0]}
+    _draw(caption, rows, {"mark": mark, "encoding": encoding, "height": 50 + 34 * len(rows)}, key)
+
+
 def report_table(report: ReportTable) -> None:
     """Draw a table of a report under its title, with every cell escaped."""
     st.header(escape_markdown(report.title), anchor=False)

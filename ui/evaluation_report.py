@@ -38,6 +38,46 @@ def show_curves(report: RunReport) -> None:
             "right",
             "by_type",
         )
+    _show_reliability(report)
+    _show_cost(report)
+
+
+def _show_reliability(report: RunReport) -> None:
+    """Draw the share right of each third of the answers by confidence."""
+    if not report.reliability:
+        return
+    st.header("Reliability", anchor=False)
+    rows = [
+        {
+            "answers": f"confidence {third.said:.0%}",
+            "right": third.right.value,
+            "low": third.right.low,
+            "high": third.right.high,
+        }
+        for third in report.reliability
+    ]
+    ends = "; ".join(f"{row['answers']}: {row['right']:.0%} right" for row in rows)
+    caption = (
+        "Thirds of the answers by confidence, with the share that is right and its 90 % interval: "
+        f"the nearer both are, the more a confidence can be relied on. {ends}."
+    )
+    charts.interval_chart(caption, rows, "answers", "right", "reliability")
+
+
+def _show_cost(report: RunReport) -> None:
+    """Draw the time of an answer in each arm; and its cost, where models were paid for."""
+    rows = [
+        {"arm": used.arm, "seconds": used.seconds, "US dollars": used.cost_usd}
+        for used in report.usage
+        if used.questions
+    ]
+    if not rows:
+        return
+    paid = any(row["US dollars"] for row in rows)
+    st.header("Cost of an answer" if paid else "Time of an answer", anchor=False)
+    y, unit = ("US dollars", "US dollars") if paid else ("seconds", "seconds")
+    ends = "; ".join(f"{row['arm']} {row[y]:.4g} {unit}" for row in rows)
+    charts.amount_chart(f"Mean of an answer: {ends}.", rows, "arm", y, "cost")
 
 
 def _curve_rows(points: Sequence[Point]) -> Iterator[charts.ChartRow]:
@@ -94,7 +134,7 @@ def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
         return
     found = _filtered(rows)
     if not found:
-        st.info("No question passes these filters.")
+        st.caption("No question passes these filters.")
         return
     offset = paginate(len(found), "questions", QUESTIONS_PER_PAGE)
     for row in found[offset : offset + QUESTIONS_PER_PAGE]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from domain.errors import HomerError
+from evals.example import example_run
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
 from evals.paired import Comparison, Flip
@@ -17,6 +18,7 @@ from ui import charts
 from ui.app_state import HASH_BY_URL, page_state
 from ui.errors import show_error, show_errors
 from ui.evaluation_report import show_curves, show_questions
+from ui.evaluation_start import show_start
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import (
     PAGE_SIZE,
@@ -39,7 +41,13 @@ def evaluations_page() -> None:
     """Draw the run that the address names, else the list of runs."""
     st.title("Evaluations")
     update_address_bar()
-    show_errors(_show_run if text_param("run") else _show_runs)
+    if text_param("run"):
+        show_errors(_show_run)
+    elif text_param("example"):
+        page_link("evaluations", "← All runs")
+        _show_example()
+    else:
+        show_errors(_show_runs)
 
 
 def _show_runs() -> None:
@@ -49,10 +57,12 @@ def _show_runs() -> None:
     if not total:
         st.write(
             "No evaluation was run yet. An evaluation asks the questions of a data set and counts "
-            "the right answers. List the data sets, and run one, in a terminal:"
+            "the right answers."
         )
-        st.code("homer eval data\nhomer eval run DATASET FOLDER", language=None)
+        show_start(expanded=True)
+        _show_example()
         return
+    show_start(expanded=False)
     offset = paginate(total)
     if offset != start:
         runs, _ = page_of_runs(store, offset, PAGE_SIZE)
@@ -60,6 +70,21 @@ def _show_runs() -> None:
         with st.container(border=True, key=f"run_{run.name}"):
             page_link("evaluations", escape_markdown(run.name), run=run.name)
             st.caption(escape_markdown(_facts(run)))
+    page_link("evaluations", "See an example", example=1)
+
+
+def _show_example() -> None:
+    """Draw the example run, apart from the runs of the library."""
+    report = example_run().report
+    st.header("Example", anchor=False)
+    st.write(
+        "This run was recorded by Homer's own evaluation, with rules instead of a language model, "
+        "over five short videos. It is no run of your library."
+    )
+    st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
+    st.markdown(f"**{escape_markdown(headline(report))}**")
+    _show_figures(report)
+    show_questions(example_run().questions)
 
 
 def _facts(run: RunLine) -> str:
@@ -85,13 +110,18 @@ def _show_run() -> None:
     st.markdown(f"**{escape_markdown(headline(report))}**")
     if report.remarks:
         st.warning("  \n".join(escape_markdown(remark) for remark in report.remarks))
-    show_curves(report)
-    for table in tables(report):
-        charts.report_table(table)
+    _show_figures(report)
     _show_skills(report)
     show_questions(rows)
     _show_comparison_form(store, report.run)
     _show_export(report, rows)
+
+
+def _show_figures(report: RunReport) -> None:
+    """Draw the charts and the tables of a run."""
+    show_curves(report)
+    for table in tables(report):
+        charts.report_table(table)
 
 
 LoadedRun = tuple[RunReport, list[AnsweredQuestion]]
@@ -130,7 +160,7 @@ def _poll_run(name: str, judged: int) -> None:
 
 
 def _rerun_if_changed(name: str, judged: int) -> None:
-    st.info("This run is in progress; closing the page does not stop it.")
+    st.caption("This run is in progress; closing the page does not stop it.")
     line = find_run(page_state().store, name)
     if line.judged != judged or line.state != RUNNING:
         st.rerun()

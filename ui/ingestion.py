@@ -108,7 +108,7 @@ def _show_estimates(source: str, profile: str) -> None:
         estimates = [estimate_file(workspace, file) for file in find_media(paths)]
     together = [sum_of(estimates)] if len(estimates) > 1 else []
     for one in [*estimates, *together]:
-        st.info(escape_markdown(str(one)))
+        st.write(escape_markdown(str(one)))
 
 
 def show_ingestion() -> None:

@@ -136,7 +136,7 @@ def played_video(key: str = "player") -> str:
 
 def _show_keyframes(store: Store, video: Video, at_ms: int) -> None:
     """Say why there is no video to play, and show the keyframes around the moment."""
-    st.info(_why_missing(video, is_stream=load_stream_details(store, video.id) is not None))
+    st.caption(_why_missing(video, is_stream=load_stream_details(store, video.id) is not None))
     with st.container(horizontal=True, key=f"frames_of_{video.id}"):
         for frame in frames_around(store, video.id, at_ms):
             show_keyframe(store, frame, tags_in_words(frame.description or ""))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from domain.skills import Skill
+from flows.learning import learn_in_batches
+from flows.workspace import open_workspace
 from skills.learn import count_waiting
 from skills.library import LibrarySkill, find_skill, list_skills_page, set_banned, versions_of
 from store.database import Store
@@ -38,6 +40,9 @@ from views.words import counted
 QUESTIONS_PER_PAGE = 10
 """Questions per page, in the lists of uses and of sources."""
 
+LEARNED = "learned"
+"""Session key of what was learned, which is shown once."""
+
 STATES = {True: "banned", False: "in use"}
 
 
@@ -50,6 +55,8 @@ def skills_page() -> None:
 
 def _show_skills() -> None:
     store = page_state().store
+    if told := st.session_state.pop(LEARNED, ""):
+        st.toast(escape_markdown(told), icon=":material/check:", duration="long")
     query = st.text_input("Search names and descriptions", key="q", bind="query-params") or ""
     requested = requested_offset()
     skills, total = list_skills_page(store, requested, PAGE_SIZE, query)
@@ -60,10 +67,11 @@ def _show_skills() -> None:
         else:
             show_empty(
                 "No skill was learned yet. Ask questions and say which answers are right; then "
-                "run `homer skills learn` in a terminal.",
+                "learn from them here.",
                 "Ask a question",
                 "ask",
             )
+            page_link("evaluations", "See an example of an evaluation", example=1)
         return
     offset = paginate(total)
     if offset != requested:
@@ -73,9 +81,23 @@ def _show_skills() -> None:
 
 
 def _show_waiting(count: int) -> None:
-    if count:
-        answers = counted(count, "judged answer")
-        st.write(f"{answers} not learned from yet: run `homer skills learn` in a terminal.")
+    """Say how many answers were not learned from, with a button that learns from them."""
+    if not count:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="waiting"):
+        st.write(f"{counted(count, 'judged answer')} not learned from yet.")
+        if st.button("Learn from them", type="primary", key="learn"):
+            _learn()
+
+
+def _learn() -> None:
+    """Learn from every judged answer, and say what was learned."""
+    with st.spinner("Learning ..."), open_workspace(page_state().profile) as workspace:
+        batches = list(learn_in_batches(workspace))
+    written = sum(len(batch.written) for batch in batches)
+    answers = counted(sum(batch.answers for batch in batches), "answer")
+    st.session_state[LEARNED] = f"Learned from {answers}: {counted(written, 'skill')}."
+    st.rerun()
 
 
 def _show_entry(entry: LibrarySkill) -> None:

@@ -59,7 +59,9 @@ def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
     for fork in forks_among(state.store, [row.id]).values():
         show_fork(fork)
     if history.errors:
-        st.error("  \n".join(escape_markdown(error.message) for error in history.errors))
+        st.markdown(
+            "  \n".join(f"Failed: {escape_markdown(error.message)}" for error in history.errors)
+        )
     show_judgement(state.store, row)
     page_link("ask", "Open the answer with its citations", trajectory=row.id)
 

@@ -221,7 +221,7 @@ def _show_events(state: PageState, video: Video) -> None:
     requested = requested_offset("events", EVENTS_PER_PAGE)
     graph = load_graph_page(state.store, video.id, requested, EVENTS_PER_PAGE)
     if not graph.total:
-        st.info("There are no events yet: they are written every ten clips.")
+        st.write("There are no events yet: they are written every ten clips.")
         return
     offset = paginate(graph.total, "events", EVENTS_PER_PAGE)
     if offset != requested:
@@ -325,7 +325,7 @@ def _show_gaps_before(
     since = starts[0] if starts else 0
     for gap in stream.gaps if stream and (starts or not clip.index) else ():
         if since <= gap.span.start_ms < clip.span.start_ms:
-            st.info(escape_markdown(f"Gap {format_span(gap.span)}: {describe_gap(gap)}"))
+            st.caption(escape_markdown(f"Gap {format_span(gap.span)}: {describe_gap(gap)}"))
 
 
 def _show_clip(
@@ -343,7 +343,7 @@ def _show_clip(
         if stream is not None and clip.index in stream.clips:
             st.caption(escape_markdown(describe_watching(stream.clips[clip.index])))
         if clip.error:
-            st.warning(escape_markdown(clip.error))
+            st.markdown(f"Failed: {escape_markdown(clip.error)}")
         if clip.state == ClipState.FAILED and video.path:
             retry_button(store, video.id, clip.index)
         _show_frames(store, clip, frames)

@@ -70,9 +70,9 @@ def show_search(state: PageState, video: Video) -> None:
         show_error(error)
         return
     if not result.evidence:
-        st.info(escape_markdown(f"Nothing was found in {result.searched}."))
+        st.write(escape_markdown(f"Nothing was found in {result.searched}."))
     elif result.nothing_close:
-        st.warning("No close match. The nearest results:")
+        st.write("No close match. The nearest results:")
     for number, piece in enumerate(result.evidence):
         show_moment(state.store, piece, {video.id: video}, f"found_{number}", with_ref=True)
     if cost.usage.requests:

@@ -86,6 +86,10 @@ def ways(place: Home, toolbox: Toolbox) -> dict[str, str]:
         "Skills": "skills",
         "Evaluations": "evaluations",
         "Health": "health",
+        "Alerts": "alerts",
+        "Recaps": "recaps",
+        "History": "history",
+        "Schedules": "schedules",
     }
 
 
@@ -96,7 +100,10 @@ def painted(page: Page) -> Iterator[Callable[[Scheme], None]]:
     page.emulate_media(color_scheme="light")
 
 
-PAGES = ("Ask", "Trajectory", "Library", "Video", "People", "Skills", "Evaluations", "Health")
+PAGES = (
+    *("Ask", "Trajectory", "Library", "Video", "People", "Skills", "Evaluations", "Health"),
+    *("Alerts", "Recaps", "History", "Schedules"),
+)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 from sqlalchemy import delete
@@ -11,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from domain.evaluation import WITH_SKILLS, WITHOUT_SKILLS, Verdict
 from domain.evaluation_options import Protocol
 from evals.records import find_run, page_of_runs
+from evals.run_job import start_run
 from evals.running import exclusive_run
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
@@ -21,6 +25,7 @@ from tests.support.library_templates import FilledLibraries
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
+from ui import evaluation_start
 from ui.formatting import escape_markdown
 
 
@@ -62,9 +67,42 @@ def links(page: AppTest) -> list[str]:
     return [one.proto.query_string for one in page.main.get("page_link") if one.proto.query_string]
 
 
-def test_without_runs_it_says_how_to_make_one(library: Store) -> None:
-    (commands,) = open_page("evaluations").code
-    assert "homer eval run DATASET FOLDER" in commands.value
+def test_without_runs_an_example_is_shown_that_is_no_run_of_the_library(library: Store) -> None:
+    page = open_page("evaluations")
+    assert "No evaluation was run yet" in words(page)
+    assert "It is no run of your library" in words(page)
+    assert any("confidence" in alt and "right" in alt for alt in charts(page))
+    assert any("Mean of an answer" in alt for alt in charts(page))
+    assert page_of_runs(library, 0, 10) == ([], 0)
+    assert [link for link in links(page) if "trajectory" in link] == []
+
+
+def test_an_example_is_offered_beside_runs(runs: Store) -> None:
+    assert "example=1" in links(open_page("evaluations"))
+    assert "It is no run of your library" in words(open_page("evaluations", example=1))
+
+
+def test_an_evaluation_that_cannot_start_says_why(library: Store, tmp_path: Path) -> None:
+    page = press(open_page("evaluations"), "Evaluate")
+    assert "name the folder" in words(page)
+    page.text_input[0].input(str(tmp_path / "nowhere"))
+    press(page, "Evaluate")
+    assert "there is no folder" in words(page)
+
+
+def test_an_evaluation_is_started_and_its_end_is_told(
+    library: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "questions.json").write_text('[{"video": "a.srt", "question": "Who?"}]')
+    (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHi.\n")
+    failing = (sys.executable, "-c", "print('homer: the disk is full')")
+    monkeypatch.setattr("ui.evaluation_start.start_run", partial(start_run, command=failing))
+    page = open_page("evaluations")
+    page.text_input[0].input(str(tmp_path))
+    press(page, "Evaluate")
+    page.session_state[evaluation_start.STARTED].process.wait()
+    page.run()
+    assert "The evaluation ended: the disk is full" in words(page)
 
 
 def test_runs_are_listed_with_how_far_they_are(runs: Store) -> None:
@@ -95,9 +133,10 @@ def test_a_run_has_its_tables_and_curves_in_words_too(runs: Store) -> None:
     assert "80.0 (70-90)" in table
     assert "event localisation" in table
     assert "p (McNemar)" in table
-    evolution, by_type = charts(page)
+    evolution, by_type, *_, cost = charts(page)
     assert "without skills 65.0 (52-78) %; with skills 80.0 (70-90) %" in evolution
     assert "who " in by_type
+    assert "Mean of an answer: " in cost
     assert evolution in shown
     assert "skill=advice-0" in links(page)
 
@@ -215,7 +254,7 @@ def test_a_run_without_learning_has_no_curve(library: Store) -> None:
     fill_answers(library, 1)
     evaluated(library, a_run(0), VIDEO, "mine")
     page = open_page("evaluations", run="mine")
-    (by_type,) = charts(page)
+    by_type, *_ = charts(page)
     assert "fact 100.0" in by_type
     assert "With and without skills" not in words(page)
     assert find_run(library, "mine").protocol is Protocol.NONE

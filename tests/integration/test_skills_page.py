@@ -42,7 +42,7 @@ def charts(page: AppTest) -> list[str]:
 def test_without_skills_it_says_how_to_get_some(app_library: Store) -> None:
     output = words(open_page("skills"))
     assert "No skill was learned yet" in output
-    assert "homer skills learn" in output
+    assert "learn from them here" in output
     assert "No skill matches" in words(open_page("skills", q="zebra"))
 
 
@@ -52,6 +52,12 @@ def test_skills_are_listed_with_what_they_are_for_and_their_use(learned: Store) 
     assert "Questions about what happened first, next or last" in output
     assert "version 1, topic mode, positive, used for 60 questions, in use" in output
     assert "60 judged answers not learned from yet" in output
+
+
+def test_judged_answers_are_learned_from_by_a_button(learned: Store) -> None:
+    page = press(open_page("skills"), "Learn from them")
+    assert "Learned from 60 answers" in words(page)
+    assert "not learned from yet" not in words(page)
 
 
 def test_a_skill_is_shown_with_all_that_it_says(app_library: Store) -> None:
