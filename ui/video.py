@@ -63,6 +63,12 @@ MAX_GAPS = 200
 """Gaps of a stream that are shown: the last ones."""
 STYLE = """<style>
 @media (max-width: 640px) {
+  .st-key-watch > * > [data-testid=stHorizontalBlock] { flex-direction: column; flex-wrap: nowrap; }
+  .st-key-watch [data-testid=stColumn] { flex: none; width: 100%; }
+  .st-key-watch [data-testid=stColumn]:first-child,
+  .st-key-watch [data-testid=stColumn]:first-child > [data-testid=stVerticalBlock] {
+    display: contents;
+  }
   .st-key-watch [data-testid=stColumn]:first-child [data-testid=stVerticalBlock] > :first-child {
     position: sticky; top: 3.5rem; z-index: 2; background: var(--st-background-color, Canvas);
   }

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import Session
 
 from domain.memories import MemoryKind, Scope
+from domain.people import TAG
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text
 from store.tables.schema import ClipRow, MemoryRow
@@ -114,7 +115,8 @@ def lines_with_words(
     found = _counted(session, scope, sources, marked, row.words.op("@@")(sought), limit)
     if found[1] or people or not words.strip():
         return found
-    contains = row.text.icontains(words.strip(), autoescape=True)
+    written = func.regexp_replace(row.text, TAG.pattern, "", "g")
+    contains = written.icontains(words.strip(), autoescape=True)
     return _counted(session, scope, sources, row.text, contains, limit)
 
 

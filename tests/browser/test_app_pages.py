@@ -180,6 +180,23 @@ def test_the_transcript_follows_the_player_and_is_walked_with_the_arrow_keys(
     keep("transcript")
 
 
+def test_in_a_narrow_window_the_player_stays_above_its_transcript(
+    page: Page, address: str, place: Home
+) -> None:
+    name = video_ids(place)["lecture"]
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, f"{address}/video?video={name}", "Video")
+    page.locator(".said").last.wait_for()
+    page.locator(".transcript").evaluate("one => one.scrollIntoView({block: 'end'})")
+    page.wait_for_timeout(500)
+    player = page.locator("video").bounding_box()
+    lines = page.locator(".transcript").bounding_box()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert player is not None
+    assert lines is not None
+    assert 0 <= player["y"] < player["y"] + player["height"] < lines["y"] + lines["height"] <= 845
+
+
 def test_lines_are_shown_by_their_kind(page: Page, address: str, place: Home) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}", "Video")

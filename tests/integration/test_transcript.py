@@ -106,8 +106,8 @@ def test_a_name_stands_for_what_somebody_says_and_for_lines_about_them(party: St
     assert find_words(party, PARTY, "Ann slowly", GROUPS).total == 0
 
 
-@pytest.mark.parametrize("words", ["%", "\\", "'", "& | !", "\x02", ".*"])
-def test_no_words_are_an_expression(party: Store, words: str) -> None:
+@pytest.mark.parametrize("words", ["%", "\\", "'", "& | !", "\x02", ".*", "face", "<face_1>"])
+def test_no_words_are_an_expression_or_a_tag(party: Store, words: str) -> None:
     assert find_words(party, PARTY, words, GROUPS).total == 0
 
 
