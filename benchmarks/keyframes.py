@@ -1,4 +1,4 @@
-"""Keyframe selection beside a plain OpenCV loop: how much faster, and is it the same answer?
+"""Keyframe selection beside decoding alone and a plain OpenCV loop: how fast, and how well chosen?
 
     python -m benchmarks.keyframes [VIDEO ...] [--runs 5] [--seconds 60]
 
@@ -10,11 +10,17 @@ Three ways are then timed on each:
   which shots and keyframes are right.
 * Homer: ``read_clips`` and the choice of keyframes, decode included; sound left out in all three.
 
-Prints medians, the ratio plain / Homer, on how many clips the shots are those of the reference
-(within one sample, 200 ms), and the mean quality (eq. 2, on the exact pictures) of a clip's
-keyframes beside that of the reference's choice, of the worst clip. Of CPU
-seconds, which say more where other work runs beside, also those of decoding alone: of the pictures
-that must be decoded for the sampled ones to be exact. No choice of keyframes can take fewer.
+Prints medians and ratios, and of the choice:
+
+* on how many clips the shots are those of the reference (within one sample, 200 ms);
+* on how many as many keyframes are chosen, of as many shots, and second ones of a shot far enough
+  from each other;
+* the mean quality (eq. 2, on the exact pictures) of the worst clip's keyframes, in parts of that of
+  the reference's choice.
+
+Decoding alone is that of the pictures that must be decoded for the sampled ones to be exact, by the
+same decoder and threads. It is compared by seconds of CPU, which say more where other work runs
+beside, run by run. ``python -m benchmarks shots`` compares with PySceneDetect.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ import argparse
 import statistics
 import tempfile
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -76,6 +83,10 @@ class Picks:
     keyframes: tuple[int, ...]
     qualities: Mapping[int, float] = field(default_factory=dict)
 
+    def shots_of_keyframes(self) -> list[int]:
+        """Return the shot of each keyframe, counted from 0."""
+        return [bisect_right(self.shots, time) for time in self.keyframes]
+
     def mean_quality(self, times: Sequence[int]) -> float:
         """Return the mean quality of the candidates nearest to these times."""
         nearest = (min(self.qualities, key=lambda ms: abs(ms - time)) for time in times)
@@ -86,8 +97,9 @@ class Picks:
 class Row:
     """One video at one height: milliseconds and CPU of each way, and what was chosen.
 
-    ``agreed`` of ``clips`` have the reference's shots; ``quality`` is that of the worst clip's
-    keyframes, in parts of the reference's.
+    ``agreed`` of ``clips`` have the reference's shots, and ``spread`` of them keyframes in number
+    and at distances as the reference's; ``quality`` is that of the worst clip's keyframes, in parts
+    of the reference's.
     """
 
     name: str
@@ -97,8 +109,15 @@ class Row:
     homer: Ways
     decoding: Ways
     agreed: int
+    spread: int
     clips: int
     quality: float
+
+    @property
+    def over_decoding(self) -> float:
+        """Return how many times the CPU of decoding alone was taken: the median of all runs."""
+        pairs = zip(self.homer.cpu.values, self.decoding.cpu.values, strict=True)
+        return statistics.median(ours / least for ours, least in pairs)
 
 
 @dataclass(frozen=True)
@@ -110,7 +129,10 @@ class Ways:
 
 
 def lines(seconds: float = 60.0) -> Iterator[Line]:
-    """Yield a codec and height beside the plain loop and beside decoding; medians over videos."""
+    """Yield a codec and height beside the plain loop and beside decoding.
+
+    Beside the loop stands the median of the videos, beside decoding the worst of them.
+    """
     for codec, names in (("H.264", DEFAULT), ("HEVC", IN_HEVC)):
         rows = list(_rows([SHARED / name for name in names], codec, HEIGHTS, seconds, RUNS))
         for height in HEIGHTS:
@@ -118,21 +140,30 @@ def lines(seconds: float = 60.0) -> Iterator[Line]:
 
 
 def _lines_of(codec: str, height: int, rows: Sequence[Row]) -> Iterator[Line]:
-    agreed, clips = sum(row.agreed for row in rows), sum(row.clips for row in rows)
+    agreed, spread, clips = _sums(rows)
     quality = min(row.quality for row in rows)
     what = (
         f"keyframes of {codec} at {height}p, shots the same on {agreed} of {clips} clips, "
-        f"quality {quality:.3f}"
+        f"count and gaps on {spread}, quality {quality:.3f}"
     )
-    bar = OVER_DECODING if agreed == clips and quality >= QUALITY else 0.0
+    bar = OVER_DECODING if agreed == spread == clips and quality >= QUALITY else 0.0
     ours = Taken(tuple(row.homer.clock.median for row in rows))
     loop = Taken(tuple(row.plain.clock.median for row in rows))
     ratios = [row.plain.clock.median / row.homer.clock.median for row in rows]
     yield Line(what, ours, loop, "plain OpenCV loop", statistics.median(ratios), None)
-    least = Taken(tuple(row.decoding.clock.median for row in rows))
-    ratios = [row.homer.clock.median / row.decoding.clock.median for row in rows]
-    alone = "decoding alone"
-    yield Line(what, ours, least, alone, statistics.median(ratios), bar, more=False)
+    ours = Taken(tuple(row.homer.cpu.median for row in rows))
+    least = Taken(tuple(row.decoding.cpu.median for row in rows))
+    worst = max(row.over_decoding for row in rows)
+    yield Line(f"CPU of {what}", ours, least, "decoding alone", worst, bar, more=False)
+
+
+def _sums(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """Return the clips of the same shots, those of keyframes spread alike, and all clips."""
+    return (
+        sum(row.agreed for row in rows),
+        sum(row.spread for row in rows),
+        sum(row.clips for row in rows),
+    )
 
 
 def main() -> None:
@@ -141,10 +172,14 @@ def main() -> None:
     output = arguments.codec, arguments.heights, arguments.seconds, arguments.runs
     rows = list(_rows(arguments.videos, *output))
     for height in arguments.heights:
+        worst = max(row.over_decoding for row in rows if row.height == height)
+        print(f"{height}p: at most {worst:.2f}x the CPU of decoding alone")
         ratios = [r.plain.clock.median / r.homer.clock.median for r in rows if r.height == height]
-        print(f"{height}p: {statistics.median(ratios):.1f}x (median of {len(ratios)} videos)")
-    agree, clips = sum(row.agreed for row in rows), sum(row.clips for row in rows)
-    print(f"same shots as the full-resolution reference: {agree} of {clips} clips")
+        faster = statistics.median(ratios)
+        print(f"{height}p: {faster:.1f}x as fast as the plain loop, the median of the videos")
+    agreed, spread, clips = _sums(rows)
+    print(f"same shots as the full-resolution reference: {agreed} of {clips} clips")
+    print(f"as many keyframes, of as many shots and as far apart: {spread} of {clips} clips")
     print(f"quality of the worst clip's keyframes: {min(row.quality for row in rows):.3f}")
 
 
@@ -184,21 +219,21 @@ def _row(name: str, video: Path, codec: str, height: int, runs: int) -> Row:
             times.append(_timed(partial(way, video)))
     pairs = list(zip(homer(video, info), reference(video, info), strict=True))
     agreed = sum(_near(a.shots, b.shots) for a, b in pairs)
+    spread = sum(_spread_alike(a, b) for a, b in pairs)
     quality = min(b.mean_quality(a.keyframes) / b.mean_quality(b.keyframes) for a, b in pairs)
     loop, ours, least = map(_ways, taken)
-    return Row(name, codec, height, loop, ours, least, agreed, len(pairs), quality)
+    return Row(name, codec, height, loop, ours, least, agreed, spread, len(pairs), quality)
 
 
 def _described(row: Row, seconds: float) -> str:
     plain, homer, least = row.plain, row.homer, row.decoding
     return (
-        f"{row.name:34s} {row.codec} {row.height:4d}p {seconds:5.0f} s: "
-        f"plain {plain.clock.median:6.0f} ms, "
-        f"Homer {homer.clock.median:6.0f} ms, {plain.clock.median / homer.clock.median:4.1f}x, "
-        f"same shots on {row.agreed} of {row.clips} clips, quality {row.quality:.3f}; "
-        f"CPU {plain.cpu.median:.0f}, "
-        f"{homer.cpu.median:.0f} ({plain.cpu.median / homer.cpu.median:.1f}x), decoding alone "
-        f"{least.cpu.median:.0f} ms ({plain.cpu.median / least.cpu.median:.1f}x)"
+        f"{row.name:26s} {row.codec} {row.height:4d}p {seconds:3.0f} s: "
+        f"CPU {homer.cpu.median:.0f} ms, decoding alone {least.cpu.median:.0f} ms, "
+        f"{row.over_decoding:.2f}x; same shots on {row.agreed} of {row.clips} clips, "
+        f"count and gaps on {row.spread}, quality {row.quality:.3f}; "
+        f"plain loop {plain.cpu.median / homer.cpu.median:.1f}x the CPU, "
+        f"{plain.clock.median / homer.clock.median:.1f}x the time"
     )
 
 
@@ -327,6 +362,15 @@ def _picks(found: list[Candidate]) -> Picks:
 def _near(ours: tuple[int, ...], theirs: tuple[int, ...]) -> bool:
     pairs = zip(ours, theirs, strict=False)
     return len(ours) == len(theirs) and all(abs(a - b) <= STEP_MS for a, b in pairs)
+
+
+def _spread_alike(ours: Picks, theirs: Picks) -> bool:
+    """Tell whether keyframes are as many, of as many shots, and far apart within one."""
+    shots, right = ours.shots_of_keyframes(), theirs.shots_of_keyframes()
+    pairs = pairwise(zip(ours.keyframes, shots, strict=True))
+    gaps = [after - time for (time, shot), (after, other) in pairs if shot == other]
+    far = min(gaps, default=SETTINGS.keyframe_gap_ms) >= SETTINGS.keyframe_gap_ms
+    return far and len(shots) == len(right) and len({*shots}) == len({*right})
 
 
 def encode(source: Path, target: Path, codec: str, height: int, seconds: float) -> Path:

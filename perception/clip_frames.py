@@ -32,9 +32,9 @@ class ClipFrames:
     undecoded: list[TimeSpan]
     static: list[TimeSpan]
 
-    def concatenate(self, more: ClipFrames) -> ClipFrames:
-        """Append the later frames of the same clip."""
-        measured = self.measured.concatenate(more.measured)
+    def concatenate(self, more: ClipFrames, threshold: float) -> ClipFrames:
+        """Append the later frames of the same clip; ``threshold`` is that of a cut."""
+        measured = self.measured.concatenate(more.measured, threshold)
         return ClipFrames(measured, self.undecoded + more.undecoded, self.static + more.static)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import av
 
     from domain.settings import WatchSettings
-    from perception.quality import Grey
+    from perception.quality import MeasuredPicture
 
 _MAX_PENDING = 8
 """Pictures that measuring may lag behind decoding, since each is held in full size until then."""
@@ -21,17 +21,17 @@ _MAX_PENDING = 8
 
 @dataclass(frozen=True, eq=False)
 class MeasuredFrames:
-    """Consecutive frames, with the grey plane (H, W) of the first and last."""
+    """Consecutive frames, with the picture of the first and last in full size."""
 
     frames: list[Frame]
-    first: Grey | None = None
-    last: Grey | None = None
+    first: MeasuredPicture | None = None
+    last: MeasuredPicture | None = None
 
-    def concatenate(self, more: MeasuredFrames) -> MeasuredFrames:
+    def concatenate(self, more: MeasuredFrames, threshold: float) -> MeasuredFrames:
         """Append frames that were measured independently; compare across the boundary."""
         if self.last is None or more.first is None:
             return more if self.last is None else self
-        change, similarity = compare(self.last, more.first)
+        change, similarity = compare(self.last, more.first, threshold)
         boundary, *rest = more.frames
         metrics = replace(boundary.metrics, change=change, layout_similarity=similarity)
         frames = [*self.frames, replace(boundary, metrics=metrics), *rest]
@@ -49,7 +49,7 @@ class FrameMeasurer:
 
     def __init__(self, rotation: int, settings: WatchSettings, *, threaded: bool = True) -> None:
         self._rotation, self._height = rotation, settings.frame_height
-        self._meter = QualityMeter(settings.hue_bins)
+        self._meter = QualityMeter(settings)
         self._pending: list[Future[Frame]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="measure") if threaded else None
 

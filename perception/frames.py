@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FrameMetrics:
-    """Metrics of a frame for eq. 1 and eq. 2, measured at full resolution.
+    """Metrics of a frame for eq. 1 and eq. 2.
 
     Attributes:
         change: Mean absolute grey difference to the previous sample, 0-255; 0 on a clip's first.
-        sharpness: Variance of the Laplacian of grey.
+        sharpness: Variance of the Laplacian of luma.
         entropy: Entropy of the hue histogram, in bits.
         layout_similarity: Correlation of the two pictures at a small size, -1 to 1; 0 where the
             change is too small to be a cut.

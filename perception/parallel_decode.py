@@ -82,6 +82,7 @@ class _SegmentReader:
     ) -> Iterator[tuple[Clip, ClipFrames, ClipAudio | None]]:
         """Join segments to clips; a clip ends when the next one has frames, or none follows."""
         number, parts = 0, list[ClipFrames]()
+        threshold = self._settings.shot_threshold
         audios: deque[ClipAudio | None] = deque()
         for segment, content in enumerate(contents):
             if content is None:
@@ -90,11 +91,11 @@ class _SegmentReader:
                 audios.append(content.audio)
             for clip in list(content.clips):
                 if clip > number:
-                    yield self._clips[number], _take_joined(parts), audios.popleft()
+                    yield self._clips[number], _take_joined(parts, threshold), audios.popleft()
                     number = clip
                 parts.append(content.clips.pop(clip))
             if content.is_last:
-                yield self._clips[number], _take_joined(parts), audios.popleft()
+                yield self._clips[number], _take_joined(parts, threshold), audios.popleft()
                 return
 
     def _read_segment(self, segment: int, is_stopped: StopCheck) -> _SegmentContent | None:
@@ -125,8 +126,8 @@ class _SegmentReader:
         return read_audio(self._path, self._info, clip, self._settings.audio_hz)
 
 
-def _take_joined(parts: list[ClipFrames]) -> ClipFrames:
+def _take_joined(parts: list[ClipFrames], threshold: float) -> ClipFrames:
     """Join the parts of a clip, and empty the list: only who takes the clip holds its frames."""
-    frames = reduce(ClipFrames.concatenate, parts, EMPTY)
+    frames = reduce(lambda done, part: done.concatenate(part, threshold), parts, EMPTY)
     parts.clear()
     return frames

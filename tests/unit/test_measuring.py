@@ -36,7 +36,7 @@ def content(frames: list[Frame]) -> list[tuple[object, ...]]:
 
 
 def test_frames_are_what_measuring_one_after_the_other_gives(measurer: FrameMeasurer) -> None:
-    shown, meter = pictures(30), QualityMeter(SETTINGS.hue_bins)
+    shown, meter = pictures(30), QualityMeter(SETTINGS)
     for index, picture in enumerate(shown):
         measurer.add(picture, index * 200)
     expected = [
