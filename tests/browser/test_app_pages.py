@@ -252,7 +252,7 @@ def test_a_video_is_added_watched_and_deleted(
 ) -> None:
     opened(page, f"{address}/library", "Library")
     page.get_by_text("Add a video").click()
-    page.get_by_label("File or folder on this machine").fill(
+    page.get_by_role("textbox", name="File or folder on this machine").fill(
         str(place.root.parent / "little film.mp4")
     )
     page.get_by_text("Without Prefect's server").click()

@@ -46,7 +46,7 @@ def servers(place: Home) -> object:
 def add(page: Page, address: str, place: Home, name: str) -> None:
     opened(page, f"{address}/library", "Library")
     page.get_by_text("Add a video").click()
-    field = page.get_by_label("File or folder on this machine")
+    field = page.get_by_role("textbox", name="File or folder on this machine")
     field.fill(str(place.root.parent / name))
     field.press("Tab")
     settled(page)
