@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import streamlit as st
 
 from domain.evaluation import QuestionPart
+from domain.people import tags_in_words
 from evals.layout import cell, percent
 from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
 from ui import charts
@@ -176,7 +177,7 @@ def _show_question(row: AnsweredQuestion) -> None:
         else:
             st.write(escape_markdown(cell(row.question)))
         verdict = VERDICTS[row.right] if row.judge else "not asked yet"
-        answer = row.option or row.answer or "nothing"
+        answer = row.option or tags_in_words(row.answer) or "nothing"
         reference = escape_markdown(cell(row.reference)) or "none"
         lines = [f"**{verdict}**: {escape_markdown(cell(answer))}", f"Reference: {reference}"]
         lines += [escape_markdown(cell(row.why))] if row.why else []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from domain.errors import HomerError
+from domain.people import tags_in_words
 from evals.example import example_run
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
@@ -214,7 +215,7 @@ def _show_change(change: Flip, first: str, second: str) -> None:
             f"{escape_markdown(cell(change.question))} **{verdict} {escape_markdown(second)}**"
         )
         for run, answer in ((first, change.first), (second, change.second)):
-            st.write(escape_markdown(f"{run}: {cell(answer) or 'no answer'}"))
+            st.write(escape_markdown(f"{run}: {cell(tags_in_words(answer)) or 'no answer'}"))
         with st.container(horizontal=True, key=f"steps_{change.id}"):
             _show_step_links(change, first, second)
 

@@ -79,7 +79,10 @@ def test_without_runs_an_example_is_shown_that_is_no_run_of_the_library(library:
 
 def test_an_example_is_offered_beside_runs(runs: Store) -> None:
     assert "example=1" in links(open_page("evaluations"))
-    assert "It is no run of your library" in words(open_page("evaluations", example=1))
+    shown = words(open_page("evaluations", example=1))
+    assert "It is no run of your library" in shown
+    assert "An unnamed speaker: But sometimes full copyright is too restrictive." in shown
+    assert "<voice_" not in shown
 
 
 def test_an_evaluation_that_cannot_start_says_why(library: Store, tmp_path: Path) -> None:
