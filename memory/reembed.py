@@ -29,7 +29,7 @@ from store.queries import reembed as stored
 from store.queries.characters import characters_at
 from store.queries.encoders import record_encoder, settle_encoder, settle_image_encoder
 from store.queries.percepts import lock_video
-from store.queries.reembed import Picture
+from store.queries.reembed import StoredPicture
 from store.queries.videos import known_video
 
 CLIPS = 8
@@ -92,7 +92,9 @@ def reembed_pictures(store: Store, video_id: str, encoder: ImageEncoder, progres
             return len(one.unreadable)
 
 
-def _settle_pictures(store: Store, video_id: str, encoder: str, unreadable: set[Picture]) -> bool:
+def _settle_pictures(
+    store: Store, video_id: str, encoder: str, unreadable: set[StoredPicture]
+) -> bool:
     """Record that the encoder made all vectors; return False if pictures were added meanwhile."""
     with store.begin() as session:
         lock_video(session, video_id)
@@ -114,8 +116,8 @@ class _PicturePass:
         self._store, self._video, self._encoder = store, video_id, encoder
         self._progress = progress
         self._vectors: dict[str, list[float] | None] = {}
-        self._after: Picture | None = None
-        self.unreadable: set[Picture] = set()
+        self._after: StoredPicture | None = None
+        self.unreadable: set[StoredPicture] = set()
         """Pictures whose file is gone or damaged."""
 
     def run(self) -> None:
@@ -128,7 +130,7 @@ class _PicturePass:
             faults.fault_point(faults.FaultPoint.REEMBEDDED_BATCH)
             self._progress.step(len(pictures))
 
-    def _batch(self, session: Session) -> list[Picture]:
+    def _batch(self, session: Session) -> list[StoredPicture]:
         """Store the vectors of the next pictures; return these.
 
         Raises:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,10 +19,10 @@ from models.extras import LITERT
 from models.hub import HUB_NAME, HubModel, folder_name, is_hub_name
 from models.image_folder import hub_image_model, name_of
 from models.manifest import load_manifest
+from models.profile_tables import bundled_profiles, read_toml, resolve_table
 from models.text_folder import hub_text_model
 from models.whisper_models import hub_speech_model, is_path, model_name
 
-BUNDLED = Path(__file__).with_name("profiles")
 DEFAULT = "local"
 ENVIRONMENT = "HOMER_PROFILE"
 IN_PROCESS = "llama"
@@ -378,7 +377,7 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     config = _config(home_config)
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
-    found = _with_prices(_validate(name, _resolve(wanted, config.profiles, ())), config.prices)
+    found = _with_prices(_validate(name, resolve_table(wanted, config.profiles, ())), config.prices)
     others = {
         "other_encoders": _other_encoders(found, config),
         "other_images": _other_images(found, config),
@@ -408,7 +407,7 @@ def _profiles_of(config: _Config) -> Iterator[Profile]:
     """Yield the profiles in ``homer.toml`` by name, except invalid ones."""
     for name in sorted(config.profiles):
         with suppress(SetupError, NotFound):
-            yield _validate(name, _resolve(name, config.profiles, ()))
+            yield _validate(name, resolve_table(name, config.profiles, ()))
 
 
 def calibration_file(home_config: Path, profile: str) -> Path:
@@ -439,16 +438,11 @@ class _Config(BaseModel):
 
 
 def _config(path: Path | None) -> _Config:
-    table = _read(path) if path is not None and path.is_file() else {}
+    table = read_toml(path) if path is not None and path.is_file() else {}
     try:
         return _Config.model_validate(table)
     except ValidationError as error:
         raise SetupError(f"homer.toml is wrong at {first_problem(error)}") from error
-
-
-def bundled_profiles() -> tuple[str, ...]:
-    """Return the names of the profiles that come with Homer."""
-    return tuple(sorted(path.stem for path in BUNDLED.glob("*.toml")))
 
 
 def profile_names(home_config: Path | None = None) -> tuple[str, ...]:
@@ -458,38 +452,6 @@ def profile_names(home_config: Path | None = None) -> tuple[str, ...]:
         SetupError: ``homer.toml`` cannot be read; says where it is wrong.
     """
     return tuple(sorted({*bundled_profiles(), *_config(home_config).profiles}))
-
-
-def _resolve(wanted: str, extra: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
-    """Return the table of a profile merged over those it is based on."""
-    if wanted in seen:
-        raise SetupError(f"profiles based on each other: {' -> '.join([*seen, wanted])}")
-    table = _table(wanted, extra)
-    base = table.pop("base", None)
-    if not isinstance(base, str | None):
-        raise SetupError(f"the profile {wanted!r} is wrong at base: it names another profile")
-    return table if base is None else _merge(_resolve(base, extra, (*seen, wanted)), table)
-
-
-def _table(wanted: str, extra: dict[str, Any]) -> dict[str, Any]:
-    if wanted.endswith(".toml"):
-        return _read(Path(wanted))
-    known = bundled_profiles()
-    if wanted not in known and wanted not in extra:
-        names = ", ".join(sorted({*known, *extra}))
-        raise NotFound(f"there is no profile {wanted!r}; known profiles: {names}")
-    bundled = _read(BUNDLED / f"{wanted}.toml") if wanted in known else {}
-    return _merge(bundled, extra.get(wanted, {}))
-
-
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merge ``above`` over ``below``, table by table."""
-    both = dict(below)
-    for key, value in above.items():
-        old = both.get(key)
-        tables = isinstance(old, dict) and isinstance(value, dict)
-        both[key] = _merge(old, value) if tables and isinstance(old, dict) else value
-    return both
 
 
 def _validate(name: str, table: dict[str, Any]) -> Profile:
@@ -508,12 +470,3 @@ def _with_prices(profile: Profile, prices: Mapping[str, Price]) -> Profile:
     price = profile.encoder.price or prices.get(profile.text)
     encoder = profile.encoder.model_copy(update={"price": price})
     return profile.model_copy(update={"chat": chat, "encoder": encoder})
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NotFound(f"there is no profile file {path}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise SetupError(f"{path} cannot be read: {error}") from error

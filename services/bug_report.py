@@ -20,7 +20,7 @@ import psutil
 
 from domain.errors import HomerError, InputError
 from models.prices import known_models
-from models.profile import bundled_profiles
+from models.profile_tables import bundled_profiles
 from perception.containers import open_media
 from perception.originals import original_file
 from services.health import Check, versions

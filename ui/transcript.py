@@ -19,7 +19,7 @@ from views.transcript import (
     CHAPTER,
     GROUPS,
     SAID,
-    Scene,
+    SceneStill,
     TranscriptLine,
     TranscriptWindow,
     find_close,
@@ -72,7 +72,7 @@ def show_scenes(state: PageState, video: Video, start_ms: int) -> None:
     _play_picked(video, getattr(result, "picked", None))
 
 
-def _scene(scene: Scene) -> dict[str, Any]:
+def _scene(scene: SceneStill) -> dict[str, Any]:
     clock = format_time(scene.time_ms)
     return {
         "at": scene.time_ms,

@@ -80,7 +80,7 @@ class GraphVertex(Frozen):
     is_node: bool = False
 
 
-class GraphEdge(Frozen):
+class DrawnEdge(Frozen):
     """A relation between two vertices, by their ids; one to itself says that it is there."""
 
     subject: int
@@ -95,7 +95,7 @@ class NodeGraph(Frozen):
     """
 
     vertices: tuple[GraphVertex, ...]
-    edges: tuple[GraphEdge, ...]
+    edges: tuple[DrawnEdge, ...]
     vertices_total: int
     edges_total: int
     people: tuple[GraphVertex, ...]
@@ -140,7 +140,7 @@ def load_zoomed(
     levels = outline.levels
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
-        show = _Shown(session, scope)
+        show = _NodeNames(session, scope)
         here = _find(session, scope, outline, node)
         depth = -1 if here is None else _depth(levels, here)
         path = list(_path(session, scope, levels[: max(depth, 0)], here))
@@ -190,7 +190,7 @@ def _depth(levels: Sequence[OutlineLevel], node: OutlineNode) -> int:
     return [level.level for level in levels].index(node.level)
 
 
-class _Shown:
+class _NodeNames:
     """Shows nodes and entities of a video with the names that people have now.
 
     Args:
@@ -247,7 +247,7 @@ def load_graph(store: Store, video: str, outline: BuiltOutline, node: int) -> No
         entities = entities_named(session, ends)
         numbers = _numbers(outline.strategy.node_types, entities)
         nodes = nodes_numbered(session, scope, outline.builder, numbers.values())
-        show = _Shown(session, scope)
+        show = _NodeNames(session, scope)
     stands_for = {entity: nodes[key] for entity, key in numbers.items() if key in nodes}
     known = [
         one
@@ -305,7 +305,7 @@ def _numbers(
 
 
 def _vertex(
-    show: _Shown, outline: BuiltOutline, entity: EntityAt, node: OutlineNode | None
+    show: _NodeNames, outline: BuiltOutline, entity: EntityAt, node: OutlineNode | None
 ) -> GraphVertex:
     if node is None:
         return show.entity(entity)
@@ -326,13 +326,13 @@ def _drawn(relations: Sequence[GraphRelation], vertices: Mapping[int, GraphVerte
     )
     degrees = Counter(end for subject, _, target in between for end in (subject, target))
     chosen: dict[int, None] = {}
-    edges: list[GraphEdge] = []
+    edges: list[DrawnEdge] = []
     # By the end with fewer: relations of one hub alone would say little of the others.
     by_lesser = sorted(between, key=lambda one: -min(degrees[one[0]], degrees[one[2]]))
     for subject, predicate, target in by_lesser:
         if len({*chosen, subject, target}) <= MAX_VERTICES and len(edges) < MAX_EDGES:
             chosen |= dict.fromkeys((subject, target))
-            edges.append(GraphEdge(subject=subject, label=_label(predicate), target=target))
+            edges.append(DrawnEdge(subject=subject, label=_label(predicate), target=target))
     if not edges:
         chosen = dict.fromkeys(list(vertices)[:MAX_VERTICES])
     return NodeGraph(

@@ -74,7 +74,7 @@ class TranscriptLine(Frozen):
     marks: tuple[Mark, ...] = ()
 
 
-class Scene(Frozen):
+class SceneStill(Frozen):
     """A picture of a scene: the SHA-256 of its JPEG, and what it shows."""
 
     time_ms: int
@@ -131,7 +131,7 @@ def load_transcript(
     )
 
 
-def load_scenes(store: Store, video: str, at_ms: int) -> tuple[Scene, ...]:
+def load_scenes(store: Store, video: str, at_ms: int) -> tuple[SceneStill, ...]:
     """Return the pictures of the window of a video around a moment, in order of time."""
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
@@ -141,7 +141,7 @@ def load_scenes(store: Store, video: str, at_ms: int) -> tuple[Scene, ...]:
         people = _people(session, scope)
         frames = frames_of(session, video, range(around.first, around.last + 1))
     return tuple(
-        Scene(
+        SceneStill(
             time_ms=frame.time_ms,
             blob=frame.blob,
             description=_in_words(frame.description or "", people),

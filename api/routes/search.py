@@ -51,7 +51,7 @@ class ImageFound(BaseModel):
     image: str
 
 
-class SearchCost(BaseModel):
+class CostOfSearch(BaseModel):
     """What a search took of the profile's embeddings endpoint."""
 
     requests: int
@@ -77,7 +77,7 @@ class Found(BaseModel):
         description="titles of videos of which the memory of the tool's strategy is not built, so "
         "that it was not searched"
     )
-    cost: SearchCost | None = Field(
+    cost: CostOfSearch | None = Field(
         default=None, description="where the text encoder is behind an endpoint"
     )
 
@@ -208,7 +208,7 @@ def _search_body(
         nothing_close=result.nothing_close,
         searched=result.searched,
         unbuilt=list(result.unbuilt),
-        cost=SearchCost(**usage._asdict()) if usage and usage.requests else None,
+        cost=CostOfSearch(**usage._asdict()) if usage and usage.requests else None,
     )
 
 

@@ -132,7 +132,7 @@ class Revision(NamedTuple):
         return f"{self.label}. {self.summary}"
 
 
-class Picture(NamedTuple):
+class StoredPicture(NamedTuple):
     """A keyframe or a kept frame; ``blob`` is the SHA-256 of its JPEG."""
 
     kind: str
@@ -172,8 +172,8 @@ def revisions_left(
 
 
 def pictures_left(
-    session: Session, video_id: str, encoder: str, after: Picture | None, limit: int
-) -> list[Picture]:
+    session: Session, video_id: str, encoder: str, after: StoredPicture | None, limit: int
+) -> list[StoredPicture]:
     """Return the next pictures after ``after`` without a vector of an image encoder.
 
     Those that a question looked at have no vectors: they are not searched.
@@ -181,7 +181,7 @@ def pictures_left(
     names = {"after_kind": after.kind if after else "", "after": after.id if after else 0}
     own = encoder_on_record(session, video_id, IMAGES)
     values = {"video": video_id, "encoder": encoder, "own": own, "limit": limit, **names}
-    return [Picture(*row) for row in session.execute(_PICTURES, values)]
+    return [StoredPicture(*row) for row in session.execute(_PICTURES, values)]
 
 
 def count_pictures_left(session: Session, video_id: str, encoder: str) -> int:
@@ -192,7 +192,7 @@ def count_pictures_left(session: Session, video_id: str, encoder: str) -> int:
 
 
 def set_picture_vectors(
-    session: Session, vectors: Mapping[Picture, Sequence[float]], encoder: str
+    session: Session, vectors: Mapping[StoredPicture, Sequence[float]], encoder: str
 ) -> None:
     """Replace the image vectors of pictures, (D,) each."""
     for table, kind in ((KeyframeRow, KEYFRAME), (FrameRow, KEPT)):

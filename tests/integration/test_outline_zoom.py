@@ -19,7 +19,7 @@ from tests.support.remembered import Said, name, see, watch
 from ui.outline_graph import as_dot
 from views.outline_zoom import (
     BuiltOutline,
-    GraphEdge,
+    DrawnEdge,
     GraphVertex,
     NodeGraph,
     ZoomedOutline,
@@ -181,7 +181,7 @@ def test_several_memories_are_chosen_from(party: Store) -> None:
 def test_no_words_are_instructions_of_a_graph(party: Store) -> None:
     bad = f'a"]; b -> c [label="{EVIL}\\N'
     vertices = (GraphVertex(id=1, name=bad, kind="person"), GraphVertex(id=2, name="b", kind="x"))
-    edge = GraphEdge(subject=1, label=bad, target=2)
+    edge = DrawnEdge(subject=1, label=bad, target=2)
     graph = NodeGraph(vertices=vertices, edges=(edge,), vertices_total=2, edges_total=1, people=())
     text = as_dot(graph)
     assert text.count("->") == 1 + 2

@@ -260,7 +260,7 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
 
 
 def test_every_bundled_profile_is_documented() -> None:
-    from models.profile import bundled_profiles
+    from models.profile_tables import bundled_profiles
 
     text = (ROOT / "docs" / "profiles.md").read_text()
     assert [name for name in bundled_profiles() if f"`{name}`" not in text] == []

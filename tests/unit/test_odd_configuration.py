@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from domain.errors import HomerError, NotFound, SetupError
 from models.prices import cost_usd
-from models.profile import ChatSpec, Price, Profile, bundled_profiles, load_profile
+from models.profile import ChatSpec, Price, Profile, load_profile
+from models.profile_tables import bundled_profiles
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ from domain.errors import NotFound, SetupError
 from domain.settings import Settings
 from models.manifest import load_manifest
 from models.prices import cost_usd
-from models.profile import ChatSpec, Price, Profile, bundled_profiles, load_profile
+from models.profile import ChatSpec, Price, Profile, load_profile
+from models.profile_tables import bundled_profiles
 
 
 @pytest.fixture(autouse=True)
