@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from store.queries.blobs import unused_blobs
-from store.queries.encoders import made_by, own_encoder
+from store.queries.encoders import IMAGES, made_by, own_encoder
 from store.queries.recordings import drop_recordings
 from store.queries.trajectories import has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
@@ -135,7 +135,7 @@ def copy_table_rows(
 
 
 def _with_encoder(table: type[Base], row: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Name the encoder of rows that mean the one on record for their video: that may change."""
+    """Name the encoders of rows that mean those on record for their video: they may change."""
     columns = table.__table__.c
     name = next((one for one in ("encoder", "description_encoder") if one in columns), None)
     if name is None:
@@ -145,8 +145,11 @@ def _with_encoder(table: type[Base], row: ColumnElement[Any]) -> ColumnElement[A
     # It lies two selects deep, where SQLAlchemy correlates nothing by itself.
     of_row = of_segment.correlate(revision).scalar_subquery()
     video = columns.video_id if "video_id" in columns else of_row
-    named = func.coalesce(columns[name], own_encoder(video))
-    return row.concat(func.jsonb_build_object(name, named))
+    named = [name, func.coalesce(columns[name], own_encoder(video))]
+    if table is KeyframeRow:
+        image_encoder = KeyframeRow.image_encoder
+        named += [image_encoder.key, func.coalesce(image_encoder, own_encoder(video, IMAGES))]
+    return row.concat(func.jsonb_build_object(*named))
 
 
 def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from cli.portrait import show_portrait
 from domain.asking import Mode
@@ -27,6 +27,7 @@ from retrieval.citations import cite
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
+from store.queries.encoders import settle_image_encoder
 from store.tables.schema import KeyframeRow
 from tests.support.memory import (
     SETTINGS,
@@ -196,6 +197,21 @@ def test_who_is_forgotten_goes_from_descriptions_and_their_vectors(
     again = rows(store)[32_000]
     assert again.description == before.description
     assert vector(again) == pytest.approx(vector(before))
+
+
+def test_undoing_restores_an_image_vector_with_the_encoder_that_made_it(
+    store: Store, video: str, tmp_path: Any
+) -> None:
+    with store.begin() as session:
+        settle_image_encoder(session, video, "earlier")
+        where = (KeyframeRow.video_id == video, KeyframeRow.time_ms == 32_000)
+        session.execute(update(KeyframeRow).where(*where).values(embedding=[1.0, 0.0]))
+    rename(store, video, "<face_0>", "Mary Poppins")
+    forget(store, video, "Mary Poppins", WordVectors(), tmp_path / "undo")
+    with store.begin() as session:
+        settle_image_encoder(session, video, "later")
+    restore_forgotten(store, video, tmp_path / "undo")
+    assert rows(store)[32_000].image_encoder == "earlier"
 
 
 def test_a_description_with_words_of_a_deleted_span_goes_with_its_vector(
