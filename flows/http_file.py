@@ -127,7 +127,7 @@ class HttpFile:
                 if response.status == HTTPStatus.PARTIAL_CONTENT and _first_byte(response) == start
                 else 0
             )
-            self._refuse_too_large(about.total)
+            self._refuse_too_large(about.total, start)
             with open_private(self._about) as file:
                 file.write(about.model_dump_json())
             self._receive(response, start, about.total)
@@ -141,12 +141,13 @@ class HttpFile:
                 return known
         return None
 
-    def _refuse_too_large(self, total: int | None) -> None:
+    def _refuse_too_large(self, total: int | None, start: int) -> None:
+        """Refuse a file of ``total`` bytes; ``start``: how many of them are there already."""
         if (total or 0) > MOST_BYTES:
             raise InputError(f"it is larger than {MOST_BYTES / 10**9:g} GB")
-        free = shutil.disk_usage(self._part.parent).free
-        if (total or 0) > free:
-            raise InputError(f"it has {(total or 0) / 1e9:.1f} GB, and {free / 1e9:.1f} are free")
+        missing, free = (total or 0) - start, shutil.disk_usage(self._part.parent).free
+        if missing > free:
+            raise InputError(f"{missing / 1e9:.1f} GB of it are missing, and {free / 1e9:.1f} free")
 
     def _receive(self, response: HTTPResponse, start: int, total: int | None) -> None:
         counter = self._counter(start, total)

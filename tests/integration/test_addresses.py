@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -126,6 +127,29 @@ def test_the_next_run_continues_what_an_earlier_one_left(
     (file,) = fetch_address(home, server.url).files
     assert file.read_bytes() == recording
     assert server.starts[http_file.TRIES] > 0
+
+
+def test_what_is_there_of_a_file_needs_no_more_room(
+    home: Home,
+    breaking: Callable[[int], Breaking],
+    recording: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = breaking(http_file.TRIES)
+    reason(home, server.url)
+    too_little = SimpleNamespace(free=len(recording) - 1)
+    monkeypatch.setattr("flows.http_file.shutil.disk_usage", lambda _path: too_little)
+    (file,) = fetch_address(home, server.url).files
+    assert file.read_bytes() == recording
+
+
+def test_a_file_for_which_there_is_no_room_is_refused(
+    home: Home, recording: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_little = SimpleNamespace(free=len(recording) - 1)
+    monkeypatch.setattr("flows.http_file.shutil.disk_usage", lambda _path: too_little)
+    with site(lambda _path: recording, headers=lambda _path: MP4) as s:
+        assert "GB of it are missing" in reason(home, f"{s.url}/talk.mp4")
 
 
 def test_a_file_that_changed_meanwhile_is_fetched_whole(
