@@ -122,7 +122,7 @@ def plan_reembedding(
     return plan.model_copy(
         update={
             "tokens": tokens,
-            "cost_usd": embedding_cost(profile, tokens),
+            "cost_usd": embedding_cost(profile, tokens) if plan.rows else 0.0,
             "seconds": _seconds(workspace, plan) if timed and left else None,
         }
     )

@@ -33,6 +33,7 @@ from perception.likeness import LIKENESS, likeness
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries.encoders import settle_encoder
 from store.queries.reembed import count_pictures_left
 from store.queries.videos import video_state
 from store.tables.schema import FrameRow, KeyframeRow
@@ -322,6 +323,18 @@ def test_a_plan_counts_pictures_and_the_flow_embeds_them(
     reembed(opened, plan, Quiet(), told.append, direct=True)
     assert left(library, new) == 1
     assert "1 picture could not be read" in told[0]
+
+
+def test_pictures_cost_nothing_where_the_price_of_texts_is_not_known(
+    library: Store, tmp_path: Path
+) -> None:
+    with library.begin() as session:
+        settle_encoder(session, VIDEO, "unpriced-model")
+    profile = WordToolbox().profile.model_copy(
+        update={"images": str(tmp_path / "tiny"), "text": "openai:unpriced-model"}
+    )
+    plan = plan_reembedding(workspace(library, profile))
+    assert (plan.rows, plan.pictures, plan.cost_usd) == (0, 4, 0.0)
 
 
 def workspace(store: Store, profile: Profile) -> Workspace:
