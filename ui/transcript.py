@@ -10,6 +10,7 @@ import streamlit as st
 from auth.signed_links import sign_path
 from domain.errors import HomerError
 from domain.media import Video
+from retrieval.search_cost import recorded_search
 from ui.app_state import PageState
 from ui.components import component
 from ui.errors import show_error
@@ -118,9 +119,11 @@ def _show_found(state: PageState, video: Video, words: str, groups: Sequence[str
     known = {line.id for line in found.lines}
     close: Sequence[TranscriptLine] = ()
     try:
-        with st.spinner("Searching ..."):
+        with st.spinner("Searching ..."), recorded_search(state.store) as cost:
             text = state.toolbox(video.profile).text
             close = find_close(state.store, text, video.id, words, groups, known)
+        if cost.usage.requests:
+            st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
     except HomerError as error:
         show_error(error)
     parts = [_part(found.lines, _with_words(found.total, len(found.lines)))] if found.lines else []

@@ -121,14 +121,31 @@ def load_transcript(
             return None
         people = _people(session, scope)
         sources = _sources(groups) | {MemorySource.CHAPTER}
-        lines = lines_of_clips(session, scope, around.first, around.last, sources, MAX_LINES)
+        clips = (around.first, around.last)
+        lines = lines_of_clips(session, scope, *clips, sources, MAX_LINES + 1)
+    until_ms = around.after.start_ms if around.after else None
+    if len(lines) > MAX_LINES:
+        lines, until_ms = _cut(lines, at_ms, until_ms)
     return TranscriptWindow(
         lines=tuple(_shown(lines, people)),
         from_ms=around.before.end_ms if around.before else 0,
-        until_ms=around.after.start_ms if around.after else None,
+        until_ms=until_ms,
         earlier_ms=around.before.start_ms if around.before else None,
-        later_ms=around.after.start_ms if around.after else None,
+        later_ms=until_ms,
     )
+
+
+def _cut(
+    lines: Sequence[LineAt], at_ms: int, until_ms: int | None
+) -> tuple[list[LineAt], int | None]:
+    """Return the lines before the last one, and when that begins: the next window has the rest.
+
+    Where it begins no later than ``at_ms``, the first lines alone are returned.
+    """
+    last_ms = lines[-1].span.start_ms
+    if last_ms <= at_ms:
+        return [*lines[:-1]], until_ms
+    return [line for line in lines if line.span.start_ms < last_ms], last_ms
 
 
 def load_scenes(store: Store, video: str, at_ms: int) -> tuple[SceneStill, ...]:

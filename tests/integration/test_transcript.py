@@ -150,3 +150,21 @@ def test_windows_lead_through_a_video_from_its_first_clip_to_its_last(store: Sto
     first = load_transcript(store, VIDEO, 0, GROUPS)
     assert first is not None
     assert (first.from_ms, first.earlier_ms) == (0, None)
+
+
+def test_a_window_with_too_many_lines_ends_where_the_next_one_begins(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_library(store, 20, videos=1)
+    whole = load_transcript(store, VIDEO, 0, GROUPS)
+    assert whole is not None
+    monkeypatch.setattr("views.transcript.MAX_LINES", len(whole.lines) * 2 // 5)
+    at_ms: int | None = 0
+    found: set[int] = set()
+    while at_ms is not None:
+        window = load_transcript(store, VIDEO, at_ms, GROUPS)
+        assert window is not None
+        assert window.until_ms is None or at_ms < window.until_ms
+        found |= {line.id for line in window.lines}
+        at_ms = window.later_ms
+    assert found == {line.id for line in whole.lines}
