@@ -55,8 +55,8 @@ def strategies(
     """List the strategies: ways of remembering and of asking.
 
     Any of them answers with 'homer ask --strategy NAME'. The setting [ask] strategy in homer.toml
-    changes the default. 'homer ask --strategy auto' asks the one that judged answers to similar
-    questions speak for ('homer skills' lists what was learned), else the default.
+    changes the default. 'homer ask --strategy auto' asks the one that answered similar questions
+    best, by what was learned of judged answers ('homer skills' lists it), else the default.
 
     \b
     Examples:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agent.strategy import AUTO
 from domain.evaluation import QuestionPart, RunSettings
-from domain.settings import AskSettings
 from evals.paired import effect
 from evals.tables import (
     AnsweredQuestion,
@@ -44,7 +43,7 @@ def auto_report(rows: Sequence[AnsweredQuestion], settings: RunSettings) -> Auto
         best=best,
         learned=_beside(known, tested, auto) if known != best.first else None,
         chosen=tuple(_chosen(auto)),
-        verdict=verdict(best),
+        verdict=verdict(best, settings.ask.strategy),
     )
 
 
@@ -82,12 +81,16 @@ def _chosen(auto: Sequence[AnsweredQuestion]) -> Iterator[ChosenStrategy]:
         )
 
 
-def verdict(best: Effect) -> str:
-    """Say whether ``auto`` is better than the best single strategy."""
+def verdict(best: Effect, default: str) -> str:
+    """Say whether ``auto`` is better than the best single strategy.
+
+    Args:
+        best: ``auto`` beside that one.
+        default: the strategy of the settings.
+    """
     points = 100 * (best.difference.value if best.difference else 0.0)
     said = f"{points:+.1f} points beside {best.first}, p = {best.p:.3f}"
     if points > 0 and best.p < CHANCE:
         return f"auto is better than the best single strategy: {said}."
-    default = AskSettings().strategy
     why = "within chance" if points > 0 else "no gain"
-    return f"auto does not win ({said}: {why}): it stays off, and {default} is the default."
+    return f"auto is not better ({said}: {why}): it stays off, and {default} is the default."

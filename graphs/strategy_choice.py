@@ -48,8 +48,9 @@ class StrategyChooser:
     def choose(self, name: str, question: Question, settings: AskSettings) -> Chosen:
         """Return the strategy of that name; for ``auto`` the one that was learned.
 
-        The default is taken where no skill that chooses a strategy is close to the question, and
-        where the memory of a learned strategy is not built of all videos.
+        The strategy of the settings, else the default, is taken where no skill that chooses a
+        strategy is close to the question, and where the memory of a learned strategy is not built
+        of all videos.
 
         Raises:
             NotFound: there is no such strategy.
@@ -68,8 +69,9 @@ class StrategyChooser:
                 continue
             why = f"{strategy.name} answered questions like this best ({_matched(skill)})"
             choice = StrategyChoice(skill=skill, why=why)
-            return Chosen(strategy, _limited(settings, skill), choice, tuple(calls))
-        default = find_strategy(AskSettings().strategy)
+            limited = _limited(settings, strategy, skill)
+            return Chosen(strategy, limited, choice, tuple(calls))
+        default = default_strategy(settings)
         why = "; ".join(reasons) or "no strategy was learned for questions like this"
         choice = StrategyChoice(why=f"{default.name} is the default: {why}")
         return Chosen(default, settings, choice, tuple(calls))
@@ -96,9 +98,15 @@ def _matched(skill: RoutedSkill) -> str:
     return f"skill {skill.name}, {skill.score:.2f}{limit}"
 
 
-def _limited(settings: AskSettings, skill: RoutedSkill) -> AskSettings:
-    """Return the settings with no more rounds than a skill says."""
+def default_strategy(settings: AskSettings) -> Strategy:
+    """Return the strategy that ``auto`` asks by where nothing was learned."""
+    named = settings.strategy
+    return find_strategy(AskSettings().strategy if named == AUTO else named)
+
+
+def _limited(settings: AskSettings, strategy: Strategy, skill: RoutedSkill) -> AskSettings:
+    """Return the settings with no more rounds than a skill says, nor than the strategy has."""
     if skill.policy.rounds is None:
         return settings
-    rounds = min(settings.rounds, skill.policy.rounds)
+    rounds = min(strategy.settings_from(settings).rounds, skill.policy.rounds)
     return settings.model_copy(update={"rounds": rounds})

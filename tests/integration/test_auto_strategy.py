@@ -80,6 +80,24 @@ def test_rounds_that_were_learned_are_a_limit(party: Store) -> None:
     assert result.rounds <= 2
 
 
+def test_a_strategy_has_the_rounds_of_its_own_that_were_learned(party: Store) -> None:
+    build_all(party, PARTY, find_strategy("memdreamer"))
+    own = find_strategy("memdreamer").rounds
+    assert own is not None
+    assert own > AskSettings().rounds
+    store_skills(party, [choosing("memdreamer", rounds=own)])
+    assert asked(party)[1].setup.settings.rounds == own
+
+
+def test_where_nothing_was_learned_the_strategy_of_the_settings_is_asked(party: Store) -> None:
+    settings = AskSettings(strategy="plain-rag")
+    result = Runner(party, WordToolbox(), settings=settings).ask(GATE, strategy=AUTO)
+    with party.begin() as session:
+        assert find_trajectory(session, result.trajectory_id).machine == "plain-rag"
+    assert result.choice is not None
+    assert result.choice.why.startswith("plain-rag is the default: ")
+
+
 def test_a_named_strategy_is_asked_whatever_was_learned(party: Store) -> None:
     store_skills(party, [choosing("plain-rag")])
     result = ask(party, WordToolbox(), GATE)

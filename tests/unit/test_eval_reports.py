@@ -283,16 +283,16 @@ def test_auto_is_compared_with_the_strategy_that_is_best_on_the_tested_half() ->
     ("auto", "said"),
     [
         ("r" * 8, "auto is better than the best single strategy: +75.0 points beside b, p = 0.031"),
-        ("rrrwwwww", "auto does not win (+12.5 points beside b, p = 1.000: within chance)"),
-        ("rrwwwwww", "auto does not win (+0.0 points beside b, p = 1.000: no gain)"),
-        ("w" * 8, "auto does not win (-25.0 points beside b, p = 0.500: no gain)"),
+        ("rrrwwwww", "auto is not better (+12.5 points beside b, p = 1.000: within chance)"),
+        ("rrwwwwww", "auto is not better (+0.0 points beside b, p = 1.000: no gain)"),
+        ("w" * 8, "auto is not better (-25.0 points beside b, p = 0.500: no gain)"),
     ],
 )
-def test_auto_says_whether_it_wins_and_stays_off_where_not(auto: str, said: str) -> None:
+def test_auto_says_whether_it_is_better_and_stays_off_where_not(auto: str, said: str) -> None:
     found = auto_run(auto_rows("w" * 8, "rrwwwwww", auto, TEST))
     (remark,) = [one for one in found.remarks if one.startswith("auto ")]
     assert remark.startswith(said)
-    assert remark.endswith("it stays off, and homer is the default.") == ("not win" in remark)
+    assert remark.endswith("it stays off, and homer is the default.") == ("not better" in remark)
 
 
 def test_without_auto_nothing_is_said_of_it() -> None:
