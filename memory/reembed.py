@@ -77,7 +77,7 @@ def reembed_pictures(store: Store, video_id: str, encoder: ImageEncoder, progres
         store: The store.
         video_id: The video; one that is deleted meanwhile is left alone.
         encoder: The image encoder.
-        progress: Is told of each picture.
+        progress: Receives each picture.
 
     Returns:
         The number of pictures whose file is gone or damaged: they keep the vector that they have.

@@ -55,8 +55,8 @@ def skills_page() -> None:
 
 def _show_skills() -> None:
     store = page_state().store
-    if told := st.session_state.pop(LEARNED, ""):
-        st.toast(escape_markdown(told), icon=":material/check:", duration="long")
+    if learned := st.session_state.pop(LEARNED, ""):
+        st.toast(escape_markdown(learned), icon=":material/check:", duration="long")
     query = st.text_input("Search names and descriptions", key="q", bind="query-params") or ""
     requested = requested_offset()
     skills, total = list_skills_page(store, requested, PAGE_SIZE, query)

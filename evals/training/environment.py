@@ -127,5 +127,5 @@ def _docstring(tool: Tool, schema: Mapping[str, Any]) -> str:
 
 
 def _described(name: str, part: Mapping[str, Any]) -> str:
-    told = str(part.get("description") or ("what to look for" if name == "query" else name))
-    return " ".join(told.split())
+    text = str(part.get("description") or ("what to look for" if name == "query" else name))
+    return " ".join(text.split())

@@ -186,6 +186,25 @@ def test_a_failed_export_leaves_the_earlier_one(
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
+def test_an_export_that_cannot_be_put_in_place_leaves_the_earlier_one(
+    party: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged(party, CHOICE, right=True)
+    out, rename = tmp_path / "out", Path.rename
+    exported(party, out)
+    before = (out / TRAJECTORIES).read_text()
+
+    def fail_for_new(self: Path, target: Path) -> Path:
+        if self.name.endswith("-new"):
+            raise OSError("no room")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_new)
+    with pytest.raises(InputError, match="cannot be written"):
+        exported(party, out)
+    assert (out / TRAJECTORIES).read_text() == before
+
+
 def test_a_folder_that_is_no_export_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no export of 'homer train export'"):
         read_manifest(tmp_path)
