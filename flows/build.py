@@ -148,7 +148,7 @@ def _build(
         state = video_state(session, video.id)
     ended = state is not None and state.state != WATCHING
     if strategy.windows is not None:
-        windows = WindowsBuild(workspace, video, strategy.windows(), ended=ended)
+        windows = WindowsBuild(workspace, video, strategy, strategy.windows(), ended=ended)
         built = _build_windows(windows, workspace, last, on_step, on_use, executor, again=again)
         return Built(video, strategy.memory, built, last + 1, windows.use)
     if strategy.builder is None:

@@ -7,12 +7,13 @@ from datetime import datetime
 from functools import cached_property
 
 from agent.builder import WindowBuilder, WindowParts
+from agent.strategy import Strategy
 from domain.media import Video
 from flows.builder_model import ModelUse
 from flows.executors import Executor, Step
 from flows.workspace import Workspace
 from memory.writers import make_writers
-from store.queries.audit import transaction_time
+from store.queries.builds import StepMade, built_at, restart_build
 from store.queries.calls import usage_by_clip
 from store.queries.percepts import lock_video
 
@@ -25,16 +26,23 @@ class WindowsBuild:
     Args:
         workspace: the store and the models.
         video: the video.
-        builder: the strategy's.
+        strategy: the strategy whose memory is built.
+        builder: its own.
         ended: no clip follows what was watched.
     """
 
     def __init__(
-        self, workspace: Workspace, video: Video, builder: WindowBuilder, *, ended: bool
+        self,
+        workspace: Workspace,
+        video: Video,
+        strategy: Strategy,
+        builder: WindowBuilder,
+        *,
+        ended: bool,
     ) -> None:
         self._workspace, self._store, self._video = workspace, workspace.store, video
-        self._builder, self._ended = builder, ended
-        self._since: datetime | None = None
+        self._strategy, self._builder, self._ended = strategy, builder, ended
+        self._since = self._restarted_at()
         self._used_before = self._usage()
         self.through = self._built_through()
 
@@ -46,12 +54,22 @@ class WindowsBuild:
         return WindowParts(workspace.store, writers, workspace.toolbox, workspace.settings)
 
     def restart(self) -> None:
-        """Delete what was built before; replies that a language model gave are not reused."""
+        """Delete what was built before; replies that a language model gave are not reused.
+
+        A row of ``builds`` without a clip says since when, also to a run after this one was killed.
+        """
+        video, strategy = self._video.id, self._strategy
+        made = StepMade(-1, strategy.version, self._workspace.profile.text_name)
         with self._store.begin() as session:
-            lock_video(session, self._video.id)
-            self._builder.delete(session, self._video.id)
-            self._since = transaction_time(session)
+            lock_video(session, video)
+            self._builder.delete(session, video)
+            restart_build(session, video, strategy.memory, made)
+        self._since = self._restarted_at()
         self.through = self._built_through()
+
+    def _restarted_at(self) -> datetime | None:
+        with self._store.begin() as session:
+            return built_at(session, self._video.id, self._strategy.memory)
 
     def due(self) -> int | None:
         """Return the last clip of the next window; None where none is due."""

@@ -60,7 +60,8 @@ class EntityAt(NamedTuple):
 def builders_of(session: Session, video: str) -> dict[str, tuple[str, ...]]:
     """Return who built or kept anything of a video, sorted by name, each with who wrote it."""
     built, kept = BuildRow, KeeperRow
-    builds = select(built.builder, built.writers).where(built.video_id == video)
+    begun = (built.video_id == video, built.through_clip >= 0)
+    builds = select(built.builder, built.writers).where(*begun)
     keepers = select(kept.builder).where(kept.video_id == video)
     writers: dict[str, tuple[str, ...]] = dict.fromkeys(session.scalars(keepers), ())
     writers |= {builder: tuple(names) for builder, names in session.execute(builds)}

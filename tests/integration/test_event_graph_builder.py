@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -23,6 +25,7 @@ from store.database import Store
 from store.home import Home
 from store.queries.trajectories import events_of
 from store.tables.schema import VideoRow
+from strategies.homer.event_graph_builder import EventGraphBuilder
 from strategies.named_tools import find_tool, use_once
 from strategies.registry import find_strategy
 from tests.support.asking import WordToolbox
@@ -82,6 +85,27 @@ def test_a_killed_build_goes_on_to_the_same_graph(
     assert 0 < len(events(library, PARTY)) < len(whole)
     assert built(library).clips < 23
     assert events(library, PARTY) == whole
+
+
+def test_a_killed_rebuild_goes_on_without_replies_of_before(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since: list[datetime | None] = []
+    build_next = EventGraphBuilder.build_next
+
+    def noted(self: EventGraphBuilder, *parts: Any, **options: Any) -> bool:
+        since.append(options["since"])
+        return build_next(self, *parts, **options)
+
+    monkeypatch.setattr(EventGraphBuilder, "build_next", noted)
+    built(library)
+    with killed_at(monkeypatch, FaultPoint.PATCH_COMMITTED, 1):
+        built(library, again=True)
+    built(library)
+    assert since[:3] == [None, None, None]
+    assert len(since) == 6
+    assert None not in since[3:]
+    assert len(set(since[3:])) == 1
 
 
 def test_it_is_the_one_that_is_built_while_watching(
