@@ -16,7 +16,7 @@ from domain.errors import HomerError, InputError, SetupError
 from flows.http_file import HttpFile, IsPage
 from flows.schedules.fetching import hosts_allowed_for, video_fetcher
 from flows.uploads import move_upload
-from models.secrets import redact, redacted_url, secrets_of_url
+from models.secrets import is_readable, redact, redacted_url, secrets_of_url
 from perception.allowed_hosts import AllowedHosts
 from perception.source import find_media
 from store.file_locks import file_lock
@@ -50,7 +50,7 @@ class FetchRecord(Frozen):
 
 def is_address(source: str) -> bool:
     """Tell whether a source is an http or https address."""
-    return _ADDRESS.fullmatch(source.strip()) is not None
+    return _ADDRESS.fullmatch(source.strip()) is not None and is_readable(source)
 
 
 def fetch_address(

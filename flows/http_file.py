@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import mimetypes
 import shutil
@@ -95,6 +96,8 @@ class HttpFile:
                     continue
                 raise InputError(f"the server says {error.code} {error.reason}") from error
             except (OSError, HTTPException) as error:
+                if getattr(error, "errno", None) == errno.ENOSPC:
+                    self.discard()  # The database needs room too.
                 if not tries_left or not self._part.exists():
                     raise InputError(_reason(error)) from error
                 time.sleep(WAIT_S)
@@ -122,16 +125,27 @@ class HttpFile:
         validator = known.validator if known else ""
         with request_file(self._url, self._allowed, ANSWER_S, start, validator) as response:
             about = _describe(self._url, response)
-            start = (
-                start
-                if response.status == HTTPStatus.PARTIAL_CONTENT and _first_byte(response) == start
-                else 0
-            )
+            if response.status == HTTPStatus.PARTIAL_CONTENT:
+                about = self._continued(about, known, fits=_first_byte(response) == start)
+            else:
+                start = 0
             self._refuse_too_large(about.total, start)
             with open_private(self._about) as file:
                 file.write(about.model_dump_json())
             self._receive(response, start, about.total)
         return about
+
+    def _continued(self, about: Partial, known: Partial | None, *, fits: bool) -> Partial:
+        """Return what is known of a file of which a part comes; its size may be from before.
+
+        Raises:
+            InputError: it is not the part that was asked for, or of another file.
+        """
+        total = about.total if known is None or known.total is None else known.total
+        if not fits or about.total not in (None, total):
+            self.discard()
+            raise InputError("the server sends another part of the file than was asked for")
+        return about.model_copy(update={"total": total})
 
     def _known(self) -> Partial | None:
         """Return what is known of a part, if the server can say whether the file has changed."""

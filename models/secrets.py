@@ -33,8 +33,19 @@ def _from_keyring(variable: str) -> str | None:
     return str(found) if found else None
 
 
+def is_readable(url: str) -> bool:
+    """Return whether an address can be split into its parts; ``http://[x`` cannot."""
+    try:
+        urlsplit(url)
+    except ValueError:
+        return False
+    return True
+
+
 def redacted_url(url: str) -> str:
-    """Return an address for messages, without user, password and query."""
+    """Return an address for messages, without user, password and query; what is none is hidden."""
+    if not is_readable(url):
+        return f"{url.partition('://')[0]}://..."
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
@@ -43,6 +54,9 @@ def redacted_url(url: str) -> str:
 def secrets_of_url(url: str | None) -> Iterator[str]:
     """Yield what is secret in an address: user and password, also in HTTP's form, and the query."""
     if url is None:
+        return
+    if not is_readable(url):
+        yield url.partition("://")[2]
         return
     parts = urlsplit(url)
     name, password = unquote(parts.username or ""), unquote(parts.password or "")

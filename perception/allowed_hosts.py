@@ -18,7 +18,11 @@ from typing import TypeAlias
 
 Ip: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_LAST_32_BITS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+"""Networks of IPv6 whose addresses end in one of IPv4: compatible (RFC 4291, section 2.5.5.1),
+translated (RFC 7915) and of NAT64 (RFC 6052)."""
+_LOCAL = tuple(map(ipaddress.IPv6Network, ("fec0::/10", "64:ff9b:1::/48")))
+"""Networks of a site of its own that ``is_global`` holds for public: RFC 3879 and RFC 8215."""
 _known_public: set[str] = set()
 """Names that had a public address at some time; they are held to that while the process lives."""
 
@@ -36,6 +40,8 @@ def is_public(address: str) -> bool:
     """Tell whether an IP address, and any IPv4 address within it, is on the public internet."""
     ip = ipaddress.ip_address(address)
     embedded = _embedded_ipv4(ip)
+    if any(ip in network for network in _LOCAL):
+        return False
     return ip.is_global and not ip.is_multicast and (embedded is None or is_public(str(embedded)))
 
 
@@ -43,7 +49,7 @@ def _embedded_ipv4(ip: Ip) -> Ip | None:
     """Return the IPv4 address embedded in an IPv6 address, if any."""
     if isinstance(ip, ipaddress.IPv4Address):
         return None
-    if ip in _NAT64:
+    if any(ip in network for network in _LAST_32_BITS):
         return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     teredo = ip.teredo[1] if ip.teredo else None
     return ip.ipv4_mapped or ip.sixtofour or teredo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,10 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from domain.errors import SetupError
+from domain.errors import InputError, SetupError
 from flows import http_file
-from flows.addresses import fetch_address, fetched_files
+from flows.addresses import fetch_address, fetched_files, is_address
 from flows.delete import delete_unwatched_uploads
+from flows.http_file import HttpFile
+from flows.jobs import Jobs
+from models.secrets import redacted_url, secrets_of_url
 from models.toolbox import Toolbox
 from perception import allowed_hosts
 from store.database import Store
@@ -288,3 +292,67 @@ def test_a_stream_is_no_address_of_a_video(home: Home) -> None:
     done = CliRunner().invoke(app, ["ingest", "rtsp://door/live"])
     assert isinstance(done.exception, SystemExit)
     assert "homer watch" in done.stderr
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "https://[x]/a.mp4", "http://\u2100.com/a.mp4"])
+def test_what_looks_like_an_address_and_is_none_is_none(home: Home, url: str) -> None:
+    assert not is_address(url)
+    with pytest.raises(InputError, match="no http or https address"):
+        Jobs(home).start([], urls=[url])
+
+
+def test_a_message_about_what_is_no_address_hides_all_of_it() -> None:
+    assert redacted_url("http://ann:secret@[x/a.mp4?key=1") == "http://..."
+    assert list(secrets_of_url("http://ann:secret@[x/a.mp4")) == ["ann:secret@[x/a.mp4"]
+
+
+def parts_of(data: bytes, ranges: list[str]) -> type[BaseHTTPRequestHandler]:
+    """A server that says 206 to everything, with these ranges in turn."""
+    left = list(ranges)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said = left.pop(0) if len(left) > 1 else left[0]
+            first, last = map(int, said.partition("/")[0].split("-"))
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {said}")
+            for name, value in MP4.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data[first : last + 1])
+            self.close_connection = True
+
+        def log_message(self, *_args: Any) -> None:
+            """Says nothing."""
+
+    return Handler
+
+
+def test_a_part_that_was_not_asked_for_is_not_taken_as_the_beginning(home: Home) -> None:
+    data = bytes(range(200))
+    # Twice the second half would have the size of the file.
+    with serving(parts_of(data, ["100-199/200"])) as port:
+        assert "another part" in reason(home, f"http://{HERE}:{port}/a.mp4")
+    assert list(home.fetching.rglob("*.part")) == []
+
+
+def test_a_full_disk_is_not_left_full(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: HttpFile, size: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(HttpFile, "_check", full)
+    with site(lambda _path: b"x" * 1000, headers=lambda _path: MP4) as s:
+        assert "No space left" in reason(home, f"{s.url}/a.mp4")
+        assert len(s.asked) == 1
+    assert list(home.fetching.rglob("*.part")) == []
+
+
+def test_a_file_is_whole_only_with_all_bytes_that_were_said_first(
+    home: Home, recording: bytes
+) -> None:
+    size = len(recording)
+    # The first answer breaks off; the second says no size, and less than is missing comes.
+    ranges = [f"0-99/{size}", "100-199/*", f"200-{size - 1}/*"]
+    with serving(parts_of(recording, ranges)) as port:
+        (file,) = fetch_address(home, f"http://{HERE}:{port}/a.mp4").files
+    assert file.read_bytes() == recording

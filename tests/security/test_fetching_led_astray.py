@@ -113,6 +113,17 @@ def test_nothing_leads_to_another_private_host(
     assert private.asked == []
 
 
+@pytest.mark.parametrize("link", ["http://[x/a.mp4", "http://ann:secret@[x]/a.mp4"])
+def test_an_address_that_is_none_fails_alone(
+    fetch: Callable[..., FetchResult], recording: bytes, link: str
+) -> None:
+    with site(lambda path: feed(link, f"{s.url}/b.mp4") if "xml" in path else recording) as s:
+        result = fetch(f"{s.url}/feed.xml")
+    assert [file.read_bytes() for file in result.files] == [recording]
+    assert len(result.faults) == 1
+    assert "secret" not in result.faults[0]
+
+
 @pytest.mark.parametrize("way", ["file://{0}", "FILE://{0}", "file:{0}", "{0}", "concat:{0}"])
 def test_no_file_of_this_machine_is_fetched(
     fetch: Callable[..., FetchResult], tmp_path: Path, recording: bytes, way: str
