@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from agent.strategy import Strategy
@@ -15,6 +16,8 @@ from store.queries.frames import blobs_at, carried_by
 from store.queries.kept_tiers import TierFrame, TierTotal, spread_of_tiers, tier_totals
 from strategies.registry import all_strategies
 
+MAX_TIME_MS = (1 << 63) - 1
+"""The greatest number that a column of the database takes."""
 MAX_OF_TIER = 12
 """Frames of a tier that are shown, evenly spread."""
 
@@ -89,13 +92,16 @@ def load_live_memory(store: Store, video: str) -> LiveMemory:
 def _events(
     session: Session, video: str, strategy: Strategy, carried: Carried
 ) -> tuple[ShownHeldEvent, ...] | None:
-    """Return the short-term memory of a strategy; None if it has none, or of another version."""
+    """Return the short-term memory of a strategy; None if it has none that can be read."""
     if strategy.short_term is None or strategy.keeper is None:
         return None
     if strategy.keeper().version != carried.version:
         return None
-    events = strategy.short_term(carried.state)
-    times = [time for event in events for time in event.times_ms]
+    try:
+        events = strategy.short_term(carried.state)
+    except ValidationError:  # An import may bring anything.
+        return None
+    times = [time for event in events for time in event.times_ms if 0 <= time <= MAX_TIME_MS]
     blobs = blobs_at(session, video, strategy.memory, times)
     return tuple(
         ShownHeldEvent(

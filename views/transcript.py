@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from domain.base import Frozen
 from domain.memories import MemorySource, Scope
 from domain.people import tags_in_words
+from domain.texts import make_storable
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
@@ -177,6 +178,7 @@ def find_words(store: Store, video: str, words: str, groups: Collection[str]) ->
 
     A name stands for what that person says, and for the lines that have them.
     """
+    words = make_storable(words)  # An address of the page may have any character.
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
         people = _people(session, scope)

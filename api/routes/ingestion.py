@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -110,7 +112,11 @@ def estimate(state: State, body: Add) -> EstimateTold:
     toolbox = state.toolbox(profile)
     workspace = Workspace(state.store.home, state.store, toolbox.profile, toolbox)
     with state.estimates.slot():
-        found = estimate_file(workspace, path, again=body.again)
+        try:
+            found = estimate_file(workspace, path, again=body.again)
+        except InputError as error:
+            message = _without_folders(state, [path.parent], str(error))
+            raise InputError(message) from error
     return EstimateTold(**found.model_dump())
 
 
@@ -167,17 +173,7 @@ def _find_job(state: ApiState, name: str) -> Job:
 
 
 def _job_body(state: ApiState, job: Job) -> JobTold:
-    folders = [
-        *(folder.resolve() for folder in state.folders),
-        *(Path(f).parent for f in job.sources),
-    ]
-
-    def relative(text: str) -> str:
-        """Make paths relative to their folders, whose location is not disclosed."""
-        for top in folders:
-            text = text.replace(f"{top}/", "")
-        return text
-
+    relative = partial(_without_folders, state, [Path(source).parent for source in job.sources])
     return JobTold(
         id=job.id,
         state=job.stage.value,
@@ -188,3 +184,10 @@ def _job_body(state: ApiState, job: Job) -> JobTold:
         errors=[relative(error) for error in job.errors[-10:]],
         said=relative(job.said[-1]) if job.said else "",
     )
+
+
+def _without_folders(state: ApiState, more: Sequence[Path], text: str) -> str:
+    """Make paths in a text relative to the allowed folders, whose location is not disclosed."""
+    for top in (*(folder.resolve() for folder in state.folders), *more):
+        text = text.replace(f"{top}/", "")
+    return text

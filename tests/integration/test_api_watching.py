@@ -171,3 +171,11 @@ def test_nothing_is_begun_that_cannot_be_put_on_record(
     with client_of(state_of(store, folder)) as client:
         problem(client.post("/videos", json={"path": "talk.mp4"}), 503, "database")
         assert client.get("/jobs").json() == []
+
+
+def test_an_estimate_discloses_no_folder(store: Store, folder: Path) -> None:
+    (folder / "odd.mp4").write_text("no video")
+    with client_of(state_of(store, folder)) as client:
+        answer = client.post("/videos/estimate", json={"path": "odd.mp4"})
+        assert problem(answer, 422, "input")["detail"].startswith("odd.mp4: not a video")
+        assert str(folder) not in answer.text

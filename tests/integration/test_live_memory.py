@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from domain.built import FrameDraft, KeptClip
 from domain.media import Clip
@@ -141,3 +142,13 @@ def test_a_file_has_no_live_view(store: Store, monkeypatch: pytest.MonkeyPatch) 
     with app_over(store, monkeypatch):
         page = open_page("video", video=PARTY)
     assert "Live" not in next(one for one in page.radio if one.label == "Show").options
+
+
+LATE = {"record": {"number": 0, "runs": []}, "seen": 1, "frames": [10**30]}
+
+
+@pytest.mark.parametrize("state", [[], {"events": 7}, {"events": [LATE]}])
+def test_a_state_that_an_import_altered_breaks_no_page(stream: Store, state: object) -> None:
+    with stream.begin() as session:
+        session.execute(update(KeeperRow).values(state=state))
+    assert not any(event.frames for event in kept_by(stream, "eventmem").events or ())

@@ -168,3 +168,8 @@ def test_a_window_with_too_many_lines_ends_where_the_next_one_begins(
         found |= {line.id for line in window.lines}
         at_ms = window.later_ms
     assert found == {line.id for line in whole.lines}
+
+
+def test_words_of_any_characters_are_sought(party: Store) -> None:
+    for words in ("\0", "light\0house", "\ud800", "\x02painted\x03", "'\\%_:*&|!"):
+        assert find_words(party, PARTY, words, GROUPS).total >= 0
