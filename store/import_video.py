@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import psycopg
-from sqlalchemy import Column
+from sqlalchemy import ARRAY, Column
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -177,7 +177,7 @@ class RowMapping:
         """Return the row with its ids in this library.
 
         Raises:
-            InputError: It refers to a row that is not in the file.
+            InputError: It refers to a row that is not in the file, or a list in it is none.
         """
         self.added[table] = self.added.get(table, 0) + 1
         if table not in TABLES:
@@ -189,6 +189,7 @@ class RowMapping:
             new["id"] = self._numbers[table][row["id"]]
         for column in TABLES[table].columns:
             if row.get(column.name) is not None:
+                _check_list(column, row[column.name])
                 new[column.name] = self._map_reference(column, new[column.name])
         return new
 
@@ -218,6 +219,18 @@ class RowMapping:
             continue_ids_after(self._session, table, max(ids))
             return {row_id: row_id for row_id in ids}
         return dict(zip(sorted(ids), allocate_ids(self._session, table, len(ids)), strict=True))
+
+
+def _check_list(column: Column[Any], value: Any) -> None:
+    """Check that a value of a column of lists is one; PostgreSQL also takes lists of lists.
+
+    Raises:
+        InputError: it is none, or holds lists or nothing.
+    """
+    if not isinstance(column.type, ARRAY):
+        return
+    if not isinstance(value, list) or any(one is None or isinstance(one, list) for one in value):
+        raise _altered("a list in it is none, or holds others")
 
 
 def _owner_column(table: str) -> str:

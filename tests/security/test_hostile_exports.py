@@ -125,6 +125,21 @@ def test_a_value_that_postgres_would_read_otherwise_is_not_imported(
     refused(victim, export_with(exported / f"{PARTY}.zip", tmp_path / "odd", change), "no plain")
 
 
+@pytest.mark.parametrize("writers", [[["a"], ["b"]], [None], "{{a},{b}}"])
+def test_a_list_of_lists_or_of_nothing_is_not_imported(
+    exported: Path, victim: Store, tmp_path: Path, writers: object
+) -> None:
+    """PostgreSQL takes both where a column has a list of texts, and nobody expects them."""
+
+    def change(rows: Rows) -> None:
+        for name, row in rows:
+            if name == "builds":
+                row["writers"] = writers
+        assert any(name == "builds" for name, _ in rows)
+
+    refused(victim, export_with(exported / f"{FULL}.zip", tmp_path / "odd", change), "a list in it")
+
+
 def test_writes_that_a_checkpoint_brings_stay_behind(
     exported: Path, empty: Store, tmp_path: Path
 ) -> None:
