@@ -6,6 +6,7 @@ events that it rests on behind it: ``[00:30-01:00, s12]``. The last line says wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +21,7 @@ from flows.prompts import prompt
 from memory.prompts import join_lines, sanitise
 from models.messages import assistant, system, user
 from retrieval.terms import terms
-from views.words import counted, shortened
+from views.words import counted, shortened, without_markup
 
 MAX_SUMMARY = 400
 MAX_LINE = 600
@@ -28,6 +29,8 @@ MAX_LINE = 600
 MAX_LINES = 12
 """Most lines that a language model writes."""
 NOTHING = "No event is on record."
+_ENTITY = re.compile(r"&(?=\w+;)")
+"""Begins a character by its name in HTML, such as ``&colon;``."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +143,13 @@ def _time_of_day(segment: Segment, began: datetime) -> str:
 
 
 def plain(text: str, width: int = MAX_SUMMARY) -> str:
-    """Return a text of at most ``width`` characters in which nothing is Markdown or HTML."""
-    line = shortened(text, width)
-    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
+    """Return the first ``width`` characters of a text, with nothing that is Markdown or HTML.
+
+    Web addresses are no links: what was written in a video chooses none.
+    """
+    line = without_markup(shortened(text, width))
+    escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#!|$~" else char for char in line)
+    return _ENTITY.sub(r"\&", escaped)
 
 
 def _ask(material: RecapMaterial, model: AskModel) -> WrittenRecap:

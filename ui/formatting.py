@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from domain.time import TimeSpan
+from views.words import without_markup
 
 
 def format_time(ms: int) -> str:
@@ -49,24 +50,13 @@ def format_date(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-WORD_JOINER = "\u2060"
-"""Invisible and without width; a web address that contains it is not linked."""
-
 _JOINERS = "\u200c\u200d"
 """Joiners that some scripts and combined emoji need."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])")
-_STREAMLIT_MARKUP = re.compile(
-    r"""(https?://(?=[-.\w]) | www(?=\.) | @(?=[-\w])   # a link
-    | :(?=material/|[-+]1:|100:|1234:|(?=[-+\w]++:)[-+\w]*?[a-z_])  # a picture; 0:02:05 is a time
-    | (?<!\S)[<>~-](?=(?:->|[->=])(?!\S)))              # an arrow
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-"""What Streamlit transforms even when each of its characters is escaped."""
 
 
 def escape_markdown(text: str) -> str:
     """Escape text so that Markdown shows it verbatim, on one line and without links."""
     line = "".join(char if char.isprintable() or char in _JOINERS else " " for char in text).strip()
-    return _SPECIAL.sub(r"\\\1", _STREAMLIT_MARKUP.sub(rf"\1{WORD_JOINER}", line))
+    return _SPECIAL.sub(r"\\\1", without_markup(line))

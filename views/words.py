@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 _IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
+
+WORD_JOINER = "\u2060"
+"""Invisible and without width; a web address that contains it is not linked."""
+
+_MARKUP = re.compile(
+    r"""(https?://(?=[-.\w]) | www(?=\.) | @(?=[-\w])   # a link
+    | :(?=material/|[-+]1:|100:|1234:|(?=[-+\w]++:)[-+\w]*?[a-z_])  # a picture; 0:02:05 is a time
+    | (?<!\S)[<>~-](?=(?:->|[->=])(?!\S)))              # an arrow
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What Streamlit transforms even when each of its characters is escaped."""
 
 
 def plain_line(text: str) -> str:
@@ -33,6 +47,11 @@ def _plural(noun: str) -> str:
     if noun.endswith("y") and noun[-2] not in "aeiou":
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def without_markup(text: str) -> str:
+    """Return ``text`` so that Streamlit and others make no links, pictures or arrows of it."""
+    return _MARKUP.sub(rf"\1{WORD_JOINER}", text)
 
 
 def shortened(text: str, width: int = 120) -> str:

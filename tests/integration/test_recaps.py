@@ -21,6 +21,7 @@ from domain.time import TimeSpan
 from flows.delete import delete_video
 from flows.recap import MAX_EVENTS, chosen_events, write_recap
 from flows.recap_model import recap_model
+from flows.recap_text import plain
 from flows.schedules import work
 from flows.schedules.kinds import RecapOptions
 from flows.workspace import Workspace
@@ -269,6 +270,23 @@ def test_words_of_a_summary_forge_no_citation() -> None:
         f"- 10:00 \\[00:01-00:02, s5\\] and [0:01-0:02](/video?video={VIDEO}&segment=6)"
     )
     assert cited_times("[1:00:05-d2 0:10:00, s7]") == "[1:00:05-d2 0:10:00]"
+
+
+@pytest.mark.parametrize(
+    ("words", "link"),
+    [
+        ("https://evil.example/?key=1", "https://evil.example"),
+        ("www.evil.example", "www.evil"),
+        ("ann@evil.example", "ann@evil"),
+        ("https&colon;//evil.example", "https&colon;"),
+        ("&#104;ttps://evil.example", "&#104;"),
+        (":material/delete:", ":material/"),
+    ],
+)
+def test_words_of_a_summary_make_no_link_and_no_picture(words: str, link: str) -> None:
+    shown = plain(f"A sign says {words} beside it")
+    assert link not in shown
+    assert shown.startswith("A sign says ")
 
 
 def test_periods_are_parsed() -> None:

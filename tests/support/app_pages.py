@@ -19,8 +19,8 @@ from graphs import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox
 from ui.app_state import page_state
-from ui.formatting import WORD_JOINER
 from ui.media import shared_store
+from views.words import WORD_JOINER
 
 SCRIPT = str(Path(ui.__file__).with_name("app.py"))
 RTL = "مرحبا بكم في القصر الكبير"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ui.formatting import WORD_JOINER, escape_markdown
+from ui.formatting import escape_markdown
+from views.words import WORD_JOINER
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True})
 TURNED = (
