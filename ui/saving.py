@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
+from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan
 from store.database import Store
@@ -16,6 +17,10 @@ from views.cut import cut_moment
 
 LEAST_MS = 2_000
 """A shorter moment, such as that of an image, is saved with what follows."""
+MOST_MS = 10 * 60_000
+"""A longer span is no moment: the server holds a saved file in memory. `homer clip` takes any."""
+MOST_BYTES = 10**9
+"""Largest file that is saved so."""
 MAX_TITLE_CHARS = 60
 """Characters of a title in a file's name."""
 
@@ -23,9 +28,9 @@ MAX_TITLE_CHARS = 60
 def save_button(store: Store, video: Video, span: TimeSpan, key: str) -> None:
     """Draw a button that saves a moment as MP4; nothing where there is no file to cut it from.
 
-    It is cut only once the button is pressed.
+    Nothing is drawn of longer spans, such as chapters. It is cut only once the button is pressed.
     """
-    if not is_playable(store, video, span.start_ms):
+    if span.length_ms > MOST_MS or not is_playable(store, video, span.start_ms):
         return
     whole = TimeSpan.of(span.start_ms, max(span.end_ms, span.start_ms + LEAST_MS))
     st.download_button(
@@ -45,12 +50,14 @@ def _cut(store: Store, video: Video, span: TimeSpan) -> bytes:
     """Return a moment as an MP4 file.
 
     Raises:
-        InputError: the file or recording is gone.
+        InputError: the file or recording is gone, or the moment is too large.
         MediaError: nothing decodes there.
     """
     with TemporaryDirectory() as folder:
         out = Path(folder) / "moment.mp4"
         cut_moment(store, video.id, span, out)
+        if out.stat().st_size > MOST_BYTES:
+            raise InputError(f"it is larger than {MOST_BYTES / 1e9:g} GB: use `homer clip`")
         return out.read_bytes()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -36,6 +37,8 @@ from strategies.registry import strategies_with_outline
 from views.outline import description_of, title_of
 from views.words import plain_line, shortened
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
+"""The name of an entity that stands for a node: a number that the database takes."""
 MAX_RELATIONS = 2_000
 """Relations of a node that are read."""
 MAX_VERTICES, MAX_EDGES = 16, 30
@@ -300,7 +303,7 @@ def _numbers(
     return {
         entity.id: (node_types[entity.type], int(entity.name))
         for entity in entities.values()
-        if entity.type in node_types and entity.name.isdecimal()
+        if entity.type in node_types and _NUMBER.fullmatch(entity.name)
     }
 
 

@@ -146,7 +146,7 @@ def read_manifest(folder: Path) -> TrainingManifest:
     """Read what an export holds.
 
     Raises:
-        InputError: the folder is not an export of this format.
+        InputError: the folder is not an export of this format, or was altered.
     """
     try:
         manifest = TrainingManifest.model_validate_json((folder / MANIFEST).read_bytes())
@@ -154,6 +154,9 @@ def read_manifest(folder: Path) -> TrainingManifest:
         raise InputError(f"{folder} is no export of 'homer train export'") from error
     if manifest.format != FORMAT:
         raise InputError(f"{folder} is an export of format {manifest.format}: export it anew")
+    if odd := sorted(manifest.grpo.keys() - manifest.recipe.grpo_arguments().keys()):
+        # Others could have the trainer upload the model, for example.
+        raise InputError(f"{folder} sets {odd[0]}, which no export does: give it to the trainer")
     return manifest
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
 from flows.build import build
@@ -187,3 +188,19 @@ def test_no_words_are_instructions_of_a_graph(party: Store) -> None:
     assert text.count("->") == 1 + 2
     assert 'label="a\\"]; b -> c' in text
     assert text.count("\\\\N") == 2
+
+
+def test_an_entity_of_an_altered_import_breaks_no_graph(party: Store) -> None:
+    built(party, "memdreamer")
+    outline = outline_of(party)
+    kinds = list(outline.strategy.node_types)
+    nodes = [one.id for one in zoomed(party).parts]
+    with party.begin() as session:
+        change = (
+            "UPDATE entities SET name = repeat('9', 20) || name WHERE type = ANY(:kinds) "
+            "RETURNING id"
+        )
+        assert session.execute(text(change), {"kinds": kinds}).all()
+    assert nodes
+    for node in nodes:
+        load_graph(party, PARTY, outline, node)

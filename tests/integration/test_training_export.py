@@ -253,3 +253,15 @@ def test_every_tool_of_every_strategy_says_what_it_takes(store: Store, name: str
         assert strategy.tool(tool).description.split()[0] in (method.__doc__ or "")
         for argument in inspect.signature(method).parameters:
             assert f"    {argument}: " in method.__doc__
+
+
+def test_an_export_that_sets_more_than_the_recipe_is_refused(party: Store, tmp_path: Path) -> None:
+    judged(party, CHOICE, right=True)
+    exported(party, tmp_path / "out")
+    assert read_manifest(tmp_path / "out").grpo["beta"] == 0
+    file = tmp_path / "out" / MANIFEST
+    manifest = json.loads(file.read_text())
+    manifest["grpo"] |= {"push_to_hub": True}
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="sets push_to_hub"):
+        read_manifest(tmp_path / "out")
