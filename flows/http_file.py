@@ -214,7 +214,10 @@ def _describe(url: str, response: HTTPResponse) -> Partial:
 
 def _name(url: str, headers: Message, kind: str) -> str:
     """Return a safe file name: as the server calls it, else as the address ends."""
-    name = safe_name(headers.get_filename() or unquote(urlsplit(url).path))
+    stated = None
+    with suppress(ValueError, LookupError):  # Python decodes it as the server says.
+        stated = headers.get_filename()
+    name = safe_name(stated or unquote(urlsplit(url).path))
     return name if Path(name).suffix else f"{name}{mimetypes.guess_extension(kind) or ''}"
 
 

@@ -147,7 +147,7 @@ def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
             )
     else:
         if is_quote(run, answer):
-            st.caption("Closest quote", help=answer.note or None)
+            st.caption("Closest quote", help=escape_markdown(answer.note) or None)
         marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
         text = escape_markdown(f"{answer_line(answer, question)} {as_of}")
         st.markdown(f"{text} :small[{marks}]" if marks else text)

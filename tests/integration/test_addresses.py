@@ -356,3 +356,10 @@ def test_a_file_is_whole_only_with_all_bytes_that_were_said_first(
     with serving(parts_of(recording, ranges)) as port:
         (file,) = fetch_address(home, f"http://{HERE}:{port}/a.mp4").files
     assert file.read_bytes() == recording
+
+
+def test_a_name_in_no_known_encoding_is_not_taken(home: Home, recording: bytes) -> None:
+    heads = MP4 | {"Content-Disposition": "attachment; filename*=a\0b''x.mp4"}
+    with site(lambda _path: recording, headers=lambda _path: heads) as s:
+        (file,) = fetch_address(home, f"{s.url}/talk.mp4").files
+    assert file.name == "talk.mp4"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text as sql
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
@@ -15,12 +16,21 @@ from cli.main import app as command
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
-from tests.support.app_pages import app_over, forget_app_state, open_page, output, press, words
+from tests.support.app_pages import (
+    EVIL,
+    app_over,
+    forget_app_state,
+    open_page,
+    output,
+    press,
+    words,
+)
 from tests.support.asking import remember_party
 from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.searching_model import searching
 from ui.app_state import page_state
+from ui.formatting import escape_markdown
 
 CAPTIONS = '{"start": 2, "end": 8, "text": "The harbour was rebuilt after the earthquake."}\n'
 
@@ -125,6 +135,19 @@ def test_a_question_as_of_the_beginning_knows_nothing(library: Home) -> None:
     page = ask(open_page("ask"), "What was rebuilt?", as_of="00:01")
     assert "Not in memory" in page.warning[0].value
     assert not answer(page)
+
+
+def test_words_of_a_note_are_shown_as_words(library: Home, store: Store) -> None:
+    """It names who wrote a memory, as an import says it."""
+    page = ask(open_page("ask"), "What was rebuilt?")
+    change = (
+        "UPDATE trajectories SET answer = answer || jsonb_build_object('note', :note\\:\\:text)"
+    )
+    with store.begin() as session:
+        session.execute(sql(change), {"note": EVIL})
+    again = open_page("ask", trajectory=output(page, "trajectory"))
+    (help_,) = [one.proto.help for one in again.caption if one.value == "Closest quote"]
+    assert help_ == escape_markdown(EVIL) != EVIL
 
 
 def test_an_answer_can_be_found_again_by_its_address(library: Home) -> None:
