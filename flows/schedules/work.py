@@ -135,7 +135,7 @@ def recap(workspace: Workspace, options: RecapOptions, now: datetime) -> JobRepo
     written = write_recap(workspace.store, period, options.video, recap_model(workspace))
     if written.file is None:
         return JobReport(f"nothing of {period.name} is in memory")
-    return JobReport(f"{period.name}: {len(written.recaps)} videos are summed up")
+    return JobReport(f"{period.name}: {counted(len(written.recaps), 'video')} summed up")
 
 
 def alerts(workspace: Workspace) -> JobReport:

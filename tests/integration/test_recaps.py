@@ -156,7 +156,7 @@ def test_a_schedule_sums_up_the_period_before(kitchen: Store) -> None:
     toolbox = Toolbox(profile, kitchen.home.weights)
     workspace = Workspace(kitchen.home, kitchen, profile, toolbox, background=True)
     report = work.recap(workspace, RecapOptions(), BEGAN + timedelta(days=1))
-    assert report.text == f"{DAY.name}: 1 videos are summed up"
+    assert report.text == f"{DAY.name}: 1 video summed up"
     assert files(kitchen) == [f"{DAY.name}/all.md"]
 
 
