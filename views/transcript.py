@@ -59,6 +59,8 @@ MAX_SCENES = 40
 """Pictures of a window."""
 MAX_FOUND, MAX_CLOSE = 40, 10
 """Lines that are shown of those with the words, and of those close in meaning."""
+MAX_CANDIDATES = 200
+"""Close lines of all groups among which those of the wanted groups are found."""
 
 Mark = tuple[int, int]
 """Where a match begins and ends in a text, in characters."""
@@ -213,13 +215,13 @@ def find_close(
 
     Lines that are no closer than chance are left out, and those that are ``known`` by their ids.
     """
-    close = close_lines(store, text, video, words, MAX_CLOSE + len(known))
-    wanted = [number for number in close if number not in known][:MAX_CLOSE]
+    close = close_lines(store, text, video, words, MAX_CANDIDATES)
+    wanted = [number for number in close if number not in known]
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
         lines = lines_named(session, scope, wanted, _sources(groups))
         shown = list(_shown(lines, _people(session, scope)))
-    return tuple(sorted(shown, key=lambda line: wanted.index(line.id)))
+    return tuple(sorted(shown, key=lambda line: wanted.index(line.id))[:MAX_CLOSE])
 
 
 def _sources(groups: Collection[str]) -> set[str]:

@@ -120,6 +120,15 @@ def test_only_what_is_close_in_meaning_is_added(party: Store) -> None:
     assert find_close(party, text, PARTY, "quantum chromodynamics", GROUPS, ()) == ()
 
 
+def test_close_lines_of_other_kinds_leave_room_for_those_that_are_wanted(store: Store) -> None:
+    seen = [Said("harbour", second, source="seen") for second in range(12)]
+    said = Said("The harbour freezes", 20)
+    watch(store, PARTY, [[*seen, said]])
+    found = find_close(store, WordEmbedder(), PARTY, "harbour", (SAID,), ())
+    assert [line.text for line in found] == ["The harbour freezes"]
+    assert len(find_close(store, WordEmbedder(), PARTY, "harbour", GROUPS, ())) == 10
+
+
 def test_of_a_long_video_a_window_around_the_moment_is_read(store: Store) -> None:
     fill_library(store, 200, videos=1)
     moment = 100 * CLIP_MS + 5_000
