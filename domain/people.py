@@ -16,6 +16,7 @@ TAG = re.compile(r"<(face|voice|character)_(\d{1,9})>")
 
 _SENTENCE_END = re.compile(r"(?:^|[.!?]\s+)$")
 _WHO = {"face": "person", "voice": "speaker"}
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
 def escape_tags(text: str) -> str:
@@ -27,7 +28,8 @@ def tags_in_words(text: str) -> str:
     """Replace tags by words for readers.
 
     A character is "person 2", as pages and commands number people. A face or voice is "an unnamed
-    person" or "an unnamed speaker", and the next one of its kind in the text "another".
+    person" or "an unnamed speaker", and the next one of its kind in the text "another". Of
+    three and more, one that comes again is "the second unnamed speaker", in the text's order.
     """
     if "<" not in text:
         return text
@@ -47,10 +49,13 @@ def _tag_in_words(kind: str, number: str, known: Sequence[str]) -> str:
     """Return the words for a tag of which others of its ``kind`` came before."""
     if kind == "character":
         return f"person {number}"
-    who = f"unnamed {_WHO[kind]}"
-    if number not in known:
-        return f"another {who}" if known else f"an {who}"
-    return f"the {who}" if number == known[0] else f"the other {who}"
+    who, order = f"unnamed {_WHO[kind]}", list(dict.fromkeys(known))
+    if number not in order:
+        return f"another {who}" if order else f"an {who}"
+    place, others = order.index(number), order[1:]
+    if len(others) > 1:
+        return f"the {_ORDINALS[place]} {who}" if place < len(_ORDINALS) else f"another {who}"
+    return f"the other {who}" if place else f"the {who}"
 
 
 class Identity(Frozen):

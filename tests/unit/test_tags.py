@@ -23,6 +23,11 @@ from domain.people import TAG, escape_tags, tags_in_words
             "An unnamed person gives another unnamed person what the unnamed person had of "
             "the other unnamed person",
         ),
+        (
+            "<voice_1> asks <voice_2> and <voice_3>. <voice_3> asks <voice_1>",
+            "An unnamed speaker asks another unnamed speaker and another unnamed speaker. "
+            "The third unnamed speaker asks the first unnamed speaker",
+        ),
         ("1 < 2 <b> <voice_x> <clip_1>", "1 < 2 <b> <voice_x> <clip_1>"),
         ("Ann waves", "Ann waves"),
     ],
