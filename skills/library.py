@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -14,11 +15,16 @@ from domain.errors import InputError, NotFound
 from domain.skills import RoutedSkill, Skill
 from skills.review import review, tokens_of
 from store.queries import skills as stored
-from store.queries.learning import source_trajectories
+from store.queries.learning import source_questions, source_trajectories
 
 if TYPE_CHECKING:
     from models.ports import TextEmbedder
     from store.database import Store
+
+
+EPSILON = 1e-12
+COMPARED_QUESTIONS = 32
+"""Questions of those that a skill was learned from that a question is compared with, at most."""
 
 
 class Models(Protocol):
@@ -153,27 +159,52 @@ class SkillLibrary:
     def route_strategies(self, question: str, above: float) -> tuple[RoutedSkill, ...]:
         """Return the skills that choose a strategy for a question, best first, without advice.
 
-        ``above`` is the cosine that a skill must exceed.
+        A question is compared with their descriptions, and with the mean direction of the questions
+        that each was learned from: "questions of the kind causal" is close to no question.
+
+        Args:
+            question: in words.
+            above: the cosine that a skill must exceed.
         """
         choosing = [
             skill.model_copy(update={"instructions": ()})
             for skill in self._usable()
             if skill.policy.strategy is not None
         ]
-        return self._routed(question, choosing, above, tokens=0)
+        with self._store.begin() as session:
+            names = [skill.name for skill in choosing]
+            learned = source_questions(session, names, COMPARED_QUESTIONS)
+        return self._routed(question, choosing, above, tokens=0, learned=learned)
 
     def _usable(self) -> list[Skill]:
         with self._store.begin() as session:
             return [row.skill for row in stored.latest_versions(session) if not row.banned]
 
     def _routed(
-        self, question: str, skills: Sequence[Skill], above: float, tokens: int
+        self,
+        question: str,
+        skills: Sequence[Skill],
+        above: float,
+        tokens: int,
+        learned: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> tuple[RoutedSkill, ...]:
         if not skills:
             return ()
         with self._lock:
-            rows = np.stack([self._vector(skill.about) for skill in skills])
-            return route(self._vector(question), skills, rows, above, tokens)
+            asked = self._vector(question)
+            rows = np.stack(
+                [self._nearest(asked, skill, learned.get(skill.name, ())) for skill in skills]
+            )
+            return route(asked, skills, rows, above, tokens)
+
+    def _nearest(self, asked: Vectors, skill: Skill, learned: Sequence[str]) -> Vectors:
+        """Return what is nearer: the skill's description, or the questions it was learned from."""
+        about = self._vector(skill.about)
+        if not learned:
+            return about
+        mean = np.mean([self._vector(text) for text in learned], axis=0)
+        mean /= max(float(np.linalg.norm(mean)), EPSILON)
+        return max(about, mean, key=lambda vector: float(vector @ asked))
 
     def _vector(self, text: str) -> Vectors:
         if text not in self._vectors:

@@ -186,6 +186,29 @@ def source_trajectories(session: Session, skill: str) -> list[str]:
     return sorted(session.scalars(query))
 
 
+def source_questions(session: Session, skills: Sequence[str], most: int) -> dict[str, list[str]]:
+    """Return the questions that skills were learned from, by skill: the latest, each once.
+
+    Args:
+        session: an open transaction.
+        skills: their names.
+        most: questions of a skill, at most.
+    """
+    observation, run, question = ObservationRow, TrajectoryRow, QuestionRow
+    query = (
+        select(observation.skill, question.text)
+        .join(run, run.id == observation.trajectory_id)
+        .join(question, question.id == run.question_id)
+        .where(observation.skill.in_(skills))
+        .group_by(observation.skill, question.text)
+        .order_by(func.max(run.started_at).desc(), question.text)
+    )
+    found: dict[str, list[str]] = {}
+    for skill, text in session.execute(query):
+        found.setdefault(str(skill), []).append(text)
+    return {skill: texts[:most] for skill, texts in found.items()}
+
+
 def latest_skill_version(session: Session, name: str) -> Skill | None:
     """Return the latest version of a skill, or None."""
     skill_versions = stored.skill_versions(session, name)

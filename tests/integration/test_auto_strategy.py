@@ -211,6 +211,26 @@ def test_the_strategy_that_answered_the_same_questions_best_is_learned(store: St
     assert (skill.policy.strategy, skill.version) == (DEFAULT, 2)
 
 
+def test_a_question_like_those_learned_from_is_asked_so_whatever_the_kind_is_called(
+    store: Store,
+) -> None:
+    """The description of a kind, "questions of the kind c7", is close to no question."""
+    remember_party(store)
+    watched(store)
+    for n in range(8):
+        text = f"Who opens the gate before the party number{n}?"
+        for strategy in ("plain-rag", DEFAULT):
+            right, name = strategy == "plain-rag", f"{strategy}-{n}"
+            answered(store, name, "c7", right=right, rounds=1, text=text, strategy=strategy)
+    learned(store)
+    chosen = find_skill(store, "strategy-c7").skill
+    named = {"description": "Questions of the kind c7.", "triggers": ()}
+    store_skills(store, [chosen.model_copy(update=named)])
+    assert asked(store)[1].machine == "plain-rag"
+    far = Question(text="Why is the harbour frozen?", videos=(PARTY,))
+    assert asked(store, far)[1].machine == DEFAULT
+
+
 def test_seven_questions_are_too_few_to_learn_a_strategy(store: Store) -> None:
     watched(store)
     judged_pairs(store, "plain-rag", DEFAULT, count=7)
