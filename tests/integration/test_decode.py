@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +128,12 @@ def predicted(kind: str, folder: Path) -> Path:
         return make_video(folder / name, fps=25, gop=60, **changes)
     except av.codec.codec.UnknownCodecError:
         pytest.skip(f"this PyAV has no encoder for {kind}")
+
+
+def test_an_encoder_does_not_take_the_processors_from_the_other_tests(tmp_path: Path) -> None:
+    before = os.sched_getscheduler(0)
+    predicted("av1", tmp_path)
+    assert os.sched_getscheduler(0) == before
 
 
 @pytest.mark.parametrize("kind", PREDICTED)

@@ -10,7 +10,9 @@ bar whose place tells the time. The sound: a tone of 440 Hz, or silence.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -70,9 +72,22 @@ def _file(made: Recipe, suffix: str) -> bytes:
     with TemporaryDirectory() as folder:
         path, sink = Path(folder) / f"video{suffix}", _Pipe()
         where = str(path) if made.seekable else sink
-        with av.open(where, "w", format=made.format, options=dict(made.options)) as out:
+        with (
+            _usual_scheduling(),
+            av.open(where, "w", format=made.format, options=dict(made.options)) as out,
+        ):
             _fill(out, made)
         return path.read_bytes() if made.seekable else sink.data.getvalue()
+
+
+@contextmanager
+def _usual_scheduling() -> Iterator[None]:
+    """Take away what SVT-AV1 gives itself as root: real-time priority, for the whole process."""
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
 
 
 class _Pipe:
