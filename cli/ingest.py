@@ -105,7 +105,7 @@ def ingest(
 
     with meter() as bar:
         files, unfetched = find_files(
-            Home.default().make(), sources, public_only=public_only, progress=bar, warn=bar.say
+            Home.default(), sources, public_only=public_only, progress=bar, warn=bar.say
         )
     if dry_run:
         with open_workspace(profile) as opened:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -11,10 +11,13 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from domain.base import Frozen
 from domain.media import IdentityKind
 
-TAG = re.compile(r"<(face|voice|character)_(\d{1,9})>")
+TAG_KINDS = ("face", "voice", "character")
+TAG = re.compile(rf"<({'|'.join(TAG_KINDS)})_(\d{{1,9}})>")
 """How a person without a known name is written in memories, prompts and answers."""
 
-_SENTENCE_END = re.compile(r"(?:^|[.!?]\s+)$")
+_SENTENCE_END = re.compile(r"[.!?]\s+$")
+GAP = 8
+"""Characters before a tag in which a sentence ends, if the tag begins one."""
 _WHO = {"face": "person", "voice": "speaker"}
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
@@ -33,27 +36,28 @@ def tags_in_words(text: str) -> str:
     """
     if "<" not in text:
         return text
-    seen: dict[str, list[str]] = {}
+    seen: dict[str, dict[str, int]] = {}
 
     def words(tag: re.Match[str]) -> str:
-        known = seen.setdefault(tag[1], [])
-        said = _tag_in_words(tag[1], tag[2], known)
-        known.append(tag[2])
-        begins = _SENTENCE_END.search(text, 0, tag.start()) is not None
+        places = seen.setdefault(tag[1], {})
+        said = _tag_in_words(tag[1], tag[2], places)
+        places.setdefault(tag[2], len(places))
+        start = tag.start()
+        begins = start == 0 or _SENTENCE_END.search(text[max(0, start - GAP) : start]) is not None
         return said[0].upper() + said[1:] if begins else said
 
     return TAG.sub(words, text)
 
 
-def _tag_in_words(kind: str, number: str, known: Sequence[str]) -> str:
-    """Return the words for a tag of which others of its ``kind`` came before."""
+def _tag_in_words(kind: str, number: str, places: Mapping[str, int]) -> str:
+    """Return the words for a tag; ``places`` are those of its kind that came before, in order."""
     if kind == "character":
         return f"person {number}"
-    who, order = f"unnamed {_WHO[kind]}", list(dict.fromkeys(known))
-    if number not in order:
-        return f"another {who}" if order else f"an {who}"
-    place, others = order.index(number), order[1:]
-    if len(others) > 1:
+    who = f"unnamed {_WHO[kind]}"
+    if number not in places:
+        return f"another {who}" if places else f"an {who}"
+    place = places[number]
+    if len(places) > 2:
         return f"the {_ORDINALS[place]} {who}" if place < len(_ORDINALS) else f"another {who}"
     return f"the other {who}" if place else f"the {who}"
 

@@ -95,7 +95,7 @@ def find_files(
     """Return the files that sources name, and the addresses that failed.
 
     Args:
-        home: the data directory, which receives what is fetched.
+        home: the data directory, which receives what is fetched; made where there is an address.
         sources: files, folders and addresses.
         public_only: refuse an address of a private host, too.
         progress: receives megabytes of a file.
@@ -108,7 +108,7 @@ def find_files(
     files = find_media(Path(source) for source in sources if not is_address(source))
     failed: list[Fetched] = []
     for url in filter(is_address, sources):
-        fetched = fetch_address(home, url, public_only=public_only, progress=progress)
+        fetched = fetch_address(home.make(), url, public_only=public_only, progress=progress)
         files += fetched.files
         if fetched.error is None:
             continue

@@ -14,8 +14,9 @@ from graphs.forks import editable
 from graphs.replay import Replayed, replay
 from models.profile import profile_names
 from strategies.registry import find_strategy
-from ui.app_state import PageState
-from ui.errors import show_error
+from ui.answer import POLL_S
+from ui.app_state import PageState, page_state
+from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_span
 from ui.navigation import page_link, set_params, text_param
 from ui.trajectory_export import render_page
@@ -190,6 +191,27 @@ def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
         show_error(error)
         return
     set_params(with_=second.id)
+    if any(state.runs.running(one.id) for one in (first, second)):
+        _poll_comparison(first.id, second.id)
+    else:
+        _show_comparison(first, second)
+
+
+@st.fragment(run_every=POLL_S)
+def _poll_comparison(first: str, second: str) -> None:
+    """Draw the comparison anew as long as one of both is at work."""
+    show_errors(lambda: _follow_comparison(first, second))
+
+
+def _follow_comparison(first: str, second: str) -> None:
+    state = page_state()
+    if not any(state.runs.running(name) for name in (first, second)):
+        st.rerun()
+    st.caption("A search is still at work.")
+    _show_comparison(load_history(state.store, first), load_history(state.store, second))
+
+
+def _show_comparison(first: History, second: History) -> None:
     _show_both(first, second)
     show_difference(compare_trajectories(first, second), first.question, second.question)
 

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import Session
 
 from domain.memories import MemoryKind, Scope
-from domain.people import TAG
+from domain.people import TAG_KINDS
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_of, is_any_text
 from store.tables.schema import ClipRow, MemoryRow
@@ -113,11 +113,16 @@ def lines_with_words(
         sought = sought.op("&&")(_person(one))
     marked = func.ts_headline(_ENGLISH, row.text, sought, _MARKED)
     found = _counted(session, scope, sources, marked, row.words.op("@@")(sought), limit)
-    if found[1] or people or not words.strip():
+    if found[1] or people or _is_in_tags(words):
         return found
-    written = func.regexp_replace(row.text, TAG.pattern, "", "g")
-    contains = written.icontains(words.strip(), autoescape=True)
+    contains = row.text.icontains(words.strip(), autoescape=True)
     return _counted(session, scope, sources, row.text, contains, limit)
+
+
+def _is_in_tags(words: str) -> bool:
+    """Check whether these words may be a part of a tag such as ``<face_1>``, which nobody reads."""
+    core = words.strip().casefold().strip("<>_0123456789")
+    return any(core in kind for kind in TAG_KINDS)
 
 
 def _person(one: SoughtPerson) -> ColumnElement[Any]:

@@ -155,7 +155,7 @@ def test_names_learned_later_stand_in_lines_of_before_but_only_in_later_views(st
         watch(store, video, one)
     first = show_video(store, video, as_of_ms=30_000).clips[0].lines[0].text
     later = show_video(store, video).clips[0].lines[0].text
-    assert (first, later) == ("<voice_0>: It is late.", "Ada: It is late.")
+    assert (first, later) == ("<character_0>: It is late.", "Ada: It is late.")
 
 
 def test_facts_are_found_by_whom_they_are_about_the_latest_last(store: Store) -> None:

@@ -207,7 +207,9 @@ def test_every_command_is_one(
     else:
         assert words[:3] == ["python", "-m", "ui"], name
         begun: list[tuple[str, int]] = []
-        monkeypatch.setattr(ui.__main__, "run", lambda host, port: begun.append((host, port)))
+        monkeypatch.setattr(
+            ui.__main__, "run", lambda host, port, _folders=(): begun.append((host, port))
+        )
         monkeypatch.setattr(sys, "argv", words[2:])
         ui.__main__.main()
         assert begun == [("0.0.0.0", 8501)]

@@ -180,7 +180,9 @@ def score(kind: str, right: float | None, arm: str = "with") -> TypeScore:
 
 def shown(page: list[tuple[str, Any]], points: list[Point], scores: list[TypeScore]) -> list[str]:
     """The headers over the curves of such a report."""
-    report = SimpleNamespace(curve=tuple(points), scores=tuple(scores), main="with")
+    report = SimpleNamespace(
+        curve=tuple(points), scores=tuple(scores), main="with", reliability=(), usage=()
+    )
     evaluation_report.show_curves(cast(RunReport, report))
     return [what for kind, what in page if kind == "header"]
 
