@@ -34,7 +34,7 @@ def test_a_node_is_zoomed_into_played_and_drawn(
     page.locator(".st-key-outline_here").get_by_text("macro event", exact=True).wait_for()
     settled(page)
     page.get_by_text("Draw its graph").click()
-    page.locator(".st-key-outline_graph svg").wait_for()
+    page.locator(".st-key-outline_graph [data-testid=stGraphVizChart] svg").wait_for()
     done(page, "lighthouse")
     assert [url for url in outside if not url.startswith((address, "data:", "blob:"))] == []
     page.mouse.move(1, 1)
