@@ -9,6 +9,7 @@ import typer
 
 from cli.console import note, say, say_json, say_table
 from cli.options import AsOf, Json, Profile, parse_as_of
+from cli.search import show_cost
 from domain.alerts import AlertKind
 from domain.errors import InputError
 from flows.alerts.adding import (
@@ -23,6 +24,7 @@ from flows.alerts.deliveries import Deliveries
 from flows.alerts.judging import AlertJudge
 from flows.alerts.worker import deliver_waiting, judge_waiting
 from flows.workspace import open_workspace
+from retrieval.search_cost import recorded_search
 from store.database import open_store
 from store.home import Home
 from store.queries.alerts import Match
@@ -223,7 +225,7 @@ def try_out(
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Judge clips that are in memory already, closest first. Nothing is recorded.
+    """Judge clips that are in memory already, closest first. No event is recorded.
 
     \b
     Examples:
@@ -231,7 +233,8 @@ def try_out(
       homer alert test anna --last 100 --send
     """
     with open_workspace(profile) as workspace:
-        found = sorted(closest_clips(workspace, name, last), key=lambda one: -one[2].score)
+        with recorded_search(workspace.store) as cost:
+            found = sorted(closest_clips(workspace, name, last), key=lambda one: -one[2].score)
         if send and found:
             send_example(workspace, name, *found[0])
     if json:
@@ -242,6 +245,7 @@ def try_out(
         ("video", "time", "score", "counts"),
         ((v, str(m.span), f"{m.score:.2f}", _counts(m)) for v, _, m in found),
     )
+    show_cost(cost.usage)
     if send:
         note(f"{name}: sent" if found else "there is no clip to send")
     return None

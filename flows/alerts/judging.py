@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from domain.alerts import Alert, AlertKind
 from domain.people import Character
 from domain.time import TimeSpan
 from flows.workspace import Workspace
+from models.text_endpoint import recorded_embeddings
 from people.corrected import characters_at
+from people.model_calls import record_call
 from retrieval.line_set import Matrix
 from retrieval.people_in_query import line_text, view_people
 from retrieval.standing import StandingQuestions
@@ -57,13 +60,16 @@ class AlertJudge:
     def judge(self, waiting: WaitingClip) -> int:
         """Judge a clip that waits; return how many events were recorded.
 
+        Requests to an embeddings endpoint are on record with the clip.
+
         Raises:
             HomerError: the database or a model failed; the clip waits on.
         """
         store = self._workspace.store
         with store.begin(snapshot=True) as session:
             alerts = list_alerts(session, waiting.video)
-        matches = list(self.matches(alerts, waiting.video, waiting.clip))
+        with recorded_embeddings(partial(record_call, store, waiting.video, waiting.clip)):
+            matches = list(self.matches(alerts, waiting.video, waiting.clip))
         with store.begin() as session:
             if not take_clip(session, waiting):
                 return 0

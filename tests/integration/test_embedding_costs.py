@@ -12,9 +12,13 @@ from sqlalchemy import select
 from typer.testing import CliRunner
 
 from cli.main import app
+from domain.alerts import AlertKind
 from domain.asking import Mode, Question
 from domain.errors import ModelError
 from domain.settings import ClipViewKind, MemorySettings, Settings, WatchSettings
+from flows.alerts.adding import AlertDraft, add
+from flows.alerts.judging import AlertJudge
+from flows.alerts.worker import judge_waiting
 from flows.build import build
 from flows.embedding_cost import SAMPLE
 from flows.estimate import estimate_file
@@ -26,6 +30,7 @@ from graphs.ask import ask
 from graphs.replay import replay
 from memory.delete_span import delete_span
 from memory.reembed import reembed_video
+from memory.write_clip import remember
 from models.ports import TextEmbedder
 from models.profile import ChatSpec, EncoderSpec, Price, Profile
 from models.toolbox import Toolbox
@@ -48,7 +53,17 @@ from tests.support.embeddings_server import count_tokens, server, word_vectors
 from tests.support.library import Quiet
 from tests.support.light_models import LightToolbox
 from tests.support.media import make_video
-from tests.support.memory import VIDEO, WordVectors
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    WordVectors,
+    known_video,
+    local_writers,
+    percept,
+    said,
+)
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.remembered import Tools as WordTools
 from tests.support.span_deletion import SPAN, watch_talk
@@ -301,6 +316,37 @@ def test_building_a_memory_has_its_embeddings_on_record(home: Home, store: Store
     assert sum(row.cost_usd for row in rows) == pytest.approx(counted(requests) / 1e6)
 
 
+def judge_a_ladder(home: Home, store: Store, url: str) -> int:
+    """Judge a clip, by an alert that it answers, with an endpoint; return the number of events."""
+    known_video(store, 2)
+    opened = workspace(home, store, url)
+    opened = replace(opened, toolbox=Questioned(opened.profile, Path("/nonexistent")))
+    add(opened, AlertDraft("ladder", AlertKind.TEXT, "someone carries a ladder"), None)
+    clip = percept(1, utterances=(said(32, "Look, someone carries a ladder."),))
+    remember(store, VIDEO, Perceived(clip), local_writers(), Tools(), SETTINGS)
+    return judge_waiting(opened, AlertJudge(opened))
+
+
+def test_judging_by_alerts_has_its_embeddings_on_record_with_the_clip(
+    home: Home, store: Store
+) -> None:
+    with server(word_vectors) as (url, requests):
+        assert judge_a_ladder(home, store, url) == 1
+        taken = counted(requests)
+    rows = embedded(store)
+    assert {(row.video_id, row.clip) for row in rows} == {(VIDEO, 1)}
+    assert sum(row.tokens_in for row in rows) == taken > 0
+    assert show_video(store, VIDEO).cost.cost_usd == pytest.approx(taken / 1e6)
+
+
+def test_a_request_of_judging_that_failed_is_on_record(home: Home, store: Store) -> None:
+    with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
+        assert judge_a_ladder(home, store, url) == 0
+    (row,) = embedded(store)
+    assert (row.video_id, row.clip) == (VIDEO, 1)
+    assert "too long" in (row.error or "")
+
+
 SECOND = "tiny"
 """A profile of the endpoint, in the home's ``homer.toml``."""
 
@@ -352,11 +398,17 @@ def test_single_searches_have_their_embeddings_on_record_and_say_what_they_took(
         tool = homer("tool", "event", "boats", "--profile", profile, "-s", "homer")
         third = counted(requests)
         assert f"took {third:,} tokens" in tool.stderr
+        requests.clear()
+        homer("alert", "add", "boats", "the boats", "--profile", profile)
+        tried = homer("alert", "test", "boats", "--profile", profile)
+        fourth = counted(requests)
+        assert f"took {fourth:,} tokens" in tried.stderr
+    taken = first + second + third + fourth
     rows = searched(store)
     assert {(row.video_id, row.trajectory_id) for row in rows} == {(None, None)}
-    assert sum(row.tokens_in for row in rows) == first + second + third > 0
-    assert searches_so_far(store).cost_usd == pytest.approx((first + second + third) / 1e6)
-    assert f"single searches took {first + second + third:,} tokens" in homer("videos").stderr
+    assert sum(row.tokens_in for row in rows) == taken > fourth > 0
+    assert searches_so_far(store).cost_usd == pytest.approx(taken / 1e6)
+    assert f"single searches took {taken:,} tokens" in homer("videos").stderr
     assert show_video(store, VIDEO).cost == memory, "it is no cost of the memory"
     assert list(dump_lines(store, VIDEO)) == before
 
