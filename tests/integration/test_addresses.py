@@ -22,23 +22,26 @@ from flows.http_file import HttpFile
 from flows.jobs import Jobs
 from models.secrets import redacted_url, secrets_of_url
 from models.toolbox import Toolbox
-from perception import allowed_hosts
 from store.database import Store
 from store.home import Home
 from tests.support.local_servers import serving
 from tests.support.media import make_video
-from tests.support.misleading_servers import ELSEWHERE, HERE, Endless, Moved, site
+from tests.support.misleading_servers import (
+    ELSEWHERE,
+    HERE,
+    Endless,
+    Moved,
+    forget_known_hosts,
+    site,
+)
 
 MP4 = {"Content-Type": "video/mp4", "ETag": '"1"'}
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allowed_hosts, "_known_public", set())
+    forget_known_hosts(monkeypatch)
     monkeypatch.setattr(http_file, "WAIT_S", 0.0)
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.fixture(scope="module")

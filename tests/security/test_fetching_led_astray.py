@@ -14,10 +14,18 @@ import pytest
 
 from flows.schedules import fetching
 from flows.schedules.fetching import FetchResult, video_fetcher
-from perception import allowed_hosts
 from perception.allowed_hosts import AllowedHosts, HostForbidden, connections_limited_to
 from tests.support.media import make_video
-from tests.support.misleading_servers import ELSEWHERE, HERE, Answer, Endless, Moved, Site, site
+from tests.support.misleading_servers import (
+    ELSEWHERE,
+    HERE,
+    Answer,
+    Endless,
+    Moved,
+    Site,
+    forget_known_hosts,
+    site,
+)
 
 pytest.importorskip("yt_dlp")
 
@@ -27,10 +35,7 @@ ITEM = '<item><title>t</title><link>{0}</link><enclosure url="{0}"/></item>'
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allowed_hosts, "_known_public", set())
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+    forget_known_hosts(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,21 @@ from http.server import BaseHTTPRequestHandler
 from threading import Thread
 from typing import Any, TypeAlias
 
+import pytest
+
+from perception import allowed_hosts
 from tests.support.local_servers import serving
 
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 """Two hosts of this machine: the one that a user names, and one that he does not."""
+
+
+def forget_known_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test resolve each host anew, and reach it without a proxy."""
+    monkeypatch.setattr(allowed_hosts, "_known_public", set())
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @dataclass(frozen=True)
