@@ -14,6 +14,7 @@ from evals.baseline import Baseline
 from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_questions
 from evals.scores import Summary, WeekScore, by_type, judge, summary
 from evals.word_baseline import WordBaseline
+from flows.due_windows import build_due_windows
 from flows.workspace import Workspace
 from graphs.batch import BatchQuestion
 from memory.captions import read_captions
@@ -108,6 +109,7 @@ def import_week(workspace: Workspace, captions: Path, progress: Progress) -> Imp
         make_writers(workspace.toolbox, workspace.profile),
         workspace.toolbox,
         workspace.settings,
+        build_windows=build_due_windows,
         title=TITLE,
         profile=workspace.profile.name,
         model_names={"text": workspace.profile.text_name, "writer": workspace.profile.writer},

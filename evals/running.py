@@ -23,6 +23,7 @@ from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
 from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.build import build_each
+from flows.due_windows import build_due_windows
 from flows.ingest_files import watch_files
 from flows.ingest_steps import Listener
 from flows.learning import question_type
@@ -203,6 +204,7 @@ class EvaluationSteps:
             make_writers(workspace.toolbox, profile),
             workspace.toolbox,
             workspace.settings,
+            build_windows=build_due_windows,
             title=video.name,
             profile=profile.name,
             model_names={"text": profile.text_name, "writer": profile.writer},
