@@ -62,7 +62,7 @@ TOOLS = {
     "sounds": "sounds",
     "text": "text vectors",
 }
-EVENTS = "update_event_graph"
+EVENTS = "build_windows"
 STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", EVENTS: "events"}
 """Methods of an ingestion, and what their stage is called."""
 WITHIN = {

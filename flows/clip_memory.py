@@ -47,8 +47,8 @@ class Ingestion(Protocol):
     def remember(self, clip: int) -> None:
         """Store a perceived clip as memory."""
 
-    def update_event_graph(self, *, final: bool = False) -> None:
-        """Update the event graph from the memories."""
+    def build_windows(self, *, final: bool = False) -> None:
+        """Build what is due of memories that are built by windows."""
 
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip that could not be perceived or remembered as failed."""
@@ -176,9 +176,9 @@ class ClipMemory:
                 session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
             )
 
-    @traced_step("weave")
-    def update_event_graph(self, *, final: bool = False) -> None:
-        """Update the event graph, and what else is built by windows, where it is asked for."""
+    @traced_step("build windows")
+    def build_windows(self, *, final: bool = False) -> None:
+        """Build what is due of memories that are built by windows."""
         workspace = self._workspace
         tools = (self.writers, workspace.toolbox, workspace.settings)
         build_due_windows(workspace.store, self.video.id, *tools, is_final=final)

@@ -69,15 +69,15 @@ def _remember(ingestion: Ingestion, clip: int) -> None:
     ingestion.remember(clip)
 
 
-def _update_event_graph(ingestion: Ingestion, final: bool) -> None:
-    """Update the event graph."""
-    ingestion.update_event_graph(final=final)
+def _build_windows(ingestion: Ingestion, final: bool) -> None:
+    """Build what is due of memories that are built by windows."""
+    ingestion.build_windows(final=final)
 
 
 PERCEIVE = Step(name="perceive", run_name="perceive {clip}", call=_perceive)
 PERCEIVE_ORDER = Step(name="perceive", run_name="perceive {order.clip}", call=_perceive_order)
 REMEMBER = Step(name="remember", run_name="remember {clip}", call=_remember)
-UPDATE_EVENT_GRAPH = Step(name="weave", call=_update_event_graph)
+BUILD_WINDOWS = Step(name="build windows", call=_build_windows)
 
 
 class IngestSteps:
@@ -104,9 +104,9 @@ class IngestSteps:
         """Store a perceived clip as memory."""
         self._executor.run(REMEMBER, ingestion=ingestion, clip=clip)
 
-    def update_event_graph(self, ingestion: Ingestion, final: bool) -> None:
-        """Update the event graph."""
-        self._executor.run(UPDATE_EVENT_GRAPH, ingestion=ingestion, final=final)
+    def build_windows(self, ingestion: Ingestion, final: bool) -> None:
+        """Build what is due of memories that are built by windows."""
+        self._executor.run(BUILD_WINDOWS, ingestion=ingestion, final=final)
 
 
 class ClusterSteps(IngestSteps):
@@ -180,7 +180,7 @@ def _watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) ->
             spans.end(clip, error)
             notify(listener, ingestion.video, clip, error)
             update_graph_if_due(ingestion, steps, clip)
-        steps.update_event_graph(ingestion, final=ingestion.seen_to_the_end())
+        steps.build_windows(ingestion, final=ingestion.seen_to_the_end())
         return ingestion.finish()
 
 
@@ -245,6 +245,6 @@ def settle_clip(
 
 
 def update_graph_if_due(ingestion: Ingestion, steps: IngestSteps, clip: int) -> None:
-    """Update the event graph once the last clip of a patch is settled."""
+    """Build what is due once the last clip of a window is settled."""
     if (clip + 1) % ingestion.workspace.settings.memory.patch_every == 0:
-        steps.update_event_graph(ingestion, final=False)
+        steps.build_windows(ingestion, final=False)

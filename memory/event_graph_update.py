@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.errors import ModelError
 from domain.memories import EventPatch
-from domain.settings import MemorySettings, Settings
+from domain.settings import MemorySettings
 from memory.event_graph import (
     AbsorbedSegment,
     GraphChange,
@@ -37,7 +37,7 @@ from memory.patches import (
 )
 from memory.ports import MemoryModels
 from memory.writer_calls import WindowRecording
-from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine, Writers
+from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine
 from models.chat import CallRecord
 from models.text_endpoint import recorded_embeddings
 from people.model_calls import record_call
@@ -47,38 +47,6 @@ from store.queries import events as stored
 from store.queries.encoders import record_encoder
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.percepts import lock_video
-
-
-def update_event_graph(
-    store: Store,
-    video_id: str,
-    writers: Writers,
-    models: MemoryModels,
-    settings: Settings,
-    is_final: bool = False,
-) -> int:
-    """Apply every patch that is due: after each ten settled clips, and a last one at the end.
-
-    Windows that have a patch are skipped, so calling again does nothing.
-
-    Args:
-        store: The store.
-        video_id: The video.
-        writers: Who proposes patches.
-        models: For the segments' vectors.
-        settings: The window's length and the limits of a patch.
-        is_final: Whether no more clips will follow; the remaining ones are then a window.
-
-    Returns:
-        How many patches were applied.
-
-    Raises:
-        ModelError: no patch could be written; calling again tries again.
-    """
-    count = 0
-    while apply_next_patch(store, video_id, writers.event, models, settings.memory, is_final):
-        count += 1
-    return count
 
 
 def apply_next_patch(

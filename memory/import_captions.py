@@ -18,7 +18,6 @@ from domain.errors import ModelError
 from domain.media import Percept, Video
 from domain.settings import Settings
 from memory.captions import CaptionTrack, caption_clips
-from memory.event_graph_update import update_event_graph
 from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
 from memory.write_clip import PerceptWithoutBlobs, remember, remember_many
 from memory.writers.local_clip import LocalClipWriter
@@ -61,11 +60,11 @@ def import_track(
     models: MemoryModels,
     settings: Settings,
     *,
+    build_windows: BuildWindows,
     title: str | None = None,
     profile: str = "local",
     model_names: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    build_windows: BuildWindows = update_event_graph,
 ) -> Video:
     """Store a caption track as a video; a second call continues, or does nothing if it is complete.
 
@@ -75,11 +74,11 @@ def import_track(
         writers: Who writes the memory.
         models: Make the text vectors.
         settings: How long clips and windows are.
+        build_windows: Is called after every batch, and at the end.
         title: What to call the video; the file's stem by default.
         profile: The profile's name, for the record.
         model_names: Port to model name, for the record.
         progress: Is called after every batch of clips.
-        build_windows: Is called after every batch, and at the end.
 
     Returns:
         The video.

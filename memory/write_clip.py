@@ -16,7 +16,6 @@ from domain.memories import ClipMemories, Memory
 from domain.settings import Settings
 from memory.continued_lines import may_continue
 from memory.drafts import WriterInput, WrittenDraft, last_known_clip, update_tags, write_draft
-from memory.event_graph_update import update_event_graph
 from memory.kept_frames import ClipKeeping
 from memory.ports import MemoryModels
 from memory.sounds import mark_continued
@@ -56,7 +55,7 @@ from store.queries.percepts import (
 )
 from store.queries.videos import FINISHED_STATES
 
-__all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many", "update_event_graph"]
+__all__ = ["PerceptWithoutBlobs", "draft_ahead", "remember", "remember_many"]
 
 MAX_FACTS = 30
 """Most known facts about a clip's people that a writer is shown."""

@@ -47,7 +47,16 @@ _PHRASES = (
 _STEP = re.compile(r"((?:[\w.-]+/)+[\w.-]+\.py):\d+ [\w<>.]+")
 _FIELD = re.compile(r'(?<!\w)(\w++)=("(?:[^"\\]|\\.)*+"|\[[^\s\[\]]*+\](?= |$)|[^\s"]++)')
 _TEXT = re.compile(r"(\S{20,40}) (debug|info|warning|error) ([a-z ]+):")
-_STEPS = ("ingest", "clip", "perceive", "remember", "weave", "question", "round", "model call")
+_STEPS = (
+    "ingest",
+    "clip",
+    "perceive",
+    "remember",
+    "build windows",
+    "question",
+    "round",
+    "model call",
+)
 _EVENT_WORDS = frozenset(
     f"{step} {end}"
     for step in (*_STEPS, *(f"search {mode}" for mode in Mode))

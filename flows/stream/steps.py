@@ -42,7 +42,7 @@ def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool
             continue
         with open_direct_steps(WorkerPool(stream_work_settings(ingestion))) as steps:
             follow_stream(ingestion, steps, listener)
-            steps.update_event_graph(ingestion, final=True)
+            steps.build_windows(ingestion, final=True)
     return ingestion.end()
 
 

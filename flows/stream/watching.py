@@ -143,9 +143,9 @@ class StreamIngestion:
             raise
         self._store_record(clip)
 
-    def update_event_graph(self, *, final: bool = False) -> None:
-        """Update the event graph from the memories."""
-        self._memory.update_event_graph(final=final)
+    def build_windows(self, *, final: bool = False) -> None:
+        """Build what is due of memories that are built by windows."""
+        self._memory.build_windows(final=final)
 
     def give_up(self, clip: int, error: ModelError) -> None:
         """Mark a clip as failed; it cannot be retried, since the stream has moved on."""

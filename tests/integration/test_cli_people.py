@@ -14,7 +14,7 @@ from domain.asking import Mode, Question
 from domain.memories import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import Settings
 from graphs.ask import ask
-from memory.write_clip import remember, update_event_graph
+from memory.write_clip import remember
 from memory.writers.port import EventWindow, Writers
 from people import similar
 from people.corrected import characters_at
@@ -24,6 +24,7 @@ from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

@@ -15,7 +15,6 @@ from domain.settings import MemorySettings, Settings, WatchSettings
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.captions import CaptionTrack, read_captions
-from memory.import_captions import import_track
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.profile import load_profile
@@ -24,6 +23,7 @@ from store.database import Store
 from store.home import Home
 from store.queries.videos import DONE, set_video_state
 from tests.support.asking import WordToolbox
+from tests.support.event_graphs import import_with_events
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
 from views.library import delete_video_rows, dump_lines, show_video
@@ -53,7 +53,7 @@ def bring_in(
     store: Store, track: CaptionTrack, settings: Settings, whole: bool = True
 ) -> list[str]:
     writers = local_writers() if whole else Writers(Away(), local_writers().event)
-    video = import_track(store, track, writers, TOOLS, settings)
+    video = import_with_events(store, track, writers, TOOLS, settings)
     return list(dump_lines(store, video.id))
 
 

@@ -15,14 +15,14 @@ from sqlalchemy import select
 from domain.errors import NotFound
 from domain.media import ClipState, Percept
 from memory.captions import CaptionTrack, read_captions
-from memory.import_captions import import_track
-from memory.write_clip import remember, update_event_graph
+from memory.write_clip import remember
 from memory.writer_calls import CallRecording
 from models.chat import CallRecord
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.events import patches_of
 from store.tables.schema import MessageRow, ModelCallRow
+from tests.support.event_graphs import import_with_events, update_event_graph
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -191,7 +191,7 @@ def track(tmp_path: Path) -> CaptionTrack:
 
 
 def bring_in(store: Store, track: CaptionTrack) -> list[str]:
-    video = import_track(store, track, local_writers(), TOOLS, SETTINGS)
+    video = import_with_events(store, track, local_writers(), TOOLS, SETTINGS)
     return list(dump_lines(store, video.id))
 
 

@@ -24,7 +24,7 @@ from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
 from flows.workspace import Workspace
 from memory.drafts import WrittenDraft
-from memory.write_clip import draft_ahead, remember, update_event_graph
+from memory.write_clip import draft_ahead, remember
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
 from people.clip_people import ClipPeople
@@ -35,6 +35,7 @@ from store.database import Store, open_store
 from store.home import Home
 from store.tables.schema import ModelCallRow
 from tests.support.asking import WordToolbox
+from tests.support.event_graphs import update_event_graph
 from tests.support.media import make_video
 from tests.support.memory import (
     SETTINGS,

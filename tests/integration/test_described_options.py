@@ -7,10 +7,10 @@ from pathlib import Path
 
 from domain.asking import Question
 from memory.captions import read_tracks
-from memory.import_captions import import_track
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
+from tests.support.event_graphs import import_with_events
 from tests.support.memory import SETTINGS, Tools, local_writers
 from tests.support.remembered import Tools as SearchTools
 
@@ -34,7 +34,9 @@ def test_the_option_in_most_captions_is_chosen(store: Store, tmp_path: Path) -> 
     search = Retrievers(store, SearchTools(), SETTINGS)
     described = {}
     for track in read_tracks(path):
-        video = import_track(store, track, local_writers(), Tools(), SETTINGS, title=track.title)
+        video = import_with_events(
+            store, track, local_writers(), Tools(), SETTINGS, title=track.title
+        )
         with store.begin() as session:
             view = memory_view(session, [video.id])
         options = ("red table", "hold a pan")

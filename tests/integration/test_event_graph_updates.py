@@ -16,7 +16,6 @@ from memory.event_graph_update import (
     rebuild_graph,
     to_open_edge,
     to_open_segment,
-    update_event_graph,
 )
 from memory.graph_check import GraphFault
 from memory.write_clip import remember
@@ -24,6 +23,7 @@ from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import edges_at, patches_of, segments_at
+from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,

@@ -21,7 +21,7 @@ from domain.media import Box, ClipState, Group, Percept, SeenObject
 from domain.skills import JudgedTrajectory, Signal
 from domain.time import TimeSpan
 from memory.delete_span import delete_span
-from memory.write_clip import remember, update_event_graph
+from memory.write_clip import remember
 from people.corrected import characters_at
 from people.corrections import history, keep_apart, merge, rename, split, undo
 from people.forget import forget, restore_forgotten
@@ -32,6 +32,7 @@ from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
 from store.tables.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
 from tests.support.evaluation_rows import evaluated, slot
+from tests.support.event_graphs import update_event_graph
 from tests.support.full_video import ask
 from tests.support.library_templates import FilledLibraries
 from tests.support.memory import (

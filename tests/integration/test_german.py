@@ -13,7 +13,6 @@ from domain.asking import Evidence, Mode
 from domain.memories import MemoryView, Scope
 from domain.settings import Settings
 from memory.captions import CaptionTrack, read_captions
-from memory.import_captions import import_track
 from memory.writers import make_writers
 from models.ports import TextEmbedder
 from models.profile import Profile
@@ -23,6 +22,7 @@ from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import memory_view
 from store.tables.schema import MemoryRow
+from tests.support.event_graphs import import_with_events
 from tests.support.full_suite import ends
 from tests.support.remembered import Said, WordEmbedder, watch
 from tests.support.tiny_text_encoder import encoder
@@ -76,7 +76,7 @@ def track(shared_media: Callable[[str], Path]) -> CaptionTrack:
 @pytest.fixture
 def search(store: Store, toolbox: Toolbox, track: CaptionTrack) -> Callable[[str], Retrieval]:
     profile = toolbox.profile
-    import_track(store, track, make_writers(toolbox, profile), toolbox, profile.settings)
+    import_with_events(store, track, make_writers(toolbox, profile), toolbox, profile.settings)
     retrievers = Retrievers(store, toolbox, profile.settings)
     with store.begin() as session:
         view = memory_view(session, [track.id])

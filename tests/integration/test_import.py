@@ -12,14 +12,13 @@ from domain.errors import ModelError, NotFound
 from domain.media import Percept
 from domain.memories import ClipMemories
 from memory.captions import CaptionTrack, caption_clips, read_captions
-from memory.event_graph_update import update_event_graph
-from memory.import_captions import import_track
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from people.clip_people import ClipPeople
 from store.database import Store
 from store.queries.videos import add_video
+from tests.support.event_graphs import import_with_events, update_event_graph
 from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
 from views.library import delete_video_rows, dump_lines, list_library, resolve_video, show_video
 
@@ -49,7 +48,7 @@ def track(tmp_path: Path) -> CaptionTrack:
 
 
 def brought_in(store: Store, track: CaptionTrack, **more: Any) -> list[str]:
-    video = import_track(store, track, local_writers(), Tools(), SETTINGS, **more)
+    video = import_with_events(store, track, local_writers(), Tools(), SETTINGS, **more)
     return list(dump_lines(store, video.id))
 
 
@@ -132,7 +131,7 @@ def test_only_the_clip_that_cannot_be_written_is_left_out(
     store: Store, track: CaptionTrack
 ) -> None:
     writers = Writers(Forgetful(), local_writers().event)
-    import_track(store, track, writers, Tools(), SETTINGS)
+    import_with_events(store, track, writers, Tools(), SETTINGS)
     (entry,) = list_library(store)
     assert (entry.state, entry.done, entry.failed) == ("failed", 44, 1)
     assert show_video(store, "week").clips[7].error == "no words for it"

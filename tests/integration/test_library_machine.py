@@ -25,12 +25,13 @@ from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
 from memory.graph_check import GraphFault
-from memory.write_clip import remember, update_event_graph
+from memory.write_clip import remember
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view, next_clips
 from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
+from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import examples
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
 from views.library import check_video, delete_video_rows, dump_lines, list_library, show_video

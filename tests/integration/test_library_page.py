@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from domain.errors import Ambiguous, NotFound
-from memory.event_graph_update import update_event_graph
 from memory.write_clip import remember
 from store.database import Store
 from store.queries.videos import DONE, set_video_state
+from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

@@ -9,8 +9,6 @@ import pytest
 
 from domain.media import ClipState, Video
 from memory.captions import read_captions
-from memory.event_graph_update import update_event_graph
-from memory.import_captions import import_track
 from memory.write_clip import remember
 from memory.writers import make_writers
 from models.toolbox import Toolbox
@@ -19,6 +17,7 @@ from perception.perceive_clip import perceive
 from perception.source import clips_of, probe, video_id
 from store.database import Store
 from store.queries.videos import add_video
+from tests.support.event_graphs import import_with_events, update_event_graph
 from views.library import VideoDetails, show_video
 
 
@@ -60,7 +59,7 @@ def test_subtitles_alone_become_a_memory(
 ) -> None:
     track = read_captions(shared_media("jackson_hole_speech.srt"))
     writers, settings = make_writers(toolbox, toolbox.profile), toolbox.profile.settings
-    import_track(store, track, writers, toolbox, settings)
+    import_with_events(store, track, writers, toolbox, settings)
     shown = show_video(store, "jackson_hole_speech")
     words = " ".join(line.text for clip in shown.clips for line in clip.lines)
     assert "forward guidance" in words.lower()

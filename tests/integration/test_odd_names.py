@@ -16,7 +16,6 @@ from domain.texts import make_storable
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.captions import read_captions
-from memory.import_captions import import_track
 from models.profile import load_profile
 from retrieval.retrievers import Retrievers
 from store.database import Store
@@ -25,6 +24,7 @@ from store.queries.clips import memory_view
 from store.queries.trajectories import find_trajectory
 from store.queries.videos import add_video, find_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.event_graphs import import_with_events
 from tests.support.full_suite import sample
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
@@ -62,7 +62,7 @@ def test_captions_from_such_a_file_are_imported_under_any_title(
     path = tmp_path / f"{LATIN}.jsonl"
     path.write_text('{"start": 0, "end": 1, "text": "Good morning."}')
     track = read_captions(path)
-    video = import_track(store, track, local_writers(), TOOLS, SETTINGS, title=LATIN)
+    video = import_with_events(store, track, local_writers(), TOOLS, SETTINGS, title=LATIN)
     assert video.title == "caf�"
     assert [line.text for line in show_video(store, LATIN).clips[0].lines] == ["Good morning."]
     delete_video_rows(store, LATIN)

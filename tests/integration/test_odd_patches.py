@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.media import ClipState
 from domain.memories import EventPatch
-from memory.event_graph_update import update_event_graph
 from memory.graph_check import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
@@ -24,6 +23,7 @@ from models.chat import read_value
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import patches_of
+from tests.support.event_graphs import update_event_graph
 from tests.support.memory import SETTINGS, Tools, known_video, local_writers
 from views.library import check_video, delete_video_rows, dump_lines, show_video
 

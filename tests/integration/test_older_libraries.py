@@ -13,11 +13,12 @@ from sqlalchemy import create_engine, text
 
 from domain.errors import DatabaseError
 from domain.media import ClipState, Percept
-from memory.write_clip import remember, update_event_graph
+from memory.write_clip import remember
 from store.database import Store, open_store
 from store.driver import parse_url
 from store.home import Home
 from store.migrations import HEAD, migrate
+from tests.support.event_graphs import update_event_graph
 from tests.support.full_suite import ends
 from tests.support.memory import (
     SETTINGS,

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from domain.media import ClipState, Percept, Video
-from memory.write_clip import remember, update_event_graph
+from memory.write_clip import remember
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, add_video, set_video_state
 from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, words
 from tests.support.asking import WordToolbox
+from tests.support.event_graphs import update_event_graph
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

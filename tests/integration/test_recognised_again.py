@@ -12,12 +12,12 @@ from domain.errors import InputError, MediaError
 from flows.ingest_video import open_video
 from flows.workspace import Workspace
 from memory.captions import read_captions
-from memory.import_captions import import_track
 from models.profile import load_profile
 from store.database import Store
 from store.home import Home
 from store.queries.audit import audit_entries
 from tests.support.asking import WordToolbox
+from tests.support.event_graphs import import_with_events
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
 from views.library import list_library, show_video
@@ -32,7 +32,7 @@ def workspace(home: Home, store: Store) -> Workspace:
 
 def bring_in(store: Store, path: Path, title: str | None = None) -> str:
     track = read_captions(path)
-    return import_track(store, track, local_writers(), TOOLS, SETTINGS, title=title).title
+    return import_with_events(store, track, local_writers(), TOOLS, SETTINGS, title=title).title
 
 
 def test_captions_that_are_imported_under_another_title_are_reported_by_their_first(

@@ -88,7 +88,7 @@ def see_watching(spans: list[Seen], video: str) -> None:
         assert {one.attributes["homer.clip"] for one in below(spans, clip)} == {
             clip.attributes["homer.clip"]
         }
-    assert [one.name for one in below(spans, flow) if one not in clips] == ["weave"]
+    assert [one.name for one in below(spans, flow) if one not in clips] == ["build windows"]
 
 
 def see_asking(spans: list[Seen], trajectory: str) -> None:
@@ -129,7 +129,7 @@ def see_numbers(collector: Collector, video: str) -> None:
     assert tokens["input"].sum > tokens["output"].sum > 0
     assert {about["homer.mode"] for about, _ in found["homer.search.duration"]} >= {"event"}
     assert {about["homer.stage"] for about, _ in found["homer.stage.duration"]} == {
-        *("perceive", "remember", "weave")
+        *("perceive", "remember", "build windows")
     }
     for name, points in found.items():
         for about, _point in points:

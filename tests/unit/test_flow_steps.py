@@ -26,10 +26,10 @@ from flows.clip_memory import ClipFailed, Ingestion
 from flows.evaluation_steps import ASK, INGEST
 from flows.executors import BACK_OFF_S, DirectExecutor, Step, is_transient
 from flows.ingest_steps import (
+    BUILD_WINDOWS,
     PERCEIVE,
     PERCEIVE_ORDER,
     REMEMBER,
-    UPDATE_EVENT_GRAPH,
     IngestSteps,
     open_direct_steps,
     watch,
@@ -75,8 +75,8 @@ class Work:
     def remember(self, clip: int) -> None:
         self._do(f"remember {clip}")
 
-    def update_event_graph(self, *, final: bool) -> None:
-        self._do("weave final" if final else "weave")
+    def build_windows(self, *, final: bool) -> None:
+        self._do("build windows final" if final else "build windows")
 
     def give_up(self, clip: int, error: Exception) -> None:
         self.given_up.append((clip, str(error)))
@@ -106,8 +106,8 @@ class Eager:
     def remember(self, work: Ingestion, clip: int) -> None:
         work.remember(clip)
 
-    def update_event_graph(self, work: Ingestion, final: bool) -> None:
-        work.update_event_graph(final=final)
+    def build_windows(self, work: Ingestion, final: bool) -> None:
+        work.build_windows(final=final)
 
 
 class Heard:
@@ -145,7 +145,7 @@ def test_clips_are_remembered_in_order_and_perceived_one_ahead() -> None:
         "perceive 2",
         "remember 1",
         "remember 2",
-        "weave final",
+        "build windows final",
     ]
 
 
@@ -177,13 +177,15 @@ def test_it_stands_back_before_the_first_clip_and_between_any_two() -> None:
 def test_the_graph_grows_every_ten_clips_and_at_the_end() -> None:
     work = Work(23)
     watched(work)
-    weaves = [
-        (work.notes[i - 1], note) for i, note in enumerate(work.notes) if note.startswith("weave")
+    builds = [
+        (work.notes[i - 1], note)
+        for i, note in enumerate(work.notes)
+        if note.startswith("build windows")
     ]
-    assert weaves == [
-        ("remember 9", "weave"),
-        ("remember 19", "weave"),
-        ("remember 22", "weave final"),
+    assert builds == [
+        ("remember 9", "build windows"),
+        ("remember 19", "build windows"),
+        ("remember 22", "build windows final"),
     ]
 
 
@@ -199,13 +201,13 @@ def test_the_last_patch_waits_until_no_clip_will_come_any_more() -> None:
     work = Work(5, done=4)
     work.left = True
     watched(work)
-    assert work.notes[-1] == "weave"
+    assert work.notes[-1] == "build windows"
 
 
 def test_a_video_whose_clips_are_all_there_is_only_built() -> None:
     work = Work(5, done=5)
     assert watched(work) == ["opened 5 5"]
-    assert work.notes == ["weave final"]
+    assert work.notes == ["build windows final"]
 
 
 @pytest.mark.parametrize("step", ["perceive 1", "remember 1"])
@@ -215,7 +217,7 @@ def test_a_clip_whose_model_fails_is_left_and_the_rest_goes_on(step: str) -> Non
     assert work.given_up == [(1, "no answer")]
 
 
-@pytest.mark.parametrize("step", ["perceive 1", "remember 1", "weave final"])
+@pytest.mark.parametrize("step", ["perceive 1", "remember 1", "build windows final"])
 def test_a_database_that_is_gone_stops_the_run(step: str) -> None:
     work = Work(3, fails={step: DatabaseError("gone")})
     with pytest.raises(DatabaseError, match="gone"):
@@ -285,9 +287,7 @@ def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
     assert (len(calls), slept) == (1, [])
 
 
-@pytest.mark.parametrize(
-    "step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, UPDATE_EVENT_GRAPH, INGEST, ASK]
-)
+@pytest.mark.parametrize("step", [PERCEIVE, PERCEIVE_ORDER, REMEMBER, BUILD_WINDOWS, INGEST, ASK])
 def test_prefect_retries_a_step_as_the_direct_executor_does(step: Step) -> None:
     task = task_of(step)
     assert (task.name, task.task_run_name) == (step.name, step.run_name)
@@ -305,5 +305,5 @@ def test_direct_steps_perceive_in_a_thread_and_raise_the_step_s_error() -> None:
         with pytest.raises(InputError, match="changed"):
             steps.perceive(work, 1).result()
         steps.remember(work, 0)
-        steps.update_event_graph(work, True)
-    assert cast("Work", work).notes[-2:] == ["remember 0", "weave final"]
+        steps.build_windows(work, True)
+    assert cast("Work", work).notes[-2:] == ["remember 0", "build windows final"]

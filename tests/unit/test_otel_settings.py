@@ -78,9 +78,9 @@ def test_only_a_call_has_them(sent: Exported) -> None:
 
 
 def test_fields_that_come_later_are_reported_too(sent: Exported) -> None:
-    with tracing.span(Work.STAGE, "weave") as span:
+    with tracing.span(Work.STAGE, "build windows") as span:
         span.fields["events"] = 4
-    assert (sent.spans()["weave"].attributes or {})["homer.events"] == 4
+    assert (sent.spans()["build windows"].attributes or {})["homer.events"] == 4
 
 
 def test_an_error_is_reported_by_its_class_and_nothing_it_says(sent: Exported) -> None:
@@ -129,7 +129,7 @@ def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Exported) -> No
 
 
 def test_steps_are_distinguished_by_name_and_failures_by_class(sent: Exported) -> None:
-    for name in ("perceive", "weave"):
+    for name in ("perceive", "build windows"):
         with tracing.span(Work.STAGE, name, clip=3):
             pass
     with pytest.raises(OSError, match="x"), tracing.span(Work.SEARCH, mode="video"):
@@ -137,7 +137,7 @@ def test_steps_are_distinguished_by_name_and_failures_by_class(sent: Exported) -
     points = sent.points()
     assert {one["homer.stage"] for _, one in points["homer.stage.duration"]} == {
         "perceive",
-        "weave",
+        "build windows",
     }
     ((_, about),) = points["homer.search.duration"]
     assert (about["error.type"], about["homer.mode"]) == ("OSError", "video")

@@ -73,9 +73,9 @@ class Source:
         if (error := self.fails.get(f"remember {clip}")) is not None:
             raise error
 
-    def update_event_graph(self, _: object, *, final: bool) -> None:
+    def build_windows(self, _: object, *, final: bool) -> None:
         assert not final
-        self.notes.append("weave")
+        self.notes.append("build windows")
 
     def remembered(self, _: object, clip: int) -> None:
         self.told.append(clip)
@@ -98,7 +98,7 @@ def test_the_next_clip_is_perceived_before_one_is_remembered_if_it_is_there() ->
     assert not source.follow()
     assert source.notes == [
         *("perceive 0", "perceive 1", "remember 0", "perceive 2", "remember 1", "remember 2"),
-        "weave",
+        "build windows",
     ]
 
 
@@ -118,7 +118,7 @@ def test_each_clip_is_watched_once_and_in_order(
     for step in ("perceive", "remember"):
         assert [int(n.split()[1]) for n in source.notes if n.startswith(step)] == order
     assert source.told == order
-    assert source.notes.count("weave") == len(order) // EVERY
+    assert source.notes.count("build windows") == len(order) // EVERY
 
 
 @given(st.integers(0, 9), st.frozensets(st.integers(0, 8)), st.integers(1, 4))
@@ -146,7 +146,7 @@ def test_a_clip_that_a_model_fails_on_is_given_up_and_the_stream_goes_on(step: s
     assert source.given_up == [2]
     assert source.told == [0, 1, -2, 3]
     assert ("remember 2" in source.notes) is (step == "remember")
-    assert source.notes.count("weave") == 1
+    assert source.notes.count("build windows") == 1
 
 
 def test_a_database_that_is_gone_ends_it() -> None:

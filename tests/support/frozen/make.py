@@ -23,7 +23,7 @@ from graphs.ask import ask
 from graphs.ask_result import AskResult, StoppedEarly
 from graphs.runner import Runner
 from memory.captions import read_captions
-from memory.import_captions import Progress, import_track
+from memory.import_captions import Progress
 from store.backup import back_up
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
@@ -33,6 +33,7 @@ from store.queries.schedules import record_processed
 from store.queries.trajectories import list_trajectories
 from tests.support.asking import WordToolbox
 from tests.support.caption_evaluations import evaluate, houses
+from tests.support.event_graphs import import_with_events
 from tests.support.library import Quiet, fill_library
 from tests.support.memory import SETTINGS, Tools, local_writers
 from tests.support.obedient_model import LlmToolbox, obedient
@@ -135,7 +136,7 @@ def fill(store: Store, folder: Path) -> dict[str, str]:
 def import_captions(store: Store, captions: Path, progress: Progress | None = None) -> str:
     """Import a file of captions, or go on with it; returns the video's id."""
     track, tools = read_captions(captions), Tools(text=WordEmbedder())  # type: ignore[arg-type]
-    return import_track(store, track, local_writers(), tools, SETTINGS, progress=progress).id
+    return import_with_events(store, track, local_writers(), tools, SETTINGS, progress=progress).id
 
 
 class CutOff(Exception):
