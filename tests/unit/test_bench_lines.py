@@ -24,7 +24,15 @@ def _sized(size: float, ms: float) -> Line:
 
 
 HELPERS = {"__main__", "grown", "growing", "lines", "hardware", "search_process"}
-ALONE = {"chapters", "stream", "partitions", "options", "model_use", "small_model"}
+ALONE = {
+    "chapters",
+    "stream",
+    "partitions",
+    "options",
+    "model_use",
+    "small_model",
+    "seeing",
+}
 """Run by itself: it prints more than lines have room for."""
 
 
