@@ -20,12 +20,12 @@ from cli.options import (
     parse_as_of,
     parse_at,
 )
-from domain.asking import Evidence, Mode
+from domain.asking import Mode
 from domain.errors import InputError
 from domain.people import tags_in_words
 from flows.workspace import open_workspace
 from retrieval.built_views import unbuilt_note
-from retrieval.closeness import closeness_threshold
+from retrieval.closeness import close_evidence
 from retrieval.encoders import encoder_note
 from retrieval.images_alike import example_of
 from retrieval.result import Retrieval
@@ -67,7 +67,7 @@ def search(
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Search the memory once, and print what is found with scores and times.
+    """Search the memory once, and print what is close with scores and times, 10 at most.
 
     The modes are video (what was said, read and seen), event (segments) and keyframe (images).
     Without --video all videos are searched. --at and --like need no QUERY.
@@ -111,20 +111,17 @@ SHOWN = 10
 
 
 def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | None = None) -> None:
-    """Print the best of what a search found, with scores and times; of people the names.
+    """Print what a search found that is close, with scores and times; of people the names.
 
     ``strategy``: whose memory was searched, if it has one of its own.
     """
+    _show_left_out(found, strategy)
+    shown = close_evidence(found)[:SHOWN]
+    if not shown:
+        nearest = "; --json has what is nearest" if found.evidence else ""
+        return note(f"nothing close was found{nearest}")
     if found.focus is not None:
         say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
-    if found.nothing_close:
-        note("nothing close; what was nearest:")
-    if found.unloaded:
-        note(encoder_note(found.unloaded))
-    if found.unbuilt and strategy is not None:
-        left_out = strategy.windows is None
-        note(unbuilt_note(found.unbuilt, strategy.memory, left_out=left_out))
-    shown = _close(found)[:SHOWN]
     rows = (
         (
             f"{e.score:.2f}",
@@ -140,6 +137,16 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
         note(f"{len(found.evidence) - len(shown)} less close ones are not shown: --json has all")
     for neighbour in found.neighbours:
         say(f"near it: {neighbour.span}  {plain_line(tags_in_words(neighbour.label))}")
+    return None
+
+
+def _show_left_out(found: Retrieval, strategy: Strategy | None) -> None:
+    """Say what could not be searched."""
+    if found.unloaded:
+        note(encoder_note(found.unloaded))
+    if found.unbuilt and strategy is not None:
+        left_out = strategy.windows is None
+        note(unbuilt_note(found.unbuilt, strategy.memory, left_out=left_out))
 
 
 def show_cost(usage: SearchUsage) -> None:
@@ -152,13 +159,6 @@ def say_found(found: Retrieval, usage: SearchUsage | None = None) -> None:
     """Print what a search found as JSON, and what it took if it was sent to an endpoint."""
     took = {"usage": usage._asdict()} if usage and usage.requests else {}
     say_json(found.model_dump(mode="json") | took)
-
-
-def _close(found: Retrieval) -> tuple[Evidence, ...]:
-    """Return what is close; the nearest where nothing is."""
-    least = closeness_threshold(len(found.evidence))
-    close = tuple(e for e in found.evidence if e.score >= least)
-    return found.evidence if found.nothing_close or not close else close
 
 
 def register(app: typer.Typer) -> None:

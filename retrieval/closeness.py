@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from domain.asking import Evidence
 from models.ports import TextEmbedder
 from retrieval.line_set import search_text
+from retrieval.result import Retrieval
 from retrieval.terms import terms
 from store.queries.search import StoredLine
 
@@ -78,3 +80,15 @@ def closeness_threshold(candidates: int) -> float:
     Measured on questions about other videos: 0.35 among a hundred lines, 0.5 in a week of them.
     """
     return 0.25 + 0.05 * float(np.log10(max(1, candidates)))
+
+
+def close_evidence(found: Retrieval) -> tuple[Evidence, ...]:
+    """Return the evidence of a search that is close, best first; none where nothing is.
+
+    Where no score reaches the threshold of lines though something is close, the scores are on
+    another scale, such as that of an image-text model: all of it counts as close.
+    """
+    if found.nothing_close:
+        return ()
+    least = closeness_threshold(len(found.evidence))
+    return tuple(piece for piece in found.evidence if piece.score >= least) or found.evidence

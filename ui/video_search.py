@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 import streamlit as st
 
-from domain.asking import Mode
+from domain.asking import Evidence, Mode
 from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock_span
+from retrieval.closeness import close_evidence
 from retrieval.images_alike import example_of_ref, image_example
 from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
@@ -23,6 +25,7 @@ from ui.errors import show_error
 from ui.evidence import show_moment
 from ui.formatting import escape_markdown
 from ui.navigation import set_params, text_param
+from views.words import counted
 
 MODES = {"Speech, text and images": Mode.VIDEO, "Events": Mode.EVENT, "Images": Mode.KEYFRAME}
 IMAGE_TYPES = ["jpg", "jpeg", "png", "webp", "bmp"]
@@ -69,14 +72,27 @@ def show_search(state: PageState, video: Video) -> None:
     except HomerError as error:
         show_error(error)
         return
-    if not result.evidence:
-        st.write(escape_markdown(f"Nothing was found in {result.searched}."))
-    elif result.nothing_close:
-        st.write("No close match. The nearest results:")
-    for number, piece in enumerate(result.evidence):
-        show_moment(state.store, piece, {video.id: video}, f"found_{number}", with_ref=True)
+    _show_result(state, video, result)
     if cost.usage.requests:
         st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
+
+
+def _show_result(state: PageState, video: Video, result: Retrieval) -> None:
+    """Draw what is close; what is less close is folded."""
+    close = close_evidence(result)
+    if not close:
+        what = "Nothing close" if result.evidence else "Nothing"
+        st.write(escape_markdown(f"{what} was found in {result.searched}."))
+    _show_moments(state, video, close, "found")
+    less_close = [piece for piece in result.evidence if piece not in close]
+    if less_close:
+        with st.expander(counted(len(less_close), "less close moment")):
+            _show_moments(state, video, less_close, "less")
+
+
+def _show_moments(state: PageState, video: Video, moments: Sequence[Evidence], key: str) -> None:
+    for number, moment in enumerate(moments):
+        show_moment(state.store, moment, {video.id: video}, f"{key}_{number}", with_ref=True)
 
 
 def _form() -> Sought | None:

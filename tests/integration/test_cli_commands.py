@@ -223,6 +223,14 @@ def test_search_prints_times(homer: Homer, lecture: str) -> None:
     assert re.search(r"\d\.\d\d  00:40-00:48  lecture  m\d+ ", shown.stdout)
 
 
+def test_search_prints_only_what_is_close(homer: Homer, lecture: str) -> None:
+    words = "quarterly dividend of the shareholders"
+    shown = homer("search", words, "-v", "lecture")
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert "nothing close was found" in shown.stderr
+    assert data(homer("search", words, "-v", "lecture", "--json"))["evidence"]
+
+
 def batch_file(path: Path, *lines: dict[str, Any]) -> Path:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path

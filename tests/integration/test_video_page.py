@@ -120,7 +120,10 @@ def test_what_is_sought_is_found_and_can_be_linked_to(party: Store) -> None:
     assert "Bob plays a slow song on the piano" in words(page)
     assert "▶ 2:06" in words(page)
     none = open_page("video", video=PARTY, show="Search", q="quantum chromodynamics")
-    assert "No close match" in words(none)
+    assert "Nothing close was found in" in words(none)
+    (folded,) = [one for one in none.expander if "less close moment" in one.label]
+    assert folded.label[0].isdigit()
+    assert not [one for one in none.button if (one.key or "").startswith("found_")]
 
 
 def test_images_of_a_time_and_like_another_are_found(party: Store) -> None:
