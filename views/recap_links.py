@@ -6,6 +6,7 @@ import re
 
 _MOMENT = r"(?:d\d+ )?[\d:]+"
 _CITATION = re.compile(rf"(?<!\\)\[({_MOMENT})-({_MOMENT}), s(\d+)\]")
+_ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
 _LEADING_ZERO = re.compile(r"(?<![:\d])0(\d:)")
 
 
@@ -22,8 +23,8 @@ def linked_citations(text: str, video: str, app: str = "") -> str:
 
 
 def cited_times(text: str) -> str:
-    """Return a recap whose citations are times alone, as a terminal shows it."""
-    return _CITATION.sub(lambda found: f"[{_times(found)}]", text)
+    """Return a recap for a terminal: citations are times alone, and Markdown is not escaped."""
+    return _ESCAPED.sub(r"\1", _CITATION.sub(lambda found: f"[{_times(found)}]", text))
 
 
 def _times(found: re.Match[str]) -> str:

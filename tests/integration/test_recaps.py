@@ -273,6 +273,15 @@ def test_words_of_a_summary_forge_no_citation() -> None:
 
 
 @pytest.mark.parametrize(
+    "words", ["It costs $5 [net] {or} ~4 #1 a_b* <i> | C:\\new `x`!", "Tom &amp; Ann", "a \\d+ b"]
+)
+def test_a_terminal_shows_the_words_of_a_summary_without_escapes(words: str) -> None:
+    assert (
+        cited_times(f"- 10:00 {plain(words)} [00:01-00:02, s6]") == f"- 10:00 {words} [0:01-0:02]"
+    )
+
+
+@pytest.mark.parametrize(
     ("words", "link"),
     [
         ("https://evil.example/?key=1", "https://evil.example"),
