@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ from flows.uploads import move_upload
 from models.secrets import is_readable, redact, redacted_url, secrets_of_url
 from perception.allowed_hosts import AllowedHosts
 from perception.source import find_media
-from store.file_locks import file_lock
+from store.file_locks import file_lock, try_file_lock
 from store.files import make_private
 from store.home import Home
 from store.progress import Progress
 
-RECORD = "record.json"
+LOCK, RECORD = "lock", "record.json"
+KEPT_S = 7 * 86_400
+"""Seconds for which parts of an address that failed are kept, for another try to continue."""
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
@@ -67,21 +70,23 @@ def fetch_address(
         public_only: refuse an address of a private host, too.
         progress: receives megabytes of a file.
     """
+    _delete_abandoned_parts(home)
     folder = _folder(home, url)
     try:
         make_private(folder)
-        with file_lock(folder / "lock"):
+        with file_lock(folder / LOCK):
             known = _recorded(folder)
             files = known or tuple(_fetch(home, url, folder, public_only, progress))
             if not known:
                 (folder / RECORD).write_text(FetchRecord(files=files).model_dump_json())
         return Fetched(url, files)
     except OSError as error:
-        return Fetched(url, error=InputError(_failure(url, error.strerror or str(error))))
+        why = error.strerror or str(error)
+        return Fetched(url, error=InputError(_failure(url, folder, why)))
     except SetupError as error:
-        return Fetched(url, error=SetupError(_failure(url, str(error))))
+        return Fetched(url, error=SetupError(_failure(url, folder, str(error))))
     except InputError as error:
-        return Fetched(url, error=InputError(_failure(url, str(error))))
+        return Fetched(url, error=InputError(_failure(url, folder, str(error))))
 
 
 def find_files(
@@ -119,8 +124,38 @@ def find_files(
     return list(dict.fromkeys(files)), failed
 
 
-def _failure(url: str, why: str) -> str:
-    return f"{redacted_url(url)} cannot be fetched: {redact(why, secrets_of_url(url))}"
+def _failure(url: str, folder: Path, why: str) -> str:
+    """Return why an address failed, and what is kept of it."""
+    kept = sum(part.stat().st_size for part in _parts(folder))
+    goes_on = f"; {kept / 1e6:.1f} MB are kept for a week, and the next try continues there"
+    reason = redact(why, secrets_of_url(url)) + (goes_on if kept else "")
+    return f"{redacted_url(url)} cannot be fetched: {reason}"
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Return the files in the folder of an address that belong to an unfinished one."""
+    return [path for path in folder.glob("*") if path.name not in (LOCK, RECORD) and path.is_file()]
+
+
+def delete_parts(home: Home, urls: Iterable[str]) -> None:
+    """Delete what is kept of addresses that failed."""
+    for url in urls:
+        _delete_parts(_folder(home, url), time.time())
+
+
+def _delete_abandoned_parts(home: Home) -> None:
+    for folder in home.fetching.glob("*"):
+        _delete_parts(folder, time.time() - KEPT_S)
+
+
+def _delete_parts(folder: Path, before: float) -> None:
+    """Delete the parts that were written before a moment, unless the address is fetched now."""
+    if not _parts(folder):
+        return
+    with suppress(OSError), try_file_lock(folder / LOCK) as free:
+        for part in _parts(folder) if free else ():
+            if part.stat().st_mtime <= before:
+                part.unlink()
 
 
 def fetched_files(home: Home, url: str) -> tuple[Path, ...]:
@@ -155,12 +190,16 @@ def _fetch(
     home: Home, url: str, folder: Path, public_only: bool, progress: Progress | None
 ) -> Iterator[Path]:
     allowed = hosts_allowed_for(url, public_only=public_only)
+    http_file = HttpFile(url, folder, allowed, progress)
     try:
-        file, name = HttpFile(url, folder, allowed, progress).fetch()
+        file, name = http_file.fetch()
     except IsPage as page:
         yield from _fetch_page(home, url, folder, allowed, str(page))
-    else:
+        return
+    try:
         yield move_upload(home, name, file)
+    finally:
+        http_file.discard()
 
 
 def _fetch_page(

@@ -83,10 +83,20 @@ class HttpFile:
     def fetch(self) -> tuple[Path, str]:
         """Return the complete file, under a name of its own, and how it is to be called.
 
+        A part that the server can continue stays when the rest does not come.
+
         Raises:
             IsPage: it is a page, which another fetcher may read.
             InputError: it is no media, too large, or cannot be had; the message says why.
         """
+        try:
+            return self._fetch()
+        except InputError:
+            if self._known() is None:
+                self.discard()
+            raise
+
+    def _fetch(self) -> tuple[Path, str]:
         for tries_left in reversed(range(TRIES)):
             try:
                 about = self._continue()

@@ -25,7 +25,7 @@ _ID = re.compile(f"[0-9a-f]{{{DIGITS}}}")
 _OTHER = re.compile(r"[^\w .()\-]+")
 
 
-def store_upload(home: Home, name: str, data: bytes) -> Path:
+def store_upload(home: Home, name: str, data: bytes | memoryview) -> Path:
     """Write an upload and return its path; the same file twice is stored once.
 
     The folder is named by the digest of the content. Only letters, digits and a few signs of the
@@ -75,7 +75,7 @@ def move_upload(home: Home, name: str, file: Path) -> Path:
     return path
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes | memoryview) -> None:
     """Write the whole file or nothing, even if another process writes it at the same time."""
     with NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as partial:
         try:

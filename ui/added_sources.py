@@ -25,6 +25,9 @@ class AllowedFolders:
 
 ALLOWED = AllowedFolders()
 
+MAX_UPLOAD_MB = 2048
+"""Of one uploaded file, which is in memory until it is stored."""
+
 
 @dataclass(frozen=True)
 class AddedSources:
@@ -41,6 +44,13 @@ def source_label() -> tuple[str, str]:
     if ALLOWED.folders:
         return "File in a shared folder, or a web address", "talks/talk.mp4"
     return "Web address of a video", "https://example.org/talk.mp4"
+
+
+def upload_hint() -> str:
+    """Return how large an upload may be, and how longer recordings are added."""
+    by_path = ALLOWED.any_path or ALLOWED.folders
+    other_ways = "the path or the web address" if by_path else "the web address"
+    return f"Up to {MAX_UPLOAD_MB // 1024} GB each. For longer recordings, give {other_ways} above."
 
 
 def parse_source(text: str) -> AddedSources:

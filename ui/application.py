@@ -24,7 +24,7 @@ from domain.errors import SetupError
 from services.lifetime import stop_when_unused
 from store.home import Home
 from store.usage import UsageLock
-from ui.added_sources import ALLOWED
+from ui.added_sources import ALLOWED, MAX_UPLOAD_MB
 from ui.media import media_routes
 from ui.sign_in import SIGN_IN, record_sign_in
 
@@ -42,8 +42,6 @@ THEME = {
 """Streamlit's own colours of captions and buttons have too little contrast for some readers."""
 
 PING_S = 30
-MAX_UPLOAD_MB = 2048
-"""Of one uploaded file, which is in memory until it is stored."""
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 """Of one WebSocket message from a browser; files are uploaded over HTTP."""
 

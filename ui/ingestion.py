@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import streamlit as st
 
-from domain.errors import HomerError
+from domain.errors import HomerError, InputError
+from flows.addresses import delete_parts, is_address
 from flows.delete import delete_unwatched_uploads
 from flows.estimate import estimate_file, sum_of
 from flows.jobs import Job, Jobs
@@ -21,8 +23,9 @@ from models.profile import profile_names
 from perception.source import find_media
 from services.job_status import JobState
 from store.database import Store
+from store.home import Home
 from store.queries.clips import StoredClip
-from ui.added_sources import parse_source, source_label
+from ui.added_sources import MAX_UPLOAD_MB, parse_source, source_label, upload_hint
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_duration, format_span
@@ -39,6 +42,9 @@ MESSAGE = "library message"
 """Session key of a message that is shown once, when the page is drawn again."""
 
 LAST_SEEN = "jobs last seen"
+
+FAILED_UPLOADS, UPLOADS_SENT = "failed uploads", "uploads sent"
+"""Session keys: the names of uploads that failed with the reasons; how often files were sent."""
 
 STATE_TEXTS = {
     JobState.WATCHING: "being watched",
@@ -58,11 +64,14 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
             source = st.text_input(
                 label, placeholder=example, help="Fetch only what you have the right to copy."
             )
+            # Under a new key it is empty: files that were stored leave the memory.
             files = st.file_uploader(
                 "Or files from this browser",
                 accept_multiple_files=True,
-                help="For longer recordings, name a file or an address above instead.",
+                max_upload_size=MAX_UPLOAD_MB,
+                key=f"files_{st.session_state.get(UPLOADS_SENT, 0)}",
             )
+            st.caption(upload_hint())
             names = profile_names(state.store.home.config)
             index = names.index(state.profile) if state.profile in names else 0
             profile = st.selectbox("Models", names, index=index)
@@ -79,23 +88,81 @@ def add_videos(state: PageState, jobs: Jobs, *, expanded: bool = False) -> None:
         if not (files or source.strip()):
             st.warning("Name a file or folder, or an address, or choose files.")
             return
-        uploads: list[Path] = []
         try:
-            named = parse_source(source)
-            for file in files or ():
-                uploads.append(store_upload(state.store.home, file.name, file.getvalue()))  # noqa: PERF401 - those before one that fails are to go
-            jobs.start(
-                [*uploads, *named.paths],
-                profile,
-                direct=direct,
-                urls=named.urls,
-                public_only=SIGN_IN.required,
-            )
+            _watch(state.store, jobs, source, files or (), profile, direct=direct)
         except HomerError as error:
-            delete_unwatched_uploads(state.store, jobs.unclaimed_sources(map(str, uploads)))
             show_error(error)
             return
+    st.session_state[UPLOADS_SENT] = st.session_state.get(UPLOADS_SENT, 0) + 1
     st.rerun()
+
+
+def _watch(
+    store: Store,
+    jobs: Jobs,
+    source: str,
+    files: Sequence[UploadedFile],
+    profile: str,
+    *,
+    direct: bool,
+) -> None:
+    """Start a job that watches what was named, and the uploads that could be stored.
+
+    Raises:
+        HomerError: nothing is watched.
+    """
+    named = parse_source(source)
+    uploads = _store_uploads(store.home, files)
+    if not (uploads or named.paths or named.urls):
+        return
+    try:
+        jobs.start(
+            [*uploads, *named.paths],
+            profile,
+            direct=direct,
+            urls=named.urls,
+            public_only=SIGN_IN.required,
+        )
+    except HomerError:
+        delete_unwatched_uploads(store, jobs.unclaimed_sources(map(str, uploads)))
+        raise
+
+
+class UploadedFile(Protocol):
+    """A file that a browser uploaded, in memory."""
+
+    name: str
+
+    def getbuffer(self) -> memoryview:
+        """Return its content."""
+
+
+def _store_uploads(home: Home, files: Sequence[UploadedFile]) -> list[Path]:
+    """Store uploads; those that cannot be stored are listed as failed with the reason."""
+    stored: list[Path] = []
+    for file in files:
+        try:
+            with file.getbuffer() as data:
+                stored.append(store_upload(home, file.name, data))
+        except InputError as error:
+            st.session_state.setdefault(FAILED_UPLOADS, []).append((file.name, str(error)))
+    return stored
+
+
+def show_failed_uploads() -> None:
+    """List the uploads that could not be stored, until they are cleared."""
+    failed = st.session_state.get(FAILED_UPLOADS, [])
+    for number, (name, reason) in enumerate(failed):
+        with st.container(border=True, key=f"upload_{number}"):
+            st.markdown(f"**{escape_markdown(name)}** was not uploaded")
+            st.markdown(f"Failed: {escape_markdown(reason)}")
+            st.button(
+                "Clear",
+                key=f"clear_upload_{number}",
+                help=escape_markdown(f"Remove from this page: {name}"),
+                on_click=failed.pop,
+                args=(number,),
+            )
 
 
 def _show_estimates(source: str, profile: str) -> None:
@@ -205,6 +272,7 @@ def _resume(jobs: Jobs, job: Job) -> None:
 def _clear(jobs: Jobs, job: Job) -> None:
     """Remove a job from the page, with its uploads that became no video."""
     jobs.dismiss(job.id)
+    delete_parts(page_state().store.home, jobs.unclaimed_sources(filter(is_address, job.sources)))
     deleted = delete_unwatched_uploads(page_state().store, jobs.unclaimed_sources(job.files))
     if deleted:
         names = ", ".join(path.name for path in deleted)

@@ -16,7 +16,14 @@ from store.home import Home
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_bytes, format_time
-from ui.ingestion import MESSAGE, add_videos, retry_button, show_failed_clips, show_ingestion
+from ui.ingestion import (
+    MESSAGE,
+    add_videos,
+    retry_button,
+    show_failed_clips,
+    show_failed_uploads,
+    show_ingestion,
+)
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from views.library_view import ListedVideo, page_of_videos
@@ -47,6 +54,7 @@ def _body() -> None:
     requested = requested_offset()
     videos, total = page_of_videos(state.store, requested, PAGE_SIZE, query)
     add_videos(state, jobs, expanded=not total and not query)
+    show_failed_uploads()
     show_ingestion()
     if not total and not query:
         st.write("Nothing has been watched yet. Choose a video above, and press Watch.")

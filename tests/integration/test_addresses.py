@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -16,13 +18,14 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.errors import InputError, SetupError
 from flows import http_file
-from flows.addresses import fetch_address, fetched_files, is_address
+from flows.addresses import delete_parts, fetch_address, fetched_files, is_address
 from flows.delete import delete_unwatched_uploads
 from flows.http_file import HttpFile
 from flows.jobs import Jobs
 from models.secrets import redacted_url, secrets_of_url
 from models.toolbox import Toolbox
 from store.database import Store
+from store.file_locks import file_lock
 from store.home import Home
 from tests.support.local_servers import serving
 from tests.support.media import make_video
@@ -136,6 +139,50 @@ def test_the_next_run_continues_what_an_earlier_one_left(
     assert server.starts[http_file.TRIES] > 0
 
 
+def kept(home: Home) -> list[str]:
+    """The files of unfinished addresses."""
+    return sorted(path.name for path in home.fetching.glob("*/file.*"))
+
+
+def test_what_is_kept_of_a_broken_file_is_stated_and_goes_after_a_week(
+    home: Home, breaking: Callable[[int], Breaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_file, "TRIES", 1)
+    server = breaking(1)
+    assert "MB are kept for a week, and the next try continues there" in reason(home, server.url)
+    assert kept(home) == ["file.json", "file.part"]
+    with site(lambda _path: 404) as s:
+        assert "kept" not in reason(home, f"{s.url}/another.mp4")
+        assert kept(home) == ["file.json", "file.part"]
+        for part in home.fetching.glob("*/file.*"):
+            os.utime(part, (time.time() - 8 * 86_400,) * 2)
+        reason(home, f"{s.url}/another.mp4")
+    assert kept(home) == []
+
+
+def test_nothing_is_kept_that_the_server_could_not_continue(
+    home: Home, breaking: Callable[[int], Breaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_file, "TRIES", 1)
+    server = breaking(1)
+    server.etag = 'W/"1"'
+    assert "kept" not in reason(home, server.url)
+    assert kept(home) == []
+
+
+def test_what_is_kept_goes_when_it_is_given_up(
+    home: Home, breaking: Callable[[int], Breaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_file, "TRIES", 1)
+    server = breaking(1)
+    reason(home, server.url)
+    with file_lock(next(home.fetching.glob("*/lock"))):
+        delete_parts(home, [server.url])
+        assert kept(home) == ["file.json", "file.part"]  # Another process fetches it.
+    delete_parts(home, [server.url])
+    assert kept(home) == []
+
+
 def test_what_is_there_of_a_file_needs_no_more_room(
     home: Home,
     breaking: Callable[[int], Breaking],
@@ -198,6 +245,7 @@ def test_what_is_no_video_is_refused_with_the_reason(
     with site(lambda _path: answer, headers=lambda _path: {"Content-Type": kind}) as s:
         assert why in reason(home, f"{s.url}/x")
     assert [path for path in home.uploads.rglob("*") if path.is_file()] == []
+    assert kept(home) == []
 
 
 @pytest.mark.parametrize("endless", [True, False])

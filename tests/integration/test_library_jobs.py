@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from domain.audit import acting_user
 from domain.errors import InputError
@@ -103,6 +105,64 @@ def test_what_cannot_be_added_is_reported(app_library: Store) -> None:
     press(page, "Watch")
     assert "no such file or folder" in words(page)
     assert Jobs(app_library.home).every() == []
+
+
+def test_longer_recordings_are_added_by_path_or_address(
+    app_library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Up to 2 GB each. For longer recordings, give the path or the web address above." in (
+        words(open_page("library"))
+    )
+    monkeypatch.setattr("ui.added_sources.SIGN_IN", SimpleNamespace(required=True))
+    assert "give the web address above" in words(open_page("library"))
+
+
+def uploaded(*files: tuple[str, bytes]) -> AppTest:
+    """The page of the library after these files were uploaded and sent."""
+    page = open_page("library")
+    page.file_uploader[0].set_value([(name, data, "video/mp4") for name, data in files])
+    return press(page, "Watch")
+
+
+def test_an_upload_that_cannot_be_stored_is_listed_with_its_reason_until_it_is_cleared(
+    jobs: Jobs,
+) -> None:
+    page = uploaded(("empty.mp4", b""), ("talk.mp4", b"a talk"))
+    for _ in range(2):
+        assert "**empty.mp4** was not uploaded" in words(page)
+        assert "Failed: empty.mp4: the file is empty" in words(page)
+        page.run()
+    # The other one is watched, and neither is in the form any more.
+    assert [Path(source).name for source in only(jobs).sources] == ["talk.mp4"]
+    assert not page.file_uploader[0].value
+    press(page, "Clear")
+    assert "was not uploaded" not in words(page)
+
+
+def test_an_upload_for_which_there_is_no_room_is_listed_with_its_reason(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("flows.uploads.NamedTemporaryFile", full)
+    page = uploaded(("talk.mp4", b"a talk"))
+    assert "**talk.mp4** was not uploaded" in words(page.run())
+    assert "(No space left on device)" in words(page)
+    assert jobs.every() == []
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "cut.mp4"])
+def test_an_upload_that_is_no_whole_video_is_listed_with_its_reason(
+    app_library: Store, recording: Path, name: str
+) -> None:
+    data = recording.read_bytes()[:100] if name == "cut.mp4" else b"Buy milk."
+    page = uploaded((name, data))
+    jobs = Jobs(app_library.home)
+    wait_until(lambda: not only(jobs).running)
+    shown = words(page.run())
+    assert f"**{name}** ended with errors" in shown
+    assert f"Failed: {only(jobs).errors[-1]}" in shown
 
 
 def test_an_address_is_fetched_by_a_job_and_listed_as_failed_with_the_reason(
