@@ -9,6 +9,7 @@ import streamlit as st
 from ui.errors import show_errors
 from ui.navigation import all_pages, show_navigation
 from ui.sign_in import set_acting_user, show_sign_out_button
+from ui.tables import TABLES
 
 FOLDER = Path(__file__).parent
 
@@ -26,7 +27,7 @@ a:focus-visible, button:focus-visible, summary:focus-visible {
 
 # No emoji as an icon: Streamlit would fetch it from another server for the browser's tab.
 st.set_page_config(page_title="Homer", page_icon=str(FOLDER / "mark.svg"), layout="wide")
-st.html(STYLE)
+st.html(STYLE + TABLES)
 st.logo(str(FOLDER / "logo.svg"), size="large", icon_image=str(FOLDER / "mark.svg"))
 # Drawn by links: the sections of Streamlit's own list are no valid lists for screen readers.
 page = st.navigation(all_pages(), position="hidden")

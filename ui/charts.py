@@ -9,6 +9,7 @@ import streamlit as st
 
 from evals.layout import ReportTable
 from ui.formatting import escape_markdown
+from ui.tables import show_table
 
 ChartRow = Mapping[str, Any]
 """One data point: field name -> number or text."""
@@ -87,20 +88,16 @@ def amount_chart(caption: str, rows: Sequence[ChartRow], x: str, y: str, key: st
 
 
 def report_table(report: ReportTable) -> None:
-    """Draw a table of a report under its title, with every cell escaped."""
+    """Draw a table of a report under its title."""
     st.header(escape_markdown(report.title), anchor=False)
-    heads = [escape_markdown(head) or " " * place for place, head in enumerate(report.heads, 1)]
-    rows = [dict(zip(heads, map(escape_markdown, row), strict=True)) for row in report.rows]
-    st.table(rows, hide_index=True)
+    show_table(report.title, report.heads, report.rows)
 
 
 def numbers_table(rows: Sequence[ChartRow], label: str = "The numbers as a table") -> None:
     """Draw the data of a chart as a table in an expander."""
+    heads = list(dict.fromkeys(name for row in rows for name in row))
     with st.expander(label):
-        escaped_rows = [
-            {name: escape_markdown(str(value)) for name, value in row.items()} for row in rows
-        ]
-        st.table(escaped_rows, hide_index=True)
+        show_table(label, heads, [[row.get(name, "") for name in heads] for row in rows])
 
 
 def _date_axis(name: str) -> dict[str, Any]:

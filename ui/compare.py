@@ -15,6 +15,7 @@ from ui.formatting import escape_markdown, format_duration, format_span
 from ui.navigation import page_link, show_empty, text_params
 from ui.player import played_video, show_player
 from ui.question_form import QuestionFields, further_fields, question_field, video_field, warn
+from ui.tables import show_table
 from views.answer_lines import answer_line, confidence_line, one_line
 from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
@@ -137,16 +138,19 @@ def _show_player(state: PageState, names: Sequence[str]) -> None:
 
 
 def _show_table(found: SideBySide) -> None:
-    st.table(
-        {
-            "strategy": [row.strategy for row in found.rows],
-            "rounds": [row.rounds for row in found.rows],
-            "searches": [row.searches for row in found.rows],
-            "model calls": [row.calls for row in found.rows],
-            "tokens": [row.tokens for row in found.rows],
-            "time": [format_duration(row.seconds) for row in found.rows],
-        }
-    )
+    heads = ("strategy", "rounds", "searches", "model calls", "tokens", "time")
+    rows = [
+        (
+            row.strategy,
+            row.rounds,
+            row.searches,
+            row.calls,
+            row.tokens,
+            format_duration(row.seconds),
+        )
+        for row in found.rows
+    ]
+    show_table("The strategies beside each other", heads, rows)
 
 
 def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -25,7 +27,21 @@ from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.formatting import escape_markdown, format_bytes, format_date
 from ui.navigation import page_link
+from ui.tables import show_table
 from views.words import counted
+
+POLL_S = 1.0
+"""Seconds between polls of the checks while they are made."""
+WAIT_S = 0.3
+"""Seconds that the page waits for the checks before it shows their progress instead."""
+
+
+@dataclass(frozen=True)
+class RunningChecks:
+    """Checks that are made in a thread: ``found`` are those that are finished."""
+
+    found: list[Check]
+    outcome: Future[None]
 
 
 def health_page() -> None:
@@ -39,22 +55,47 @@ def _body() -> None:
     profiles = profile_names(state.store.home.config)
     index = profiles.index(state.profile) if state.profile in profiles else 0
     profile = st.selectbox("Models", profiles, index=index, key="profile", bind="query-params")
-    with st.spinner("Checking ..."):
-        checks = cached_checks(str(state.store.home.root), profile or state.profile)
-    _show_checks(checks)
+    checks = checks_of(str(state.store.home.root), profile or state.profile)
+    if wait([checks.outcome], WAIT_S).done:
+        checks.outcome.result()
+        _show_checks(checks.found)
+    else:
+        _poll_checks(checks)
     _show_services(state)
     _show_disk_space(disk_space(state.store))
     _show_failures(recent_failures(state.store))
     st.header("Versions", anchor=False)
-    rows = [{"package": name, "version": found} for name, found in versions().items()]
-    st.table(rows, hide_index=True)
+    show_table("Versions", ("package", "version"), versions().items())
 
 
-@st.cache_data(ttl=60, show_spinner=False)
-def cached_checks(root: str, profile: str) -> list[Check]:
-    """Return the checks of ``homer doctor``, cached for a minute."""
+@st.cache_resource(ttl=60, show_spinner=False)
+def checks_of(root: str, profile: str) -> RunningChecks:
+    """Start the checks of ``homer doctor``, which read whole models; they stand for a minute.
+
+    Raises:
+        HomerError: the profile cannot be read.
+    """
     home = Home(Path(root))
-    return list(check_setup(home, load_profile(profile, home.config)))
+    checks, found = check_setup(home, load_profile(profile, home.config)), list[Check]()
+    executor = ThreadPoolExecutor(1, "checks")
+    outcome = executor.submit(_collect, checks, found)
+    executor.shutdown(wait=False)
+    return RunningChecks(found, outcome)
+
+
+def _collect(checks: Iterable[Check], found: list[Check]) -> None:
+    for check in checks:
+        found.append(check)  # noqa: PERF402 - others read what is there so far
+
+
+@st.fragment(run_every=POLL_S)
+def _poll_checks(checks: RunningChecks) -> None:
+    """Show which checks are finished, and draw the page again when all are."""
+    if checks.outcome.done():
+        st.rerun()
+    with st.status("Checking ...", expanded=True):
+        for check in checks.found:
+            st.write(escape_markdown(f"{check.what}: {'ok' if check.ok else 'MISSING'}"))
 
 
 def _show_checks(checks: Sequence[Check]) -> None:
@@ -71,15 +112,8 @@ def _show_checks(checks: Sequence[Check]) -> None:
         st.markdown(f"**{escape_markdown(check.what)}**: {escape_markdown(check.found)}")
         st.code(check.fix, language=None, wrap_lines=True)
     st.header("Requirements", anchor=False)
-    rows = [
-        {
-            "what": escape_markdown(check.what),
-            "state": "ok" if check.ok else "MISSING",
-            "found": escape_markdown(check.found),
-        }
-        for check in checks
-    ]
-    st.table(rows, hide_index=True)
+    rows = [(check.what, "ok" if check.ok else "MISSING", check.found) for check in checks]
+    show_table("Requirements", ("what", "state", "found"), rows)
 
 
 def _show_services(state: PageState) -> None:

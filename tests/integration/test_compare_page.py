@@ -12,7 +12,7 @@ from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import list_trajectories
 from strategies.registry import all_strategies, strategy_names
-from tests.support.app_pages import EVIL, app_over, open_page, press, words
+from tests.support.app_pages import EVIL, app_over, open_page, press, tables, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all
 from tests.support.library_templates import FilledLibraries
@@ -67,9 +67,10 @@ def test_answers_stand_side_by_side_with_what_they_took(party: Store) -> None:
     assert "The answers " in shown
     assert " found by all" in shown
     assert [one.value.replace("\\", "") for one in page.subheader] == list(strategy_names())
-    table = page.table[0].value
-    assert list(table["strategy"]) == list(strategy_names())
-    assert all(rounds > 0 for rounds in table["rounds"])
+    ((heads, *rows),) = tables(page)
+    assert heads[:2] == ["strategy", "rounds"]
+    assert [row[0] for row in rows] == list(strategy_names())
+    assert all(int(row[1]) > 0 for row in rows)
 
 
 def test_a_question_that_cannot_be_asked_says_why(party: Store) -> None:

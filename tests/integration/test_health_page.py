@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from threading import Event
 from typing import Any
 
 import pytest
 
 from domain.asking import Question
-from domain.errors import NotFound
+from domain.errors import InputError, NotFound
 from domain.media import ClipState
 from flows.schedules.deployments import ScheduleEntry, ScheduleRun
-from services.health import disk_space, recent_failures, versions
+from services.health import Check, disk_space, recent_failures, versions
 from store.database import Store
 from store.queries.clips import mark_clip, memory_view
 from store.queries.schedules import record_processed
 from store.queries.trajectories import add_trajectory, end_trajectory
-from tests.support.app_pages import EVIL, app_over, open_page, press, words
+from tests.support.app_pages import EVIL, app_over, open_page, press, tables, words
 from tests.support.memory import VIDEO, known_video
-from ui.health import cached_checks
+from ui.health import checks_of
 
 
 @pytest.fixture
 def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    cached_checks.clear()
+    checks_of.clear()
+    # The checks are of real models: a busy machine takes a moment for them.
+    monkeypatch.setattr("ui.health.WAIT_S", 60.0)
     with app_over(store, monkeypatch):
         yield store
 
@@ -36,8 +39,41 @@ def test_a_machine_without_weights_says_how_to_get_them(
     page = open_page("health")
     assert "are missing" in page.error[0].value
     assert any("homer models pull" in code.value for code in page.code)
-    assert "database" in str(page.table[0].value)
+    assert "database" in [row[0] for row in tables(page)[0]]
     assert "None." in words(page)
+
+
+def test_long_checks_are_shown_as_they_are_made_and_hold_up_nothing(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = Event()
+
+    def checks(*_: object) -> Iterator[Check]:
+        yield Check("codecs", True, "all of them")
+        over.wait(60)
+        yield Check("images", False, "not fetched", "homer models pull")
+
+    monkeypatch.setattr("ui.health.WAIT_S", 0.0)
+    monkeypatch.setattr("ui.health.check_setup", checks)
+    page = open_page("health")
+    assert "codecs: ok" in words(page)
+    assert "Disk space" in [one.value for one in page.header]
+    assert not page.error
+    over.set()
+    monkeypatch.setattr("ui.health.WAIT_S", 60.0)
+    page.run()
+    assert "1 of 2 requirements is missing." in page.error[0].value
+
+
+def test_a_check_that_fails_itself_is_reported(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checks(*_: object) -> Iterator[Check]:
+        yield Check("codecs", True, "all of them")
+        raise InputError("the profile names no model")
+
+    monkeypatch.setattr("ui.health.check_setup", checks)
+    assert "the profile names no model" in open_page("health").error[0].value
 
 
 def test_what_failed_is_listed_the_latest_first(library: Store) -> None:

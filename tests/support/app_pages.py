@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
@@ -86,6 +87,17 @@ def words(page: AppTest) -> str:
     output += [str(one.proto.label) for one in page.get("page_link")]
     output += [one.label for one in page.expander] + [one.label for one in page.button]
     return "\n".join(output).replace("\\", "").replace(WORD_JOINER, "")
+
+
+def tables(page: AppTest) -> list[list[list[str]]]:
+    """The tables of a page: rows of cells, the headings first."""
+    bodies = [str(one.proto.body) for one in page.get("html")]
+    drawn = [
+        ElementTree.fromstring(body)  # noqa: S314 - a page of our own
+        for body in bodies
+        if 'class="homer-table"' in body
+    ]
+    return [[["".join(cell.itertext()) for cell in row] for row in one.iter("tr")] for one in drawn]
 
 
 def press(page: AppTest, label: str) -> AppTest:
