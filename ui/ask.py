@@ -21,7 +21,7 @@ from ui.question_form import (
     video_field,
     warn,
 )
-from views.library import all_titles
+from views.library import all_titles, newest_titles
 from views.rounds import (
     InspectedTrajectory,
     inspect_trajectory,
@@ -34,6 +34,8 @@ MAX_SUGGESTED_VIDEOS = 3
 """Videos that questions are suggested of."""
 MAX_RECENT = 6
 """Recent questions listed."""
+MAX_NEWEST = 4
+"""Newest videos listed."""
 MAX_TITLE_CHARS = 30
 """Characters shown of a title after a suggested question."""
 
@@ -76,6 +78,16 @@ def _show_beginnings(state: PageState, known: Mapping[str, str]) -> None:
                 _start_run(state, fields, state.toolbox().profile.settings.ask.strategy)
     with right:
         _show_recent(state)
+        _show_newest_videos(state.store, len(known))
+
+
+def _show_newest_videos(store: Store, total: int) -> None:
+    """Link the newest videos, so that their pages are a press away."""
+    st.header("Newest videos", anchor=False)
+    for video, title in newest_titles(store, MAX_NEWEST).items():
+        page_link("video", escape_markdown(shortened(title)), video=video)
+    if total > MAX_NEWEST:
+        page_link("library", f"All {counted(total, 'video')}")
 
 
 def _show_recent(state: PageState) -> None:

@@ -216,6 +216,12 @@ def all_titles(store: Store) -> dict[str, str]:
         return videos.video_titles(session)
 
 
+def newest_titles(store: Store, limit: int) -> dict[str, str]:
+    """Return the titles of the videos that were added last by id, the newest first."""
+    with store.begin() as session:
+        return videos.newest_titles(session, limit)
+
+
 def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
     """Return those of the videos that are in the library, by id, in the given order."""
     with store.begin() as session:

@@ -128,6 +128,12 @@ def video_titles(session: Session) -> dict[str, str]:
     return dict(session.execute(query).all())
 
 
+def newest_titles(session: Session, limit: int) -> dict[str, str]:
+    """Return the titles of the videos that were added last by id, the newest first."""
+    query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.created_at.desc(), VideoRow.id)
+    return dict(session.execute(query.limit(limit)).all())
+
+
 def find_videos(session: Session, ids: Sequence[str]) -> dict[str, Video]:
     """Return those of these videos that exist, by id."""
     rows = session.scalars(select(VideoRow).where(VideoRow.id.in_(set(ids))))
