@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from domain.base import Frozen
 from domain.media import IdentityKind
-from people.matching import mean_direction
+from people.matching import normalise_rows
 
 MIN_COSINE_SHARE = 1.0
 """Share of a model's same-person cosine from which a pair is suggested."""
 
-Exemplars = Mapping[IdentityKind, Sequence[Sequence[float]]]
+Exemplars = Mapping[IdentityKind, Sequence[Sequence[float] | NDArray[np.float32]]]
 """The exemplar vectors of one person by kind, shape (D,) each."""
 
 
@@ -66,7 +67,8 @@ def _of_kind(
     # Vectors of different length come from different models and cannot be compared.
     for size in sorted({len(vectors[0]) for vectors in vectors_by_number.values()}):
         numbers = [n for n, vectors in vectors_by_number.items() if len(vectors[0]) == size]
-        rows = np.asarray([mean_direction(vectors_by_number[n]) for n in numbers], dtype=np.float32)
+        means = [np.mean(np.asarray(vectors_by_number[n]), axis=0) for n in numbers]
+        rows = normalise_rows(means).astype(np.float32)
         cosines = np.clip(rows @ rows.T, -1.0, 1.0)
         close = np.argwhere(np.triu(cosines >= min_cosine, k=1))
         # The best pairs overall are among the best pairs of each kind.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ui.components import component
 
@@ -72,8 +72,8 @@ def show_timeline(
         "name": name,
         "start": start_ms,
         "length": max(1, length_ms),
-        "lanes": [asdict(lane) for lane in lanes],
-        "arcs": [asdict(arc) for arc in arcs],
+        "lanes": [{"name": lane.name, "spans": [*map(vars, lane.spans)]} for lane in lanes],
+        "arcs": [*map(vars, arcs)],
         "arcs_name": arcs_name,
         "chosen": chosen,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -67,13 +68,20 @@ def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[S
     with store.begin() as session:
         clip = clip_at(session, video, at_ms)
         frames = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
-        last = memory_view(session, [video]).scopes[0].last_clip if frames else -1
-        known = characters_at(session, video, last) if frames else []
-    people = ClipPeople(characters=tuple(one.character for one in known))
-    near = [frame for frame in frames if abs(frame.time_ms - at_ms) <= NEAR_MS]
-    nearest = sorted(near, key=lambda frame: (abs(frame.time_ms - at_ms), frame.time_ms))[:most]
+        near = [frame for frame in frames if abs(frame.time_ms - at_ms) <= NEAR_MS]
+        nearest = sorted(near, key=lambda frame: (abs(frame.time_ms - at_ms), frame.time_ms))[:most]
+        people = _people_described(session, video, nearest)
     ordered = sorted(nearest, key=lambda frame: (frame.time_ms, frame.id))
     return [replace(one, description=people.display(one.description or "")) for one in ordered]
+
+
+def _people_described(session: Session, video: str, frames: Sequence[StoredKeyframe]) -> ClipPeople:
+    """Return the people of a video; nobody where no frame has a description to name them in."""
+    if not any(frame.description for frame in frames):
+        return ClipPeople()
+    last = memory_view(session, [video]).scopes[0].last_clip
+    known = characters_at(session, video, last)
+    return ClipPeople(characters=tuple(one.character for one in known))
 
 
 def _last(session: Session, video: str, as_of_ms: int | None) -> float:

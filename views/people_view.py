@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
@@ -260,8 +262,8 @@ def _apart(
 
 def _looks(rows: Sequence[int], centres: Mapping[int, Centre]) -> Exemplars:
     """Return the vectors of a person: each identity counts as often as it has exemplars."""
-    looks: dict[IdentityKind, list[Sequence[float]]] = {}
+    looks: dict[IdentityKind, list[NDArray[np.float32]]] = {}
     for centre in (centres[row] for row in rows if row in centres):
-        vector = (centre.exemplars * centre.vector).tolist()
+        vector = centre.exemplars * centre.vector
         looks.setdefault(IdentityKind(centre.kind), []).append(vector)
     return looks

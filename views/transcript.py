@@ -158,15 +158,16 @@ def load_scenes(store: Store, video: str, at_ms: int) -> tuple[SceneStill, ...]:
         around = clips_around(session, scope, at_ms, CLIPS_BEFORE, WINDOW_CLIPS)
         if around is None:
             return ()
-        people = _people(session, scope)
-        frames = frames_of(session, video, range(around.first, around.last + 1))
+        frames = _thinned(frames_of(session, video, range(around.first, around.last + 1)))
+        described = any(frame.description for frame in frames)
+        people = _people(session, scope) if described else ClipPeople()
     return tuple(
         SceneStill(
             time_ms=frame.time_ms,
             blob=frame.blob,
             description=_in_words(frame.description or "", people),
         )
-        for frame in _thinned(frames)
+        for frame in frames
     )
 
 
