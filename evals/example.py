@@ -1,7 +1,8 @@
-"""The example run: recorded by Homer's own evaluation, and shown where no run was made yet.
+"""The example run and the example skills, shown where there are none in the library yet.
 
-``python -m evals.example NAME`` writes it from a run of the library of ``HOMER_HOME``.
-It is data apart from every library: nothing of it is learned from, counted or searched.
+``python -m evals.example NAME`` records a run of the library of ``HOMER_HOME``, and with
+``--skills`` what was learned from it. They are data apart from every library: nothing of them is
+learned from, counted, searched or given to a question.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from functools import cache
 from pathlib import Path
 
 from domain.base import Frozen
-from evals.records import run_report, run_rows
+from domain.evaluation import QuestionPart
+from evals.records import find_run, run_report, run_rows
 from evals.tables import AnsweredQuestion, RunReport
+from skills.library import LibrarySkill, list_skills
 from store.database import Store, open_store
 from store.home import Home
 
-FILE = Path(__file__).parent / "sets" / "example_run.json"
+SETS = Path(__file__).parent / "sets"
+RUN_FILE, SKILLS_FILE = SETS / "example_run.json", SETS / "example_skills.json"
 
 
 class ExampleRun(Frozen):
@@ -26,10 +30,25 @@ class ExampleRun(Frozen):
     questions: tuple[AnsweredQuestion, ...]
 
 
+class ExampleSkills(Frozen):
+    """The skills that were learned from the ``answers`` judged answers of a run."""
+
+    dataset: str
+    profile: str
+    answers: int
+    skills: tuple[LibrarySkill, ...]
+
+
 @cache
 def example_run() -> ExampleRun:
     """Return the example run."""
-    return ExampleRun.model_validate_json(FILE.read_text("utf-8"))
+    return ExampleRun.model_validate_json(RUN_FILE.read_text("utf-8"))
+
+
+@cache
+def example_skills() -> ExampleSkills:
+    """Return the example skills."""
+    return ExampleSkills.model_validate_json(SKILLS_FILE.read_text("utf-8"))
 
 
 def record_example(store: Store, name: str) -> ExampleRun:
@@ -43,14 +62,31 @@ def record_example(store: Store, name: str) -> ExampleRun:
     return ExampleRun(report=report, questions=tuple(rows))
 
 
+def record_skills(store: Store, name: str) -> ExampleSkills:
+    """Return the skills of a library as an example, with what they were learned from.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    run = find_run(store, name)
+    answers = sum(
+        row.part is QuestionPart.LEARN and row.right is not None for row in run_rows(store, name)
+    )
+    return ExampleSkills(
+        dataset=run.dataset, profile=run.profile, answers=answers, skills=tuple(list_skills(store))
+    )
+
+
 def main() -> None:
-    """Write the example from a run of the library."""
+    """Write an example from a run of the library."""
     parser = argparse.ArgumentParser(description="Record a run as the example.")
     parser.add_argument("name", help="of a finished run")
+    parser.add_argument("--skills", action="store_true", help="record what was learned from it")
     options = parser.parse_args()
+    record, file = (record_skills, SKILLS_FILE) if options.skills else (record_example, RUN_FILE)
     with open_store(Home.default()) as store:
-        example = record_example(store, options.name)
-    FILE.write_text(example.model_dump_json(indent=1) + "\n", "utf-8")
+        example = record(store, options.name)
+    file.write_text(example.model_dump_json(indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

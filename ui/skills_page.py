@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from domain.skills import Skill
+from evals.example import example_skills
 from flows.learning import learn_in_batches
 from flows.workspace import open_workspace
 from skills.learn import count_waiting
@@ -50,7 +51,13 @@ def skills_page() -> None:
     """Draw the skill that the address names, else the list of skills."""
     st.title("Skills")
     update_address_bar()
-    show_errors(_show_skill if text_param("skill") else _show_skills)
+    if text_param("skill"):
+        show_errors(_show_skill)
+    elif text_param("example"):
+        page_link("skills", "← All skills")
+        _show_example()
+    else:
+        show_errors(_show_skills)
 
 
 def _show_skills() -> None:
@@ -71,13 +78,33 @@ def _show_skills() -> None:
                 "Ask a question",
                 "ask",
             )
-            page_link("evaluations", "See an example of an evaluation", example=1)
+            _show_example()
         return
     offset = paginate(total)
     if offset != requested:
         skills, _ = list_skills_page(store, offset, PAGE_SIZE, query)
     for entry in skills:
         _show_entry(entry)
+    page_link("skills", "See an example", example=1)
+
+
+def _show_example() -> None:
+    """Draw the example skills, apart from the skills of the library."""
+    example = example_skills()
+    st.header("Example", anchor=False)
+    st.write(
+        escape_markdown(
+            f"These skills were learned by Homer's own evaluation, from "
+            f"{counted(example.answers, 'judged answer')} to questions of the data set "
+            f"{example.dataset}, with rules instead of a language model. They are no skills of "
+            "your library: no question is given them."
+        )
+    )
+    for entry in example.skills:
+        with st.container(border=True, key=f"example_{entry.skill.name}"):
+            st.subheader(escape_markdown(entry.skill.name), anchor=False)
+            st.caption(escape_markdown(_use_facts(entry)))
+            _show_advice(entry.skill)
 
 
 def _show_waiting(count: int) -> None:
@@ -105,8 +132,12 @@ def _show_entry(entry: LibrarySkill) -> None:
     with st.container(border=True, key=f"skill_{skill.name}"):
         page_link("skills", escape_markdown(skill.name), skill=skill.name)
         st.write(escape_markdown(skill.description))
-        uses = f"used for {counted(entry.uses, 'question')}"
-        st.caption(escape_markdown(f"{_facts(skill)}, {uses}, {STATES[entry.banned]}"))
+        st.caption(escape_markdown(_use_facts(entry)))
+
+
+def _use_facts(entry: LibrarySkill) -> str:
+    uses = f"used for {counted(entry.uses, 'question')}"
+    return f"{_facts(entry.skill)}, {uses}, {STATES[entry.banned]}"
 
 
 def _facts(skill: Skill) -> str:
