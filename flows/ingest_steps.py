@@ -179,7 +179,7 @@ def _watch(ingestion: VideoIngestion, steps: IngestSteps, listener: Listener) ->
             error = spans.run(clip, settle_clip, ingestion, steps, clip, error)
             spans.end(clip, error)
             notify(listener, ingestion.video, clip, error)
-            update_graph_if_due(ingestion, steps, clip)
+            build_windows_if_due(ingestion, steps, clip)
         steps.build_windows(ingestion, final=ingestion.seen_to_the_end())
         return ingestion.finish()
 
@@ -244,7 +244,7 @@ def settle_clip(
     return error
 
 
-def update_graph_if_due(ingestion: Ingestion, steps: IngestSteps, clip: int) -> None:
+def build_windows_if_due(ingestion: Ingestion, steps: IngestSteps, clip: int) -> None:
     """Build what is due once the last clip of a window is settled."""
     if (clip + 1) % ingestion.workspace.settings.memory.patch_every == 0:
         steps.build_windows(ingestion, final=False)

@@ -9,10 +9,10 @@ from flows.alerts.worker import alerts_judged
 from flows.ingest_steps import (
     IngestSteps,
     Listener,
+    build_windows_if_due,
     notify,
     open_direct_steps,
     settle_clip,
-    update_graph_if_due,
     wait_for_failure,
 )
 from flows.perception_workers import WorkerPool
@@ -94,7 +94,7 @@ def follow_stream(
         perceiving = steps.perceive(ingestion, following) if following is not None else None
         error = settle_clip(ingestion, steps, clip, error)
         notify(listener, ingestion.video, clip, error)
-        update_graph_if_due(ingestion, steps, clip)
+        build_windows_if_due(ingestion, steps, clip)
         if remaining == 0:
             return True
         if following is None:
