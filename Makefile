@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Homer's own packages, compiled ahead: a user who may not write bytecode into the checkout would
 # otherwise compile them in every process.
 PACKAGES := domain store telemetry auth models perception people memory retrieval skills agent strategies nodes graphs views \
-    services flows evals cli ui api benchmarks tests
+    services flows evals cli ui api homer_video benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
 .PHONY: help setup dev models demo test test-all check style chaos storm mutants fuzz bench eval eval-local eval-first eval-seen eval-egolife eval-perception screenshots lock clean
@@ -107,7 +107,7 @@ screenshots: dev demo ## every page at two widths, light and dark, in OUT=build/
 
 # Of the extras all but `train`, which is large and has a lock file of its own.
 EXTRAS := build dask dev evaluation fetch gemini llama oidc ollama openai otel ray
-COMPILE_LOCK := uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
+COMPILE_LOCK := uv pip compile pyproject.toml requirements-headless.in -q --no-header --no-annotate --no-emit-index-url \
     --universal --python-version 3.11
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
@@ -120,8 +120,8 @@ clean: ## remove what make built here; HOMER_HOME stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Installed with --no-deps from a resolved lock: insightface asks for opencv-python, whose
-# libraries a bare server lacks; the headless build in the lock is the same library.
+# Installed with --no-deps from a resolved lock, which has the headless build of OpenCV: opencv-python
+# needs libraries that a bare server lacks.
 .venv/.runtime: requirements.lock pyproject.toml | .venv/bin/python
 	@echo "Installing the packages of requirements.lock into .venv (a few minutes the first time) ..."
 	@$(PIP) -r requirements.lock

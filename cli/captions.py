@@ -12,7 +12,7 @@ import typer
 from cli.console import note, say, say_json
 from cli.ingest import STOPPED
 from cli.options import Json, Profile
-from cli.progress import ImportProgress, ProgressMeter, meter
+from cli.progress import ImportProgress, ProgressMeter, SilentMeter, meter
 from domain.errors import InputError, ModelError
 from domain.limits import ImportLimits
 from flows.due_windows import build_due_windows
@@ -140,7 +140,7 @@ def _import_one(
     failed: dict[str, str],
 ) -> None:
     try:
-        imported.append(_import_track(workspace, track, track.title, _SilentMeter()))
+        imported.append(_import_track(workspace, track, track.title, SilentMeter()))
     except (InputError, ModelError) as error:
         failed[track.title] = str(error)
 
@@ -151,22 +151,6 @@ def _show_many(imported: Sequence[Mapping[str, object]], failed: Mapping[str, st
     for name, why in failed.items():
         note(f"homer: {plain_line(name)}: {plain_line(why)}")
     say(f"{len(imported)} of {len(imported) + len(failed)} videos are in memory")
-
-
-class _SilentMeter:
-    """A meter that shows nothing, for work that is a single step of other work."""
-
-    def start(self, label: str, total: int, done: int = 0) -> None:
-        """Ignore new work."""
-
-    def step(self, steps: int = 1) -> None:
-        """Ignore finished steps."""
-
-    def say(self, text: str) -> None:
-        """Ignore a line."""
-
-    def aside(self, text: str) -> None:
-        """Ignore words beside the count."""
 
 
 def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:

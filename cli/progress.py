@@ -71,6 +71,22 @@ class PlainMeter:
         return (time.monotonic() - self._started) / fresh * (self._total - self._done)
 
 
+class SilentMeter:
+    """Shows nothing, for work that is a step of other work or whose progress nobody wants."""
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """Ignore new work."""
+
+    def step(self, steps: int = 1) -> None:
+        """Ignore finished steps."""
+
+    def say(self, text: str) -> None:
+        """Ignore a line."""
+
+    def aside(self, text: str) -> None:
+        """Ignore words beside the count."""
+
+
 class BarMeter:
     """A rich bar with the time left."""
 

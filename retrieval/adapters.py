@@ -1,18 +1,20 @@
-"""The four modes as LangChain tools, for use by any agent of that ecosystem."""
+"""The four modes as LangChain tools, and as retrievers of LangChain and LlamaIndex."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever as LangChainRetriever
+from langchain_core.tools import BaseTool, StructuredTool
+
 from domain.asking import Evidence, Mode
 from domain.errors import InputError
 from domain.memories import MemoryView
 from retrieval.result import Retrieval
 from retrieval.retrievers import Retrievers
-
-if TYPE_CHECKING:
-    from langchain_core.tools import BaseTool
 
 if TYPE_CHECKING:
     from llama_index.core.retrievers import BaseRetriever
@@ -40,8 +42,6 @@ def as_langchain_tools(retrievers: Retrievers, view: MemoryView) -> list[BaseToo
 
 
 def _tool(retrievers: Retrievers, view: MemoryView, mode: Mode) -> BaseTool:
-    from langchain_core.tools import StructuredTool
-
     def search(query: str, focus: str | None = None) -> tuple[str, Retrieval | None]:
         try:
             result = retrievers.search(view, mode, query, _segment(focus))
@@ -85,6 +85,31 @@ def _line(evidence: Evidence) -> str:
     return f"[{evidence.ref}] {evidence.span} {evidence.text}"
 
 
+def as_langchain_retriever(
+    retrievers: Retrievers, view: MemoryView, mode: Mode
+) -> LangChainRetriever:
+    """Return a retriever for one mode over a view; document ids are refs such as ``m12``."""
+
+    class _LangChain(LangChainRetriever):
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+        ) -> list[Document]:
+            del run_manager
+            return [_document(one) for one in retrievers.search(view, mode, query).evidence]
+
+    return _LangChain()
+
+
+def _document(evidence: Evidence) -> Document:
+    metadata = _metadata(evidence) | {"score": evidence.score}
+    return Document(id=evidence.ref, page_content=evidence.text, metadata=metadata)
+
+
+def _metadata(evidence: Evidence) -> dict[str, str | int | float]:
+    span = evidence.span
+    return {"video": evidence.video, "start_ms": span.start_ms, "end_ms": span.end_ms}
+
+
 def as_llama_index(
     retrievers: Retrievers, view: MemoryView, mode: Mode, focus: int | None = None
 ) -> BaseRetriever:
@@ -102,11 +127,7 @@ def as_llama_index(
 def _node(evidence: Evidence) -> NodeWithScore:
     from llama_index.core.schema import NodeWithScore, TextNode
 
-    metadata = {
-        "video": evidence.video,
-        "start_ms": evidence.span.start_ms,
-        "end_ms": evidence.span.end_ms,
-    }
+    metadata = _metadata(evidence)
     keys = list(metadata)
     node = TextNode(
         id_=evidence.ref,

@@ -55,7 +55,7 @@ OUR_NAMES = {
         "services",
         "flows",
     ),
-    *("cli", "evals", "ui", "api"),
+    *("cli", "evals", "ui", "api", "homer_video"),
 }
 """Top-level packages of Homer: plain names, which another distribution may use as well."""
 DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "aac", "mp3", "opus", "vorbis", "flac")

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PYTHONS = ("3.11", "3.12", "3.13")
 LOCKS = ("requirements.lock", "requirements-dev.lock")
-# The headless build, which the lock has, is the same library (pyproject.toml).
+# The lock files have the headless build instead (requirements-headless.in).
 OVERRIDDEN = {"opencv-python"}
 
 

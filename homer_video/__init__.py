@@ -1,0 +1,61 @@
+"""Homer from Python: watch videos, ask them questions, and see what the answers rest on.
+
+    import homer_video
+
+    with homer_video.open() as library:
+        library.ingest("talk.mp4")
+        answer = library.ask("What is the talk about?")
+
+This module is the interface. Homer's other packages may change without notice.
+"""
+
+from __future__ import annotations
+
+from domain.asking import Answer, ConfidenceLevel, Standing
+from domain.errors import (
+    Ambiguous,
+    DatabaseError,
+    HomerError,
+    InputError,
+    ModelError,
+    NotFound,
+    SetupError,
+)
+from domain.time import TimeSpan
+from domain.trajectory import RunEvent
+from graphs.replay import Replayed
+from homer_video.library import VideoLibrary
+from homer_video.library import open_library as open  # noqa: A004 - called homer_video.open
+from homer_video.live import LiveWatch
+from homer_video.moments import FoundMoments, Moment
+from homer_video.questions import VideoAnswer
+from homer_video.trajectories import AskedTrajectory
+from people.corrections import KnownPerson
+from views.library import LibraryEntry
+from views.strategies import StrategyLine
+
+__all__ = [
+    "Ambiguous",
+    "Answer",
+    "AskedTrajectory",
+    "ConfidenceLevel",
+    "DatabaseError",
+    "FoundMoments",
+    "HomerError",
+    "InputError",
+    "KnownPerson",
+    "LibraryEntry",
+    "LiveWatch",
+    "ModelError",
+    "Moment",
+    "NotFound",
+    "Replayed",
+    "RunEvent",
+    "SetupError",
+    "Standing",
+    "StrategyLine",
+    "TimeSpan",
+    "VideoAnswer",
+    "VideoLibrary",
+    "open",
+]

@@ -1,0 +1,442 @@
+"""The library of watched videos, for programs and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from cli.ingest import Reporter
+from cli.progress import ProgressMeter, SilentMeter, meter
+from domain.asking import Mode, Question, check_options
+from domain.errors import InputError
+from domain.memories import MemoryView
+from domain.time import TimeSpan
+from domain.trajectory import RunEvent, RunListener
+from flows.addresses import find_files
+from flows.build import build
+from flows.ingest_files import watch_files
+from flows.workspace import Workspace, open_workspace
+from graphs.ask_result import AskResult
+from graphs.runner import Runner
+from graphs.stream import stream
+from homer_video.live import LiveWatch
+from homer_video.moments import FoundMoments, moments_of
+from homer_video.questions import VideoAnswer, ask_with_events
+from homer_video.trajectories import AskedTrajectory
+from people import corrections
+from people.corrections import KnownPerson, list_people
+from perception.live import live_source
+from retrieval.adapters import as_langchain_retriever, as_langchain_tools, as_llama_index
+from retrieval.images_alike import example_of
+from retrieval.retrievers import Retrievers
+from retrieval.search_cost import recorded_search
+from retrieval.search_once import search_alike, search_once, view_of_names
+from store.home import Home
+from store.queries.trajectories import list_trajectories
+from store.queries.videos import named_or_all
+from store.vector_index import build_index
+from strategies.registry import find_strategy
+from views.library import LibraryEntry, all_titles, list_library
+from views.strategies import StrategyLine, list_strategies
+
+if TYPE_CHECKING:
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.tools import BaseTool
+    from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
+
+MOST_FOUND = 10
+"""Moments that a search returns by default."""
+
+VideoNames = str | Sequence[str] | None
+"""Titles or ids of videos, or the beginning of an id; None: all videos."""
+
+
+def open_library(home: str | Path | None = None, profile: str | None = None) -> VideoLibrary:
+    """Open a library, which is made if there is none.
+
+    Args:
+        home: its data directory; None: ``HOMER_HOME``, else the user's default.
+        profile: the name or file of the models' profile; None: the configured one, else local.
+
+    Raises:
+        SetupError: the database cannot be opened, or a model is missing.
+        InputError: there is no such profile.
+    """
+    folder = Home.default() if home is None else Home(Path(home).expanduser())
+    return VideoLibrary(open_workspace(profile, folder))
+
+
+class VideoLibrary:
+    """An open library. Close it, or use it in a ``with`` block. Methods may be called by threads.
+
+    Videos are named by title, id, or the beginning of an id.
+
+    Args:
+        workspace: opens the store and the models.
+    """
+
+    def __init__(self, workspace: AbstractContextManager[Workspace]) -> None:
+        self._open, self._lock = ExitStack(), Lock()
+        self._workspace = self._open.enter_context(workspace)
+        self._store, self._toolbox = self._workspace.store, self._workspace.toolbox
+        self._runner: Runner | None = None
+
+    def __enter__(self) -> Self:
+        """Return the library."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the library."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the database and release the models. A second call does nothing."""
+        self._open.close()
+
+    @property
+    def videos(self) -> list[LibraryEntry]:
+        """The videos in memory, with length and state."""
+        return list_library(self._store)
+
+    @property
+    def strategies(self) -> tuple[StrategyLine, ...]:
+        """The ways to remember and ask, by name."""
+        return list_strategies()
+
+    # Watching
+
+    def ingest(
+        self,
+        *sources: str | Path,
+        memory: Sequence[str] = (),
+        again: bool = False,
+        progress: bool = True,
+    ) -> list[LibraryEntry]:
+        """Watch files, the media of folders, and addresses; return the videos in their order.
+
+        A video that is in memory is skipped. After an interruption the same call goes on.
+
+        Args:
+            sources: paths and addresses.
+            memory: strategies whose memory is built; none: as the settings say.
+            again: also retry clips that failed for good.
+            progress: show progress with the time left on standard error.
+
+        Raises:
+            InputError: a file cannot be watched; if there are others, they are watched first.
+            SetupError: a model is missing.
+            ExceptionGroup: several files failed; it has an error of each.
+        """
+        workspace = self._workspace.with_memory_of(tuple(memory))
+        with _meter(progress) as bar:
+            files, unfetched = find_files(
+                workspace.home,
+                list(map(str, sources)),
+                public_only=False,
+                progress=bar,
+                warn=bar.say,
+            )
+            outcomes = list(watch_files(workspace, files, Reporter(bar), direct=True, again=again))
+            build_index(self._store, bar)
+        errors = [*(one.error for one in unfetched), *(one.error for one in outcomes)]
+        _raise_all([error for error in errors if error is not None])
+        known = {video.id: video for video in self.videos}
+        return [known[one.watched.video.id] for one in outcomes if one.watched is not None]
+
+    def build(self, video: str, strategy: str) -> int:
+        """Build what is missing of a strategy's memory of a video; return the steps that it took.
+
+        Raises:
+            NotFound: there is no such video or strategy.
+            InputError: the strategy builds no memory.
+            Busy: another process builds the same.
+        """
+        return build(self._workspace, video, find_strategy(strategy), lambda *_: None).clips
+
+    def watch(
+        self,
+        source: str,
+        title: str = "",
+        *,
+        memory: Sequence[str] = (),
+        record: bool = False,
+        away_s: float | None = None,
+        on_message: Callable[[str], None] = lambda _: None,
+    ) -> LiveWatch:
+        """Watch a camera, a stream or a pipe in the background until it ends or is stopped.
+
+        Args:
+            source: an address, a device or a pipe.
+            title: what to call it.
+            memory: strategies whose frames are kept; none: as the settings say.
+            record: store what comes, so that moments can be played.
+            away_s: seconds without the source after which the stream has ended; None: no limit.
+            on_message: receives a line for each clip and each break.
+
+        Raises:
+            InputError: the source is none of these.
+        """
+        workspace = self._workspace.with_memory_of(tuple(memory))
+        if record:
+            workspace = workspace.with_recording()
+        return LiveWatch(workspace, live_source(source, title), on_message, away_s)
+
+    # Searching
+
+    def search(
+        self,
+        query: str = "",
+        video: VideoNames = None,
+        *,
+        mode: Literal["event", "video", "keyframe"] = "video",
+        at: tuple[float, float] | None = None,
+        like: str | Path | None = None,
+        as_of_s: float | None = None,
+        limit: int = MOST_FOUND,
+    ) -> FoundMoments:
+        """Search the memory once.
+
+        Args:
+            query: what to look for.
+            video: in these videos.
+            mode: what to find: segments, what was said, read and seen, or images.
+            at: instead of a query, images from one second to another.
+            like: instead of a query, images like this one: a ref such as ``k12``, or a file.
+            as_of_s: what was known at this second of the videos; None: at their end.
+            limit: moments to return at most.
+
+        Raises:
+            InputError: the query is empty, or nothing was watched.
+            NotFound: there is no such video.
+        """
+        names, as_of_ms = _names(video), _milliseconds(as_of_s)
+        if like is not None:
+            found, titles = search_alike(
+                self._store, lambda view: example_of(self._store, view, str(like)), names, as_of_ms
+            )
+        else:
+            span = None if at is None else TimeSpan.of(*(round(second * 1000) for second in at))
+            chosen = Mode.KEYFRAME if span is not None else Mode(mode)
+            with recorded_search(self._store):
+                found, titles = search_once(
+                    self._store, self._retrievers, chosen, query, names, as_of_ms, span=span
+                )
+        evidence = found.evidence[:limit]
+        return moments_of(evidence, titles, self._store, nothing_close=found.nothing_close)
+
+    def as_retriever(
+        self,
+        video: VideoNames = None,
+        *,
+        mode: Literal["event", "video", "keyframe"] = "video",
+        as_of_s: float | None = None,
+    ) -> BaseRetriever:
+        """Return a LangChain retriever over the videos as they are now."""
+        view = self._view(video, as_of_s)
+        return as_langchain_retriever(self._retrievers, view, Mode(mode))
+
+    def as_llama_index_retriever(
+        self,
+        video: VideoNames = None,
+        *,
+        mode: Literal["event", "video", "keyframe"] = "video",
+        as_of_s: float | None = None,
+    ) -> LlamaIndexRetriever:
+        """Return a LlamaIndex retriever over the videos as they are now."""
+        return as_llama_index(self._retrievers, self._view(video, as_of_s), Mode(mode))
+
+    def as_tools(self, video: VideoNames = None, *, as_of_s: float | None = None) -> list[BaseTool]:
+        """Return LangChain tools that search the videos as they are now."""
+        return as_langchain_tools(self._retrievers, self._view(video, as_of_s))
+
+    # Asking
+
+    def ask(
+        self,
+        question: str,
+        video: VideoNames = None,
+        *,
+        options: Sequence[str] = (),
+        as_of_s: float | None = None,
+        strategy: str | None = None,
+        on_event: RunListener | None = None,
+    ) -> VideoAnswer:
+        """Answer a question.
+
+        Args:
+            question: the question.
+            video: about these videos.
+            options: answers to choose from.
+            as_of_s: what was known at this second of the videos; None: at their end.
+            strategy: one of ``strategies``, or ``auto``; None: as the settings say.
+            on_event: receives each step while it is searched.
+
+        Raises:
+            InputError: the question is empty, or nothing was watched.
+            NotFound: there is no such video or strategy.
+            ModelError: the language model cannot be reached.
+        """
+        asked = self._question(question, video, options, as_of_s)
+        return self._answer(self._runner_of().ask(asked, on_event, strategy=strategy), asked)
+
+    def ask_stream(
+        self,
+        question: str,
+        video: VideoNames = None,
+        *,
+        options: Sequence[str] = (),
+        as_of_s: float | None = None,
+        strategy: str | None = None,
+    ) -> Iterator[RunEvent | VideoAnswer]:
+        """Answer a question as ``ask`` does: yield each step, and the answer last.
+
+        Ending the iteration early ends the search; the best answer so far is stored.
+        """
+        asked = self._question(question, video, options, as_of_s)
+        for event in ask_with_events(self._runner_of(), asked, strategy):
+            yield self._answer(event, asked) if isinstance(event, AskResult) else event
+
+    async def aask_stream(
+        self,
+        question: str,
+        video: VideoNames = None,
+        *,
+        options: Sequence[str] = (),
+        as_of_s: float | None = None,
+        strategy: str | None = None,
+    ) -> AsyncIterator[RunEvent | VideoAnswer]:
+        """Answer a question as ``ask_stream`` does, for asynchronous programs."""
+        asked = self._question(question, video, options, as_of_s)
+        async for event in stream(self._runner_of(), asked, strategy=strategy):
+            yield self._answer(event, asked) if isinstance(event, AskResult) else event
+
+    async def aask(self, question: str, video: VideoNames = None, **more: Any) -> VideoAnswer:
+        """Answer a question as ``ask`` does, for asynchronous programs."""
+        last = None
+        async for event in self.aask_stream(question, video, **more):
+            last = event
+        assert isinstance(last, VideoAnswer)  # noqa: S101 - the last one is the answer
+        return last
+
+    # Looking back
+
+    def trajectories(self, limit: int = 20) -> list[AskedTrajectory]:
+        """Return the records of the latest questions, the latest first."""
+        with self._store.begin() as session:
+            rows = list_trajectories(session, limit)
+        return [self.trajectory(row.id) for row in rows]
+
+    def trajectory(self, name: str) -> AskedTrajectory:
+        """Return the record of a question by its id, or the beginning of it.
+
+        Raises:
+            NotFound: there is no such trajectory.
+            Ambiguous: several begin so.
+        """
+        return AskedTrajectory(self._store, name)
+
+    # People
+
+    def people(self, video: str) -> list[KnownPerson]:
+        """Return the people of a video as they are now, by number.
+
+        Raises:
+            NotFound: there is no such video.
+        """
+        return list_people(self._store, video)
+
+    def rename_person(self, video: str, person: str | int, name: str) -> None:
+        """Give a person a name; ``undo_people`` takes it back.
+
+        Args:
+            video: the video.
+            person: the number, tag or name.
+            name: the name.
+
+        Raises:
+            InputError: the name is empty, or somebody else's.
+            NotFound: there is no such person or video.
+        """
+        corrections.rename(self._store, video, str(person), name)
+
+    def merge_people(self, video: str, person: str | int, into: str | int) -> None:
+        """Say that two are one person; ``undo_people`` takes it back.
+
+        Raises:
+            InputError: they are kept apart, or the same already.
+            NotFound: there is no such person or video.
+        """
+        corrections.merge(self._store, video, str(person), str(into))
+
+    def undo_people(self, video: str) -> None:
+        """Take the last correction of a video's people back.
+
+        Raises:
+            InputError: there is none.
+            NotFound: there is no such video.
+        """
+        corrections.undo(self._store, video)
+
+    # Parts
+
+    @property
+    def _retrievers(self) -> Retrievers:
+        return Retrievers(self._store, self._toolbox, self._workspace.settings)
+
+    def _runner_of(self) -> Runner:
+        with self._lock:
+            if self._runner is None:
+                self._runner = self._open.enter_context(Runner(self._store, self._toolbox))
+            return self._runner
+
+    def _view(self, video: VideoNames, as_of_s: float | None) -> MemoryView:
+        return view_of_names(self._store, _names(video), _milliseconds(as_of_s))[0]
+
+    def _question(
+        self, text: str, video: VideoNames, options: Sequence[str], as_of_s: float | None
+    ) -> Question:
+        if not text.strip():
+            raise InputError("the question is empty")
+        with self._store.begin() as session:
+            ids = named_or_all(session, _names(video))
+        if not ids:
+            raise InputError("nothing has been watched yet: ingest a video first")
+        return Question(
+            text=text.strip(),
+            videos=ids,
+            options=check_options(options),
+            as_of_ms=_milliseconds(as_of_s),
+        )
+
+    def _answer(self, result: AskResult, asked: Question) -> VideoAnswer:
+        return VideoAnswer(result, asked, all_titles(self._store), self._store)
+
+
+def _names(video: VideoNames) -> tuple[str, ...]:
+    return () if video is None else (video,) if isinstance(video, str) else tuple(video)
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    if seconds is not None and seconds < 0:
+        raise InputError("a time before the beginning of a video")
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _meter(shown: bool) -> AbstractContextManager[ProgressMeter]:
+    return meter() if shown else nullcontext(SilentMeter())
+
+
+def _raise_all(errors: Sequence[Exception]) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("several sources could not be watched", errors)

@@ -1,0 +1,118 @@
+"""Answers for programs and notebooks, and the progress of a question as an iterator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from domain.asking import Answer, ConfidenceLevel, Question, level_of_confidence
+from domain.trajectory import RunEvent
+from graphs.ask_result import AskResult
+from graphs.stream import Stop
+from homer_video.moments import FoundMoments, moments_of, table_of
+from views.answer_lines import answer_line, confidence_line
+
+if TYPE_CHECKING:
+    from graphs.runner import Runner
+    from store.database import Store
+
+
+class VideoAnswer:
+    """An answer, the moments that it rests on, and what it took.
+
+    ``answer`` has everything that is on record about it; ``tokens`` counts both ways, over all
+    model calls.
+    """
+
+    def __init__(
+        self, result: AskResult, question: Question, titles: dict[str, str], store: Store
+    ) -> None:
+        self.answer: Answer = result.answer
+        self.question = question
+        self.trajectory_id = result.trajectory_id
+        self.rounds, self.tokens, self.seconds = result.rounds, result.tokens, result.seconds
+        self.citations: FoundMoments = moments_of(result.answer.citations, titles, store)
+
+    @property
+    def text(self) -> str:
+        """The answer as a person reads it."""
+        return answer_line(self.answer, self.question)
+
+    @property
+    def option(self) -> str | None:
+        """The letter of the option chosen; None where the question had none."""
+        return self.answer.option
+
+    @property
+    def confidence(self) -> float:
+        """The calibrated confidence, in [0, 0.95]."""
+        return self.answer.confidence
+
+    @property
+    def level(self) -> ConfidenceLevel:
+        """The confidence in words: high, medium or low."""
+        return level_of_confidence(self.answer.confidence)
+
+    @property
+    def not_in_memory(self) -> bool:
+        """Whether nothing about it is in memory."""
+        return self.answer.not_in_memory
+
+    def __str__(self) -> str:
+        """Return the answer as a person reads it."""
+        return self.text
+
+    def __repr__(self) -> str:
+        """Return the answer, its confidence and a line for each citation."""
+        cited = repr(self.citations) if self.citations else "nothing is cited"
+        return f"{self.text}\n{self._remarks}\n{cited}"
+
+    @property
+    def _remarks(self) -> str:
+        return "; ".join(part for part in (confidence_line(self.answer), self.answer.note) if part)
+
+    def _repr_html_(self) -> str:
+        cited = table_of(self.citations) if self.citations else "<p>Nothing is cited.</p>"
+        return f"<p><b>{escape(self.text)}</b><br>{escape(self._remarks)}</p>{cited}"
+
+
+def ask_with_events(
+    runner: Runner, question: Question, strategy: str | None
+) -> Iterator[RunEvent | AskResult]:
+    """Ask in a thread of its own: yield every event and word, and the result last.
+
+    Ending the iteration early ends the search at its next event or word; its best answer so far
+    is stored.
+
+    Raises:
+        HomerError: as ``graphs.ask.ask``.
+    """
+    events: SimpleQueue[RunEvent | AskResult | BaseException] = SimpleQueue()
+    stop = Stop()
+
+    def on_event(event: RunEvent) -> None:
+        # Before its first event a run cannot be ended with an answer.
+        if event.kind != "question":
+            stop.check()
+        events.put(event)
+
+    def work() -> None:
+        try:
+            events.put(runner.ask(question, on_event, strategy=strategy))
+        except BaseException as error:  # noqa: BLE001 - raised again by who iterates
+            events.put(error)
+
+    Thread(target=work, name="ask", daemon=True).start()
+    try:
+        while True:
+            event = events.get()
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+            if isinstance(event, AskResult):
+                return
+    finally:
+        stop.set()
