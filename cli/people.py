@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from cli.console import confirm, note, say, say_json, say_table
 from cli.options import Json, OneVideo, Profile
-from domain.people import Correction
+from domain.people import Correction, tags_in_words
 from flows.workspace import open_workspace
 from people import corrections
 from people.corrections import KnownPerson
@@ -21,7 +21,7 @@ from store.database import Store, open_store
 from store.home import Home
 from views.library import resolve_video
 from views.people_view import CardPair, likely_same_people
-from views.words import plain_line
+from views.words import counted, plain_line
 
 GUIDE = """List the people of a video, and correct who is who.
 
@@ -74,7 +74,7 @@ def show(video: OneVideo, json: Json = False) -> None:
     for person in found:
         for same in person.maybe:
             if person.number < same.number:
-                text = f"{person.number} may be {same.number}, which is not sure yet: {same.reason}"
+                text = f"person {person.number} may be person {same.number}: {same.reason}"
                 note(plain_line(text))
     return None
 
@@ -83,7 +83,7 @@ def _row(person: KnownPerson) -> tuple[object, ...]:
     names = ", ".join(f"{name.name} ({name.source})" for name in person.names)
     tags = " ".join(tag.strip("<>") for tag in person.tags)
     return (
-        *(person.number, person.label, names, tags),
+        *(person.number, tags_in_words(person.label), names, tags),
         *(person.seen, person.heard, person.span or ""),
     )
 
@@ -188,7 +188,8 @@ def alike(video: OneVideo, json: Json = False) -> None:
 
 def _pair_row(pair: CardPair) -> tuple[object, ...]:
     one, other, found = pair.one.person.label, pair.other.person.label, pair.found
-    return found.one, one, found.other, other, found.kind, f"{found.cosine:.2f}"
+    named = (tags_in_words(one), tags_in_words(other))
+    return found.one, named[0], found.other, named[1], found.kind, f"{found.cosine:.2f}"
 
 
 def forget(
@@ -223,7 +224,7 @@ def forget(
             confirm(f"Forget {person} in {found.title}? ({undone})")
         done = forget_person(workspace.store, video, person, workspace.toolbox.text, keep_undo)
     if keep_undo:
-        note(f"homer people undo {plain_line(video)} --from {keep_undo} brings them back")
+        note(f"undo it with: homer people undo {plain_line(video)} --from {keep_undo}")
     if done.path:
         note(
             f"the file is still called {plain_line(done.path)}: "
@@ -232,11 +233,10 @@ def forget(
     if json:
         return say_json(asdict(done))
     if done.alerts:
-        note(f"{done.alerts} alerts that named them are removed")
-    lines = f"{done.rewritten} texts written anew"
-    return say(
-        f"{done.number} is forgotten: {lines}, {done.images} images and {done.answers} answers gone"
-    )
+        note(f"removed {counted(done.alerts, 'alert')} that named them")
+    rewritten = f"{counted(done.rewritten, 'text')} rewritten"
+    deleted = f"{counted(done.images, 'image')} and {counted(done.answers, 'answer')} deleted"
+    return say(f"person {done.number} is forgotten: {rewritten}, {deleted}")
 
 
 def undo(
@@ -273,12 +273,12 @@ def undo(
         correction = corrections.undo(store, video, number)
     if json:
         return say_json(correction.model_dump(mode="json"))
-    return say(f"taken back: {_line(correction)}")
+    return say(f"undone: {_line(correction)}")
 
 
 def _restore(store: Store, video: str, source: Path, json: bool) -> None:
     rows = restore_forgotten(store, video, source)
-    say_json({"rows": rows}) if json else say(f"all is as it was: {rows} rows came back")
+    say_json({"rows": rows}) if json else say(f"restored, with {counted(rows, 'record')}")
 
 
 def history(video: OneVideo, json: Json = False) -> None:
@@ -295,7 +295,7 @@ def history(video: OneVideo, json: Json = False) -> None:
     if not found:
         return note("nothing was corrected yet: homer people --help says how")
     for correction in found:
-        say(f"{_line(correction)}{'  (taken back)' if correction.undone else ''}")
+        say(f"{_line(correction)}{'  (undone)' if correction.undone else ''}")
     return None
 
 
@@ -303,12 +303,12 @@ def _done(correction: Correction, video: str, json: bool) -> None:
     if json:
         return say_json(correction.model_dump(mode="json"))
     say(_line(correction))
-    return note(f"homer people undo {plain_line(video)} takes it back")
+    return note(f"undo it with: homer people undo {plain_line(video)}")
 
 
 def _line(correction: Correction) -> str:
-    """Format a correction in one line: ``2 merge: 3 (Omar) is 1 (Ada)``."""
-    return f"{correction.number} {correction.kind}: {plain_line(correction.told)}"
+    """Format a correction: ``2: Merged Omar (person 3) into Ada (person 1)``."""
+    return f"{correction.number}: {plain_line(tags_in_words(correction.told))}"
 
 
 def register(app: typer.Typer) -> None:

@@ -27,6 +27,11 @@ def escape_tags(text: str) -> str:
     return TAG.sub(r"‹\1_\2›", text) if "<" in text else text
 
 
+def tag_name(tag: str) -> str:
+    """Return ``<face_3>`` as ``face 3``."""
+    return tag.strip("<>").replace("_", " ")
+
+
 def tags_in_words(text: str) -> str:
     """Replace tags by words for readers.
 

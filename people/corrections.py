@@ -13,7 +13,13 @@ from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.media import Video
-from domain.people import CorrectedCharacter, Correction, CorrectionKind, escape_tags
+from domain.people import (
+    CorrectedCharacter,
+    Correction,
+    CorrectionKind,
+    escape_tags,
+    tag_name,
+)
 from domain.texts import make_storable
 from domain.time import TimeSpan
 from people.characters import MODEL_SUPPORT
@@ -133,18 +139,24 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
         character = find_person(people, person)
         user_names = [n.text for n in character.names if n.source == USER_SOURCE]
         if new_name in user_names[:1] or not (new_name or character.names):
-            raise InputError(f"{person!r} goes by {character.character.label!r} already")
+            state = f"is already called {new_name}" if new_name else "already has no name"
+            raise InputError(f"{describe_person(character)} {state}")
         outcome = CorrectedCharacter(
             number=character.character.number,
             names=(new_name,) if new_name else (),
             nameless=() if new_name else people.tags(character),
         )
-        summary = (
-            f"{describe_person(character)} is {new_name}"
-            if new_name
-            else f"{describe_person(character)} has no name"
-        )
+        summary = _renamed(character, new_name)
         return _record(session, people, CorrectionKind.RENAME, summary, [character], [outcome])
+
+
+def _renamed(character: CharacterAt, new_name: str) -> str:
+    """Describe a change of name, also to none."""
+    if not new_name:
+        return f"Removed the name of {describe_person(character)}"
+    if character.character.name:
+        return f"Renamed {describe_person(character)} to {new_name}"
+    return f"Named {describe_person(character)} {new_name}"
 
 
 def merge(store: Store, video: str, person: str, into: str) -> Correction:
@@ -165,7 +177,7 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
             members=(*people.tags(target), *people.tags(source)),
             names=tuple(dict.fromkeys(n.text for n in _names_from_users(target, source))),
         )
-        summary = f"{describe_person(source)} is {describe_person(target)}"
+        summary = f"Merged {describe_person(source)} into {describe_person(target)}"
         return _record(session, people, CorrectionKind.MERGE, summary, [source, target], [outcome])
 
 
@@ -204,8 +216,10 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
                 people, numbers[1], remaining, tuple(n.text for n in _names_from_users(character))
             ),
         ]
-        tags_text = " and ".join(people.origins[row].tag for row in removed)
-        summary = f"{tags_text} of {describe_person(character)} is {new_name or 'somebody else'}"
+        parts = " and ".join(tag_name(people.origins[row].tag) for row in removed)
+        summary = (
+            f"Split {parts} off {describe_person(character)}, as {new_name or 'another person'}"
+        )
         return _record(session, people, CorrectionKind.SPLIT, summary, [character], outcomes)
 
 
@@ -226,12 +240,11 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
             raise InputError(
                 f"{person!r} and {other!r} are one: {describe_person(first)}; split them first"
             )
-        summary = f"{describe_person(first)} and {describe_person(second)} are two people"
         if are_kept_apart(session, people, first, second):
             raise InputError(
                 f"{describe_person(first)} and {describe_person(second)} are two people already"
             )
-        summary = f"{describe_person(first)} and {describe_person(second)} are two people"
+        summary = f"Kept {describe_person(first)} and {describe_person(second)} apart"
         outcomes = [
             CorrectedCharacter(
                 number=a.character.number, members=people.tags(a), others=people.tags(b)
@@ -258,7 +271,7 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
         number: The correction; None: the last one that is in force.
 
     Returns:
-        The correction that was taken back.
+        The correction that was undone.
 
     Raises:
         NotFound: no such video or correction.
@@ -278,7 +291,7 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
             latest = later[-1]
             raise InputError(
                 f"correction {latest.number} ({latest.told}) builds on correction "
-                f"{correction.number}: take that back first: "
+                f"{correction.number}: undo that first: "
                 f"homer people undo {found.id} {latest.number}"
             )
         taken_back = correction.model_copy(update={"undone": True})

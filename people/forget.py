@@ -44,7 +44,7 @@ from store.queries.videos import find_video, lock_video_for_delete
 from store.recap_files import remove_recap_files
 from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
 
-FORGOTTEN_SUMMARY = "of somebody who was forgotten"
+FORGOTTEN_SUMMARY = "About somebody who was forgotten"
 """Replaces the summary of a correction that was about a forgotten person only."""
 
 

@@ -110,6 +110,6 @@ def _by_name(people: VideoPeople, wanted: str) -> list[CharacterAt]:
 
 
 def describe_person(person: CharacterAt) -> str:
-    """Format a character for a sentence: number, and name where it has one."""
-    number = person.character.number
-    return f"{number} ({person.character.name})" if person.character.name else str(number)
+    """Name a character in a sentence: ``person 2``, or ``Ada (person 2)``."""
+    number = f"person {person.character.number}"
+    return f"{person.character.name} ({number})" if person.character.name else number

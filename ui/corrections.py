@@ -11,8 +11,8 @@ import streamlit as st
 
 from domain.errors import HomerError
 from domain.media import Video
-from domain.people import CorrectionKind, tags_in_words
-from people.corrections import history, keep_apart, merge, rename, split, undo
+from domain.people import tag_name, tags_in_words
+from people.corrections import KnownPerson, history, keep_apart, merge, rename, split, undo
 from people.forget import forget, restore_forgotten
 from store.database import Store
 from ui.app_state import page_state
@@ -21,24 +21,33 @@ from ui.media import stored_image
 from ui.navigation import set_params
 from ui.sign_in import set_acting_user
 from views.people_view import PeopleView, PersonCard, PersonEntry, PersonLane
-from views.words import counted
+from views.words import counted, join_words
 
 MAX_PARTS = 24
 """Faces and voices of one person shown in the form that splits them."""
 LAST_RESULT = "result of a correction"
-UNDOABLE = "correction that can be undone"
+SHOWN = "correction shown"
+TOAST = """<style>
+.st-key-correction_toast { position: fixed; inset-block-end: 1rem; inset-inline-end: 1rem;
+  z-index: 1000; width: min(30rem, calc(100vw - 2rem)); padding: .75rem 1rem;
+  border: 1px solid var(--st-border-color, currentColor); border-radius: .5rem;
+  background: var(--st-background-color, Canvas); box-shadow: 0 4px 16px rgb(0 0 0 / 25%); }
+</style>"""
 FORGOTTEN_FILE = "file of a forgotten person"
+
+
+Person = KnownPerson | PersonEntry
 
 
 @dataclass(frozen=True)
 class CorrectionResult:
-    """What a correction did, in words; ``undoable`` is its number, for the button Undo."""
+    """What was corrected, in words; ``undoable`` are the numbers that the button Undo undoes."""
 
     message: str
-    undoable: int | None = None
+    undoable: tuple[int, ...] = ()
 
 
-def display_name(card: PersonCard | PersonEntry | PersonLane) -> str:
+def display_name(card: PersonCard | Person | PersonLane) -> str:
     """Return a person's name, or "Person" and the number."""
     entry = card.person if isinstance(card, PersonCard) else card
     return f"Person {entry.number}" if entry.label.startswith("<") else entry.label
@@ -50,25 +59,36 @@ def show_last_result(store: Store, video: Video) -> None:
     if isinstance(result, HomerError):
         st.error(escape_markdown(str(result)))
     elif result is not None:
-        st.toast(escape_markdown(result.message), icon=":material/check:")
-        st.session_state[UNDOABLE] = (video.id, result)
-    of_video, last = st.session_state.get(UNDOABLE, ("", None))
-    if of_video == video.id and last is not None and last.undoable is not None:
-        with st.container(horizontal=True, vertical_alignment="center", key="last_correction"):
-            st.write(escape_markdown(last.message))
-            st.button(
-                "Undo",
-                key="undo_last",
-                help="Undo the last correction",
-                on_click=_undo_correction,
-                args=(store, video.id, last.undoable),
-            )
+        st.session_state[SHOWN] = (video.id, result)
+    of_video, shown = st.session_state.get(SHOWN, ("", None))
+    if of_video == video.id and shown is not None:
+        _show_toast(store, video.id, shown)
     file = st.session_state.get(FORGOTTEN_FILE)
     if file is not None:
         name, data = file
         st.download_button(
             "Download the file that restores them", data, name, "application/zip", key="kept"
         )
+
+
+def _show_toast(store: Store, video: str, result: CorrectionResult) -> None:
+    """Show a result above the page until it is closed; Streamlit's own toasts have no buttons."""
+    st.html(TOAST)
+    with st.container(horizontal=True, vertical_alignment="center", key="correction_toast"):
+        st.write(escape_markdown(result.message))
+        if result.undoable:
+            st.button(
+                "Undo",
+                key="undo_last",
+                help="Undo the last correction",
+                on_click=_undo_corrections,
+                args=(store, video, result.undoable),
+            )
+        st.button("Close", key="close_toast", type="tertiary", on_click=_close_toast)
+
+
+def _close_toast() -> None:
+    st.session_state.pop(SHOWN, None)
 
 
 def _apply(change: Callable[[], CorrectionResult]) -> None:
@@ -108,31 +128,30 @@ def _rename(store: Store, video: str, card: PersonCard, key: str) -> None:
 
     def change() -> CorrectionResult:
         done = rename(store, video, str(card.person.number), name)
-        return CorrectionResult(f"{display_name(card)} is now called {name}.", done.number)
+        return CorrectionResult(f"{display_name(card)} is now called {name}.", (done.number,))
 
     _apply(change)
 
 
-def merge_people(
-    store: Store, video: str, number: int, into: int, names: tuple[str, str] | None = None
-) -> None:
-    """Merge two people; the merged person has the number ``into``."""
-    first, second = names or (f"person {number}", f"person {into}")
+def merge_people(store: Store, video: str, people: Sequence[Person], into: Person) -> None:
+    """Merge people into one of them, who keeps number and name."""
 
     def change() -> CorrectionResult:
-        done = merge(store, video, str(number), str(into))
-        return CorrectionResult(f"Merged {first} into {second}.", done.number)
+        done = [merge(store, video, str(one.number), str(into.number)) for one in people]
+        merged = join_words([_in_sentence(one) for one in people])
+        message = f"Merged {merged} into {_in_sentence(into)}."
+        return CorrectionResult(message, tuple(one.number for one in done))
 
     _apply(change)
 
 
-def separate_people(store: Store, video: str, number: int, other: int) -> None:
+def separate_people(store: Store, video: str, one: PersonCard, other: PersonCard) -> None:
     """Record that two people are different, so that they are not suggested again."""
 
     def change() -> CorrectionResult:
-        done = keep_apart(store, video, str(number), str(other))
-        message = f"Person {number} and person {other} are two people."
-        return CorrectionResult(message, done.number)
+        done = keep_apart(store, video, str(one.person.number), str(other.person.number))
+        message = f"{display_name(one)} and {_in_sentence(other.person)} are two people."
+        return CorrectionResult(message, (done.number,))
 
     _apply(change)
 
@@ -165,16 +184,10 @@ def _merge_selected(store: Store, video: str, chosen: Sequence[PersonEntry]) -> 
     others = [one for one in chosen if one != into]
     for one in chosen:
         st.session_state[selection_key(video, one.number)] = False
-
-    def change() -> CorrectionResult:
-        done = [merge(store, video, str(one.number), str(into.number)) for one in others]
-        merged = ", ".join(_in_sentence(one) for one in others)
-        return CorrectionResult(f"Merged {merged} into {_in_sentence(into)}.", done[-1].number)
-
-    _apply(change)
+    merge_people(store, video, others, into)
 
 
-def _in_sentence(person: PersonEntry) -> str:
+def _in_sentence(person: Person) -> str:
     name = display_name(person)
     return name.lower() if person.label.startswith("<") else name
 
@@ -184,11 +197,6 @@ def show_correction_forms(store: Store, people: PeopleView, card: PersonCard) ->
     if len(card.person.tags) > 1:
         _split_form(store, people.video.id, card)
     _forget_form(store, people.video, card)
-
-
-def tag_in_words(tag: str) -> str:
-    """Return ``<face_3>`` as ``face 3``."""
-    return tag.strip("<>").replace("_", " ")
 
 
 def _split_form(store: Store, video: str, card: PersonCard) -> None:
@@ -206,7 +214,7 @@ def _split_form(store: Store, video: str, card: PersonCard) -> None:
             chosen = [tag.strip("<>") for tag, is_chosen in boxes.items() if is_chosen]
             done = split(store, video, str(number), chosen, name)
             message = f"Split {display_name(card)} into two people."
-            return CorrectionResult(message, done.number)
+            return CorrectionResult(message, (done.number,))
 
         _apply(change)
         st.rerun()
@@ -216,8 +224,8 @@ def _part_box(store: Store, card: PersonCard, tag: str) -> bool:
     with st.container(width=110, key=f"part_{card.person.number}_{tag.strip('<>')}"):
         data = stored_image(store, card.crops.get(tag))
         if data:
-            st.image(data, alt=f"{tag_in_words(tag)} of {display_name(card)}", width=90)
-        return st.checkbox(tag_in_words(tag).capitalize(), key=f"split_{tag}_{card.person.number}")
+            st.image(data, alt=f"{tag_name(tag)} of {display_name(card)}", width=90)
+        return st.checkbox(tag_name(tag).capitalize(), key=f"split_{tag}_{card.person.number}")
 
 
 def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
@@ -254,14 +262,6 @@ def _forget_person(
     )
 
 
-KINDS = {
-    CorrectionKind.RENAME: "Named",
-    CorrectionKind.MERGE: "Merged",
-    CorrectionKind.SPLIT: "Split",
-    CorrectionKind.APART: "Two people",
-}
-
-
 def show_history(store: Store, video: Video) -> None:
     """List the corrections, each with a button to undo it, and the form to recall a person."""
     st.header("Corrections", anchor=False)
@@ -273,15 +273,14 @@ def show_history(store: Store, video: Video) -> None:
             horizontal=True, vertical_alignment="center", key=f"made_{correction.number}"
         ):
             undone = " (undone)" if correction.undone else ""
-            told = f"{KINDS[correction.kind]}: {tags_in_words(correction.told)}{undone}"
-            st.write(escape_markdown(told))
+            st.write(escape_markdown(f"{tags_in_words(correction.told)}{undone}"))
             st.button(
                 "Undo",
                 key=f"undo_{correction.number}",
                 help=f"Undo correction {correction.number}",
                 disabled=correction.undone,
-                on_click=_undo_correction,
-                args=(store, video.id, correction.number),
+                on_click=_undo_corrections,
+                args=(store, video.id, (correction.number,)),
             )
     with st.expander("Restore a forgotten person"):
         file = st.file_uploader("The file made when they were forgotten", type="zip")
@@ -290,9 +289,16 @@ def show_history(store: Store, video: Video) -> None:
             st.rerun()
 
 
-def _undo_correction(store: Store, video: str, number: int) -> None:
-    st.session_state.pop(UNDOABLE, None)
-    _apply(lambda: CorrectionResult(f"Undone: {tags_in_words(undo(store, video, number).told)}."))
+def _undo_corrections(store: Store, video: str, numbers: Sequence[int]) -> None:
+    """Undo corrections, the last one first: it may depend on those before."""
+
+    def change() -> CorrectionResult:
+        undone = [undo(store, video, number) for number in reversed(numbers)]
+        listed = "; ".join(tags_in_words(one.told) for one in reversed(undone))
+        return CorrectionResult(f"Undone: {listed}.")
+
+    _close_toast()
+    _apply(change)
 
 
 def _recall_person(store: Store, video: str, data: bytes) -> CorrectionResult:

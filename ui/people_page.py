@@ -209,17 +209,11 @@ def _show_suggestion(store: Store, people: PeopleView, pair: CardPair) -> None:
                     "Yes, the same",
                     key=f"yes_{key}",
                     on_click=merge_people,
-                    args=(
-                        store,
-                        people.video.id,
-                        found.other,
-                        found.one,
-                        (display_name(second), display_name(first)),
-                    ),
+                    args=(store, people.video.id, [second.person], first.person),
                 )
                 st.button(
                     "No",
                     key=f"no_{key}",
                     on_click=separate_people,
-                    args=(store, people.video.id, found.one, found.other),
+                    args=(store, people.video.id, first, second),
                 )

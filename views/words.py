@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _IRREGULAR = {"person": "people", "piece of evidence": "pieces of evidence"}
 
@@ -17,6 +18,14 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What Streamlit transforms even when each of its characters is escaped."""
+
+
+_PADDED = re.compile(
+    r"""(?<![:\d])0(?=\d:\d\d-\d) | (?<=\d-)0(?=\d:\d\d(?!:?\d))
+    | (?<=\bat\ )0(?=\d:\d\d(?!:?\d))""",
+    re.VERBOSE,
+)
+"""The zero that ``domain.time.format_clock`` writes before single minutes."""
 
 
 def plain_line(text: str) -> str:
@@ -41,6 +50,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else _plural(noun)}"
 
 
+def join_words(parts: Sequence[str]) -> str:
+    """Join parts of a sentence: ``Ann``, ``Ann and Bob``, ``Ann, Bob and Eve``."""
+    return " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts)
+
+
 def _plural(noun: str) -> str:
     if noun in _IRREGULAR:
         return _IRREGULAR[noun]
@@ -52,6 +66,11 @@ def _plural(noun: str) -> str:
 def without_markup(text: str) -> str:
     """Return ``text`` so that Streamlit and others make no links, pictures or arrows of it."""
     return _MARKUP.sub(rf"\1{WORD_JOINER}", text)
+
+
+def short_times(text: str) -> str:
+    """Return ``text`` with ``0:35`` for the times ``00:35`` of spans, and of moments after "at"."""
+    return _PADDED.sub("", text)
 
 
 def shortened(text: str, width: int = 120) -> str:

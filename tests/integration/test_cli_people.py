@@ -103,7 +103,7 @@ def test_people_are_listed_with_numbers_names_tags_and_times(talk: str) -> None:
     head, ada, other = (line.split() for line in shown.stdout.splitlines())
     assert head == ["number", "person", "names", "tags", "seen", "heard", "when"]
     assert ada == ["0", "Ada", "Ada", "(said)", "face_0", "voice_0", "1", "1", "00:00-00:09"]
-    assert other == ["2", "<character_2>", "voice_1", "0", "1", "00:30-00:36"]
+    assert other == ["2", "Person", "2", "voice_1", "0", "1", "00:30-00:36"]
     assert homer("list", VIDEO[:5]).stdout == shown.stdout
     (first, second) = data(homer(talk, "--json"))
     assert first["tags"] == ["<face_0>", "<voice_0>"]
@@ -113,17 +113,18 @@ def test_people_are_listed_with_numbers_names_tags_and_times(talk: str) -> None:
 
 def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
     renamed = homer("rename", talk, "voice_1", "Ruth")
-    assert (renamed.exit_code, renamed.stdout) == (0, "1 rename: 2 is Ruth\n")
-    assert f"homer people undo {talk} takes it back" in renamed.stderr
-    assert homer("merge", talk, "ruth", "Ada").stdout == "2 merge: 2 (Ruth) is 0 (Ada)\n"
+    assert (renamed.exit_code, renamed.stdout) == (0, "1: Named person 2 Ruth\n")
+    assert f"undo it with: homer people undo {talk}" in renamed.stderr
+    merged = homer("merge", talk, "ruth", "Ada").stdout
+    assert merged == "2: Merged Ruth (person 2) into Ada (person 0)\n"
     parted = homer("split", talk, "0", "face_0", "voice_0", "--name", "Zoe")
-    assert parted.stdout == "3 split: <face_0> and <voice_0> of 0 (Ruth) is Zoe\n"
+    assert parted.stdout == "3: Split face 0 and voice 0 off Ruth (person 0), as Zoe\n"
     refused = homer("undo", talk, "1")
     assert refused.exit_code == 2
     assert f"homer people undo {VIDEO} 3" in refused.stderr
-    assert homer("undo", talk).stdout.startswith("taken back: 3 split")
+    assert homer("undo", talk).stdout.startswith("undone: 3: Split")
     history = homer("history", talk)
-    assert [line.endswith("(taken back)") for line in history.stdout.splitlines()] == [
+    assert [line.endswith("(undone)") for line in history.stdout.splitlines()] == [
         *(False, False),
         True,
     ]
@@ -147,7 +148,7 @@ def test_who_may_be_one_is_listed_until_it_is_said_that_they_are_two(
     assert (pair["one"], pair["other"], pair["kind"]) == (0, 1, "face")
     assert "alike in" in homer("alike", VIDEO).stdout
     kept = homer("apart", VIDEO, "1", "0")
-    assert kept.stdout == "1 apart: 1 and 0 are two people\n"
+    assert kept.stdout == "1: Kept person 1 and person 0 apart\n"
     nobody = homer("alike", VIDEO)
     assert (nobody.exit_code, nobody.stdout) == (0, "")
     assert "no likely duplicates" in nobody.stderr
@@ -187,7 +188,7 @@ def test_show_has_the_corrected_names_in_people_lines_and_segments(talk: str) ->
     homer("rename", talk, "Ada", "Grace Hopper")
     homer("rename", talk, "2", "Ruth")
     shown = CliRunner().invoke(app, ["show", talk]).stdout
-    assert "Grace Hopper  <face_0> <voice_0>  Grace Hopper (person), Ada (said)" in shown
+    assert "Grace Hopper  face_0 voice_0  Grace Hopper (person), Ada (said)" in shown
     assert "said: Grace Hopper: My name is Ada. The lighthouse is green." in shown
     assert "said: Ruth: The ships carry coffee to Lisbon." in shown
     assert "Grace Hopper at the harbour" in shown

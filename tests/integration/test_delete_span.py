@@ -178,8 +178,8 @@ def test_what_people_said_of_those_who_are_gone_goes_with_them(talk: Store) -> N
     rows = "\n".join(row for _, row in everything(talk))
     assert "Rubinstein" not in rows
     first, second = history(talk, VIDEO)
-    assert (first.told, first.undone) == ("of somebody who was forgotten", True)
-    assert second.told == "0 (Ada Lovelace) is Countess Byron"
+    assert (first.told, first.undone) == ("About somebody who was forgotten", True)
+    assert second.told == "Renamed Ada Lovelace (person 0) to Countess Byron"
     assert (0, "Countess Byron") in people(talk)
 
 

@@ -268,9 +268,9 @@ def test_others_keep_what_was_theirs_and_voices_that_were_joined_go_home(talk: S
     assert talk.blobs.exists(SHA[OTHER])
     assert not talk.blobs.exists(SHA[CROP])
     assert [one.told for one in history(talk, VIDEO)] == [
-        "of somebody who was forgotten",
-        "2 (Omar) is Omar Khayyam",
-        "<voice_0> of 0 (somebody) is Ruth",
+        "About somebody who was forgotten",
+        "Renamed Omar (person 2) to Omar Khayyam",
+        "Split voice 0 off somebody (person 0), as Ruth",
     ]
 
 
@@ -367,7 +367,7 @@ def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_stored(talk: 
     first, second = history(talk, VIDEO)
     assert (first.undone, second.told, second.undone) == (
         False,
-        "of somebody who was forgotten",
+        "About somebody who was forgotten",
         True,
     )
     assert undo(talk, VIDEO).number == 1
@@ -378,7 +378,7 @@ def test_who_was_kept_apart_from_the_forgotten_one_is_stored_apart_from_nobody(t
     keep_apart(talk, VIDEO, "0", "Omar")
     forget(talk, VIDEO, "Omar", WordVectors())
     last = history(talk, VIDEO)[-1]
-    assert (last.told, last.outcomes, last.undone) == ("of somebody who was forgotten", (), True)
+    assert (last.told, last.outcomes, last.undone) == ("About somebody who was forgotten", (), True)
 
 
 def known_more(store: Store) -> None:
@@ -439,7 +439,7 @@ def test_the_command_asks_first_and_says_how_it_can_be_undone(
     assert list(dump_lines(talk, VIDEO)) == before
     keep = str(tmp_path / "ada.zip")
     code, out, output = homer("forget", VIDEO, "0", "--yes", "--keep-undo", keep)
-    assert (code, out.startswith("0 is forgotten")) == (0, True)
+    assert (code, out.startswith("person 0 is forgotten")) == (0, True)
     assert f"homer people undo {VIDEO} --from {keep}" in output
     assert left(talk) == []
     assert homer("undo", VIDEO, "--from", keep)[0] == 0

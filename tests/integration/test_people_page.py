@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from domain.media import ClipState, Percept
 from memory.write_clip import remember
-from people.corrections import history, list_people
+from people.corrections import history, list_people, merge, rename
 from store.database import Store
 from store.queries.audit import audit_entries
 from tests.support.app_pages import (
@@ -186,6 +186,19 @@ def test_several_are_made_one_at_once(recording: Store) -> None:
     select(page, *numbers)
     submit(page, f"Merge {len(numbers)} people")
     assert len(list_people(recording, VIDEO)) == 1
+    submit(page, "Undo")
+    assert [one.number for one in list_people(recording, VIDEO)] == numbers
+    submit(page, "Close")
+    assert "Undone:" not in words(page)
+
+
+def test_corrections_are_listed_in_sentences(recording: Store) -> None:
+    numbers = [one.number for one in list_people(recording, VIDEO) if not one.names][:2]
+    merge(recording, VIDEO, str(numbers[1]), str(numbers[0]))
+    rename(recording, VIDEO, str(numbers[0]), "Ruth")
+    shown = words(open_page("people", video=VIDEO))
+    assert f"Merged person {numbers[1]} into person {numbers[0]}" in shown
+    assert f"Named person {numbers[0]} Ruth" in shown
 
 
 def test_who_is_in_one_frame_is_never_suggested(library: Store) -> None:
