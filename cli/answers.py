@@ -30,12 +30,14 @@ from models.preload import Name, preloading
 from models.toolbox import Toolbox
 from store.queries.videos import list_videos, named_or_all
 from views.answer_lines import (
-    answer_line,
+    answer_lines,
     citation_line,
     confidence_line,
     event_lines,
+    one_line,
     reply_tail,
 )
+from views.rounds import search_in_words
 from views.words import counted, plain_line, printable
 
 ROOM = 24
@@ -155,7 +157,8 @@ def _show_result(
 def show_answer(result: AskResult, question: Question, titles: Mapping[str, str]) -> None:
     """Print the answer, its confidence, its citations, and where its steps can be seen."""
     answer = result.answer
-    say(answer_line(answer, question))
+    for line in answer_lines(answer, question):
+        say(line)
     if answer.declined:
         say("declined: the moments below are only the nearest")
     say("; ".join(part for part in (confidence_line(answer), answer.note) if part))
@@ -165,7 +168,7 @@ def show_answer(result: AskResult, question: Question, titles: Mapping[str, str]
         say(f"  {citation_line(citation, titles)}")
     if answer.not_in_memory:
         for searched in answer.searched:
-            say(f"  searched: {plain_line(searched)}")
+            say(f"  searched: {one_line(search_in_words(searched))}")
     rounds = counted(result.rounds, "round")
     say(f"trajectory {result.trajectory_id} ({rounds}, {result.seconds:.1f} s)")
 

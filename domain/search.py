@@ -72,7 +72,8 @@ class Finding(Frozen):
 
     ``together`` is the largest number of people shown at one time. ``exact``: matched word for
     word, or measured. ``unrecorded``: why memory cannot answer, empty if it can; ``parts`` are then
-    the nearest moments. ``put``: a person replaced the lines, which are to be quoted.
+    the nearest moments. ``put``: a person replaced the lines, which are to be quoted. ``each`` are
+    the findings of several videos, each with its ``title``; the whole has no parts of its own then.
     """
 
     asks: Asks
@@ -83,6 +84,8 @@ class Finding(Frozen):
     exact: bool = True
     unrecorded: str = ""
     put: bool = False
+    title: str = ""
+    each: tuple[Finding, ...] = ()
 
     def restricted_to(self, refs: Collection[str]) -> Finding:
         """Return the finding restricted to these lines; parts without any line left are dropped."""
@@ -90,7 +93,13 @@ class Finding(Frozen):
             part.model_copy(update={"refs": tuple(ref for ref in part.refs if ref in refs)})
             for part in self.parts
         )
-        return self.model_copy(update={"parts": tuple(part for part in restricted if part.refs)})
+        each = (one.restricted_to(refs) for one in self.each)
+        return self.model_copy(
+            update={
+                "parts": tuple(part for part in restricted if part.refs),
+                "each": tuple(one for one in each if one.parts),
+            }
+        )
 
 
 class Aim(Frozen):

@@ -13,7 +13,7 @@ from domain.asking import Evidence, Mode, Question
 from domain.errors import InputError
 from domain.evaluation_options import AblationStage
 from domain.memories import Edge, MemoryView, Scope, Segment
-from domain.search import Aim, Extract, Ranking
+from domain.search import Aim, Extract, Ranking, Structure
 from domain.settings import Settings
 from domain.texts import make_storable
 from domain.time import TimeSpan
@@ -32,7 +32,7 @@ from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import Relevance
 from retrieval.reranking import best_probability
 from retrieval.result import Retrieval
-from retrieval.structural import structural
+from retrieval.structural import MOST_VIDEOS, answered_by_video, structural
 from retrieval.video_mode import about_people, video
 from store.database import Store
 from store.queries.candidates import WIDE, lines_of_clips
@@ -46,6 +46,7 @@ from store.queries.memories import strengths
 from store.queries.people_in_view import lines_mentioning
 from store.queries.search import edges_of_segment
 from store.queries.segments_in_view import read_segments, segment_texts, segments_in_view
+from store.queries.videos import video_titles
 from telemetry import tracing
 
 SUPPORT_DIGITS = 4
@@ -154,10 +155,26 @@ class Retrievers:
         ordinary = partial(self._with_aim, context, request, segment, aim.moments)
         if aim.structure is None or context.relevance is None or whole.candidates.view_lines > WIDE:
             result = ordinary()
+        elif by_video := self._by_video(view, request, aim, aim.structure):
+            result = by_video
         else:
             result = structural(context, aim.structure, request.mode, ordinary)
         scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
         return result.model_copy(update={"weighed": scores, "temperature": scale, **unloaded})
+
+    def _by_video(
+        self, view: MemoryView, request: _ModeSearch, aim: Aim, structure: Structure
+    ) -> Retrieval | None:
+        """Answer a question about structure for each of a few videos; None if it cannot be."""
+        if not 1 < len(view.scopes) <= MOST_VIDEOS or aim.options:
+            return None
+        with self._store.begin() as session:
+            titles = video_titles(session)
+        views = (view.model_copy(update={"scopes": (scope,)}) for scope in view.scopes)
+        results = [
+            (titles.get(one.videos[0], ""), self._search(one, request, aim)) for one in views
+        ]
+        return answered_by_video(structure, results)
 
     def _with_aim(
         self, context: QueryContext, request: _ModeSearch, segment: Segment | None, limit: int

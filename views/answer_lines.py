@@ -30,7 +30,7 @@ def _question(event: Any) -> Iterator[str]:
 
 def _plan(event: Any) -> Iterator[str]:
     for subtask in event.subtasks:
-        yield f"plan {subtask.id}: {plain_line(subtask.text)}"
+        yield f"plan {subtask.id}: {one_line(subtask.text)}"
 
 
 def _skills(event: Any) -> Iterator[str]:
@@ -40,19 +40,19 @@ def _skills(event: Any) -> Iterator[str]:
 
 
 def _round(event: Any) -> Iterator[str]:
-    yield f"round {event.round}: {event.subtask}: {plain_line(event.text)}"
+    yield f"round {event.round}: {event.subtask}: {one_line(event.text)}"
 
 
 def _guard(event: Any) -> Iterator[str]:
     if not event.accepted:
-        yield f"  refused ({event.rule}): {plain_line(event.complaint)}"
+        yield f"  refused ({event.rule}): {one_line(event.complaint)}"
 
 
 def _retrieve(event: Any) -> Iterator[str]:
     how = f" (from structure: {event.finding.asks})" if event.finding else ""
-    prefix = f"  {event.mode} {plain_line(event.query)!r}{how}:"
+    prefix = f"  {event.mode} {one_line(event.query)!r}{how}:"
     if event.refused:
-        yield f"{prefix} {plain_line(event.refused)}"
+        yield f"{prefix} {one_line(event.refused)}"
     elif event.nothing_close or not event.evidence:
         yield f"{prefix} nothing close"
     else:
@@ -83,7 +83,7 @@ def _warning(event: Any) -> Iterator[str]:
 
 
 def _force(event: Any) -> Iterator[str]:
-    yield f"  next: {event.mode}, because {plain_line(event.reason)}"
+    yield f"  next: {event.mode}, because {one_line(event.reason)}"
 
 
 def _error(event: Any) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _error(event: Any) -> Iterator[str]:
 
 
 def _fork(event: Any) -> Iterator[str]:
-    yield plain_line(fork_line(event))
+    yield one_line(fork_line(event))
 
 
 _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
@@ -120,14 +120,20 @@ def confidence_line(answer: Answer) -> str:
 
 def answer_line(answer: Answer, question: Question) -> str:
     """Return the answer's text, with the letter of the chosen option."""
-    text = plain_line(answer.text)
+    text = one_line(answer.text)
     if answer.option is None:
-        return one_line(answer.text)
+        return text
     place = ord(answer.option) - ord("A")
     option = plain_line(question.options[place]) if place < len(question.options) else ""
     return f"{answer.option}. {option}" + (
         "" if text in ("", option, answer.option) else f" ({text})"
     )
+
+
+def answer_lines(answer: Answer, question: Question) -> list[str]:
+    """Return the lines of an answer: several where each of several videos is answered."""
+    lines = [] if answer.option else answer.text.splitlines()
+    return [one_line(line) for line in lines] or [answer_line(answer, question)]
 
 
 def one_line(text: str) -> str:

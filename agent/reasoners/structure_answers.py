@@ -94,10 +94,25 @@ def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartA
         near = tuple(e.ref for e in evidence if e.ref in held)
         text = CANNOT.format(why=finding.unrecorded)
         return PartAnswer(text, near, DECLINED, declined=True) if near else None
+    if finding.each:
+        return _of_each_video(finding, evidence, held)
     parts = finding.restricted_to(held.keys()).parts
     if parts and finding.put:
         return PartAnswer(" ".join(part.text for part in parts), _refs(parts), FAIR)
     return _WORDED[finding.asks](finding, parts, held) if parts else None
+
+
+def _of_each_video(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartAnswer | None:
+    """Answer for each video, after its title; as sure as the least sure of these answers."""
+    worded = [(one.title, said_of(one, evidence, held)) for one in finding.each]
+    answers = [(title, answer) for title, answer in worded if answer is not None]
+    if not answers:
+        return None
+    return PartAnswer(
+        "\n".join(f"{title}: {answer.text}" for title, answer in answers),
+        tuple(ref for _, answer in answers for ref in answer.refs),
+        min(answer.sure for _, answer in answers),
+    )
 
 
 def _refs(parts: Sequence[StructurePart]) -> tuple[str, ...]:

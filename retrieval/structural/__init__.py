@@ -1,5 +1,6 @@
 """Structural searches: people, voices, beginning and end, first and last mentions, order."""
 
 from retrieval.structural.search import structural
+from retrieval.structural.videos import MOST_VIDEOS, answered_by_video
 
-__all__ = ["structural"]
+__all__ = ["MOST_VIDEOS", "answered_by_video", "structural"]

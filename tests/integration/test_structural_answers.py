@@ -17,8 +17,10 @@ from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import WordToolbox
 from tests.support.remembered import Said, name, watch
+from views.answer_lines import answer_lines
 
 V = "abcdefabcdefabcd"
+OTHER = "b" * 16
 
 
 def there(tag: str, at_s: float) -> Said:
@@ -224,6 +226,23 @@ def test_what_it_is_about_quotes_central_sentences(interview: Store) -> None:
     answer = answered(interview, "What is it about?").answer
     assert answer.text.startswith("The sentences closest to all that is said: ")
     assert answer.citations
+
+
+def test_each_of_two_videos_is_answered_under_its_title(interview: Store) -> None:
+    watch(interview, OTHER, PARTY)
+    question = Question(text="How does it begin?", videos=(V, OTHER))
+    made = ask(interview, WordToolbox(), question)
+    assert replay(interview, made.trajectory_id).divergence is None
+    first, second = answer_lines(made.answer, question)
+    assert first.startswith(f"{V}: It begins with: [00:00-00:02] On screen: The Garden Hour")
+    assert second.startswith(f"{OTHER}: It begins with: [00:02-00:04]")
+    assert {citation.video for citation in made.answer.citations} == {V, OTHER}
+    mentioned = ask(
+        interview,
+        WordToolbox(),
+        Question(text="When is winter first mentioned?", videos=(V, OTHER)),
+    )
+    assert OTHER not in mentioned.answer.text
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,10 @@ def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
             RoundOpened(round=2, subtask="t1", text="find\nit", attempt=1),
             ["round 2: t1: find it"],
         ),
+        (
+            RoundOpened(round=2, subtask="t1", text="what <voice_1> says", attempt=1),
+            ["round 2: t1: what an unnamed speaker says"],
+        ),
         (Guarded(accepted=True), []),
         (
             Guarded(accepted=False, rule="format", complaint="say more"),
