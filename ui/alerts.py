@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from domain.alerts import AlertKind
+from domain.errors import HomerError
+from flows.alerts.adding import AlertDraft, add
+from flows.workspace import open_workspace
 from ui.app_state import page_state
-from ui.errors import show_errors
+from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date, format_time
 from ui.navigation import (
     PAGE_SIZE,
@@ -18,6 +22,7 @@ from ui.navigation import (
     update_address_bar,
 )
 from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
+from views.library import all_titles
 from views.words import counted
 
 
@@ -32,10 +37,9 @@ def _show() -> None:
     store = page_state().store
     alerts = shown_alerts(store)
     if not alerts:
-        st.info(
-            "There is no alert yet. Add one in a terminal: "
-            '`homer alert add ladder "someone carries a ladder"`'
-        )
+        st.write("There is no alert yet. An alert is a question that is judged on every new clip.")
+    _add_form(expanded=not alerts)
+    if not alerts:
         return
     chosen = text_param("alert") or None
     _show_alerts(alerts, chosen)
@@ -50,6 +54,35 @@ def _show() -> None:
         events, _ = page_of_events(store, offset, PAGE_SIZE, chosen)
     for event in events:
         _show_event(event)
+
+
+def _add_form(*, expanded: bool) -> None:
+    """Draw the form that adds an alert; where its events are sent is set in a terminal."""
+    state = page_state()
+    titles = all_titles(state.store)
+    with (
+        st.expander("Add an alert", expanded=expanded, icon=":material/add:"),
+        st.form("add_alert", border=False),
+    ):
+        question = st.text_input("Wait for", placeholder="someone carries a ladder")
+        name = st.text_input("Name", placeholder="ladder", help="Small letters, digits, - and _.")
+        video = st.selectbox(
+            "Video",
+            list(titles),
+            index=None,
+            format_func=lambda video_id: titles[video_id],
+            placeholder="All videos, later ones too",
+        )
+        sent = st.form_submit_button("Add", type="primary")
+    if sent:
+        draft = AlertDraft(name.strip(), AlertKind.TEXT, question, video)
+        try:
+            with open_workspace(state.profile) as workspace:
+                add(workspace, draft, None)
+        except HomerError as error:
+            show_error(error)
+            return
+        st.rerun()
 
 
 def _show_alerts(alerts: Sequence[ShownAlert], chosen: str | None) -> None:
@@ -79,5 +112,5 @@ def _show_event(one: ShownEvent) -> None:
         page_link("video", escape_markdown(label), video=event.video, t=at)
         st.write(escape_markdown(one.text))
         when = format_date(one.began or event.at)
-        facts = f"{when}, score {event.score:.2f}, {event.state}"
+        facts = f"{when}, match {event.score:.2f}, {event.state}"
         st.caption(escape_markdown(f"{facts}: {event.error}" if event.error else facts))

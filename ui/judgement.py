@@ -9,6 +9,7 @@ from flows.learning import question_type
 from skills.learn import judge, recorded_judgement
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
+from ui.navigation import page_link
 
 VERDICTS = {True: "right", False: "wrong", None: "not judged"}
 
@@ -27,7 +28,7 @@ def show_judgement(store: Store, row: StoredTrajectory) -> None:
         if verdict is not None and st.button("Withdraw the verdict", key=f"unjudge_{row.id}"):
             _record_verdict(store, row, None)
     if verdict is not None:
-        st.caption("Run `homer skills learn` in a terminal to learn from judged answers.")
+        page_link("skills", "Learn from judged answers")
 
 
 def _verdict_button(

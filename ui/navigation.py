@@ -15,8 +15,8 @@ from ui.errors import show_error
 from views.library import all_titles, videos_named
 
 SECTIONS = {
-    "": ("ask", "library", "people", "alerts", "recaps", "history"),
-    "Advanced": ("compare", "skills", "evaluations", "schedules", "health"),
+    "": ("ask", "library", "people", "history"),
+    "Advanced": ("alerts", "recaps", "compare", "skills", "evaluations", "schedules", "health"),
 }
 """The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
 ICONS = {

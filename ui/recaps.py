@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import streamlit as st
 
+from domain.recaps import parse_period
 from domain.time import format_clock
+from flows.recap import write_recap
+from flows.recap_model import recap_model
+from flows.workspace import open_workspace
 from store.queries.recaps import StoredRecap
 from store.queries.recaps import recaps_page as page_of_recaps
 from ui.app_state import page_state
@@ -28,10 +34,9 @@ def _show() -> None:
     with store.begin() as session:
         recaps, total = page_of_recaps(session, requested, PER_PAGE)
     if not total:
-        st.info(
-            "There is no recap yet. `homer recap` writes one at once, and "
-            "`homer schedule set recap` one every day."
-        )
+        st.write("There is no recap yet. A recap sums up a day, with links to its moments.")
+    _write_buttons()
+    if not total:
         return
     offset = paginate(total, size=PER_PAGE)
     if offset != requested:
@@ -39,6 +44,23 @@ def _show() -> None:
             recaps, _ = page_of_recaps(session, offset, PER_PAGE)
     for number, recap in enumerate(recaps):
         _show_recap(number, recap)
+
+
+def _write_buttons() -> None:
+    """Draw the buttons that sum up a day."""
+    with st.container(horizontal=True, vertical_alignment="center", key="write"):
+        for day in ("today", "yesterday"):
+            if st.button(f"Sum up {day}", key=f"sum_up_{day}"):
+                _write(day)
+
+
+def _write(day: str) -> None:
+    with st.spinner("Writing ..."), open_workspace(page_state().profile) as workspace:
+        period = parse_period("day", day, datetime.now().astimezone())
+        written = write_recap(workspace.store, period, model_for=recap_model(workspace))
+    if written.recaps:
+        st.rerun()
+    st.caption(f"Nothing of {day} is in memory.")
 
 
 def _show_recap(number: int, recap: StoredRecap) -> None:

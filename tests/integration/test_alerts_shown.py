@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from store.database import Store
 from tests.support.api import WordState, client_of
-from tests.support.app_pages import app_over, open_page, words
+from tests.support.app_pages import app_over, open_page, press, words
 from tests.support.full_video import fill
 
 VIDEO, NAME = "a" * 16, "cups-of-" + "a" * 16
@@ -92,6 +92,21 @@ def test_the_page_shows_alerts_with_their_events(
         output = words(open_page("alerts"))
         assert "a cup" in output
         assert "kitchen, recorded only, 1 event" in output
-        assert "score 0.90, recorded" in output
-        homer("remove", NAME)
-        assert "homer alert add" in words(open_page("alerts"))
+        assert "match 0.90, recorded" in output
+
+
+def test_without_alerts_the_page_has_a_form_that_adds_one(
+    filled: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homer("remove", NAME)
+    with app_over(filled, monkeypatch):
+        page = open_page("alerts")
+        assert "There is no alert yet" in words(page)
+        refused = press(page, "Add")
+        assert "is no name of an alert" in refused.error[0].value.replace("\\", "")
+        wanted, name = page.text_input
+        wanted.set_value("someone carries a ladder")
+        name.set_value("ladder")
+        assert "all videos, recorded only, 0 events" in words(press(page, "Add"))
+    (alert,) = json.loads(homer("list", "--json").stdout)
+    assert (alert["name"], alert["question"]) == ("ladder", "someone carries a ladder")

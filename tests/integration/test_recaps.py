@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import text
+from sqlalchemy import text, update
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -31,7 +31,8 @@ from models.toolbox import Toolbox
 from people.forget import forget
 from store.database import Store
 from store.queries.recaps import recaps_page
-from tests.support.app_pages import app_over, open_page, words
+from store.tables.streams import StreamRow
+from tests.support.app_pages import app_over, open_page, press, words
 from tests.support.full_video import fill
 from tests.support.memory import SETTINGS, WordVectors
 from tests.support.obedient_model import LlmToolbox, texts_of
@@ -179,6 +180,20 @@ def test_the_command_prints_it_and_the_page_shows_it(
         shown = words(open_page("recaps"))
     assert f"{DAY.name}: kitchen" in shown
     assert f"](/video?video={VIDEO}&segment=" in shown
+
+
+def test_the_page_sums_up_a_day_by_a_button(
+    kitchen: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today = Period.at("day", datetime.now().astimezone())
+    with app_over(kitchen, monkeypatch):
+        page = open_page("recaps")
+        assert "There is no recap yet" in words(page)
+        assert "Nothing of yesterday is in memory" in words(press(page, "Sum up yesterday"))
+        with kitchen.begin() as session:
+            began = round(today.start.timestamp() * 1000)
+            session.execute(update(StreamRow).values(began_ms=began))
+        assert f"{today.name}: kitchen" in words(press(page, "Sum up today"))
 
 
 class RecapModel:
