@@ -72,6 +72,11 @@ def example_of(store: Store, view: MemoryView, like: str) -> ExampleImage:
         raise InputError(f"{like}: neither an image such as k12 nor a file: {error}") from error
 
 
+def is_image_ref(ref: str) -> bool:
+    """Check whether a ref names an image, as ``k12`` and ``f7`` do."""
+    return _REF.fullmatch(ref) is not None
+
+
 def example_of_ref(store: Store, view: MemoryView, ref: str) -> ExampleImage:
     """Return an image in view, named as in ``k12`` or ``f7``, as an example.
 

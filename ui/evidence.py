@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
@@ -34,12 +34,11 @@ def show_moment(
     *,
     number: int | None = None,
     cited: bool = False,
-    with_ref: bool = False,
+    then: Callable[[], None] | None = None,
 ) -> None:
     """Draw a citation or a piece of evidence, with buttons that play it and save it as a file.
 
-    ``number``: how the answer cites it; ``cited``: it is marked as cited; ``with_ref``: with the
-    name by which a search for images takes it as an example.
+    ``number``: how the answer cites it; ``cited``: it is marked as cited; ``then`` draws below.
     """
     with st.container(border=True, key=f"moment_{key}"):
         text, frame = st.columns([3, 1])
@@ -49,10 +48,11 @@ def show_moment(
             seek_button(item.video, item.span, title, key, player_key, mark)
             st.write(escape_markdown(_shorten_text(item.full_text)))
             facts = ["cited in the answer"] if cited else []
-            facts += [item.ref] if with_ref else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
             if item.video in videos:
                 save_button(store, videos[item.video], item.span, key)
+            if then is not None:
+                then()
         with frame:
             show_frame(store, item.video, item.span.start_ms, item.ref)
 

@@ -15,7 +15,7 @@ from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock_span
 from retrieval.closeness import close_evidence
-from retrieval.images_alike import example_of_ref, image_example
+from retrieval.images_alike import example_of_ref, image_example, is_image_ref
 from retrieval.result import Retrieval
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
@@ -92,7 +92,24 @@ def _show_result(state: PageState, video: Video, result: Retrieval) -> None:
 
 def _show_moments(state: PageState, video: Video, moments: Sequence[Evidence], key: str) -> None:
     for number, moment in enumerate(moments):
-        show_moment(state.store, moment, {video.id: video}, f"{key}_{number}", with_ref=True)
+        then = partial(_alike_button, moment.ref) if is_image_ref(moment.ref) else None
+        show_moment(state.store, moment, {video.id: video}, f"{key}_{number}", then=then)
+
+
+def _alike_button(ref: str) -> None:
+    """Draw a button that searches for images like this one."""
+    st.button(
+        "Images like this",
+        key=f"alike_{ref}",
+        type="tertiary",
+        icon=":material/image_search:",
+        on_click=_search_alike,
+        args=(ref,),
+    )
+
+
+def _search_alike(ref: str) -> None:
+    set_params(like=ref, q=None, at=None, tool=None, arguments=None)
 
 
 def _form() -> Sought | None:
@@ -101,14 +118,12 @@ def _form() -> Sought | None:
         mode = st.radio("Look for", list(MODES), horizontal=True)
         with st.expander("Images of a time, or like another image"):
             at = st.text_input("At", text_param("at"), placeholder="12:30 or 12:30-12:45")
-            like = st.text_input("Like the image", text_param("like"), placeholder="k12")
             image = st.file_uploader("Like an image of your own", type=IMAGE_TYPES)
         with st.expander("With a tool of a strategy"):
             tool, arguments = _tool_fields()
         sent = st.form_submit_button("Search", type="primary")
-    sought = Sought(
-        query.strip(), MODES[mode], at.strip(), like.strip(), image, tool, arguments.strip()
-    )
+    like = "" if sent else text_param("like")
+    sought = Sought(query.strip(), MODES[mode], at.strip(), like, image, tool, arguments.strip())
     if sent:
         set_params(
             q=sought.query or None,
