@@ -35,7 +35,7 @@ def build(
         bool,
         typer.Option(
             "--again",
-            help="Build it anew: what was built before is deleted, except frames, and a language "
+            help="Rebuild it: what was built before is deleted, except frames, and a language "
             "model is asked again.",
         ),
     ] = False,

@@ -24,7 +24,7 @@ def clip(
     """Cut a moment out of a video into a file of its own.
 
     The file is MP4, with sound. Both are copied as they are where a picture that stands alone lies
-    within the second before FROM: the file begins with that one. Else they are encoded anew.
+    within the second before FROM: the file begins with that one. Else they are encoded again.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def clip(
         return say_json({"file": str(out), "span": cut.span.model_dump(), "copied": cut.copied})
     say(f"{out}: {cut.span}, {out.stat().st_size / 1e6:.1f} MB")
     if not cut.copied:
-        note("encoded anew: no picture that stands alone is near the start, or MP4 cannot hold it")
+        note("encoded again: no keyframe is near the start, or MP4 cannot hold it")
     return None
 
 

@@ -55,7 +55,7 @@ def reembed(
         return say_json(plan.model_dump(mode="json") | totals)
     if dry_run or not plan.videos:
         return say(str(plan))
-    return say(f"{plan.what} are embedded anew")
+    return say(f"{plan.what} are embedded again")
 
 
 def register(app: typer.Typer) -> None:

@@ -20,7 +20,7 @@ from flows.retention import retain as apply_retention
 from flows.workspace import open_workspace
 from store.database import open_store
 from store.home import Home
-from views.words import plain_line
+from views.words import counted, plain_line
 
 Begin = Annotated[
     str | None,
@@ -78,14 +78,14 @@ def _delete_span(
         found = preview_span_deletion(store, video, span)
     cut, named = found.cut, plain_line(found.cut.video.title)
     if not yes:
-        clips = f"{len(cut.clips)} clips, with every answer that was shown any of them"
+        clips = f"{counted(len(cut.clips), 'clip')}, with every answer that was shown any of them"
         confirm(f"Delete {cut.span} of {named} ({clips})? It cannot be undone. {found.file}")
     with open_workspace(profile or cut.video.profile) as workspace:
         removed = delete_video_span(workspace, cut.video, span)
     say(
-        f"{cut.span} of {named} is deleted: {removed.clips} clips, {removed.images} images, "
-        f"{removed.people} people, {removed.answers} answers; "
-        f"{removed.rewritten} texts written anew"
+        f"{cut.span} of {named} is deleted: {counted(removed.clips, 'clip')}, "
+        f"{counted(removed.images, 'image')}, {counted(removed.people, 'person')}, "
+        f"{counted(removed.answers, 'answer')}; {counted(removed.rewritten, 'text')} rewritten"
     )
 
 
@@ -116,10 +116,9 @@ def retain(
         now = datetime.now(UTC)
         found = apply_retention(workspace, now, dry_run=True)
         if found.videos and not dry_run:
-            count = len(found.videos)
             if not yes:
-                size = f"{found.bytes / 1e6:.1f} MB"
-                confirm(f"Take {size} from {count} videos? It cannot be undone")
+                size, videos = f"{found.bytes / 1e6:.1f} MB", counted(len(found.videos), "video")
+                confirm(f"Delete {size} of {videos}? It cannot be undone")
             found = apply_retention(workspace, now)
     if json:
         return say_json([asdict(video) for video in found.videos])
@@ -136,7 +135,7 @@ def retain(
         )
         for video in found.videos
     )
-    return say_table(("id", "title", "keeps", "images gone", "smaller", "MB"), rows)
+    return say_table(("id", "title", "keeps", "images deleted", "smaller", "MB"), rows)
 
 
 def register(app: typer.Typer) -> None:

@@ -107,7 +107,7 @@ def password(
     if remove:
         removed = remove_password(home)
         state = "there is no password any more" if removed else "there was no password"
-        return say(f"{state}; `homer down` and `homer up` begin the app anew")
+        return say(f"{state}; `homer down` and `homer up` restart the app")
     given = (
         read_password_file(file) if file else typer.prompt("Password", hide_input=True, err=True)
     )

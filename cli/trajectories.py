@@ -93,7 +93,7 @@ def _show(found: StoredTrajectory, events: Sequence[Event], titles: Mapping[str,
             say(line)
     if found.answer is None:
         say("no answer")
-        return say(f"go on with:  homer ask --resume {found.id}")
+        return say(f"resume it with: homer ask --resume {found.id}")
     say(f"answer: {answer_line(found.answer, found.question)}")
     for citation in found.answer.citations:
         say(f"  {citation_line(citation, titles)}")

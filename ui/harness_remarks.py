@@ -53,7 +53,7 @@ def show_legend() -> None:
         HarnessPart.INFORM: "what was shown",
         HarnessPart.CONSTRAIN: "what the rules allowed or refused",
         HarnessPart.VERIFY: "what was new, and which parts are answered",
-        HarnessPart.CORRECT: "what was put right",
+        HarnessPart.CORRECT: "what was corrected",
     }
     labels = " ".join(f"{part_label(part)} {text}&nbsp;&nbsp;" for part, text in meanings.items())
     st.html(f'<div style="font-size:0.85rem">{labels}</div>')

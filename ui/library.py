@@ -27,7 +27,7 @@ from ui.ingestion import (
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from views.library_view import ListedVideo, page_of_videos
-from views.words import counted
+from views.words import counted, join_words
 
 WATCHING, DONE = "watching", "done"
 GRID = """<style>
@@ -187,7 +187,7 @@ def _confirm_deletion(state: PageState, video: ListedVideo) -> None:
         )
         if number
     ]
-    listed = ", ".join(parts) or "nothing but its name"
+    listed = join_words(parts) or "nothing but its name"
     answers = f" and {counted(held.answers, 'answer')} that used it" if held.answers else ""
     st.markdown(f"**{escape_markdown(video.title)}**")
     st.write(

@@ -427,7 +427,7 @@ def _bad_images(
     with store.begin() as session:
         present = blobs.blobs_of(session, video_id) if bad else {}
     for sha in sorted(bad.keys() & present.keys()):
-        text = f"a stored image is {bad[sha]}: restore it from a back-up, or watch the video anew"
+        text = f"a stored image is {bad[sha]}: restore it from a back-up, or watch the video again"
         yield GraphFinding(fault=bad[sha], text=text, refs=(sha,))
 
 

@@ -110,7 +110,7 @@ def test_a_fork_with_another_query_is_a_new_branch(page: Page, keep: Keep) -> No
     page.get_by_role("link", name="Compare it with this one").click()
     page.wait_for_url("**with_=**")
     settled(page)
-    seen(page, "They diverge at round 1")
+    seen(page, "They differ from round 1 on")
     seen(page, "the harbour of Lisbon and its earthquake")
     keep("compare")
     assert page.url != before
@@ -264,7 +264,7 @@ def test_a_video_is_added_watched_and_deleted(
     card = page.locator("[class*=st-key-video_]", has_text="little film")
     card.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Delete", exact=True).click()
-    done(page, "This deletes 1 clip,")
+    done(page, "This deletes 1 clip")
     page.get_by_role("button", name="Yes, delete it").click()
     seen(page, "little film is deleted")
     assert set(video_ids(place)) == {"lecture"}

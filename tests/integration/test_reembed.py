@@ -257,6 +257,6 @@ def test_the_command_tells_and_does(
     assert "rows of 1 video, " in told
     assert left(store, "onnx:tiny") > 0
     assert json.loads(homer("--dry-run", "--json"))["rows"] == left(store, "onnx:tiny")
-    assert "rows are embedded anew" in homer("--direct", "-v", VIDEO)
+    assert "rows are embedded again" in homer("--direct", "-v", VIDEO)
     assert left(store, "onnx:tiny") == 0
     assert "nothing to do: all vectors are of onnx:tiny" in homer("--direct")
