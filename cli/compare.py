@@ -30,11 +30,12 @@ from store.database import open_store
 from store.home import Home
 from store.queries.videos import find_video
 from strategies.registry import check_strategy, strategy_names
+from views.answer_lines import one_line
 from views.built import BuiltOf, built_memories
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import StrategyLine, list_strategies
 from views.trajectory import load_history
-from views.words import plain_line, shortened
+from views.words import counted, plain_line, shortened
 
 SHOWN = 3
 """Pieces of evidence shown that only one strategy found."""
@@ -177,10 +178,10 @@ def _show(found: SideBySide) -> None:
     heads = ("strategy", "answer", "confidence", "cited", "rounds", "calls", "tokens", "seconds")
     say_table((*heads, "trajectory"), (_cells(row) for row in found.rows))
     agree = "agree" if found.answers_agree else "differ"
-    say(f"the answers {agree}; {found.shared} pieces of evidence were found by all")
+    say(f"the answers {agree}; {counted(found.shared, 'moment')} found by all")
     for row in found.rows:
         for piece in row.alone[:SHOWN]:
-            say(f"only {row.strategy}: {piece.span}  {shortened(plain_line(piece.text))}")
+            say(f"only {row.strategy}: {piece.span}  {shortened(one_line(piece.text))}")
 
 
 def _cells(row: StrategyRow) -> tuple[object, ...]:
@@ -188,7 +189,7 @@ def _cells(row: StrategyRow) -> tuple[object, ...]:
     text = "" if answer is None else f"{answer.option}: " if answer.option else ""
     return (
         row.strategy,
-        shortened(f"{text}{answer.text}") if answer else "none",
+        shortened(f"{text}{one_line(answer.text)}") if answer else "none",
         f"{answer.confidence:.2f}" if answer else "",
         len(answer.citations) if answer else 0,
         row.rounds,

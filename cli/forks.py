@@ -15,6 +15,7 @@ from cli.trajectories import Id
 from domain.asking import Answer, Question
 from domain.base import first_problem
 from domain.errors import Diverged, InputError
+from domain.people import tags_in_words
 from domain.trajectory import ForkEdit, canonical_event
 from flows.workspace import open_trajectory_workspace
 from graphs.ask import fork as run_fork
@@ -22,7 +23,7 @@ from graphs.replay import Divergence, Replayed
 from graphs.replay import replay as run_replay
 from store.database import open_store
 from store.home import Home
-from views.answer_lines import answer_line
+from views.answer_lines import answer_line, one_line
 from views.comparison import ComparedRound, Difference, compare_trajectories
 from views.trajectory import load_history
 from views.words import counted, plain_line, shortened
@@ -47,7 +48,7 @@ def replay(name: Id, json: Json = False) -> None:
     elif divergence is not None:
         _show_divergence(divergence)
     else:
-        end = "" if result.ended else ", up to where it was broken off"
+        end = "" if result.ended else ", up to where it was interrupted"
         say(
             f"replay matches exactly ({counted(result.events, 'event')}){end}; "
             f"{counted(result.calls, 'model call')} and {counted(result.searches, 'search')} "
@@ -164,18 +165,19 @@ def diff(
 
 def _show_difference(found: Difference, a: Question, b: Question) -> None:
     if not found.same_question:
-        say(f"other questions: {plain_line(a.text)} | {plain_line(b.text)}")
+        say(f"different questions: {plain_line(a.text)} | {plain_line(b.text)}")
     for what, parting in (("actions", found.action), ("evidence", found.evidence)):
         if parting is None:
             say(f"{what}: the same in every round")
             continue
-        say(f"{what}: part at round {parting.round}")
+        say(f"{what}: differ from round {parting.round} on")
         say(f"  A: {_round_line(parting.a, what)}")
         say(f"  B: {_round_line(parting.b, what)}")
-    say(f"seen by both: {found.both}")
+    say(f"found by both: {counted(found.both, 'moment')}")
     for side, only in (("A", found.only_a), ("B", found.only_b)):
         for evidence in only:
-            say(f"  only {side}: {evidence.span}  [{evidence.ref}] {shortened(evidence.text, 90)}")
+            text = shortened(tags_in_words(evidence.text), 90)
+            say(f"  only {side}: {evidence.span}  [{evidence.ref}] {text}")
     if found.same_answer:
         return say(f"both answer: {_answer_line(found.answer_a, a)}")
     say(f"A answers: {_answer_line(found.answer_a, a)}")
@@ -191,10 +193,8 @@ def _round_line(step: ComparedRound | None, what: str) -> str:
     action = step.action
     if action is None:
         return f"{step.subtask}: nothing"
-    done = (
-        plain_line(action.answer) if action.kind == "answer" else f"{action.mode} {action.query!r}"
-    )
-    return f"{step.subtask}: {action.kind} {plain_line(done)}"
+    done = action.answer if action.kind == "answer" else f"{action.mode} {action.query!r}"
+    return f"{step.subtask}: {action.kind} {one_line(done)}"
 
 
 def _answer_line(answer: Answer | None, question: Question) -> str:

@@ -6,9 +6,10 @@ from cli.console import say
 from domain.streams import Gap
 from domain.time import format_clock
 from domain.wording import count_objects, describe_counts
+from views.answer_lines import one_line
 from views.library import ClipCost, ShownClip, VideoDetails
 from views.streams import StreamDetails, describe_gap, describe_watching
-from views.words import plain_line
+from views.words import counted, plain_line
 
 SHOWN_LINES = 12
 
@@ -68,15 +69,16 @@ def _people(portrait: VideoDetails) -> None:
         say("people")
     for person in portrait.people:
         names = ", ".join(f"{plain_line(name.name)} ({name.source})" for name in person.names)
-        say(f"  {plain_line(person.label)}  {' '.join(person.tags)}  {names}".rstrip())
+        tags = " ".join(tag.strip("<>") for tag in person.tags)
+        say(f"  {one_line(person.label)}  {tags}  {names}".rstrip())
 
 
 def _segments(portrait: VideoDetails) -> None:
-    labels = {segment.id: plain_line(segment.label) for segment in portrait.segments}
+    labels = {segment.id: one_line(segment.label) for segment in portrait.segments}
     if labels:
         say("segments")
     for segment in portrait.segments:
-        say(f"  {segment.span}  {plain_line(segment.label)}  [s{segment.id}]")
+        say(f"  {segment.span}  {labels[segment.id]}  [s{segment.id}]")
         for edge in portrait.edges:
             if edge.source == segment.id:
                 how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
@@ -96,7 +98,10 @@ def _spent(cost: ClipCost) -> str:
     parts = []
     if cost.calls:
         wrong = f" ({cost.failed} failed)" if cost.failed else ""
-        parts += [f"{cost.calls} calls{wrong}", f"{cost.tokens_in}+{cost.tokens_out} tokens"]
+        parts += [
+            f"{counted(cost.calls, 'call')}{wrong}",
+            f"{cost.tokens_in}+{cost.tokens_out} tokens",
+        ]
         parts += [f"${cost.cost_usd:.4f}"] if cost.cost_usd else []
     parts += [f"{cost.seconds:.1f} s"] if cost.seconds else []
     return f"  [{', '.join(parts)}]" if parts else ""
@@ -114,7 +119,7 @@ def _budget(clip: ShownClip) -> str:
 def _missing(stream: StreamDetails) -> str:
     """Describe how much of a stream is in no clip."""
     lost = sum(gap.span.length_ms for gap in stream.gaps)
-    count = f"{len(stream.gaps)} gap{'s' if len(stream.gaps) > 1 else ''}"
+    count = counted(len(stream.gaps), "gap")
     return f"{count}, {format_clock(lost)} in all" if stream.gaps else "no gaps"
 
 
@@ -129,12 +134,12 @@ def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
     if stream is not None and clip.index in stream.clips:
         say(f"  {describe_watching(stream.clips[clip.index])}")
     for line in clip.lines[:SHOWN_LINES]:
-        say(f"  {line.span}  {line.source}: {plain_line(line.text)}  [m{line.id}]")
+        say(f"  {line.span}  {line.source}: {one_line(line.text)}  [m{line.id}]")
     if clip.objects and not any(line.source == "objects" for line in clip.lines):
         say(f"  seen: {describe_counts(count_objects(clip.objects))}")
     if len(clip.lines) > SHOWN_LINES:
-        say(f"  and {len(clip.lines) - SHOWN_LINES} lines more (--json has all)")
+        say(f"  and {counted(len(clip.lines) - SHOWN_LINES, 'more line')} (--json has all)")
     for frame in clip.keyframes:
         if frame.description:
             clock = format_clock(frame.time_ms)
-            say(f"  {clock}  keyframe: {plain_line(frame.description)}  [{frame.ref}]")
+            say(f"  {clock}  keyframe: {one_line(frame.description)}  [{frame.ref}]")

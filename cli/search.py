@@ -33,6 +33,7 @@ from retrieval.retrievers import Retrievers
 from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from store.queries.calls import SearchUsage
+from views.answer_lines import one_line
 from views.words import plain_line, shortened
 
 
@@ -121,7 +122,7 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
         nearest = "; --json has what is nearest" if found.evidence else ""
         return note(f"nothing close was found{nearest}")
     if found.focus is not None:
-        say(f"segment {found.focus.span}  {plain_line(found.focus.label)}")
+        say(f"event {found.focus.span}  {one_line(found.focus.label)}")
     rows = (
         (
             f"{e.score:.2f}",
@@ -136,7 +137,7 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
     if len(shown) < len(found.evidence):
         note(f"{len(found.evidence) - len(shown)} less close ones are not shown: --json has all")
     for neighbour in found.neighbours:
-        say(f"near it: {neighbour.span}  {plain_line(tags_in_words(neighbour.label))}")
+        say(f"near it: {neighbour.span}  {one_line(neighbour.label)}")
     return None
 
 

@@ -15,7 +15,7 @@ from ui.formatting import escape_markdown, format_duration, format_time
 from ui.judgement import show_judgement
 from ui.navigation import page_link
 from ui.player import played_video, show_player
-from views.answer_lines import answer_line, one_line, reply_tail
+from views.answer_lines import answer_lines, one_line, reply_tail
 from views.library import videos_named
 from views.rounds import (
     RUNNING,
@@ -24,7 +24,7 @@ from views.rounds import (
     round_headline,
     search_in_words,
 )
-from views.words import counted
+from views.words import counted, short_times
 
 SIDE_BY_SIDE = """<style>
 .st-key-result { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
@@ -67,7 +67,9 @@ def show_run(state: PageState, run: InspectedTrajectory, *, with_player: bool = 
 def _show_interrupted(state: PageState, run: InspectedTrajectory) -> None:
     reasons = [error.message for error in run.history.errors]
     message = (
-        f"The search was interrupted: {reasons[-1]}" if reasons else "The search was interrupted."
+        f"The search was interrupted: {one_line(reasons[-1])}"
+        if reasons
+        else "The search was interrupted."
     )
     st.error(escape_markdown(message))
     if st.button("Resume the search", type="primary"):
@@ -88,14 +90,15 @@ def _show_progress(name: str) -> None:
     if run.row.state != RUNNING:
         st.rerun()
     rounds = [round_.number for round_ in run.history.rounds]
-    with st.status("Searching the memory ...", expanded=True):
-        for number in rounds[:-1]:
-            st.write(escape_markdown(round_headline(run.history, number)))
-        if rounds:
-            st.markdown(f"**{escape_markdown(round_headline(run.history, rounds[-1]))}**")
-        partial_reply = state.runs.said(name)
-        if partial_reply is not None:
-            st.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
+    # A block of its own would mark it as complete when the block ends.
+    status = st.status("Searching the memory ...", expanded=True)
+    for number in rounds[:-1]:
+        status.write(escape_markdown(round_headline(run.history, number)))
+    if rounds:
+        status.markdown(f"**{escape_markdown(round_headline(run.history, rounds[-1]))}**")
+    partial_reply = state.runs.said(name)
+    if partial_reply is not None:
+        status.caption(escape_markdown(reply_tail(partial_reply, MAX_REPLY_CHARS)))
     if state.runs.running(name):
         st.button("Stop and keep the best answer so far", on_click=state.runs.stop, args=(name,))
     else:
@@ -149,7 +152,8 @@ def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
         if is_quote(run, answer):
             st.caption("Closest quote", help=escape_markdown(answer.note) or None)
         marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
-        text = escape_markdown(f"{answer_line(answer, question)} {as_of}")
+        lines = [*map(short_times, answer_lines(answer, question))]
+        text = "\n\n".join(map(escape_markdown, [*lines[:-1], f"{lines[-1]} {as_of}"]))
         st.markdown(f"{text} :small[{marks}]" if marks else text)
     _show_facts(run, answer)
 

@@ -21,7 +21,7 @@ from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import askable_titles
-from views.words import counted
+from views.words import counted, short_times
 
 POLL_S = 1.0
 """Seconds between polls of the runs."""
@@ -109,18 +109,19 @@ def _show_progress(names: Sequence[str]) -> None:
     runs = [inspect_trajectory(state.store, name) for name in names]
     if not any(_in_progress(state, run) for run in runs):
         st.rerun()
-    with st.status("Searching the memory ...", expanded=True):
-        for run in runs:
-            rounds = [round_.number for round_ in run.history.rounds]
-            last = round_headline(run.history, rounds[-1]) if rounds else "starting"
-            line = "done" if not _in_progress(state, run) else last
-            st.write(escape_markdown(f"{run.history.machine}: {line}"))
+    # A block of its own would mark it as complete when the block ends.
+    status = st.status("Searching the memory ...", expanded=True)
+    for run in runs:
+        rounds = [round_.number for round_ in run.history.rounds]
+        last = round_headline(run.history, rounds[-1]) if rounds else "starting"
+        line = "done" if not _in_progress(state, run) else last
+        status.write(escape_markdown(f"{run.history.machine}: {line}"))
 
 
 def _show_comparison(state: PageState, runs: Sequence[InspectedTrajectory]) -> None:
     found = side_by_side([run.history for run in runs])
     agree = "agree" if found.answers_agree else "differ"
-    shared = counted(found.shared, "piece of evidence")
+    shared = counted(found.shared, "moment")
     st.caption(f"The answers {agree}. {shared} found by all.")
     _show_table(found)
     for column, run, row in zip(st.columns(len(runs)), runs, found.rows, strict=True):
@@ -158,9 +159,14 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
     st.subheader(escape_markdown(row.strategy), anchor=False)
     if row.answer is None:
         reasons = [error.message for error in run.history.errors]
-        st.error(escape_markdown(reasons[-1] if reasons else "There is no answer."))
+        st.markdown(
+            f"Failed: {escape_markdown(one_line(reasons[-1]))}"
+            if reasons
+            else "There is no answer."
+        )
     else:
-        st.markdown(f"**{escape_markdown(answer_line(row.answer, question))}**")
+        answer = short_times(answer_line(row.answer, question))
+        st.markdown(f"**{escape_markdown(answer)}**")
         st.caption(escape_markdown(f"{confidence_line(row.answer)}. {row.answer.note}"))
         videos = videos_named(state.store, question.videos)
         for number, citation in enumerate(row.answer.citations):

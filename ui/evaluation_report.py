@@ -11,7 +11,7 @@ from domain.people import tags_in_words
 from evals.layout import cell, percent
 from evals.tables import ALL, AnsweredQuestion, Point, RunReport, TypeScore
 from ui import charts
-from ui.formatting import escape_markdown, format_duration
+from ui.formatting import escape_markdown, format_duration, format_usage
 from ui.navigation import page_link, paginate
 from views.words import counted, shortened
 
@@ -192,5 +192,5 @@ def _facts(row: AnsweredQuestion) -> list[str]:
     if row.trajectory:
         facts += [counted(row.rounds, "round"), format_duration(row.seconds)]
         if row.tokens:
-            facts.append(f"{counted(row.tokens, 'token')}, {row.cost_usd:.4f} US dollars")
+            facts.append(format_usage(row.tokens, row.cost_usd))
     return facts

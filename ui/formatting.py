@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from domain.time import TimeSpan
-from views.words import without_markup
+from views.words import counted, without_markup
 
 
 def format_time(ms: int) -> str:
@@ -43,6 +43,12 @@ def format_bytes(size: float) -> str:
     unit = ("bytes", "kB", "MB", "GB", "TB")[power]
     value = size / 1000**power
     return f"{value:.1f} {unit}" if power else f"{value:.0f} {unit}"
+
+
+def format_usage(tokens: int, cost_usd: float) -> str:
+    """Format what model calls took: ``1,200 tokens, 0.0031 US dollars``; no cost where none."""
+    cost = f", {cost_usd:.4f} US dollars" if cost_usd else ""
+    return f"{counted(tokens, 'token')}{cost}"
 
 
 def format_date(at: datetime) -> str:

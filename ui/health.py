@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from domain.people import tags_in_words
 from flows.jobs import Jobs
 from models.profile import load_profile, profile_names
 from retrieval.search_cost import searches_so_far
@@ -155,5 +156,5 @@ def _show_failures(failures: Sequence[RecentFailure]) -> None:
                 page_link(
                     "video", escape_markdown(failure.where), video=failure.video, show="Clips"
                 )
-            st.write(escape_markdown(failure.told) or "No reason is known.")
+            st.write(escape_markdown(tags_in_words(failure.told)) or "No reason is known.")
             st.caption(format_date(failure.at))

@@ -13,7 +13,7 @@ from ui.harness_remarks import STATES
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, show_empty
 from views.answer_lines import answer_line
 from views.rounds import changed_parts, forks_among, page_of_trajectories
-from views.words import shortened
+from views.words import short_times, shortened
 
 MAX_ANSWER_CHARS = 240
 """Characters shown of an answer in the list."""
@@ -50,19 +50,18 @@ def show_history() -> None:
 def _show_entry(row: StoredTrajectory, fork: Forked | None) -> None:
     with st.container(border=True, key=f"entry_{row.id}"):
         page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
-        answer = answer_line(row.answer, row.question) if row.answer else "No answer"
+        answer = short_times(answer_line(row.answer, row.question)) if row.answer else "No answer"
         st.write(escape_markdown(shortened(answer, MAX_ANSWER_CHARS)))
         status = STATES.get(row.state, row.state).capitalize()
         st.caption(escape_markdown(f"{status}, {format_date(row.started_at)}"))
         if fork is not None:
-            show_fork(fork)
+            show_fork(row.id, fork)
 
 
-def show_fork(fork: Forked) -> None:
-    """Say what a fork changed, with a link to what it was forked from."""
-    line = f"Forked from an earlier run at round {fork.at}: {changed_parts(fork)}"
-    with st.container(
-        horizontal=True, vertical_alignment="center", key=f"fork_{fork.parent}_{fork.at}"
-    ):
+def show_fork(name: str, fork: Forked) -> None:
+    """Say what a fork changed, with links to what it was forked from and to their comparison."""
+    line = f"Forked from an earlier search at round {fork.at}: {changed_parts(fork)}"
+    with st.container(horizontal=True, vertical_alignment="center", key=f"fork_{name}"):
         st.caption(escape_markdown(line))
         page_link("trajectory", "Open the original", trajectory=fork.parent)
+        page_link("trajectory", "Compare", trajectory=fork.parent, with_=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from domain.people import tags_in_words
 from store.database import Store
 from ui.app_state import PageState
 from ui.evidence import show_moment, video_title
-from ui.formatting import escape_markdown, format_duration, format_span
+from ui.formatting import escape_markdown, format_duration, format_span, format_time, format_usage
 from ui.harness_remarks import show_legend, show_remarks
 from ui.navigation import int_param, set_params
 from ui.player import played_video, seek, show_player
@@ -20,15 +21,15 @@ from ui.timeline import TONES, Lane, TimelineBar, show_timeline
 from ui.trajectory_tools import show_step_tools
 from views.library import videos_named
 from views.rounds import (
-    PLACES,
     InspectedTrajectory,
     ShownCall,
     SubtaskChange,
     calls_in_round,
+    place_in_words,
     round_headline,
 )
 from views.trajectory import Round
-from views.words import counted
+from views.words import counted, short_times, shortened
 
 MAX_EVIDENCE = 5
 """Pieces of evidence shown at first; an expander has the others."""
@@ -42,7 +43,7 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
     st.header("Rounds", anchor=False)
     story, step = st.columns([2, 3])
     with story:
-        _show_story(inspected, numbers, chosen)
+        _show_story(inspected, chosen)
         _show_stepper(numbers, chosen)
         _show_round_video(inspected, videos, chosen)
     with step:
@@ -56,20 +57,32 @@ def show_rounds(state: PageState, inspected: InspectedTrajectory) -> None:
         _show_calls(calls_in_round(store, inspected, chosen))
 
 
-def _show_story(inspected: InspectedTrajectory, numbers: Sequence[int], chosen: int) -> None:
-    """Draw each step as a sentence; a press opens it."""
+def _show_story(inspected: InspectedTrajectory, chosen: int) -> None:
+    """Draw each step as a sentence, below the part of the question that it is about."""
+    history = inspected.history
     st.html(STORY)
     with st.container(key="story", gap="xsmall"):
-        for number in numbers:
-            pressed = st.button(
-                escape_markdown(_sentence(inspected, number)),
-                key=f"step_{number}",
-                type="secondary" if number == chosen else "tertiary",
-                icon=":material/arrow_right:" if number == chosen else None,
-                wrap=True,
-            )
-            if pressed and number != chosen:
-                _open_round(number)
+        _show_step(inspected, 0, chosen)
+        parts = groupby(history.rounds, key=lambda round_: (round_.subtask, round_.text))
+        for place, ((_, text), rounds) in enumerate(parts):
+            if len(history.plan) > 1:
+                st.caption(escape_markdown(f"Part: {tags_in_words(text)}"))
+            with st.container(key=f"branch_{place}", gap="xsmall"):
+                for round_ in rounds:
+                    _show_step(inspected, round_.number, chosen)
+
+
+def _show_step(inspected: InspectedTrajectory, number: int, chosen: int) -> None:
+    """Draw a step as a sentence; a press opens it."""
+    pressed = st.button(
+        escape_markdown(_sentence(inspected, number)),
+        key=f"step_{number}",
+        type="secondary" if number == chosen else "tertiary",
+        icon=":material/arrow_right:" if number == chosen else None,
+        wrap=True,
+    )
+    if pressed and number != chosen:
+        _open_round(number)
 
 
 def _sentence(inspected: InspectedTrajectory, number: int) -> str:
@@ -109,11 +122,10 @@ def _lane(round_: Round, video: str) -> Lane:
 
 
 def _bar(round_: Round, evidence: Evidence, tone: str) -> TimelineBar:
-    mode = round_.found.mode if round_.found else ""
-    place = f"Round {round_.number}, {mode}, {format_span(evidence.span)}"
-    label = f"{place}, [{evidence.ref}] {evidence.text[:120]}"
+    place = f"Round {round_.number}, {format_span(evidence.span)}"
+    label = f"{place}: {shortened(tags_in_words(evidence.text))}"
     start, end = evidence.span.start_ms, evidence.span.end_ms
-    return TimelineBar(f"{round_.number}@{start}", start, end, label, evidence.ref, tone)
+    return TimelineBar(f"{round_.number}@{start}", start, end, label, format_time(start), tone)
 
 
 def _show_stepper(numbers: Sequence[int], chosen: int) -> None:
@@ -151,14 +163,20 @@ def _show_round(
     found = round_.found.evidence if round_.found else ()
     _show_evidence(store, found, videos, f"r{chosen}", cited)
     for index, search in enumerate(round_.later):
-        st.subheader(f"Found by a later search: {escape_markdown(search.query)}", anchor=False)
+        st.subheader(
+            f"Found by a later search: {escape_markdown(tags_in_words(search.query))}", anchor=False
+        )
         _show_evidence(store, search.evidence, videos, f"r{chosen}_then{index}", cited)
     st.subheader("Decision", anchor=False)
     st.markdown(escape_markdown(_decision(round_)))
 
 
-STORY = "<style>.st-key-story button { justify-content: start; text-align: start; }</style>"
-"""Sentences that are buttons begin at one edge."""
+STORY = """<style>
+.st-key-story button { justify-content: start; text-align: start; }
+.st-key-story [class*=st-key-branch_] { padding-inline-start: .75rem;
+  border-inline-start: 2px solid #9ca3af; }
+</style>"""
+"""Sentences that are buttons begin at one edge; those of a part are indented."""
 NO_ANSWER = Answer(text="", confidence=0)
 """Stands for the answer of a search that has none: nothing is cited."""
 
@@ -169,30 +187,30 @@ def _show_input(round_: Round) -> None:
     st.markdown(escape_markdown(tags_in_words(round_.text)))
     action = round_.action
     if action is not None and action.query:
-        place = PLACES.get(action.mode or Mode.VIDEO) or f"with {action.mode}"
+        place = place_in_words(action.mode or Mode.VIDEO)
         st.markdown(f"**Query:** {escape_markdown(tags_in_words(action.query))}")
         st.caption(escape_markdown(f"Searched {place}"))
     if action is not None and action.reason:
-        st.markdown(f"**Why:** {escape_markdown(action.reason)}")
+        st.markdown(f"**Why:** {escape_markdown(tags_in_words(action.reason))}")
     if round_.calls:
         tokens = sum(call.tokens_in + call.tokens_out for call in round_.calls)
         cost = sum(call.cost_usd for call in round_.calls)
         seconds = sum(call.ms for call in round_.calls) / 1000
-        facts = f"{counted(tokens, 'token')}, {cost:.4f} US dollars, {format_duration(seconds)}"
+        facts = f"{format_usage(tokens, cost)}, {format_duration(seconds)}"
         st.caption(escape_markdown(facts))
 
 
 def _decision(round_: Round) -> str:
     """Return what followed from a step, in sentences."""
     if round_.action is not None and round_.action.kind == "answer":
-        return f"Answers: {tags_in_words(round_.action.answer)}"
+        return f"Answers: {short_times(tags_in_words(round_.action.answer))}"
     if round_.assessed is None:
-        return "Goes on."
+        return "Continues."
     resolved = [one.answer for one in round_.assessed.resolved]
     new = f"{round_.assessed.increment:.0%} of what was found is new."
     if resolved:
-        return f"{new} Answers this part: {'; '.join(map(tags_in_words, resolved))}"
-    return f"{new} Goes on searching."
+        return f"{new} Answers this part: {short_times('; '.join(map(tags_in_words, resolved)))}"
+    return f"{new} Continues searching."
 
 
 def _show_evidence(
@@ -238,12 +256,13 @@ def _show_subtask(change: SubtaskChange) -> None:
     subtask = change.subtask
     marks = f"  — **changed: {escape_markdown(', '.join(change.marks))}**" if change.marks else ""
     with st.container(border=True, key=f"subtask_{subtask.id}"):
-        st.markdown(f"**{escape_markdown(subtask.id)}** {escape_markdown(subtask.text)}{marks}")
+        text = escape_markdown(tags_in_words(subtask.text))
+        st.markdown(f"**{escape_markdown(subtask.id)}** {text}{marks}")
         if subtask.answer:
-            st.markdown(f"→ {escape_markdown(subtask.answer)}")
+            st.markdown(f"→ {escape_markdown(tags_in_words(subtask.answer))}")
         after = f", after {', '.join(subtask.depends)}" if subtask.depends else ""
-        count = len(subtask.evidence)
-        facts = f"{subtask.state}, attempts: {subtask.attempts}, pieces of evidence: {count}"
+        found = counted(len(subtask.evidence), "piece of evidence")
+        facts = f"{subtask.state}, {counted(subtask.attempts, 'attempt')}, {found}"
         st.caption(escape_markdown(f"{facts}{after}"))
 
 
@@ -257,12 +276,9 @@ def _show_calls(calls: Sequence[ShownCall]) -> None:
 
 def _show_call(call: ShownCall, number: int) -> None:
     event = call.event
-    took = [
-        f"{counted(event.tokens_in, 'token')} in",
-        f"{event.tokens_out:,} out",
-        f"{event.cost_usd:.4f} US dollars",
-        format_duration(event.ms / 1000),
-    ]
+    took = [f"{counted(event.tokens_in, 'token')} in", f"{event.tokens_out:,} out"]
+    took += [f"{event.cost_usd:.4f} US dollars"] if event.cost_usd else []
+    took.append(format_duration(event.ms / 1000))
     with st.expander(escape_markdown(f"{event.purpose}: {event.model} · {' · '.join(took)}")):
         if event.error:
             st.error(escape_markdown(event.error))

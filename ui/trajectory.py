@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from domain.people import tags_in_words
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
-from ui.formatting import escape_markdown, format_date, format_duration
+from ui.formatting import escape_markdown, format_date, format_duration, format_usage
 from ui.harness_remarks import STATES
 from ui.history import show_fork, show_history
 from ui.judgement import show_judgement
@@ -20,7 +21,7 @@ from views.rounds import (
     forks_among,
     inspect_trajectory,
 )
-from views.words import counted
+from views.words import counted, short_times
 
 POLL_S = 2.0
 """Seconds between polls of a run."""
@@ -39,6 +40,10 @@ def _show_trajectory() -> None:
     _show_head(state, inspected)
     if inspected.row.state == RUNNING:
         _show_unfinished(state, inspected)
+    if text_param("with_"):  # Who came to compare need not scroll.
+        show_tools(state, inspected)
+        show_rounds(state, inspected)
+        return
     show_rounds(state, inspected)
     show_tools(state, inspected)
 
@@ -48,19 +53,23 @@ def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
     page_link("history", "← History")
     st.header(escape_markdown(row.question.text), anchor=False)
     if row.answer is not None:
-        st.markdown(f"**Answer:** {escape_markdown(answer_line(row.answer, row.question))}")
+        answer = short_times(answer_line(row.answer, row.question))
+        st.markdown(f"**Answer:** {escape_markdown(answer)}")
     status = STATES.get(row.state, row.state).capitalize()
     why = f" because {history.why}" if history.why else ""
     facts = [f"{status}{why}", counted(len(history.rounds), "round"), format_duration(row.seconds)]
     if history.calls:
-        facts.append(f"{counted(row.tokens, 'token')}, {history.cost_usd:.4f} US dollars")
+        facts.append(format_usage(row.tokens, history.cost_usd))
     facts.append(format_date(row.started_at))
     st.caption(escape_markdown(" · ".join(facts)))
     for fork in forks_among(state.store, [row.id]).values():
-        show_fork(fork)
+        show_fork(row.id, fork)
     if history.errors:
         st.markdown(
-            "  \n".join(f"Failed: {escape_markdown(error.message)}" for error in history.errors)
+            "  \n".join(
+                f"Failed: {escape_markdown(tags_in_words(error.message))}"
+                for error in history.errors
+            )
         )
     show_judgement(state.store, row)
     page_link("ask", "Open the answer with its citations", trajectory=row.id)

@@ -13,7 +13,7 @@ from domain.errors import HomerError
 from domain.media import Video
 from domain.people import tags_in_words
 from store.database import Store
-from ui.formatting import format_date, format_duration, format_span, format_time
+from ui.formatting import format_date, format_duration, format_span, format_time, format_usage
 from ui.harness_remarks import STATES, remarks_html
 from views.answer_lines import answer_line
 from views.library import videos_named
@@ -26,7 +26,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import Round
-from views.words import counted
+from views.words import counted, short_times
 
 TEMPLATE = Path(__file__).parent / "components" / "export.page"
 
@@ -40,7 +40,9 @@ def render_page(store: Store, inspected: InspectedTrajectory) -> str:
     return Template(TEMPLATE.read_text("utf-8")).substitute(
         title=escape(f"Homer: {row.question.text}"),
         question=escape(row.question.text),
-        answer=escape(answer_line(row.answer, row.question) if row.answer else "No answer."),
+        answer=escape(
+            short_times(answer_line(row.answer, row.question)) if row.answer else "No answer."
+        ),
         facts=escape(_facts(inspected)),
         moments="".join(_moment(store, round_, videos) for round_ in cited),
         lanes="".join(_video_lanes(inspected, video) for video in videos.values()),
@@ -50,9 +52,9 @@ def render_page(store: Store, inspected: InspectedTrajectory) -> str:
 
 def _facts(inspected: InspectedTrajectory) -> str:
     row, history = inspected.row, inspected.history
-    facts = [STATES.get(row.state, row.state), f"profile {row.profile}"]
+    facts = [STATES.get(row.state, row.state), f"models {row.profile}"]
     if row.tokens:
-        facts += [counted(row.tokens, "token"), f"{history.cost_usd:.4f} US dollars"]
+        facts.append(format_usage(row.tokens, history.cost_usd))
     return " · ".join([*facts, format_duration(row.seconds), format_date(row.started_at)])
 
 
@@ -98,8 +100,8 @@ def _round(
 
 
 def _moment(store: Store, item: Citation | Evidence, videos: Mapping[str, Video]) -> str:
-    title = videos[item.video].title if item.video in videos else item.video
-    score = f"score {item.score:.2f}" if isinstance(item, Evidence) else ""
+    title = videos[item.video].title if item.video in videos else "a deleted video"
+    score = f"match {item.score:.2f}" if isinstance(item, Evidence) else ""
     head = escape(f"{format_span(item.span)} {title}")
     return (
         f'<div class="moment">{_image(store, item)}<strong dir="auto">{head}</strong>'
@@ -123,7 +125,9 @@ def _image(store: Store, item: Citation | Evidence) -> str:
 def _ledger(changes: Sequence[SubtaskChange]) -> str:
     if not changes:
         return ""
-    return f"<h3>Ledger</h3><ul>{''.join(_subtask(change) for change in changes)}</ul>"
+    return (
+        f"<h3>Parts of the question</h3><ul>{''.join(_subtask(change) for change in changes)}</ul>"
+    )
 
 
 def _subtask(change: SubtaskChange) -> str:
@@ -142,7 +146,8 @@ def _isolated(text: str) -> str:
 
 def _call(call: ShownCall) -> str:
     event = call.event
-    took = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.cost_usd:.4f} US dollars"
+    cost = f", {event.cost_usd:.4f} US dollars" if event.cost_usd else ""
+    took = f"{counted(event.tokens_in, 'token')} in, {event.tokens_out:,} out{cost}"
     head = escape(f"{event.purpose}: {event.model}, {took}, {format_duration(event.ms / 1000)}")
     prompts = _text_blocks((f"Prompt, {role}", text) for role, text in call.messages)
     reply = _text_blocks([("Error", event.error)] if event.error else [], [("Reply", call.reply)])

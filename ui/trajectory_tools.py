@@ -8,25 +8,45 @@ import streamlit as st
 
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import HomerError
-from domain.trajectory import ForkEdit
+from domain.people import tags_in_words
+from domain.trajectory import Forked, ForkEdit
 from graphs.edits import plan_text, read_plan
 from graphs.forks import editable
 from graphs.replay import Replayed, replay
 from models.profile import profile_names
+from store.queries.trajectories import StoredTrajectory
 from strategies.registry import find_strategy
 from ui.answer import POLL_S
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
-from ui.formatting import escape_markdown, format_span
+from ui.formatting import escape_markdown, format_date, format_span, format_time
 from ui.navigation import page_link, set_params, text_param
 from ui.trajectory_export import render_page
 from views.answer_lines import answer_line
-from views.comparison import ComparedRound, Difference, FirstDivergence, compare_trajectories
-from views.rounds import InspectedTrajectory, round_headline
+from views.comparison import Difference, compare_trajectories
+from views.rounds import (
+    InspectedTrajectory,
+    changed_parts,
+    forks_among,
+    inspect_trajectory,
+    page_of_trajectories,
+    place_in_words,
+    round_headline,
+)
 from views.trajectory import History, load_history
-from views.words import counted
+from views.words import counted, short_times, shortened
 
 UNCHANGED = "unchanged"
+MAX_OTHERS = 50
+"""Searches to choose from."""
+MAX_CHOICE_CHARS = 60
+"""Characters of a text that is chosen."""
+MAX_ONLY = 10
+"""Moments shown that only one of two searches found."""
+MAX_TIMES = 5
+"""Moments of a round whose times are shown."""
+MAX_LINE_CHARS = 160
+"""Characters of each."""
 _STARTED_FORK = "started fork"
 REPLAY = "Replays the search from its record: no model is called, and nothing is written."
 
@@ -115,10 +135,10 @@ def _edit_form(
         text = st.text_area(
             "Plan",
             plan_text(original.plan or ()),
-            help="One subtask per line; one without an id is new.",
+            help="One part of the question per line; one without a number is new.",
         )
         query = st.text_input("Query", action.query if action else "")
-        mode = st.selectbox("Mode", [UNCHANGED, *tools], help="The mode of this round's search.")
+        mode = st.selectbox("Search", [UNCHANGED, *tools], format_func=_mode_in_words)
         evidence = _select_evidence(original.evidence or ())
         profile = st.selectbox("Models", [UNCHANGED, *profiles])
         sent = st.form_submit_button("Fork", type="primary")
@@ -142,13 +162,22 @@ def _edit_form(
 def _select_evidence(found: Sequence[Evidence]) -> tuple[Evidence, ...]:
     if not found:
         return ()
-    labelled = {
-        f"[{piece.ref}] {format_span(piece.span)} {piece.text[:60]}": piece for piece in found
-    }
+    places = list(range(len(found)))
     chosen = st.multiselect(
-        "Evidence that the search returns", list(labelled), default=list(labelled)
+        "Results of the search",
+        places,
+        default=places,
+        format_func=lambda place: _evidence_line(found[place], MAX_CHOICE_CHARS),
     )
-    return tuple(piece for name, piece in labelled.items() if name in chosen)
+    return tuple(piece for place, piece in enumerate(found) if place in chosen)
+
+
+def _evidence_line(piece: Evidence, width: int) -> str:
+    return f"{format_span(piece.span)} {shortened(tags_in_words(piece.text), width)}"
+
+
+def _mode_in_words(mode: str) -> str:
+    return mode if mode == UNCHANGED else place_in_words(mode)
 
 
 def _edited_action(
@@ -177,24 +206,54 @@ def _show_compare(state: PageState, inspected: InspectedTrajectory) -> None:
     st.write(
         "Shows where two searches differ: in their steps, in what they found and in their answers."
     )
-    other = st.text_input(
-        "The other trajectory", text_param("with_"), placeholder="the beginning of its id"
-    ).strip()
-    if not other:
+    other = _choose_other(state, inspected.row)
+    if other is None:
         return
-    try:
-        first, second = (
-            load_history(state.store, inspected.row.id),
-            load_history(state.store, other),
-        )
-    except HomerError as error:
-        show_error(error)
-        return
-    set_params(with_=second.id)
+    if other != text_param("with_"):
+        set_params(with_=other)
+        st.rerun()
+    first, second = inspected.history, load_history(state.store, other)
     if any(state.runs.running(one.id) for one in (first, second)):
         _poll_comparison(first.id, second.id)
     else:
         _show_comparison(first, second)
+
+
+def _choose_other(state: PageState, row: StoredTrajectory) -> str | None:
+    """Draw the choice of another search: that of the address, then the newest.
+
+    Searches for the same question come first.
+    """
+    requested = _requested(state)
+    newest, _ = page_of_trajectories(state.store, MAX_OTHERS)
+    others = sorted(newest, key=lambda other: other.question != row.question)
+    offered = [*requested, *(other for other in others if other.id != row.id)]
+    rows = {other.id: other for other in offered}
+    forks = forks_among(state.store, list(rows))
+    return st.selectbox(
+        "The other search",
+        list(rows),
+        index=0 if requested else None,
+        format_func=lambda name: _search_line(rows[name], forks.get(name)),
+        placeholder="Choose one",
+    )
+
+
+def _requested(state: PageState) -> list[StoredTrajectory]:
+    """Return the search that the address names, if there is one."""
+    if not (name := text_param("with_")):
+        return []
+    try:
+        return [inspect_trajectory(state.store, name).row]
+    except HomerError as error:
+        show_error(error)
+        return []
+
+
+def _search_line(row: StoredTrajectory, fork: Forked | None) -> str:
+    changed = f", forked at round {fork.at}: {changed_parts(fork)}" if fork else ""
+    text = shortened(row.question.text, MAX_CHOICE_CHARS)
+    return f"{text} ({format_date(row.started_at)}{changed})"
 
 
 @st.fragment(run_every=POLL_S)
@@ -212,82 +271,73 @@ def _follow_comparison(first: str, second: str) -> None:
 
 
 def _show_comparison(first: History, second: History) -> None:
-    _show_both(first, second)
-    show_difference(compare_trajectories(first, second), first.question, second.question)
-
-
-def _show_both(first: History, second: History) -> None:
-    """Draw the rounds of both in two columns, and mark those that differ."""
-    left, right = st.columns(2)
-    left.markdown("**This search**")
-    right.markdown("**The other search**")
+    """Draw two searches in two columns; what differs is marked."""
+    found = compare_trajectories(first, second)
+    st.write(_difference_line(found))
+    _show_pair("**This search**", "**The other search**")
     for number in range(1, max(len(first.rounds), len(second.rounds)) + 1):
-        lines = [
-            round_headline(history, number) if number <= len(history.rounds) else "It had ended."
-            for history in (first, second)
-        ]
-        mark = "" if lines[0] == lines[1] else "≠ "
-        for column, line in zip(st.columns(2), lines, strict=True):
-            column.markdown(f"{mark}{escape_markdown(line)}")
+        lines = [_round_line(history, number) for history in (first, second)]
+        same = lines[0] == lines[1] and _refs(first, number) == _refs(second, number)
+        _show_compared(*lines, same=same)
+    answers = [_answer_text(one.answer, one.question) for one in (first, second)]
+    _show_compared(*(f"Answer: {answer}" for answer in answers), same=found.same_answer)
+    _show_only(found)
 
 
-def show_difference(difference: Difference, a: Question, b: Question) -> None:
-    """Draw the comparison of two trajectories."""
-    if difference.same:
-        st.success("Both have the same actions, evidence and answer.")
-    for heading, divergence in (
-        ("Actions", difference.action),
-        ("Evidence", difference.evidence),
-    ):
-        st.markdown(f"**{heading}**")
-        _show_divergence(divergence, evidence=heading == "Evidence")
-    st.markdown("**Evidence of only one of them**")
-    left, right = st.columns(2)
-    for column, name, only in (
-        (left, difference.a, difference.only_a),
-        (right, difference.b, difference.only_b),
-    ):
-        with column:
-            _show_only(name, only)
-    st.caption(f"Found by both: {counted(difference.both, 'moment')}")
-    st.markdown("**Answers**")
-    for column, answer, question in zip(
-        st.columns(2), (difference.answer_a, difference.answer_b), (a, b), strict=True
-    ):
-        column.write(escape_markdown(_answer_text(answer, question)))
+def _difference_line(found: Difference) -> str:
+    """Say where two searches begin to differ."""
+    if found.same:
+        return "Both have the same steps, results and answer."
+    parted = [one.round for one in (found.action, found.evidence) if one is not None]
+    if not parted:
+        return "Both have the same steps and results. The answers differ."
+    return f"They differ from round {min(parted)} on."
 
 
-def _show_divergence(divergence: FirstDivergence | None, *, evidence: bool) -> None:
-    if divergence is None:
-        st.write("The same in every round.")
-        return
-    st.write(f"They diverge at round {divergence.round}.")
-    for column, step in zip(st.columns(2), (divergence.a, divergence.b), strict=True):
-        column.write(escape_markdown(_step_text(step, evidence=evidence)))
-
-
-def _step_text(step: ComparedRound | None, *, evidence: bool) -> str:
-    if step is None:
+def _round_line(history: History, number: int) -> str:
+    """Return a round as a sentence, with when the first moments are that it found."""
+    if number > len(history.rounds):
         return "It had ended."
-    if evidence:
-        return " ".join(f"[{ref}]" for ref in step.seen) or "Nothing."
-    if step.action is None:
-        return f"{step.subtask}: nothing"
-    if step.action.kind == "answer":
-        return f"{step.subtask}: answers {step.action.answer}"
-    return f"{step.subtask}: {step.action.mode} '{step.action.query}'"
+    found = history.rounds[number - 1].found
+    times = [format_time(piece.span.start_ms) for piece in found.evidence] if found else []
+    more = ", ..." if len(times) > MAX_TIMES else ""
+    at = f" (at {', '.join(times[:MAX_TIMES])}{more})" if times else ""
+    return f"{round_headline(history, number)}{at}"
 
 
-def _show_only(name: str, only: Sequence[Evidence]) -> None:
-    st.caption(f"Only {name}: {len(only)}")
-    for piece in only[:10]:
-        st.write(escape_markdown(f"{format_span(piece.span)} [{piece.ref}] {piece.text[:160]}"))
-    if len(only) > 10:
-        st.caption(f"and {len(only) - 10} more")
+def _refs(history: History, number: int) -> list[str]:
+    rounds = history.rounds[number - 1 : number]
+    return [e.ref for round_ in rounds for search in round_.searches for e in search.evidence]
+
+
+def _show_compared(first: str, second: str, *, same: bool) -> None:
+    """Draw what two searches did beside each other; a frame and a sign mark what differs."""
+    mark = "" if same else "≠ "
+    with st.container(border=not same):
+        _show_pair(*(f"{mark}{escape_markdown(text)}" for text in (first, second)))
+
+
+def _show_pair(first: str, second: str) -> None:
+    for column, text in zip(st.columns(2), (first, second), strict=True):
+        column.markdown(text)
+
+
+def _show_only(found: Difference) -> None:
+    """Draw what only one of two searches found."""
+    st.markdown("**Found by only one of them**")
+    for column, only in zip(st.columns(2), (found.only_a, found.only_b), strict=True):
+        with column:
+            for piece in only[:MAX_ONLY]:
+                st.write(escape_markdown(_evidence_line(piece, MAX_LINE_CHARS)))
+            if len(only) > MAX_ONLY:
+                st.caption(f"and {len(only) - MAX_ONLY} more")
+            if not only:
+                st.caption("Nothing.")
+    st.caption(f"Found by both: {counted(found.both, 'moment')}")
 
 
 def _answer_text(answer: Answer | None, question: Question) -> str:
-    return answer_line(answer, question) if answer else "Nothing."
+    return short_times(answer_line(answer, question)) if answer else "Nothing."
 
 
 def _show_export(state: PageState, inspected: InspectedTrajectory) -> None:

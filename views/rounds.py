@@ -217,14 +217,14 @@ def _marks(now: Subtask, before: Subtask | None) -> Iterator[str]:
     if gained:
         yield f"+{gained} evidence"
     if now.answer != before.answer:
-        yield "answered" if now.answer else "answer taken back"
+        yield "answered" if now.answer else "answer withdrawn"
 
 
 def harness_remarks(event: Event) -> Iterator[Remark]:
     """Yield the remarks of the harness for an event: most events have none."""
     for part, text in _remarks(event):
         if text:
-            yield Remark(part=part, text=text)
+            yield Remark(part=part, text=tags_in_words(text))
 
 
 def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
@@ -309,6 +309,11 @@ PLACES: Mapping[str, str] = {
 """Where each mode of HOMER searches; a strategy's own tools are named."""
 
 
+def place_in_words(mode: str) -> str:
+    """Return where a mode searches: ``in the images``, or ``with open frames`` for a tool."""
+    return PLACES.get(mode) or f"with {mode.replace('_', ' ')}"
+
+
 def search_in_words(search: str) -> str:
     """Return ``event: a gate``, as answers record their searches, in words."""
     mode, colon, query = search.partition(": ")
@@ -330,8 +335,7 @@ def _did(round_: Round) -> str:
         return f"about {tags_in_words(round_.text)}"
     if action.kind == "answer":
         return "gave an answer"
-    mode = action.mode or Mode.VIDEO
-    place = PLACES.get(mode) or f"with {mode.replace('_', ' ')}"
+    place = place_in_words(action.mode or Mode.VIDEO)
     return f"searched {place} for \u201c{tags_in_words(action.query)}\u201d"
 
 

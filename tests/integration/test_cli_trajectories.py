@@ -181,8 +181,8 @@ def test_two_equal_runs_do_not_part(homer: Homer, asked: str) -> None:
 def test_other_questions_part_at_once(homer: Homer, asked: str) -> None:
     other = data(homer("ask", "What does Bob play?", "--json"))["trajectory"]
     shown = homer("diff", asked, other).stdout
-    assert "other questions: Who opens the gate? | What does Bob play?" in shown
-    assert "actions: part at round 1" in shown
+    assert "different questions: Who opens the gate? | What does Bob play?" in shown
+    assert "actions: differ from round 1 on" in shown
     assert "A answers: B. Ann" in shown
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.asking import Question
+from domain.people import TAG
 from domain.trajectory import ForkEdit
 from graphs.ask import ask, fork
 from graphs.ask_result import AskResult
@@ -24,7 +26,7 @@ from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output
 from tests.support.asking import PARTY, remember_party
 from tests.support.full_suite import in_full
 from tests.support.library_templates import FilledLibraries
-from tests.support.obedient_model import LlmToolbox
+from tests.support.obedient_model import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.searching_model import PLAY, searching
 from ui.app_state import page_state
@@ -124,6 +126,30 @@ def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: AskResu
     assert not page.json
 
 
+def tagged(request: dict[str, Any]) -> Any:
+    """A model that writes people's tags wherever it can."""
+    made = searching(request)
+    match purpose_of(request):
+        case "plan":
+            return {"subtasks": [{"text": f"{n} of <face_1> and <voice_2>"} for n in range(2)]}
+        case "act":
+            return made | {"query": f"{made['query']} <face_1>", "reason": "for <voice_2>"}
+        case "conclude":
+            return made | {"answer": "<voice_2> plays"}
+    return made
+
+
+def test_no_page_of_a_search_shows_a_tag(party: Store) -> None:
+    with OpenAIServer(tagged) as server:
+        made = ask(party, LlmToolbox(server), PLAY)
+    shown = words(open_page("ask", trajectory=made.trajectory_id))
+    for number in range(made.rounds + 1):
+        page = open_page("trajectory", trajectory=made.trajectory_id, round=number)
+        shown += words(press(page, "Next") if number == 0 else page)
+    assert "unnamed person" in shown
+    assert [line for line in shown.splitlines() if TAG.search(line)] == []
+
+
 def test_one_steps_back_and_forth(party: Store, asked: AskResult) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id)
     assert output(page, "round") == "1"
@@ -184,8 +210,14 @@ def test_a_fork_with_another_query_is_a_new_branch_that_can_be_compared(
     assert wait_for(party, branch) == "done"
     again = open_page("trajectory", trajectory=branch, round=2)
     assert "somebody washes the plates" in words(again)
+    for page in (again, open_page("history")):
+        assert "Forked from an earlier search at round 2: query changed" in words(page)
+        assert "Compare" in [str(one.proto.label) for one in page.main.get("page_link")]
     beside = open_page("trajectory", trajectory=asked.trajectory_id, with_=branch)
-    assert "They diverge at round 2." in words(beside)
+    assert "They differ from round 2 on." in words(beside)
+    (other,) = [box for box in beside.selectbox if box.label == "The other search"]
+    assert other.options[0].endswith("forked at round 2: query changed)")
+    assert branch not in words(beside)
     assert "somebody washes the plates" in words(beside)
 
 

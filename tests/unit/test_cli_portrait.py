@@ -82,7 +82,7 @@ def test_a_portrait_reads_from_the_whole_to_the_clips(capsys: pytest.CaptureFixt
         "  640x360, with sound, profile local",
         "  images are found by descriptions and words of their time (no image-text model)",
         "people",
-        "  Omar  <face_0> <voice_2>  Omar (read)",
+        "  Omar  face_0 voice_2  Omar (read)",
         "segments",
         "  00:00-00:30  Opening  [s1]",
         "    causes Talk (said so)",
@@ -174,7 +174,7 @@ def test_what_was_not_seen_yet_is_said(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_many_lines_are_cut_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
     many = tuple(line(number) for number in range(SHOWN_LINES + 3))
-    assert "  and 3 lines more (--json has all)" in shown(capsys, clips=(clip(0, *many),))
+    assert "  and 3 more lines (--json has all)" in shown(capsys, clips=(clip(0, *many),))
 
 
 def test_a_recording_has_no_picture(capsys: pytest.CaptureFixture[str]) -> None:

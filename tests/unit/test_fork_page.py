@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
 import streamlit
 
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import InputError
+from domain.trajectory import EvidenceRetrieved
 from tests.support.machine import VIDEO, evidence
 from ui import trajectory_tools
 from ui.question_form import QuestionFields
@@ -17,15 +17,13 @@ from ui.trajectory_tools import (
     UNCHANGED,
     _edited_action,
     _select_evidence,
-    _step_text,
-    show_difference,
+    _show_comparison,
 )
-from views.comparison import ComparedRound, Difference, FirstDivergence
+from views.trajectory import History, Round
 
 MODES = [*Mode]
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
 ANSWER = Action(kind="answer", answer="a gate")
-ASKED = Question(text="What opens?", videos=(VIDEO,), options=("a gate", "a door"))
 
 
 @pytest.mark.parametrize("query", ["a gate", " a gate ", "", "  "])
@@ -57,8 +55,11 @@ def test_a_mode_without_a_query_is_no_search() -> None:
     assert _edited_action(ANSWER, "", "event", MODES) is None
 
 
-def choosing(monkeypatch: pytest.MonkeyPatch, keep: Callable[[list[str]], list[str]]) -> None:
-    monkeypatch.setattr(streamlit, "multiselect", lambda _, every, default: keep(every))
+def choosing(monkeypatch: pytest.MonkeyPatch, keep: Callable[[list[int]], list[int]]) -> None:
+    def chosen(_: str, every: list[int], **_more: object) -> list[int]:
+        return keep(every)
+
+    monkeypatch.setattr(streamlit, "multiselect", chosen)
 
 
 def test_evidence_keeps_its_order_whatever_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,39 +80,19 @@ def test_a_round_that_found_nothing_has_nothing_to_choose(monkeypatch: pytest.Mo
     assert _select_evidence(()) == ()
 
 
-def step(action: Action | None = None, *seen: str) -> ComparedRound:
-    return ComparedRound(round=2, subtask="t1", action=action, seen=seen)
-
-
-@pytest.mark.parametrize(
-    ("one", "seen", "output"),
-    [
-        (None, False, "It had ended."),
-        (None, True, "It had ended."),
-        (step(SEARCH, "m1", "s2"), True, "[m1] [s2]"),
-        (step(SEARCH), True, "Nothing."),
-        (step(SEARCH, "m1"), False, "t1: event 'a gate'"),
-        (step(ANSWER), False, "t1: answers a gate"),
-        (step(), False, "t1: nothing"),
-    ],
-)
-def test_a_step_in_words(one: ComparedRound | None, seen: bool, output: str) -> None:
-    assert _step_text(one, evidence=seen) == output
-
-
-class Column:
-    """A part of the page, or all of it: notes what is written there."""
+class Part:
+    """A part of the page: notes what is written there."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
 
-    def __enter__(self) -> Column:
+    def __enter__(self) -> Part:
         return self
 
     def __exit__(self, *_: object) -> None:
         return
 
-    def write(self, text: str) -> None:
+    def markdown(self, text: str) -> None:
         self.words.append(text)
 
 
@@ -119,72 +100,90 @@ class Column:
 def page(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every word that is put on the page, in order."""
     words: list[str] = []
-    for name in ("write", "caption", "markdown", "success"):
+    for name in ("write", "caption", "markdown"):
         monkeypatch.setattr(streamlit, name, words.append)
-    monkeypatch.setattr(streamlit, "columns", lambda n: [Column(words) for _ in range(n)])
+    monkeypatch.setattr(streamlit, "columns", lambda n: [Part(words) for _ in range(n)])
+    monkeypatch.setattr(streamlit, "container", lambda border: Part(words))
     return words
 
 
-def difference(**output: Any) -> Difference:
-    same = {
-        "a": "aa11",
-        "b": "bb22",
-        "same_question": True,
-        "same_answer": True,
-        "action": None,
-        "evidence": None,
-        "only_a": (),
-        "only_b": (),
-        "both": 3,
-        "answer_a": Answer(text="a gate", option="A", confidence=0.5),
-        "answer_b": None,
-    }
-    return Difference.model_validate(same | output)
+def searched(*queries: str, answer: str = "a gate", found: Sequence[Evidence] = ()) -> History:
+    """A search of a round for each query, the last of which found something."""
+    rounds = [
+        Round(
+            number,
+            "t1",
+            "what opens",
+            action=Action(kind="search", mode=Mode.EVENT, query=query),
+            found=EvidenceRetrieved(mode=Mode.EVENT, query=query, evidence=tuple(found)),
+        )
+        for number, query in enumerate(queries, start=1)
+    ]
+    return History(
+        id="aa11",
+        question=Question(text="What opens?", videos=(VIDEO,)),
+        machine="homer",
+        profile="local",
+        state="done",
+        plan=(),
+        rounds=tuple(rounds),
+        answer=Answer(text=answer, confidence=0.5),
+        tokens=0,
+        seconds=1.0,
+        cost_usd=0.0,
+        calls=(),
+        errors=(),
+    )
 
 
 def test_two_that_did_the_same_are_said_to_be_the_same(page: list[str]) -> None:
-    show_difference(difference(), ASKED, ASKED)
-    assert page[0].startswith("Both have the same actions, evidence and answer")
-    assert page.count("The same in every round.") == 2
-    assert "Found by both: 3 moments" in page
-    assert page[-2:] == [r"A\. a gate", r"Nothing\."]
+    _show_comparison(searched("a gate"), searched("a gate"))
+    assert page[0] == "Both have the same steps, results and answer."
+    assert not any(line.startswith("≠") for line in page)
 
 
-def test_where_they_part_each_side_says_what_it_did(page: list[str]) -> None:
-    parts = FirstDivergence(round=2, a=step(SEARCH, "m1"), b=None)
-    show_difference(difference(action=parts, evidence=parts), ASKED, ASKED)
-    assert page.count("They diverge at round 2.") == 2
-    assert r"t1\: event 'a gate'" in page
-    assert r"\[m1\]" in page
-    assert page.count(r"It had ended\.") == 2
-    assert not page[0].startswith("Both")
+def test_where_they_differ_each_side_says_what_it_did(page: list[str]) -> None:
+    _show_comparison(searched("a gate", "a door"), searched("a gate", "a wall"))
+    assert page[0] == "They differ from round 2 on."
+    marked = [line for line in page if line.startswith("≠")]
+    assert ["door" in line for line in marked] == [True, False]
+    assert all("Round 2" in line and "among the events" in line for line in marked)
+
+
+def test_a_search_that_ended_earlier_says_so(page: list[str]) -> None:
+    _show_comparison(searched("a gate"), searched("a gate", "a wall"))
+    assert r"≠ It had ended\." in page
 
 
 def test_another_answer_alone_is_not_the_same(page: list[str]) -> None:
-    show_difference(difference(same_answer=False), ASKED, ASKED)
-    assert not page[0].startswith("Both")
+    _show_comparison(searched("a gate"), searched("a gate", answer="a door"))
+    assert page[0] == "Both have the same steps and results. The answers differ."
+    assert [line for line in page if line.startswith("≠")] == [
+        r"≠ Answer\: a gate",
+        r"≠ Answer\: a door",
+    ]
 
 
 def many(count: int) -> tuple[Evidence, ...]:
-    return tuple(evidence(n) for n in range(1, count + 1))
+    return tuple(evidence(n, f"<voice_1>: thing {n}") for n in range(1, count + 1))
 
 
 @pytest.mark.parametrize(("count", "more"), [(10, None), (11, "and 1 more"), (25, "and 15 more")])
-def test_of_what_only_one_saw_the_first_ten_are_shown(
+def test_of_what_only_one_found_the_first_ten_are_shown(
     page: list[str], count: int, more: str | None
 ) -> None:
-    show_difference(difference(only_a=many(count)), ASKED, ASKED)
-    assert f"Only aa11: {count}" in page
-    assert "Only bb22: 0" in page
-    assert sum(r"\[m" in line for line in page) == 10
+    _show_comparison(searched("a gate", found=many(count)), searched("a gate"))
+    lines = [line for line in page if "An unnamed speaker" in line]
+    assert len(lines) == 10
+    assert not any(r"\[m" in line for line in page)
     assert [line for line in page if line.endswith(" more")] == ([more] if more else [])
+    assert "Nothing." in page
 
 
 def test_words_of_a_memory_are_only_words(page: list[str]) -> None:
     odd = evidence(1, "<b>[x](http://y)</b>")
-    show_difference(difference(only_b=(odd,)), ASKED, ASKED)
-    (line,) = [line for line in page if r"\[m1\]" in line]
-    assert r"\<b\>\[x\]\(" in line
+    _show_comparison(searched("a gate"), searched("a gate", found=[odd]))
+    assert any(r"\<b\>\[x\]\(" in line for line in page)
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_the_ledger_marks_all_that_is_new_since_the_round_before() -> None:
     assert marks(0) == [("new",)]
     assert marks(1) == [("pending -> partial", "attempt 1", "+2 evidence"), ("new",)]
     assert marks(2) == [("partial -> resolved", "+1 evidence", "answered"), ()]
-    assert marks(3) == [("reworded", "answer taken back"), ()]
+    assert marks(3) == [("reworded", "answer withdrawn"), ()]
     assert [one.subtask for one in shown.ledger(3)] == [third, OTHER]
 
 
