@@ -15,6 +15,7 @@ from ui.media import stored_image
 from ui.player import seek_button
 from ui.saving import save_button
 from views.moment import frame_at
+from views.words import short_times
 
 MAX_TEXT_CHARS = 400
 """Characters shown of a text."""
@@ -75,7 +76,7 @@ def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
 
 
 def _shorten_text(text: str) -> str:
-    shown = tags_in_words(text)
+    shown = short_times(tags_in_words(text))
     return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rstrip() + " …"
 
 
