@@ -19,6 +19,7 @@ from api.limits import BODY_S, RequestLimits
 from api.problems import ERROR_RESPONSES, add_error_handlers
 from api.routes import (
     alerts,
+    chat,
     health,
     ingestion,
     media,
@@ -71,7 +72,18 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
     )
     app.state.api_state = state
     add_error_handlers(app)
-    for module in (health, videos, moments, outlines, ingestion, search, questions, alerts, media):
+    for module in (
+        health,
+        videos,
+        moments,
+        outlines,
+        ingestion,
+        search,
+        questions,
+        chat,
+        alerts,
+        media,
+    ):
         app.include_router(module.router)
     return app
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from api.disconnect import ClientGone, NoEvent
-from api.problems import to_logged_problem
+from api.problems import Problem, to_logged_problem
 from api.running_question import RunningQuestion, StreamItem
 from domain.people import tags_in_words
 from domain.texts import make_storable
@@ -71,7 +71,10 @@ class EventStream(Response):
         except ClientGone:
             return
         except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so the error becomes an event
-            yield format_event("problem", to_logged_problem(error).model_dump(mode="json"))
+            yield self._problem(to_logged_problem(error))
+
+    def _problem(self, problem: Problem) -> bytes:
+        return format_event("problem", problem.model_dump(mode="json"))
 
     async def _line(self, item: StreamItem) -> bytes:
         match item:

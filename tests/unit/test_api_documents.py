@@ -15,6 +15,7 @@ from starlette.routing import Match
 
 from api.application import make_app
 from api.auth import MIN_KEY_CHARS, AccessRules
+from api.chat_bodies import ChatRequest
 from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
 from api.routes.questions import Ask
@@ -30,6 +31,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/videos": Add,
     "/videos/estimate": Add,
     "/tools/nearest": ToolRequest,
+    "/v1/chat/completions": ChatRequest,
 }
 
 
@@ -59,7 +61,7 @@ def test_the_document_shows_every_way_to_ask() -> None:
     shown = {urlsplit(word).path for words in CALLS for word in words if word.startswith("http")}
     assert len(CALLS) > 12
     assert {path.split("/")[1] for path in shown} == {
-        *("videos", "questions", "search", "tools", "media", "jobs", "alerts")
+        *("videos", "questions", "v1", "search", "tools", "media", "jobs", "alerts")
     }
     for mode in Mode:
         assert f"`{mode}`" in TEXT
