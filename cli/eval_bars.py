@@ -271,6 +271,11 @@ def _show_first(report: FirstReport) -> None:
     if report.absent:
         say(f"absent, not asked about: {plain_line(', '.join(report.absent))}")
     say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
+    silent = report.silent
+    say(
+        f"{silent.remembered} of {silent.clips} clips in which nothing is said have a line on what "
+        "is seen, read or heard"
+    )
     show_bars(report.bars)
 
 

@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from domain.asking import ConfidenceLevel, level_of_confidence
+from domain.memories import MemorySource
 from evals.asking import Batch, OnResult, ask_all
 from evals.bars import Bar
 from evals.first_questions import FirstQuestion
 from flows.workspace import Workspace
+from store.database import Store
+from views.library import show_video
 
 RIGHT = 80.0
 """Percent that must be right or rightly declined."""
+SPOKEN = (MemorySource.SAID, MemorySource.CAPTION, MemorySource.SUBTITLE)
+"""Sources of lines of speech."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,21 @@ class FirstRow:
 
 
 @dataclass(frozen=True)
+class SilentClips:
+    """How many clips of memory have no line of speech, and how many of them have another line."""
+
+    clips: int
+    remembered: int
+
+
+@dataclass(frozen=True)
 class FirstReport:
     """The results. ``absent``: missing clips, which were not asked about."""
 
     answers: tuple[FirstAnswer, ...]
     kinds: tuple[FirstRow, ...]
     every: FirstRow
+    silent: SilentClips
     absent: tuple[str, ...]
     errors: dict[str | int, str]
     seconds: float
@@ -62,9 +76,11 @@ class FirstReport:
         """Return the bars to reach."""
         good = self.every.right + self.every.declined
         share = 100 * good / max(1, self.every.questions)
+        empty = self.silent.clips - self.silent.remembered
         return [
             Bar("right or rightly declined, percent", share, RIGHT),
             Bar("wrong with high confidence", self.every.sure, 0, most=True),
+            Bar("silent clips without any line", empty, 0, most=True),
         ]
 
 
@@ -87,10 +103,18 @@ def evaluate(
         answers=answers,
         kinds=tuple(row(k, [a for a in answers if a.question.kind == k]) for k in kinds),
         every=row("all", answers),
+        silent=silent_clips(workspace.store, [ids[video] for video in sorted(ids)]),
         absent=absent,
         errors=batch.errors,
         seconds=batch.seconds,
     )
+
+
+def silent_clips(store: Store, videos: Sequence[str]) -> SilentClips:
+    """Count the clips of videos that have no line of speech, and those of them with another."""
+    shown = [clip for video in videos for clip in show_video(store, video).clips]
+    silent = [clip for clip in shown if not any(line.source in SPOKEN for line in clip.lines)]
+    return SilentClips(len(silent), sum(bool(clip.lines) for clip in silent))
 
 
 def judge(question: FirstQuestion, batch: Batch) -> FirstAnswer:

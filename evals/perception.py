@@ -25,7 +25,7 @@ from evals.perception_voices import (
     judge_words,
     marked_recordings,
 )
-from evals.scenes import COMPANY, COMPANY_CLIP_MS, PEOPLE
+from evals.scenes import COMPANY, COMPANY_CLIP_MS, MEETING, PEOPLE, TALK
 from flows.workspace import Workspace
 from models.extras import EVALUATION
 from models.profile import Profile
@@ -131,7 +131,7 @@ def evaluate_perception(
     with tempfile.TemporaryDirectory(prefix="homer-eval-") as temporary:
         joined = job.joined(Path(temporary) / "joined.mp4")
         faces, shots = job.faces(joined), job.shots(joined)
-        joins = job.joins(joined, Path(temporary) / "company.mp4")
+        joins = job.joins(joined, Path(temporary))
     if not (faces or voices or words or shots or joins):
         raise InputError(
             f"{folder}: none of the clips that are judged is there; name the folder that has "
@@ -218,11 +218,21 @@ class _PerceptionRun:
         self._follow.start("joining", len(scenes))
         return join(scenes, self._folder, path, self._follow.step)
 
-    def joins(self, joined: Path | None, path: Path) -> tuple[JoinReport, ...]:
-        """Measure voices joined to faces, with people alone in view and in company."""
-        company, clip_ms = self._join(COMPANY, path), self._watch.clip_ms
-        videos = [("joined", joined, self._scenes, clip_ms)]
-        videos.append(("in company", company, COMPANY, COMPANY_CLIP_MS))
+    def joins(self, joined: Path | None, folder: Path) -> tuple[JoinReport, ...]:
+        """Measure voices joined to faces: of people alone in view, in company, and as filmed.
+
+        Args:
+            joined: the joined video; None if clips of it are missing.
+            folder: where the others are written.
+        """
+        usual = self._watch.clip_ms
+        videos = [("joined", joined, self._scenes, usual)]
+        for name, scenes, clip_ms in (
+            ("in company", COMPANY, COMPANY_CLIP_MS),
+            (MARKED, TALK, usual),
+            ("of_meeting", MEETING, usual),
+        ):
+            videos.append((name, self._join(scenes, folder / f"{name}.mp4"), scenes, clip_ms))
         return tuple(
             self._joins(name, path, scenes, ms) for name, path, scenes, ms in videos if path
         )

@@ -58,3 +58,51 @@ COMPANY = (
 """Two people are always in view, in changing company: nobody ever speaks alone."""
 COMPANY_CLIP_MS = 9_000
 """Clips of about two scenes: both voices are heard in most."""
+
+_THREE = ("left", "middle", "right")
+
+
+def _talk(start_ms: int, end_ms: int, heard: str = "") -> Scene:
+    return Scene("msdwild_00001.mp4", start_ms, end_ms, _THREE, heard)
+
+
+TALK = (
+    _talk(0, 960),
+    _talk(960, 5_640, "middle"),
+    _talk(5_640, 11_320, "left"),
+    _talk(11_320, 11_600),
+    _talk(11_600, 12_080, "middle"),
+    _talk(12_080, 12_320),
+    _talk(12_320, 12_520, "left"),
+    _talk(12_520, 14_440, "middle"),
+    _talk(14_440, 15_240),
+    _talk(15_240, 24_240, "middle"),
+)
+"""A whole clip of three people, who are always in view; who speaks is as its annotation says.
+
+Nobody is given where two speak at once.
+"""
+
+
+def _meeting(start_ms: int, end_ms: int, *people: str, heard: str = "chair") -> Scene:
+    return Scene("of_meeting.mp4", start_ms, end_ms, people, heard)
+
+
+MEETING = (
+    _meeting(0, 1_960, heard=""),
+    _meeting(1_960, 10_160, "chair"),
+    _meeting(10_160, 11_200, "chair", "texter"),
+    _meeting(11_200, 15_400, "texter"),
+    _meeting(15_400, 19_000, "texter", "reader"),
+    _meeting(19_000, 19_400, "reader"),
+    _meeting(19_400, 20_600, "reader", "dancer"),
+    _meeting(20_600, 23_800, "dancer"),
+    _meeting(23_800, 24_400, "dancer", "listener"),
+    _meeting(24_400, 27_960, "listener"),
+    _meeting(27_960, 28_960),
+    _meeting(28_960, 44_000, heard=""),
+    _meeting(44_000, 51_960, "chair"),
+    _meeting(51_960, 56_800, "chair", heard=""),
+    _meeting(56_800, 61_600, heard=""),
+)
+"""A whole clip: one speaks, also while the camera shows four others, and then a narrator."""

@@ -17,12 +17,14 @@ from cli.main import app
 from domain.errors import InputError
 from evals.asking import ask_all
 from evals.baseline import Baseline, Plain
+from evals.first import FirstReport, SilentClips, row, silent_clips
 from flows.workspace import Workspace
 from graphs.batch import BatchQuestion
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.remembered import Said, watch
 
 WEEK = (
     (1, 36_000, "speech", "Ann", "The keys are in the blue drawer now."),
@@ -241,6 +243,18 @@ def test_clips_are_watched_once_and_asked_about(
     shown = homer("first", str(tmp_path))
     assert "rightly declined" in shown.stdout
     assert "absent, not asked about: agent327_360p.mp4" in shown.stdout
+    assert "0 of 0 clips in which nothing is said have a line" in shown.stdout
+
+
+def test_clips_without_speech_are_counted_with_those_that_have_another_line(store: Store) -> None:
+    heard = Said("Heard: music.", source="sound")
+    read = Said("Good morning", source="subtitle")
+    watch(store, PARTY, [[Said("Good morning"), heard], [heard], [], [read]])
+    found = silent_clips(store, [PARTY])
+    assert found == SilentClips(clips=2, remembered=1)
+    all_questions = row("all", [])
+    report = FirstReport((), (), all_questions, found, (), {}, 0.0)
+    assert [bar.met for bar in report.bars if bar.name.startswith("silent")] == [False]
 
 
 def test_a_file_that_is_no_video_is_named_and_the_others_are_asked_about(

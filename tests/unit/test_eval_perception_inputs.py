@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from evals.perception_faces import FaceSeen, judge_joined, judge_marked, marked_
 from evals.perception_metrics import SpeakerSpan
 from evals.perception_shots import find_cuts
 from evals.perception_voices import marked_recordings
-from evals.scenes import PEOPLE
+from evals.scenes import MEETING, PEOPLE, TALK
 from models.profile import load_profile
 from perception.source import probe
 from store.home import Home
@@ -147,3 +149,21 @@ def test_a_folder_without_any_of_the_clips_is_refused_with_what_to_name(
 
 def test_what_was_not_measured_has_no_bar() -> None:
     assert PerceptionReport().bars == []
+
+
+@pytest.mark.parametrize("scenes", [TALK, MEETING], ids=["talk", "meeting"])
+def test_scenes_of_a_whole_clip_follow_each_other(scenes: Sequence[Scene]) -> None:
+    assert len({scene.file for scene in scenes}) == 1
+    assert [a.end_ms for a, _ in pairwise(scenes)] == [b.start_ms for _, b in pairwise(scenes)]
+    assert starts(scenes) == [0, *(scene.end_ms for scene in scenes)]
+
+
+def test_who_is_heard_in_the_talk_is_whose_turn_is_marked(
+    shared_media: Callable[[str], Path],
+) -> None:
+    (turns,) = read_rttm(shared_media("msdwild_00001.rttm")).values()
+    names = {"spk0": "middle", "spk1": "right", "spk2": "left"}
+    for scene in TALK:
+        middle = (scene.start_ms + scene.end_ms) // 2
+        speak = {names[turn.who] for turn in turns if turn.start_ms <= middle < turn.end_ms}
+        assert scene.heard == (speak.pop() if len(speak) == 1 else "")
