@@ -17,6 +17,7 @@ from ui.media import stored_image
 from ui.player import played_ms
 from views.moment_memory import MomentFrame, MomentNode, RememberedMoment, load_moment
 from views.strategies import list_strategies
+from views.words import join_words
 
 MAX_TEXT_CHARS = 600
 """Characters shown of a text."""
@@ -49,7 +50,7 @@ def _show(store: Store, moment: RememberedMoment, title: str) -> None:
 
 
 def _show_level(level: str, nodes: list[MomentNode]) -> None:
-    lines = [f"{format_span(node.span)} {_labelled(node)} *{node.ref}*" for node in nodes]
+    lines = [f"{format_span(node.span)} {_labelled(node)}" for node in nodes]
     st.markdown("  \n".join([f"**{escape_markdown(level)}**", *lines]))
 
 
@@ -71,12 +72,12 @@ def _show_relations(moment: RememberedMoment) -> None:
     with st.expander(f"Relations that hold then ({count}{more})"):
         lines = [
             f"{escape_markdown(_shortened(one.text))} "
-            f"({escape_markdown(one.level)}, {format_span(one.span)}) *{one.ref}*"
+            f"({escape_markdown(one.level)}, {format_span(one.span)})"
             for one in moment.relations
         ]
         st.markdown("  \n".join(lines))
         if moment.entities:
-            named = ", ".join(f"{_shortened(one.text)} {one.ref}" for one in moment.entities)
+            named = join_words([_shortened(one.text) for one in moment.entities])
             st.caption(escape_markdown(f"Between: {named}"))
 
 
@@ -85,5 +86,5 @@ def _show_frames(store: Store, frames: Iterable[MomentFrame], key: str) -> None:
         for frame in frames:
             data, time = stored_image(store, frame.blob), format_time(frame.time_ms)
             if data:
-                caption = escape_markdown(f"{time} {frame.ref} {frame.reason}".strip())
+                caption = escape_markdown(f"{time} {frame.reason}".strip())
                 st.image(data, caption=caption, alt=f"Frame of the video at {time}", width=150)

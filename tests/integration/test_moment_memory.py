@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,5 +95,6 @@ def test_the_page_shows_it_for_the_moment_of_the_address(
         assert "Shared by all strategies" in shown
         assert "what happened by clip 2" in shown
         assert "Relations that hold then" in shown
+        assert not re.search(r"\b[nerfk]\d+\b", shown)  # No names of rows.
         again = words(open_page("video", video=A, show="Memory", t="0:05"))
     assert "what happened by clip 2" not in again
