@@ -13,9 +13,10 @@ from pathlib import Path
 
 from domain.base import Frozen
 from domain.evaluation import QuestionPart
+from domain.skills import Skill
 from evals.records import find_run, run_report, run_rows
 from evals.tables import AnsweredQuestion, RunReport
-from skills.library import LibrarySkill, list_skills
+from skills.library import list_skills
 from store.database import Store, open_store
 from store.home import Home
 
@@ -36,7 +37,7 @@ class ExampleSkills(Frozen):
     dataset: str
     profile: str
     answers: int
-    skills: tuple[LibrarySkill, ...]
+    skills: tuple[Skill, ...]
 
 
 @cache
@@ -63,7 +64,7 @@ def record_example(store: Store, name: str) -> ExampleRun:
 
 
 def record_skills(store: Store, name: str) -> ExampleSkills:
-    """Return the skills of a library as an example, with what they were learned from.
+    """Return the skills in use of a library as an example, with what they were learned from.
 
     Raises:
         NotFound: there is no such run.
@@ -72,9 +73,8 @@ def record_skills(store: Store, name: str) -> ExampleSkills:
     answers = sum(
         row.part is QuestionPart.LEARN and row.right is not None for row in run_rows(store, name)
     )
-    return ExampleSkills(
-        dataset=run.dataset, profile=run.profile, answers=answers, skills=tuple(list_skills(store))
-    )
+    skills = tuple(entry.skill for entry in list_skills(store) if not entry.banned)
+    return ExampleSkills(dataset=run.dataset, profile=run.profile, answers=answers, skills=skills)
 
 
 def main() -> None:

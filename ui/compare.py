@@ -156,7 +156,7 @@ def _show_table(found: SideBySide) -> None:
 
 def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow) -> None:
     question = run.row.question
-    st.subheader(escape_markdown(row.strategy), anchor=False)
+    st.header(escape_markdown(row.strategy), anchor=False)
     if row.answer is None:
         reasons = [error.message for error in run.history.errors]
         st.markdown(

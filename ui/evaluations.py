@@ -104,7 +104,7 @@ def _show_run() -> None:
     page_link("evaluations", "← All runs")
     with st.spinner("Reading the run ..."):
         report, rows = load_run(store, name)
-    st.subheader(escape_markdown(report.run.name), anchor=False)
+    st.header(escape_markdown(report.run.name), anchor=False)
     st.caption(escape_markdown(f"{_facts(report.run)}{_cost(report)}"))
     if report.run.state == RUNNING:
         _poll_run(name, report.run.judged)

@@ -34,7 +34,7 @@ def show_outline(state: PageState, video: Video) -> None:
     outlines = outlines_of(state.store, video.id)
     if not outlines:
         return
-    st.subheader("Outline", anchor=False)
+    st.header("Outline", anchor=False)
     outline = outlines[0]
     if len(outlines) > 1:
         outline = st.selectbox(

@@ -100,11 +100,11 @@ def _show_example() -> None:
             "your library: no question is given them."
         )
     )
-    for entry in example.skills:
-        with st.container(border=True, key=f"example_{entry.skill.name}"):
-            st.subheader(escape_markdown(entry.skill.name), anchor=False)
-            st.caption(escape_markdown(_use_facts(entry)))
-            _show_advice(entry.skill)
+    for skill in example.skills:
+        with st.container(border=True, key=f"example_{skill.name}"):
+            st.subheader(escape_markdown(skill.name), anchor=False)
+            st.caption(escape_markdown(_facts(skill)))
+            _show_advice(skill)
 
 
 def _show_waiting(count: int) -> None:
@@ -132,12 +132,8 @@ def _show_entry(entry: LibrarySkill) -> None:
     with st.container(border=True, key=f"skill_{skill.name}"):
         page_link("skills", escape_markdown(skill.name), skill=skill.name)
         st.write(escape_markdown(skill.description))
-        st.caption(escape_markdown(_use_facts(entry)))
-
-
-def _use_facts(entry: LibrarySkill) -> str:
-    uses = f"used for {counted(entry.uses, 'question')}"
-    return f"{_facts(entry.skill)}, {uses}, {STATES[entry.banned]}"
+        uses = f"used for {counted(entry.uses, 'question')}"
+        st.caption(escape_markdown(f"{_facts(skill)}, {uses}, {STATES[entry.banned]}"))
 
 
 def _facts(skill: Skill) -> str:
@@ -148,7 +144,7 @@ def _show_skill() -> None:
     store = page_state().store
     page_link("skills", "← All skills")
     entry = find_skill(store, text_param("skill"))
-    st.subheader(escape_markdown(entry.skill.name), anchor=False)
+    st.header(escape_markdown(entry.skill.name), anchor=False)
     st.caption(escape_markdown(f"{_facts(entry.skill)}, {STATES[entry.banned]}"))
     left, right = st.columns([3, 2])
     with left:

@@ -186,7 +186,7 @@ def _show_gaps(stream: StreamDetails, video: Video) -> None:
 
 def _show_segment(store: Store, video: Video, event: SegmentView) -> None:
     segment = event.segment
-    st.subheader(escape_markdown(segment.label), anchor=False)
+    st.header(escape_markdown(segment.label), anchor=False)
     with st.container(horizontal=True, key=f"ways_s{segment.id}"):
         _play_button(video, segment.span.start_ms, format_span(segment.span), f"play_s{segment.id}")
         save_button(store, video, segment.span, f"s{segment.id}")

@@ -27,7 +27,7 @@ SHARED = "Shared by all strategies"
 def show_memory(state: PageState, video: Video) -> None:
     """Draw what is remembered of the moment that plays, strategy by strategy."""
     at_ms = played_ms(video)
-    st.subheader(f"What is remembered of {format_time(at_ms)}", anchor=False)
+    st.header(f"What is remembered of {format_time(at_ms)}", anchor=False)
     st.caption("It follows the player: pause it, or go to another moment.")
     titles = {one.name: one.title for one in list_strategies()}
     for moment in load_moment(state.store, video.id, at_ms):

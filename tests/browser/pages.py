@@ -59,7 +59,7 @@ def video_ids(place: Home) -> dict[str, str]:
 
 
 def no_violations(page: Page) -> None:
-    """No serious or critical violation of accessibility, as axe-core finds them."""
+    """No violation of accessibility, as axe-core finds them."""
     # Streamlit sets the words of buttons a moment after the buttons.
     page.wait_for_function(
         "[...document.querySelectorAll('button[kind]')].every(b => b.textContent || b.ariaLabel)"

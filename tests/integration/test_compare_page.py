@@ -66,7 +66,7 @@ def test_answers_stand_side_by_side_with_what_they_took(party: Store) -> None:
     shown = words(page)
     assert "The answers " in shown
     assert " found by all" in shown
-    assert [one.value.replace("\\", "") for one in page.subheader] == list(strategy_names())
+    assert [one.value.replace("\\", "") for one in page.header] == list(strategy_names())
     ((heads, *rows),) = tables(page)
     assert heads[:2] == ["strategy", "rounds"]
     assert [row[0] for row in rows] == list(strategy_names())

@@ -62,7 +62,7 @@ def zoomed(store: Store, node: int | None = None, offset: int = 0) -> ZoomedOutl
 
 def test_nothing_is_drawn_where_nothing_was_built(party: Store) -> None:
     assert outlines_of(party, PARTY) == ()
-    assert "Outline" not in [one.value for one in open_page("video", video=PARTY).subheader]
+    assert "Outline" not in [one.value for one in open_page("video", video=PARTY).header]
 
 
 def test_parts_of_a_node_fill_it_and_lead_back_to_it(party: Store) -> None:

@@ -52,8 +52,9 @@ def test_without_skills_an_example_is_shown_that_no_question_is_given(app_librar
     output = words(page)
     assert "Example" in [one.value for one in page.header]
     assert "They are no skills of your library: no question is given them." in output
-    for entry in example_skills().skills:
-        assert entry.skill.instructions[0] in output
+    assert example_skills().skills
+    for skill in example_skills().skills:
+        assert skill.instructions[0] in output
     assert list_skills_page(app_library, 0, 10) == ([], 0)
 
 
