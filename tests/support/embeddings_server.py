@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from zlib import crc32
@@ -43,6 +44,7 @@ def _sum_of_words(text: str) -> NDArray[np.float64]:
     return np.asarray(sum(map(_of_word, re.findall(r"\w+", text)), np.full(32, 0.1)))
 
 
+@cache
 def _of_word(word: str) -> NDArray[np.float64]:
     return np.random.default_rng(crc32(word.lower().encode())).normal(size=32)
 

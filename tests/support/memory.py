@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,7 @@ class LongerVectors(WordVectors):
         return np.asarray(turned / np.linalg.norm(turned, axis=1, keepdims=True), np.float32)
 
 
+@cache
 def _word(word: str) -> NDArray[np.float64]:
     digest = hashlib.sha256(word.strip(".,:;!?\"'").encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from zlib import crc32
 
 import numpy as np
@@ -49,11 +50,15 @@ class WordEmbedder:
         return np.stack([_embedded(text) for text in texts])
 
 
+@lru_cache(maxsize=10_000)
 def _embedded(text: str) -> NDArray[np.float32]:
-    words = terms(text) or ["nothing"]
-    directions = [np.random.default_rng(crc32(w.encode())).normal(size=SIZE) for w in words]
-    total = np.sum(directions, axis=0)
+    total = np.sum([_direction(word) for word in terms(text) or ["nothing"]], axis=0)
     return np.asarray(total / np.linalg.norm(total), dtype=np.float32)
+
+
+@cache
+def _direction(word: str) -> NDArray[np.float64]:
+    return np.random.default_rng(crc32(word.encode())).normal(size=SIZE)
 
 
 @dataclass
