@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,8 +30,9 @@ def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
 EVERY = list(commands(homer()))
 
 
-def help_of(path: tuple[str, ...]) -> str:
-    result = CliRunner().invoke(app, [*path, "--help"], terminal_width=80)
+@cache
+def help_of(path: tuple[str, ...], width: int = 80) -> str:
+    result = CliRunner().invoke(app, [*path, "--help"], terminal_width=width)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -79,8 +81,7 @@ def test_every_argument_and_option_is_explained_in_a_sentence(path: tuple[str, .
 @pytest.mark.parametrize("path", EVERY[1:], ids=" ".join)
 def test_a_list_of_commands_shows_whole_sentences(path: tuple[str, ...]) -> None:
     """No sentence of a list is cut off at the width that the help has on a wide terminal."""
-    listed = CliRunner().invoke(app, [*path[:-1], "--help"], terminal_width=100).stdout
-    after = re.split(r"\n(?:Commands|Start):\n", listed)[1]
+    after = re.split(r"\n(?:Commands|Start):\n", help_of(path[:-1], 100))[1]
     (line,) = re.findall(rf"^  {path[-1]} .*$", after, re.MULTILINE)
     assert not line.endswith("..."), line
 
@@ -102,8 +103,9 @@ def test_an_example_is_of_a_command_that_there_is(path: tuple[str, ...]) -> None
 
 @pytest.mark.parametrize("group", [Commands, Evaluations], ids=["homer", "eval"])
 def test_a_list_of_commands_has_the_help_of_each_command(group: type[LazyGroup]) -> None:
+    as_listed, imported = group().commands, loaded(group()).commands
     for name in group.entries:
-        listed, whole = group().commands[name], loaded(group()).commands[name]
+        listed, whole = as_listed[name], imported[name]
         assert whole.name == name
         assert [listed.get_short_help_str(width) for width in range(10, 200)] == [
             whole.get_short_help_str(width) for width in range(10, 200)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.code_size import CodeSize, measure
+from tests.code_size import FileSize, measure, shared_class_names
 from tests.support.packages import homer_packages
 
 ROOT = Path(__file__).parents[2]
@@ -31,40 +31,30 @@ def tracked() -> list[Path]:
 
 
 @cache
-def size() -> CodeSize:
+def sizes() -> list[FileSize]:
     return measure()
-
-
-@cache
-def functions(path: Path) -> list[tuple[str, int]]:
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    tree = ast.parse(path.read_text())
-    return [
-        (node.name, (node.end_lineno or node.lineno) - node.lineno + 1)
-        for node in ast.walk(tree)
-        if isinstance(node, kinds)
-    ]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_files_and_functions_stay_small(package: str) -> None:
-    for path in (ROOT / package).rglob("*.py"):
-        assert len(path.read_text().splitlines()) < 500, path
-        assert [name for name, lines in functions(path) if lines > 100] == [], path
+    for file in sizes():
+        if (ROOT / package) in file.path.parents:
+            assert file.lines < 500, file.path
+            assert [name for name, lines in file.functions if lines > 100] == [], file.path
 
 
 def test_functions_are_mostly_short() -> None:
-    lines = sorted(count for path in CODE for _name, count in functions(path))
+    lines = sorted(count for file in sizes() for _name, count in file.functions)
     assert lines[len(lines) // 2] <= 10
     assert lines[int(0.9 * len(lines))] <= 40
 
 
 def test_a_class_name_means_one_thing() -> None:
-    assert size().shared == {}
+    assert shared_class_names(sizes()) == {}
 
 
 def test_imports_stand_at_the_top_of_files() -> None:
-    assert len(size().late_imports) <= MOST_LATE_IMPORTS
+    assert sum(len(file.late_imports) for file in sizes()) <= MOST_LATE_IMPORTS
 
 
 def test_only_commands_print() -> None:
