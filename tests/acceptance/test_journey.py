@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from cli.main import app
 from models.toolbox import Toolbox
@@ -66,11 +66,15 @@ def must(home: Home, *arguments: str) -> str:
     return done.stdout
 
 
-def output(home: Home, *arguments: str) -> str:
-    """The same in this process, of a command that only looks on."""
+def run_here(home: Home, *arguments: str) -> Result:
+    """Runs a command in this process, which has imported all it needs."""
     outer: dict[str, str | None] = dict.fromkeys(one for one in os.environ if "HOMER_" in one)
     inner = {"HOMER_HOME": str(home.root), "HOMER_WEIGHTS": WEIGHTS}
-    done = CliRunner().invoke(app, list(arguments), env={**outer, **inner})
+    return CliRunner().invoke(app, list(arguments), env={**outer, **inner})
+
+
+def output(home: Home, *arguments: str) -> str:
+    done = run_here(home, *arguments)
     assert done.exit_code == 0, done.stderr
     return done.stdout
 
@@ -83,7 +87,6 @@ def watched(
     home = Home(tmp_path_factory.mktemp("journey")).make()
     try:
         must(home, "ingest", str(DEMO), "--direct")
-        must(home, "dump", "googlework_short")
         yield lambda: (home, output(home, "dump", "googlework_short"))
     finally:
         EmbeddedPostgres(home).stop(fast=False)
@@ -96,7 +99,7 @@ def test_a_watched_clip_answers_with_citations(watched: Callable[[], tuple[Home,
     shown = must(home, "ask", question, "--video", "googlework_short", *options)
     lines = shown.splitlines()
     assert lines[0].startswith("B. Paris")
-    answer = json.loads(must(home, "ask", question, "-v", "google", *options, "--json"))
+    answer = json.loads(output(home, "ask", question, "-v", "google", *options, "--json"))
     assert answer["option"] == "B"
     assert answer["citations"]
     for citation in answer["citations"]:
@@ -106,13 +109,13 @@ def test_a_watched_clip_answers_with_citations(watched: Callable[[], tuple[Home,
 
 def test_what_is_written_on_screen_is_known_too(watched: Callable[[], tuple[Home, str]]) -> None:
     home, _dump = watched()
-    found = json.loads(must(home, "search", "Omar software engineer", "--json"))
+    found = json.loads(output(home, "search", "Omar software engineer", "--json"))
     assert "Software Engineer" in " ".join(one["text"] for one in found["evidence"])
 
 
 def test_watching_it_again_does_nothing(watched: Callable[[], tuple[Home, str]]) -> None:
     home, before = watched()
-    assert "already watched (2 clips" in must(home, "ingest", str(DEMO))
+    assert "already watched (2 clips" in output(home, "ingest", str(DEMO))
     assert watched()[1] == before
 
 
@@ -212,8 +215,8 @@ def test_bad_input_is_one_line_each_and_leaves_nothing(
     paths = [
         BAD[kind](tmp_path / kind) for kind in BAD if _folder(tmp_path / kind) and kind != MISSING
     ]
-    done = homer(home, "ingest", "--direct", *map(str, paths))
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run_here(home, "ingest", "--direct", *map(str, paths))
+    assert (done.exit_code, done.stdout) == (2, "")
     lines = done.stderr.splitlines()
     assert len(lines) == len(paths)
     for path, line in zip(paths, lines, strict=True):

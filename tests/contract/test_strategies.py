@@ -35,6 +35,8 @@ from store.queries.trajectories import events_of, list_trajectories
 from strategies.registry import find_strategy, strategy_names
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all
+from tests.support.full_suite import in_full, sample
+from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
@@ -54,11 +56,19 @@ def extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def party(store: Store) -> Store:
+def party(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, build_party)
+    return store
+
+
+def build_party(store: Store) -> None:
     """A party that was watched, of which every strategy has built its memory."""
     remember_party(store)
     build_all(store, PARTY, *map(find_strategy, NAMES))
-    return store
+
+
+some = pytest.mark.parametrize("strategy", sample(NAMES[::3], NAMES), indirect=True)
+"""What machines share is tried with some strategies in the short suite."""
 
 
 @pytest.fixture(params=NAMES)
@@ -77,7 +87,7 @@ def searches(events: list[Event]) -> Iterator[EvidenceRetrieved]:
     return (event for event in events if isinstance(event, EvidenceRetrieved))
 
 
-@pytest.mark.parametrize("question", [OPEN, CHOICE], ids=["open", "options"])
+@pytest.mark.parametrize("question", [in_full(OPEN), CHOICE], ids=["open", "options"])
 def test_it_answers_from_its_own_tools_and_is_on_record(
     party: Store, strategy: Strategy, question: Question
 ) -> None:
@@ -94,6 +104,7 @@ def test_it_answers_from_its_own_tools_and_is_on_record(
     assert (last.answer.option is not None) == bool(question.options)
 
 
+@some
 def test_it_is_replayed_without_searching(party: Store, strategy: Strategy) -> None:
     for question in (OPEN, CHOICE):
         trajectory, events = asked(party, strategy, question)
@@ -102,12 +113,14 @@ def test_it_is_replayed_without_searching(party: Store, strategy: Strategy) -> N
         assert made.events == len(events)
 
 
+@some
 def test_nothing_later_than_the_moment_is_found(party: Store, strategy: Strategy) -> None:
     _, events = asked(party, strategy, EARLY)
     spans = [piece.span for search in searches(events) for piece in search.evidence]
     assert all(span.end_ms <= 60_000 for span in spans)
 
 
+@some
 def test_a_fork_starts_from_a_round_and_is_replayed(party: Store, strategy: Strategy) -> None:
     trajectory, events = asked(party, strategy, OPEN)
     first = next(event.action for event in events if isinstance(event, Acted) and event.action)
@@ -121,6 +134,7 @@ def test_a_fork_starts_from_a_round_and_is_replayed(party: Store, strategy: Stra
     assert replay(party, made.trajectory_id).divergence is None
 
 
+@some
 def test_an_answered_question_is_not_asked_again(party: Store, strategy: Strategy) -> None:
     trajectory, events = asked(party, strategy, OPEN)
     resume(party, WordToolbox(), trajectory)
@@ -128,6 +142,7 @@ def test_an_answered_question_is_not_asked_again(party: Store, strategy: Strateg
         assert events_of(session, trajectory) == events
 
 
+@some
 def test_a_search_that_broke_off_is_resumed_to_the_same_events(
     party: Store, strategy: Strategy
 ) -> None:
@@ -148,6 +163,7 @@ def test_a_search_that_broke_off_is_resumed_to_the_same_events(
     assert list(map(canonical_event, resumed)) == list(map(canonical_event, whole))
 
 
+@some
 def test_ctrl_c_ends_with_what_was_found_so_far(party: Store, strategy: Strategy) -> None:
     def stop(event: RunEvent) -> None:
         if isinstance(event, RoundClosed):

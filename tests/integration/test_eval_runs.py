@@ -28,10 +28,24 @@ from store.tables.questions import JudgementRow
 from strategies.registry import strategy_names
 from tests.support.asking import WordToolbox
 from tests.support.caption_evaluations import Heard, evaluate, found, houses, planned, workspace_of
+from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
 
 NONE = Protocol.NONE
+
+
+def ask_everything(store: Store) -> None:
+    folder = store.home.root / "houses"
+    folder.mkdir()
+    evaluate(store, houses(folder), protocol=NONE)
+
+
+@pytest.fixture
+def finished(store: Store, libraries: FilledLibraries) -> Store:
+    """A library in which every question about two houses was asked."""
+    libraries.fill(store, ask_everything)
+    return store
 
 
 def asked(store: Store) -> list[str]:
@@ -62,9 +76,8 @@ def test_every_question_is_asked_judged_and_on_record(store: Store, tmp_path: Pa
 
 
 @pytest.mark.full
-def test_an_open_answer_is_unjudged_without_a_strong_model(store: Store, tmp_path: Path) -> None:
-    evaluate(store, houses(tmp_path), protocol=NONE)
-    opened = [row.verdict for row in found(store) if row.slot.question.endswith("open")]
+def test_an_open_answer_is_unjudged_without_a_strong_model(finished: Store) -> None:
+    opened = [row.verdict for row in found(finished) if row.slot.question.endswith("open")]
     assert [one and one.right for one in opened] == [None, None]
     assert all(one and "no strong language model" in one.why for one in opened)
 
@@ -107,41 +120,37 @@ def test_a_file_of_many_videos_is_asked_about_video_by_video(store: Store, tmp_p
     assert len({row.slot.video for row in found(store)}) == 2
 
 
-def test_the_same_command_again_asks_nothing(store: Store, tmp_path: Path) -> None:
-    evaluate(store, houses(tmp_path), protocol=NONE)
-    before, heard = asked(store), Heard()
-    evaluate(store, houses(tmp_path), heard=heard, protocol=NONE)
-    assert asked(store) == before
+def test_the_same_command_again_asks_nothing(finished: Store, tmp_path: Path) -> None:
+    before, heard = asked(finished), Heard()
+    evaluate(finished, houses(tmp_path), heard=heard, protocol=NONE)
+    assert asked(finished) == before
     assert (heard.asked, heard.begun) == ([], [(6, 6)])
 
 
-def test_a_run_goes_on_with_the_same_settings_only(store: Store, tmp_path: Path) -> None:
-    evaluate(store, houses(tmp_path), protocol=NONE)
+def test_a_run_goes_on_with_the_same_settings_only(finished: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"other settings \(limit, questions, digest\).*--name"):
-        evaluate(store, houses(tmp_path), protocol=NONE, limit=2)
-    evaluate(store, houses(tmp_path), protocol=NONE, limit=2, name="two")
-    assert len(found(store, "two")) == 2
+        evaluate(finished, houses(tmp_path), protocol=NONE, limit=2)
+    evaluate(finished, houses(tmp_path), protocol=NONE, limit=2, name="two")
+    assert len(found(finished, "two")) == 2
 
 
 @pytest.mark.full
 def test_a_profile_that_has_another_model_by_now_is_another_run(
-    store: Store, tmp_path: Path
+    finished: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, houses(tmp_path), protocol=NONE)
     other = WordToolbox()
     other.profile = other.profile.model_copy(update={"text": "bge-small"})
     with pytest.raises(InputError, match=r"other settings \(models\)"):
-        evaluate(store, houses(tmp_path), other, protocol=NONE)
+        evaluate(finished, houses(tmp_path), other, protocol=NONE)
 
 
 @pytest.mark.full
 def test_answers_about_a_video_that_is_gone_by_now_hide_none_that_are_left(
-    store: Store, tmp_path: Path
+    finished: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, houses(tmp_path), protocol=NONE)
-    with store.begin() as session:
+    with finished.begin() as session:
         delete_video(session, find_video(session, "house 0").id)
-    workspace = workspace_of(store)
+    workspace = workspace_of(finished)
     with EvaluationSteps(
         workspace, "run", planned(houses(tmp_path), workspace, protocol=NONE), Heard()
     ) as work:
@@ -186,22 +195,27 @@ def test_a_video_that_is_not_there_is_left_out_with_its_questions(
 
 
 def test_deleting_a_video_takes_its_results_and_they_are_asked_again(
-    store: Store, tmp_path: Path
+    finished: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, houses(tmp_path), protocol=NONE)
-    with store.begin() as session:
+    with finished.begin() as session:
         delete_video(session, find_video(session, "house 0").id)
-    assert {row.slot.question[0] for row in found(store)} == {"1"}
+    assert {row.slot.question[0] for row in found(finished)} == {"1"}
     heard = Heard()
-    evaluate(store, houses(tmp_path), heard=heard, protocol=NONE)
+    evaluate(finished, houses(tmp_path), heard=heard, protocol=NONE)
     assert len(heard.asked) == 3
-    assert len(found(store)) == 6
+    assert len(found(finished)) == 6
+
+
+def one_of_each(folder: Path) -> Dataset:
+    """A question with options, and an open one."""
+    whole = houses(folder, 1)
+    return Dataset(whole.name, whole.videos, whole.questions[1:])
 
 
 def test_an_ablation_asks_each_question_with_less_of_the_memory(
     store: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, houses(tmp_path, 1), stages=list(STAGES))
+    evaluate(store, one_of_each(tmp_path), stages=list(STAGES))
     rows = found(store)
     assert {row.slot.arm for row in rows} == {str(stage) for stage in STAGES}
     for row in rows:
@@ -215,7 +229,7 @@ def test_an_ablation_asks_each_question_with_less_of_the_memory(
 def test_other_strategies_are_asked_the_same_questions_and_compared(
     store: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, houses(tmp_path, 1), strategies=strategy_names())
+    evaluate(store, one_of_each(tmp_path), strategies=strategy_names())
     rows = found(store)
     others = [name for name in strategy_names() if name != AskSettings().strategy]
     assert {row.slot.arm for row in rows} == {str(AblationStage.WHOLE), *others}

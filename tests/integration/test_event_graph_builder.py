@@ -30,6 +30,7 @@ from strategies.named_tools import find_tool, use_once
 from strategies.registry import find_strategy
 from tests.support.asking import WordToolbox
 from tests.support.caption_evaluations import workspace_of
+from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
@@ -74,7 +75,7 @@ def test_a_missing_event_graph_is_built_and_one_that_is_there_left_alone(library
     assert events(library, PARTY) == first
 
 
-@pytest.mark.parametrize("point", [FaultPoint.PATCH_ROWS, FaultPoint.PATCH_COMMITTED])
+@pytest.mark.parametrize("point", [FaultPoint.PATCH_ROWS, in_full(FaultPoint.PATCH_COMMITTED)])
 def test_a_killed_build_goes_on_to_the_same_graph(
     library: Store, monkeypatch: pytest.MonkeyPatch, point: FaultPoint
 ) -> None:

@@ -43,6 +43,7 @@ from strategies.registry import find_strategy
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
 from tests.support.event_memory_model import EventMemoryModel
+from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox
@@ -209,7 +210,7 @@ def test_each_event_says_how_it_changes(built_stream: Store) -> None:
     assert events[1].from_clip == 98_000 // CLIP_MS
 
 
-@pytest.mark.parametrize("point", [FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED])
+@pytest.mark.parametrize("point", [in_full(FaultPoint.BUILD_ROWS), FaultPoint.BUILD_COMMITTED])
 def test_a_killed_build_goes_on_to_the_same_documents(
     stream: Store, monkeypatch: pytest.MonkeyPatch, point: FaultPoint
 ) -> None:

@@ -26,6 +26,7 @@ from store.queries.builds import read_built
 from store.queries.trajectories import events_of
 from store.tables.schema import BuildRow
 from tests.support.asking import WordToolbox
+from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.memdreamer_memory import (
     BUILDER,
@@ -45,8 +46,8 @@ MOST_TOKENS, GROWTH = 6_500, 1.15
 
 
 @pytest.fixture
-def house(store: Store) -> Store:
-    write_house(store)
+def house(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, write_house)
     return store
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 from sqlalchemy import update
 
 import strategies
-from agent.strategy import Strategy
 from domain.faults import FaultPoint
 from flows.build import build
 from store.database import Store
@@ -22,7 +22,9 @@ from strategies.memdreamer.settings import HierarchySettings
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY
 from tests.support.caption_evaluations import workspace_of
+from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
+from tests.support.library_templates import FilledLibraries
 from tests.support.remembered import Said, watch
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
@@ -38,15 +40,21 @@ CLIPS = 42
 
 
 @pytest.fixture
-def dreamer(monkeypatch: pytest.MonkeyPatch) -> Strategy:
-    """A strategy with MemDreamer's builder, and smaller windows."""
+def whole(
+    store: Store, libraries: FilledLibraries, monkeypatch: pytest.MonkeyPatch
+) -> list[dict[str, Any]]:
+    """The rows of a build that nothing breaks off, which are in the store."""
     monkeypatch.setattr(strategies, "__path__", [*strategies.__path__, str(EXTRA)])
-    plain = find_strategy("first-lines")
-    return replace(plain, name="dreamer", builder=lambda: HierarchyBuilder(SMALL))
+    return libraries.fill(store, build_afternoon)
 
 
-@pytest.fixture
-def afternoon(store: Store) -> Store:
+def build_afternoon(store: Store) -> list[dict[str, Any]]:
+    remember_afternoon(store)
+    built(store)
+    return rows(store)
+
+
+def remember_afternoon(store: Store) -> None:
     """Twenty minutes in which a line is begun in one clip and goes on in the next."""
     clips = []
     for number in range(CLIPS):
@@ -61,11 +69,13 @@ def afternoon(store: Store) -> Store:
     watch(store, PARTY, clips)
     with store.begin() as session:
         session.execute(update(VideoRow).values(state="done"))
-    return store
 
 
-def built(store: Store, strategy: Strategy) -> None:
-    build(workspace_of(store), PARTY, strategy, lambda *_: None)
+def built(store: Store) -> None:
+    """Build by a strategy with MemDreamer's builder, and smaller windows."""
+    plain = find_strategy("first-lines")
+    dreamer = replace(plain, name="dreamer", builder=lambda: HierarchyBuilder(SMALL))
+    build(workspace_of(store), PARTY, dreamer, lambda *_: None)
 
 
 def rows(store: Store) -> list[dict[str, Any]]:
@@ -73,17 +83,20 @@ def rows(store: Store) -> list[dict[str, Any]]:
         return [record for record in video_records(session, PARTY) if record["row"] in KINDS]
 
 
-@pytest.mark.parametrize("point", [FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED])
-@pytest.mark.parametrize("step", [7, 25, CLIPS])
+@pytest.mark.parametrize(
+    ("point", "step"),
+    sample(
+        [(FaultPoint.BUILD_ROWS, 25), (FaultPoint.BUILD_COMMITTED, CLIPS)],
+        product((FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED), (7, 25, CLIPS)),
+    ),
+)
 def test_a_killed_build_goes_on_to_the_same_rows(
-    afternoon: Store,
-    dreamer: Strategy,
+    store: Store,
+    whole: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
     point: FaultPoint,
     step: int,
 ) -> None:
-    built(afternoon, dreamer)
-    whole = rows(afternoon)
     assert {row["level"] for row in whole if row["row"] == "node_revision"} == {
         "macro",
         "super",
@@ -91,34 +104,34 @@ def test_a_killed_build_goes_on_to_the_same_rows(
         "event",
         "text",
     }
-    with afternoon.begin() as session:
+    with store.begin() as session:
         delete_builds(session, PARTY)
     with killed_at(monkeypatch, point, step):
-        built(afternoon, dreamer)
-    built(afternoon, dreamer)
-    assert rows(afternoon) == whole
+        built(store)
+    built(store)
+    assert rows(store) == whole
 
 
-def test_a_cut_build_is_built_again_to_the_same_rows(afternoon: Store, dreamer: Strategy) -> None:
-    built(afternoon, dreamer)
-    whole = rows(afternoon)
-    with afternoon.begin() as session:
+def test_a_cut_build_is_built_again_to_the_same_rows(
+    store: Store, whole: list[dict[str, Any]]
+) -> None:
+    with store.begin() as session:
         cut_builds(session, PARTY, [20])
-    assert len(rows(afternoon)) < len(whole)
-    built(afternoon, dreamer)
-    assert rows(afternoon) == whole
+    assert len(rows(store)) < len(whole)
+    built(store)
+    assert rows(store) == whole
 
 
-def test_a_stream_that_ends_has_the_rows_of_a_video(afternoon: Store, dreamer: Strategy) -> None:
+def test_a_stream_that_ends_has_the_rows_of_a_video(
+    store: Store, whole: list[dict[str, Any]]
+) -> None:
     """The clip that comes last may be built only when nothing follows it for certain."""
-    built(afternoon, dreamer)
-    whole = rows(afternoon)
-    with afternoon.begin() as session:
+    with store.begin() as session:
         delete_builds(session, PARTY)
         session.execute(update(VideoRow).values(state="watching"))
-    built(afternoon, dreamer)
-    with afternoon.begin() as session:
+    built(store)
+    with store.begin() as session:
         assert read_built(session, PARTY, "dreamer").through_clip == CLIPS - 2
         session.execute(update(VideoRow).values(state="done"))
-    built(afternoon, dreamer)
-    assert rows(afternoon) == whole
+    built(store)
+    assert rows(store) == whole

@@ -18,7 +18,9 @@ from store.tables.schema import ModelCallRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY
 from tests.support.caption_evaluations import workspace_of
+from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
+from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
@@ -41,15 +43,16 @@ def written(request: dict[str, Any]) -> str:
     return json.dumps(sensible(purpose, page))
 
 
-@pytest.fixture
-def garden(store: Store) -> Store:
-    """Twenty-five minutes of work in a garden."""
+def build_garden(store: Store) -> tuple[list[dict[str, Any]], int]:
+    """Twenty-five minutes of work in a garden, built; returns the rows, and how many calls."""
     lines = ("Ann paints the fence", "Bob fixes the red bike")
     clips = [[Said(lines[n // 9 % 2], 3, source="caption")] for n in range(CLIPS)]
     watch(store, PARTY, clips)
     with store.begin() as session:
         session.execute(update(VideoRow).values(state="done"))
-    return store
+    with OpenAIServer(written) as server:
+        built(store, server)
+        return rows(store), len(server.requests)
 
 
 def built(store: Store, server: OpenAIServer) -> None:
@@ -65,26 +68,28 @@ def rows(store: Store) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("point", "time"),
     [
-        (FaultPoint.BUILD_ROWS, 20),
+        in_full((FaultPoint.BUILD_ROWS, 20)),
         (FaultPoint.BUILD_COMMITTED, 20),
         (FaultPoint.CALL_ANSWERED, 2),
-        (FaultPoint.CALL_RECORDED, 3),
+        in_full((FaultPoint.CALL_RECORDED, 3)),
     ],
 )
 def test_a_killed_build_is_resumed_to_the_same_rows_without_paying_twice(
-    garden: Store, monkeypatch: pytest.MonkeyPatch, point: FaultPoint, time: int
+    store: Store,
+    libraries: FilledLibraries,
+    monkeypatch: pytest.MonkeyPatch,
+    point: FaultPoint,
+    time: int,
 ) -> None:
-    with OpenAIServer(written) as server:
-        built(garden, server)
-        whole, paid = rows(garden), len(server.requests)
+    whole, paid = libraries.fill(store, build_garden)
     assert {"A day", "Part 0"} <= {row.get("label") for row in whole}
-    with garden.begin() as session:
+    with store.begin() as session:
         delete_builds(session, PARTY)
         delete_calls(session, ModelCallRow.video_id == PARTY)
     with OpenAIServer(written) as server:
         with killed_at(monkeypatch, point, time):
-            built(garden, server)
-        built(garden, server)
+            built(store, server)
+        built(store, server)
         # A call that was answered but is not on record yet is made again.
         assert len(server.requests) == paid + (point is FaultPoint.CALL_ANSWERED)
-    assert rows(garden) == whole
+    assert rows(store) == whole

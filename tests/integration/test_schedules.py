@@ -29,6 +29,7 @@ from store.host_identity import HostIdentity
 
 OTHER = "0" * 32
 """The id of a library that is not ours."""
+Contents = tuple[object, ...]
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +52,29 @@ def config(place: Home) -> Iterator[Path]:
     place.config.unlink(missing_ok=True)
 
 
+@pytest.fixture(scope="module")
+def at_first(place: Home, api: str) -> dict[str, Contents]:
+    """The schedules that are always there."""
+    with open_schedules(place, api) as found:
+        return contents(found)
+
+
 @pytest.fixture
-def book(place: Home, api: str) -> Iterator[ScheduleDeployments]:
-    """The schedules as they are at first."""
+def book(place: Home, api: str, at_first: dict[str, Contents]) -> Iterator[ScheduleDeployments]:
+    """The schedules as they are at first: the next test finds those changed here made anew."""
     with open_schedules(place, api) as found:
         yield found
-        for one in found.entries():
-            found._client.delete_deployment(found._named(one.name).id)
+        for name, now in contents(found).items():
+            if now != at_first.get(name):
+                found._client.delete_deployment(found._named(name).id)
+
+
+def contents(book: ScheduleDeployments) -> dict[str, Contents]:
+    """What can be changed of each schedule."""
+    return {
+        name: (one.flow_id, one.version, one.paused, one.parameters, one.schedules[0].schedule)
+        for name, one in book._deployments().items()
+    }
 
 
 def entry(book: ScheduleDeployments, name: str) -> ScheduleEntry:

@@ -35,7 +35,9 @@ from strategies.registry import find_strategy
 from strategies.vam.policy import NO_IMAGES
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
+from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
+from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.moment_model import MomentModel
 from tests.support.obedient_model import LlmToolbox
@@ -74,7 +76,12 @@ class ReadingToolbox(WordToolbox):
 
 
 @pytest.fixture
-def garden(store: Store) -> Store:
+def garden(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, film_garden)
+    return store
+
+
+def film_garden(store: Store) -> None:
     """Twenty minutes in which three things happen in turn, each for two minutes."""
     pause = 120_000 // CLIP_MS
     lines = [LINES[n // pause % 3] for n in range(CLIPS)]
@@ -93,7 +100,6 @@ def garden(store: Store) -> Store:
                 embedding=likeness(image[:, :, ::-1]).tolist(),
             )  # fmt: skip
             session.add(row)
-    return store
 
 
 @pytest.fixture
@@ -147,7 +153,7 @@ def test_what_is_not_an_event_yet_is_found_as_of_its_minute(built_garden: Store)
     assert not use(built_garden, "search", 59_999, query="Who fixes the bike?").evidence
 
 
-@pytest.mark.parametrize("point", [FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED])
+@pytest.mark.parametrize("point", [FaultPoint.BUILD_ROWS, in_full(FaultPoint.BUILD_COMMITTED)])
 def test_a_killed_build_goes_on_to_the_same_documents(
     garden: Store, monkeypatch: pytest.MonkeyPatch, point: FaultPoint
 ) -> None:

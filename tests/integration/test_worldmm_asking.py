@@ -38,6 +38,7 @@ from strategies.registry import find_strategy
 from strategies.worldmm import strategy as worldmm
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all, workspace_of
+from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import Answer as Sent
@@ -50,10 +51,14 @@ FENCE = "Who paints the fence?"
 
 
 @pytest.fixture
-def garden(store: Store) -> Store:
+def garden(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, remember_garden)
+    return store
+
+
+def remember_garden(store: Store) -> None:
     """Ten minutes of which the memory was built by rules."""
     remember(store, [LINES[n % 4] for n in range(20)])
-    return store
 
 
 def remember(store: Store, lines: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -29,7 +30,9 @@ from store.tables.schema import ModelCallRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import workspace_of
+from tests.support.full_suite import sample
 from tests.support.killed_runs import killed_at
+from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Said, watch
@@ -45,12 +48,16 @@ CLIPS, PAUSE = 2 * MINUTES, 4
 
 @pytest.fixture
 def garden(store: Store) -> Store:
+    watch_garden(store)
+    return store
+
+
+def watch_garden(store: Store) -> None:
     """Half an hour in which the same things happen in turn, every two minutes."""
     lines = {n: Said(LINES[n // PAUSE % 3], 3, source="caption") for n in range(0, CLIPS, PAUSE)}
     watch(store, PARTY, [[lines[n]] if n in lines else [] for n in range(CLIPS)])
     with store.begin() as session:
         session.execute(update(VideoRow).values(state="done"))
-    return store
 
 
 @pytest.fixture
@@ -147,28 +154,44 @@ def test_it_is_on_record_that_rules_began_and_a_model_went_on(
     assert '"writers":["openai:test"]' in "".join(dump_lines(garden, PARTY))
 
 
-@pytest.mark.parametrize("point", [FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED])
-@pytest.mark.parametrize("step", [1, 2, 3])
+UNREADABLE: dict[str, Any] = {"triples": ["no", "no"], "semantic": ["no"]}
+"""Replies that cannot be read, before those that can."""
+
+
+def build_garden(store: Store) -> tuple[list[dict[str, Any]], int]:
+    """Returns the rows of a build that nothing breaks off, and how many calls it made."""
+    watch_garden(store)
+    with OpenAIServer(answering(WorldModel(), **UNREADABLE)) as server:
+        built(store, server)
+        return rows(store), len(server.requests)
+
+
+@pytest.mark.parametrize(
+    ("point", "step"),
+    sample(
+        [(FaultPoint.BUILD_ROWS, 3), (FaultPoint.BUILD_COMMITTED, 1)],
+        product((FaultPoint.BUILD_ROWS, FaultPoint.BUILD_COMMITTED), (1, 2, 3)),
+    ),
+)
 def test_a_killed_build_is_resumed_to_the_same_rows_without_paying_twice(
-    garden: Store,
+    store: Store,
+    libraries: FilledLibraries,
     model: WorldModel,
     monkeypatch: pytest.MonkeyPatch,
     point: FaultPoint,
     step: int,
 ) -> None:
     """Also replies that cannot be read are paid for once."""
-    with OpenAIServer(answering(model, triples=["no", "no"], semantic=["no"])) as server:
-        built(garden, server)
-        whole, paid = rows(garden), len(server.requests)
-    with garden.begin() as session:
+    whole, paid = libraries.fill(store, build_garden)
+    with store.begin() as session:
         delete_builds(session, PARTY)
         delete_calls(session, ModelCallRow.video_id == PARTY)
-    with OpenAIServer(answering(model, triples=["no", "no"], semantic=["no"])) as server:
+    with OpenAIServer(answering(model, **UNREADABLE)) as server:
         with killed_at(monkeypatch, point, step):
-            built(garden, server)
-        built(garden, server)
+            built(store, server)
+        built(store, server)
         assert len(server.requests) == paid
-    assert rows(garden) == whole
+    assert rows(store) == whole
 
 
 def test_building_again_asks_anew_and_says_what_it_takes(

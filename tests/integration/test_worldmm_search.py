@@ -17,6 +17,7 @@ from strategies.registry import find_strategy
 from strategies.worldmm.arguments import MemoryArguments
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all
+from tests.support.library_templates import FilledLibraries
 
 STRATEGY = find_strategy("worldmm")
 QUESTION = "What happens in the house?"
@@ -24,11 +25,15 @@ OPTIONS = ("Bob plays a slow song", "The guests wash the plates", "A lion roars"
 
 
 @pytest.fixture
-def party(store: Store) -> Store:
+def party(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, build_party)
+    return store
+
+
+def build_party(store: Store) -> None:
     """The party, of which the strategy has built its memory."""
     remember_party(store)
     build_all(store, PARTY, STRATEGY)
-    return store
 
 
 def searched(store: Store, options: tuple[str, ...], *without: str) -> Retrieval:

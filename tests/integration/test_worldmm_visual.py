@@ -31,6 +31,7 @@ from strategies.worldmm.arguments import VisualArguments
 from strategies.worldmm.pages import decide_system, respond_system
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.caption_evaluations import build_all
+from tests.support.library_templates import FilledLibraries
 from tests.support.listeners import collect_events
 from tests.support.obedient_model import LlmToolbox, texts_of
 from tests.support.openai_server import OpenAIServer
@@ -69,12 +70,16 @@ def eyes(toolbox: Toolbox) -> Eyes:
 
 
 @pytest.fixture
-def cards(store: Store) -> Store:
+def cards(store: Store, libraries: FilledLibraries) -> Store:
+    libraries.fill(store, keep_cards)
+    return store
+
+
+def keep_cards(store: Store) -> None:
     """Two clips of talk about something else, and four kept frames."""
     watch(store, PARTY, [[Said("Ann begins", 2)], [Said("Bob thanks Ann", 3)]])
     build_all(store, PARTY, find_strategy("worldmm"))
     keep(store, {second: jpeg(card) for second, card in CARDS.items()})
-    return store
 
 
 def keep(store: Store, images: dict[int, bytes], **more: Any) -> None:

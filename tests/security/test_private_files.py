@@ -20,7 +20,7 @@ from graphs.batch import BatchResult, write_batch
 from skills.files import write_skills
 from store.blobs import BlobStore
 from store.database import open_store
-from store.files import atomic_file, find_exposed, restrict_exposed
+from store.files import atomic_file, find_exposed, restrict_exposed, set_private_umask
 from store.home import Home
 from tests.support.asking import PARTY, remember_party
 from tests.support.skills import a_skill
@@ -60,13 +60,16 @@ def open_in(*places: Path) -> list[Path]:
     return list(find_exposed(places))
 
 
+def environment(home: Home, database: str) -> dict[str, str]:
+    return {"HOMER_HOME": str(home.root), "HOMER_DATABASE_URL": database}
+
+
 def homer(home: Home, database: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as a user runs it, in a shell whose umask is 0."""
-    output = {"HOMER_HOME": str(home.root), "HOMER_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-m", "cli", *arguments],
         cwd=home.root.parent,
-        env={**os.environ, **output},
+        env={**os.environ, **environment(home, database), "PYTHONPATH": str(ROOT)},
         umask=0,
         capture_output=True,
         text=True,
@@ -100,15 +103,17 @@ def written(wide: Home, database: str, careless: None) -> Home:
     (wide.root.parent / "word").write_text("correct horse\n")
     out = wide.root.parent / "out"
     out.mkdir(mode=0o755)
+    done = homer(wide, database, "backup", str(out / "all.homer"))
+    assert done.returncode == 0, done.stderr
+    set_private_umask()  # As the command has done.
     for arguments in (
         ("export", PARTY, "--out", str(out / "party.zip")),
-        ("backup", str(out / "all.homer")),
         ("skills", "export", "--out", str(out / "skills.json")),
         ("password", "--file", str(wide.root.parent / "word")),
         ("doctor", "--bundle", str(out / "report.zip")),
     ):
-        done = homer(wide, database, *arguments)
-        assert done.returncode in (0, 3), done.stderr
+        result = CliRunner().invoke(app, list(arguments), env=environment(wide, database))
+        assert result.exit_code in (0, 3), result.stderr
     return wide
 
 
