@@ -45,6 +45,7 @@ def test_a_question_is_answered_and_a_chip_plays_its_moment(
     keep("ask")
 
 
+@pytest.mark.full
 def test_the_player_stays_where_it_is_when_the_page_is_drawn_again(page: Page) -> None:
     page.evaluate("v = document.querySelector('video'); v.pause(); v.currentTime = 12")
     page.get_by_role("textbox", name="Question").fill("")
@@ -86,6 +87,7 @@ def test_one_steps_through_a_trajectory_with_the_keyboard(
     keep("trajectory")
 
 
+@pytest.mark.full
 def test_a_bar_of_the_timeline_plays_what_the_round_saw(page: Page) -> None:
     bar = page.locator(".timeline button.bar").first
     bar.focus()
@@ -180,6 +182,7 @@ def test_the_transcript_follows_the_player_and_is_walked_with_the_arrow_keys(
     keep("transcript")
 
 
+@pytest.mark.full
 def test_in_a_narrow_window_the_player_stays_above_its_transcript(
     page: Page, address: str, place: Home
 ) -> None:
@@ -197,6 +200,7 @@ def test_in_a_narrow_window_the_player_stays_above_its_transcript(
     assert 0 <= player["y"] < player["y"] + player["height"] < lines["y"] + lines["height"] <= 845
 
 
+@pytest.mark.full
 def test_lines_are_shown_by_their_kind(page: Page, address: str, place: Home) -> None:
     name = video_ids(place)["lecture"]
     opened(page, f"{address}/video?video={name}", "Video")

@@ -14,7 +14,8 @@ from tests.browser.pages import Keep, done, no_violations, opened, settled, vide
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.timeout(900)
+# What the outline shows is in test_outline_zoom; how it looks and plays is here.
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 def test_a_node_is_zoomed_into_played_and_drawn(

@@ -14,7 +14,6 @@ from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
 from tests.browser.pages import opened, settled
-from tests.support.full_suite import in_full
 from ui.server import AppServer
 from views.library import all_titles
 
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 WORD = "correct horse"
-pytestmark = pytest.mark.timeout(600)
+# Who must sign in for what is in test_app_door; how it looks in a browser is here.
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def enter(page: Page, word: str) -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("scheme", ["light", in_full("dark")])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_sign_in_page_is_for_everybody(
     page: Page, address: str, scheme: str, shots: Path | None
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from domain.errors import DatabaseError
 from store.blobs import BlobStore
+from tests.support.full_suite import examples
 
 _numbers = itertools.count()
 DATA = st.sampled_from([b"", b"a", b"bb", b"\x00" * 100, b"same", bytes(range(256))])
@@ -116,7 +117,7 @@ class OnDisk(Blobs):
         self._folder.cleanup()
 
 
-few = settings(max_examples=15, stateful_step_count=15, deadline=None)
+few = settings(max_examples=examples(6, 15), stateful_step_count=15, deadline=None)
 TestInMemory = InMemory.TestCase
 TestInMemory.settings = few
 TestOnDisk = OnDisk.TestCase

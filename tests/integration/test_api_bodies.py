@@ -18,6 +18,7 @@ from store.database import open_store
 from store.home import Home
 from tests.support.api import WordState, client_of
 from tests.support.asking import PARTY, remember_party
+from tests.support.full_suite import examples
 
 LEAVES = (
     st.none()
@@ -72,7 +73,7 @@ def answered(answer: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/questions", "/videos"])
 def test_any_json_is_answered_without_a_fault(client: TestClient, path: str) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=examples(15, 60))
     @given(LIKELY | OBJECTS | JSON)
     @example({"question": "\ud800", "videos": ["\ud800"]})
     @example({"question": "Who?", "videos": [PARTY], "options": ["\0", "\ud800"]})
@@ -114,7 +115,7 @@ def test_any_query_is_answered_without_a_fault(client: TestClient) -> None:
         ["\0", "s1", "s999999999999999999", "1:00", PARTY]
     )
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(15, 60))
     @given(
         st.sampled_from(["/search", "/videos", "/questions", f"/videos/{PARTY}/clips"]),
         st.dictionaries(

@@ -24,7 +24,7 @@ from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRo
 from tests.support.app_pages import app_over, open_page, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.big_library import CLIP_MS, fill_library, span_of
-from tests.support.full_suite import in_full
+from tests.support.full_suite import examples, in_full
 from tests.support.machine import VIDEO
 from tests.support.memory import known_video
 from views.people_view import likely_same_people, load_people_view
@@ -181,7 +181,9 @@ TIMES = st.lists(st.tuples(st.integers(20, 40), st.integers(0, 4)), max_size=12)
 
 
 @given(seen=TIMES, said=TIMES, gap_s=st.integers(0, 5))
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@hypothesis_settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(15, 60)
+)
 def test_stretches_are_those_of_the_plain_way(
     store: Store, seen: list[tuple[int, int]], said: list[tuple[int, int]], gap_s: int
 ) -> None:

@@ -45,6 +45,7 @@ from store.queries.videos import list_videos, video_state
 from store.tables.schema import MemoryRow
 from strategies.registry import find_strategy
 from tests.support.evaluation_rows import slot
+from tests.support.full_suite import in_full
 from tests.support.library import Quiet
 from tests.support.light_models import light_toolbox, read_by
 from tests.support.media import make_video
@@ -267,7 +268,7 @@ def test_without_a_server_it_goes_on_and_says_so(
     assert notes[-1] == "remembered 2"
 
 
-@pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
+@pytest.mark.parametrize("direct", [True, in_full(False)], ids=["direct", "flow"])
 def test_a_model_that_was_away_for_a_moment_is_asked_again(
     workspace: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
@@ -287,7 +288,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
     assert [note for note in notes if note.startswith("failed")] == []
 
 
-@pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
+@pytest.mark.parametrize("direct", [in_full(True), False], ids=["direct", "flow"])
 def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
     workspace: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
@@ -344,7 +345,7 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
     assert f"{socket.gethostname()}:{os.getpid()}" in output
 
 
-@pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
+@pytest.mark.parametrize("direct", [True, in_full(False)], ids=["direct", "flow"])
 def test_a_bad_file_stops_no_other_and_leaves_nothing(
     workspace: Workspace, video: Path, tmp_path: Path, prefect: str, monkeypatch: Any, direct: bool
 ) -> None:

@@ -13,6 +13,7 @@ from store.queries.characters import CharacterAt, characters_at
 from store.queries.clips import mark_clip
 from store.queries.identities import known_identities
 from store.queries.memories import facts_about, memories_of_clips
+from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -68,7 +69,9 @@ def scene(n: int, who: list[int], speaker: int | None, named: bool, plate: bool)
 
 
 @hypothesis_settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(4, 10),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(SCENES)
 def test_whatever_is_watched_everybody_is_one_character_and_the_past_stays(

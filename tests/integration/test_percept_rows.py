@@ -28,12 +28,15 @@ from store.database import Store
 from store.queries.identities import add_identities, change_exemplars, exemplars_of
 from store.queries.percepts import add_blobs, add_percept, clip_state, title_of
 from store.queries.records import Record, video_records
+from tests.support.full_suite import examples
 from tests.support.memory import VIDEO, clip, direction, known_video, undone
 
 CLIP = 1
 START, END = 30_000, 60_000
 quick = hypothesis_settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(5, 15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 TIME = st.integers(START, END)

@@ -30,11 +30,14 @@ from store.queries.memories import (
     strengthen,
     supersede,
 )
+from tests.support.full_suite import examples
 from tests.support.memory import VIDEO, direction, known_video, span, undone
 
 CLIPS = 6
 quick = hypothesis_settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(5, 15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 CLIP = st.integers(0, CLIPS - 1)
 

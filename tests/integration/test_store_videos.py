@@ -19,6 +19,7 @@ from store.queries.videos import (
     set_video_state,
     video_state,
 )
+from tests.support.full_suite import examples
 
 A, B, C = "aaaa000000000001", "aaaa000000000002", "bbbb000000000003"
 
@@ -243,7 +244,9 @@ def test_a_view_of_sparse_clips_ends_at_a_clip_there_is(store: Store) -> None:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(8, 25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     done=st.integers(0, 4), more=st.integers(0, 4), as_of_ms=st.integers(0, 120_000), data=st.data()

@@ -18,6 +18,7 @@ from flows.uploads import delete_uploads, safe_name, store_upload, uploaded_file
 from memory.subtitles import read_source_texts
 from perception.source import find_media, probe, probe_source
 from store.home import Home
+from tests.support.full_suite import in_full
 from tests.support.media import make_video
 from tests.support.misleading_servers import ELSEWHERE, site
 from tests.support.streams import segment
@@ -156,7 +157,7 @@ WRITTEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("suffix", ["mp4", "m3u8", "ts", "txt"])
+@pytest.mark.parametrize("suffix", ["mp4", *map(in_full, ("m3u8", "ts", "txt"))])
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_a_list_that_is_called_a_video_opens_nothing_else(
     place: Home, recording: Path, kind: str, suffix: str

@@ -17,7 +17,7 @@ from tests.support.memory import said
 from tests.support.relative_cpu_time import cpu, is_linear
 
 SHORT, LONG = 1_000, 64_000
-LONGEST = 1_000_000 if is_full() else 250_000
+LONGEST = 1_000_000 if is_full() else 100_000
 TIMES = 400
 """So many times the time of finding words may be taken; a square is hundreds of times as much."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-SHORT = 30
+SHORT = 15
 FULL = 100
 """Examples of a property that names no number of its own."""
 

@@ -14,6 +14,7 @@ from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.event_graph import OpenGraph, OpenSegment, apply_change, change_from_patch
 from memory.patches import PatchContext, check_patch, drop_invalid_items, uncovered_clips
+from tests.support.full_suite import examples
 from tests.support.patch_strategies import SEEDS, Seed
 
 SETTINGS = MemorySettings()
@@ -184,7 +185,7 @@ def happened(seeds: list[Seed]) -> Counter[str]:
 def test_such_patches_do_all_that_a_patch_can_do() -> None:
     seen: Counter[str] = Counter()
 
-    @hypothesis_settings(max_examples=200, derandomize=True, database=None)
+    @hypothesis_settings(max_examples=examples(50, 200), derandomize=True, database=None)
     @given(PATCHES)
     def watch(seeds: list[Seed]) -> None:
         seen.update(happened(seeds))

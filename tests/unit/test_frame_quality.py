@@ -17,6 +17,7 @@ from domain.settings import WatchSettings
 from perception.frames import Frame, FrameMetrics, shrink
 from perception.quality import QualityMeter, grey_change, hue_entropy, quality, sharpness
 from perception.shots import number_shots
+from tests.support.full_suite import examples
 
 planes = arrays(np.uint8, st.tuples(st.integers(3, 24), st.integers(3, 24)))
 pairs = st.tuples(st.integers(3, 16), st.integers(3, 16)).flatmap(
@@ -53,7 +54,7 @@ def test_a_change_of_size_is_a_cut() -> None:
 
 
 @given(images)
-@settings(max_examples=50)
+@settings(max_examples=examples(15, 50))
 def test_entropy_is_that_of_the_hue_histogram(bgr: NDArray[np.uint8]) -> None:
     hues = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)[..., 0].ravel()
     counts = np.bincount(hues.astype(int) * 32 // 180, minlength=32)

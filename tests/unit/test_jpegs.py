@@ -21,6 +21,7 @@ from perception.decode import RawClip
 from perception.jpeg import Blobs, shrink_jpeg
 from perception.reader import ClipReader
 from perception.source import SourceInfo
+from tests.support.full_suite import examples
 
 RED = np.full((40, 60, 3), (200, 30, 20), np.uint8)
 
@@ -54,7 +55,7 @@ def test_colours_are_those_that_were_seen() -> None:
     assert np.abs(shown.astype(int) - RED).max() < 8
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(15, 40))
 @given(st.integers(1, 120), st.integers(1, 120), st.integers(1, 60))
 def test_the_longest_side_is_as_asked_and_the_shape_stays(
     height: int, width: int, side: int

@@ -30,6 +30,7 @@ from domain.ledger import (
 from domain.settings import AskSettings
 from domain.trajectory import Resolution
 from tests.support.event_graph_invariants import check_kept, check_legal
+from tests.support.full_suite import examples
 
 ASK = AskSettings()
 
@@ -259,7 +260,7 @@ def taken(ledger: Ledger, step: tuple[object, ...]) -> Ledger:
 
 
 @given(DRAFTS, STEPS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 def test_no_sequence_of_plans_claims_and_repairs_makes_the_ledger_illegal_or_loses_evidence(
     drafts: list[SubtaskDraft], steps: list[tuple[object, ...]]
 ) -> None:

@@ -15,6 +15,7 @@ from domain.skills import Skill, Tone, Topic
 from domain.texts import make_storable
 from flows.schedules.work import _read_addresses
 from skills.files import read_skills, write_skills
+from tests.support.full_suite import examples
 from tests.support.skills import a_skill
 
 TOML = """
@@ -68,7 +69,7 @@ SKILLS = st.builds(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(15, 30))
 @given(st.lists(SKILLS, min_size=1, max_size=4, unique_by=lambda one: one.name))
 def test_what_is_exported_is_imported_as_it_was(place: Path, skills: list[Skill]) -> None:
     write_skills(place, skills)

@@ -27,6 +27,7 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.machines import MACHINES
+from tests.support.full_suite import examples
 from tests.support.in_memory_machine import context_of, run_machine
 from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
 
@@ -109,7 +110,9 @@ def run(
     finds=FINDS,
 )
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(10, 40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_no_sequence_of_decisions_breaks_the_machine(
     options: tuple[str, ...],
@@ -169,7 +172,7 @@ def check_evidence(state: State, events: list[Event]) -> None:
 
 
 @given(costs=st.lists(st.integers(100, 30_000), min_size=1, max_size=30))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(8, 20), deadline=None)
 def test_the_machine_stops_asking_when_the_tokens_are_spent(costs: list[int]) -> None:
     meter = RunBudget(ASK)
     left = list(costs)

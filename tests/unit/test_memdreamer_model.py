@@ -12,6 +12,7 @@ from strategies.memdreamer.builder import HierarchyBuilder
 from strategies.memdreamer.levels import MACRO, ROOT, SUPER
 from strategies.memdreamer.settings import HierarchySettings
 from tests.support.built_in_memory import MemoryRows, built_of
+from tests.support.full_suite import examples
 from tests.support.remembered import WordEmbedder
 from tests.support.watched_days import VIDEO, watched_day
 from tests.support.writing_model import Answer, WritingModel, anything, sensible
@@ -27,7 +28,7 @@ def models(answer: Answer) -> BuildModels:
     return BuildModels(WordEmbedder().embed, WritingModel(answer))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(10, 40), deadline=None, suppress_health_check=SLOW)
 @given(clips=watched(), seed=st.integers(0, 10_000))
 def test_whatever_a_model_replies_the_hierarchy_is_sound(
     clips: list[WatchedClip], seed: int
@@ -35,7 +36,7 @@ def test_whatever_a_model_replies_the_hierarchy_is_sound(
     check_sound(built_of(HierarchyBuilder(SMALL), VIDEO, clips, models(anything(seed))), clips)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(2, 5), deadline=None)
 @given(seed=st.integers(0, 10_000), step=st.integers(2, 7))
 def test_with_the_same_replies_it_is_the_same_in_steps_and_resumed(seed: int, step: int) -> None:
     day, builder, replies = watched_day(50, seed), HierarchyBuilder(SMALL), models(anything(seed))
@@ -45,7 +46,8 @@ def test_with_the_same_replies_it_is_the_same_in_steps_and_resumed(seed: int, st
         built_of(builder, VIDEO, day, replies, step=step),
         built_of(builder, VIDEO, day, replies, resumed=True),
     ):
-        assert all(other.seen(clip.clip) == whole.seen(clip.clip) for clip in day)
+        for clip in (*range(0, 50, 6), 49):
+            assert other.seen(clip) == whole.seen(clip)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perception.ordered_pool import map_ordered
+from tests.support.full_suite import examples
 
 
 def slowly(item: int, _stopped: Callable[[], bool]) -> int:
@@ -20,7 +21,7 @@ def slowly(item: int, _stopped: Callable[[], bool]) -> int:
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10, 30), deadline=None)
 def test_results_come_in_the_order_of_items(items: list[int], lanes: int) -> None:
     assert list(map_ordered(slowly, items, lanes)) == items
 

@@ -19,6 +19,7 @@ from store.postmaster import (
     running_server,
     wait_until,
 )
+from tests.support.full_suite import examples
 
 DEAD = 2**22 - 7
 """Beyond what a kernel gives unless it is told to."""
@@ -53,7 +54,7 @@ def test_one_that_is_half_written_says_nothing(tmp_path: Path, text: str) -> Non
     assert running_server(tmp_path) is None
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(15, 40))
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_without_a_crash(
     tmp_path_factory: pytest.TempPathFactory, data: bytes

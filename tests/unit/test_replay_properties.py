@@ -36,6 +36,7 @@ from graphs.replay import first_divergence, run_from_record
 from nodes.stop import stop
 from store.queries.trajectories import StoredTrajectory
 from strategies.homer.strategy import STRATEGY
+from tests.support.full_suite import examples
 from tests.support.machine import (
     VIDEO,
     DecidedReasoner,
@@ -157,7 +158,7 @@ def run(
     return row, stored
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15, 60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     SCRIPTS,
     FINDS,

@@ -15,6 +15,7 @@ from retrieval.ranking import window_fits
 from retrieval.relevance import standardise
 from retrieval.signals.people import roster
 from store.queries.search import StoredLine
+from tests.support.full_suite import examples
 from tests.support.story import (
     Story,
     candidates_at,
@@ -302,7 +303,7 @@ line = st.lists(words, min_size=1, max_size=4).map(" ".join)
 stories = st.lists(st.lists(line, max_size=3), min_size=1, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(stories, stories, st.lists(words, min_size=1, max_size=3).map(" ".join), st.booleans())
 def test_scores_as_of_a_clip_do_not_depend_on_later_clips(
     early: list[list[str]], late: list[list[str]], query: str, options: bool
