@@ -117,8 +117,8 @@ def keep(page: Page, shots: Path | None) -> Callable[[str], None]:
 
     def taken(name: str) -> None:
         settled(page)
+        page.wait_for_timeout(500)
         if shots is not None:
-            page.wait_for_timeout(500)
             picture(shots / f"{name}.png")
         assert page.get_by_text("Traceback").count() == 0
         assert page.locator("[data-testid=stException], [data-testid=stJson]").count() == 0
