@@ -26,6 +26,7 @@ from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
 from tests.support.app_pages import EVIL, app_over, open_page, press, sign_in, words
+from tests.support.full_suite import in_full
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
 from tests.support.misleading_servers import site
@@ -152,7 +153,7 @@ def test_an_upload_for_which_there_is_no_room_is_listed_with_its_reason(
     assert jobs.every() == []
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "cut.mp4"])
+@pytest.mark.parametrize("name", ["cut.mp4", in_full("notes.txt")])
 def test_an_upload_that_is_no_whole_video_is_listed_with_its_reason(
     app_library: Store, recording: Path, name: str
 ) -> None:
