@@ -11,6 +11,7 @@ from agent.ask_model import AskOptions, Reply
 from agent.budget import RunBudget
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
+from agent.step_writers import note_writer
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.trajectory import ModelCalled, Prompted
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
@@ -95,6 +96,7 @@ class Calls:
             raise
         except ModelError as error:
             raise self._classified(error, for_tool=for_tool) from error
+        note_writer(self._chat.model)
         return reply.value
 
     def _afford(self, tokens_in: int, *, last: bool, for_tool: bool) -> int:

@@ -1,4 +1,4 @@
-"""Who writes in a step of a build: rules, or a language model by name."""
+"""Who writes in a step of a build, or in a tool: rules, or a language model by name."""
 
 from __future__ import annotations
 

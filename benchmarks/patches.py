@@ -200,7 +200,7 @@ def homer(store: Store, patches: Sequence[EventPatch], segments: int) -> Cost:
     def run(at: int) -> None:
         window = EventWindow(VIDEO, at_clip(at, segments), {}, ())
         with store.begin() as session:
-            apply_patch(session, window, Proposal(patches[at], (), (), 0), FREE)
+            apply_patch(session, window, Proposal(patches[at]), FREE)
 
     return timed(run, len(patches), cpu_of(store))
 

@@ -211,6 +211,9 @@ class EvidenceRetrieved(_Event):
     unbuilt: tuple[str, ...] = Field(
         default=(), description="titles of videos of which the memory is not built"
     )
+    writers: tuple[str, ...] = Field(
+        default=(), description="who wrote the memory by then, where the tool wrote in it"
+    )
 
 
 class Forked(_Event):

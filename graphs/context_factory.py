@@ -117,6 +117,8 @@ class ProfileContexts:
 
     def _writers(self, strategy: Strategy, view: MemoryView) -> tuple[str, ...]:
         with self._store.begin() as session:
+            if strategy.windows is not None:
+                return strategy.windows().writers(session, view.videos)
             return build_writers(session, strategy.memory, view.videos)
 
     def _people(self, view: MemoryView) -> tuple[tuple[str, str], ...]:

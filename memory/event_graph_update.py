@@ -82,12 +82,16 @@ def apply_next_patch(
 
 @dataclass(frozen=True)
 class Proposal:
-    """A patch to apply, the items dropped from it, and the clips it leaves uncovered."""
+    """A patch to apply, the items dropped from it, and the clips it leaves uncovered.
+
+    ``writers`` wrote it: rules, or a model by name.
+    """
 
     patch: EventPatch
-    dropped: tuple[DroppedItem, ...]
-    pending: tuple[int, ...]
-    repairs: int
+    dropped: tuple[DroppedItem, ...] = ()
+    pending: tuple[int, ...] = ()
+    repairs: int = 0
+    writers: tuple[str, ...] = ()
 
 
 class _GraphUpdate:
@@ -136,13 +140,14 @@ class _GraphUpdate:
     def _propose(self, session: Session, due: DueWindow, window: EventWindow) -> Proposal:
         """Return the written patch without items that the memory does not support."""
         if not window.new:
-            return Proposal(EventPatch(), (), (), 0)
+            return Proposal(EventPatch())
         if self._written_for != (due, _window_key(window)):
             raise ModelCallNeeded(lambda: self._write(due, window))
         patch, repairs = self._written
         context = read_patch_context(session, window, patch)
         patch, dropped = drop_invalid_items(patch, context, self._settings)
-        return Proposal(patch, tuple(dropped), uncovered_clips(patch, context), repairs)
+        left, writers = uncovered_clips(patch, context), (self._writer.name,)
+        return Proposal(patch, tuple(dropped), left, repairs, writers)
 
     def _write(self, due: DueWindow, window: EventWindow) -> None:
         recording = WindowRecording(self._store, self._video, due.at_clip, self._since)
@@ -319,6 +324,7 @@ def _save_patch(session: Session, due: DueWindow, window: EventWindow, proposal:
     step = proposal.patch.model_dump(mode="json")
     steps = [*(due.earlier_patch.applied["steps"] if due.earlier_patch else []), step]
     dropped = [*(due.earlier_patch.dropped if due.earlier_patch else [])]
+    writers = due.earlier_patch.writers if due.earlier_patch else ()
     patch = PatchAt(
         id=0,
         at_clip=due.at_clip,
@@ -327,6 +333,7 @@ def _save_patch(session: Session, due: DueWindow, window: EventWindow, proposal:
         applied={"steps": steps, "unsettled": list(due.unsettled)},
         dropped=dropped + [_dropped_row(item) for item in proposal.dropped],
         pending=tuple(sorted({*due.unsettled, *proposal.pending})),
+        writers=tuple(dict.fromkeys((*writers, *proposal.writers))),
     )
     stored.save_patch(session, window.video, patch)
 

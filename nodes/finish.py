@@ -115,7 +115,8 @@ def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str
     strategy = context.recorder.strategy
     titles = list(dict.fromkeys(title for search in searches for title in search.unbuilt))
     unbuilt = unbuilt_note(titles, strategy.memory, left_out=strategy.windows is None)
-    written = writers_note(context.writers)
+    writers = (*context.writers, *(name for search in searches for name in search.writers))
+    written = writers_note(list(dict.fromkeys(writers)))
     limits = (unseen if missing else "", language, encoders, unbuilt)
     return context.actor.note, written, outcome.note, *limits
 

@@ -148,6 +148,7 @@ def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
         finding=retrieval.finding,
         unloaded=retrieval.unloaded,
         unbuilt=retrieval.unbuilt,
+        writers=retrieval.writers,
     )
 
 

@@ -53,7 +53,8 @@ class Retrieval(Frozen):
     quotes the answer to an open question; both only if the search had an ``Aim``. ``finding`` is
     the answer of a structural search, if any. ``unloaded`` are the text encoders of lines in view
     that the profile cannot load: these lines are found by words only. ``unbuilt`` are the titles of
-    videos in view that were left out, since the strategy's memory of them is not built.
+    videos in view that were left out, since the strategy's memory of them is not built. ``writers``
+    wrote that memory: rules, or models by name; only of tools that write in it themselves.
     """
 
     mode: ToolName
@@ -71,6 +72,7 @@ class Retrieval(Frozen):
     finding: Finding | None = None
     unloaded: tuple[str, ...] = ()
     unbuilt: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
 
 
 class ResolvedRefs(Frozen):

@@ -40,7 +40,8 @@ def _show(store: Store, moment: RememberedMoment, title: str) -> None:
         if title:
             st.caption(escape_markdown(title))
         if moment.writers:
-            st.caption(escape_markdown(f"Memory {written_by(moment.writers)}"))
+            what = "Memory" if moment.strategy else "Event graph"
+            st.caption(escape_markdown(f"{what} {written_by(moment.writers)}"))
         if not (moment.nodes or moment.relations or moment.frames):
             st.write("Nothing of this moment.")
         _show_frames(store, moment.frames, f"strip_{moment.strategy or 'all'}")

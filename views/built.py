@@ -41,7 +41,9 @@ def built_memories(session: Session, video: str) -> tuple[BuiltOf, ...]:
     ]
     for strategy in all_strategies():
         if strategy.windows is not None:
-            through = strategy.windows().built_through(session, video)
-            if through >= 0:
-                built.append(BuiltOf(strategy=strategy.memory, through_clip=through))
+            windows = strategy.windows()
+            if (through := windows.built_through(session, video)) >= 0:
+                writers = windows.writers(session, [video])
+                one = BuiltOf(strategy=strategy.memory, through_clip=through, writers=writers)
+                built.append(one)
     return tuple(sorted(built, key=lambda one: one.strategy))

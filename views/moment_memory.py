@@ -14,6 +14,7 @@ from people.corrected import characters_at, people_as_of
 from retrieval.people_in_query import view_people, with_current_names
 from store.database import Store
 from store.queries.clips import clip_at, clips_of, memory_view
+from store.queries.events import patch_writers
 from store.queries.graph import edges_touching, segments_named, segments_of_clip
 from store.queries.keyframes import StoredKeyframe, frames_of
 from store.queries.moments import (
@@ -77,8 +78,8 @@ class MomentFrame(Frozen):
 class RememberedMoment(Frozen):
     """What is remembered of a moment by one strategy; "" is what all share.
 
-    ``relations`` are the first of ``relations_total``. ``writers`` wrote its memory of the video:
-    rules, or models by name; empty: not on record.
+    ``relations`` are the first of ``relations_total``. ``writers`` wrote its memory of the video,
+    of what all share the event graph: rules, or models by name; empty: not on record.
     """
 
     strategy: str
@@ -144,6 +145,7 @@ def _shared(
     around = [number for number in (clip - 1, clip, clip + 1) if 0 <= number <= last]
     return RememberedMoment(
         strategy="",
+        writers=patch_writers(session, [video]),
         nodes=(*(_line(one) for one in shown.lines if _is_near(one.span, at_ms)), *events),
         relations=tuple(relations),
         relations_total=len(relations),

@@ -76,7 +76,8 @@ class StrategyMemory(BaseModel):
 
     strategy: str | None
     writers: list[str] = Field(
-        description="who wrote its memory of the video: rules, or models by name; empty: not known"
+        description="who wrote its memory of the video, of what all share the event graph: "
+        "rules, or models by name; empty: not known"
     )
     nodes: list[NodeTold]
     relations: list[RelationTold] = Field(description="the first of `relations_total`")

@@ -135,7 +135,6 @@ class LlmClipWriter:
             (``memory.writers.budget``), and there is no repair without enough tokens left.
     """
 
-    name = "llm"
     source = str(MemorySource.MODEL)
     wants_context = True
 

@@ -67,10 +67,13 @@ class LlmEventWriter:
         settings: The limits that the prompt states.
     """
 
-    name = "llm"
-
     def __init__(self, chat: ChatFactory, settings: MemorySettings) -> None:
         self._chat, self._settings = chat, settings
+
+    @property
+    def name(self) -> str:
+        """Return the model's name in the profile."""
+        return self._chat(None, None).model
 
     def patch(self, window: EventWindow) -> EventPatch:
         """Return the model's patch; the caller checks it.

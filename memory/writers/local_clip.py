@@ -42,7 +42,6 @@ class LocalClipWriter:
             even beyond it; sounds, people and objects in view get lines only up to it.
     """
 
-    name = "local"
     source = ""
     wants_context = False
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from domain.built import RULES
 from domain.memories import (
     BACKGROUND_SOURCES,
     EdgeDraft,
@@ -61,7 +62,7 @@ class _Topic:
 class LocalEventWriter:
     """Proposes patches from the lines of a window; see the module."""
 
-    name = "local"
+    name = RULES
 
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings

@@ -43,7 +43,6 @@ class ClipContext:
 class ClipWriter(Protocol):
     """Writes the memories of one clip."""
 
-    name: str
     source: str
     """Source of the names it states: ``model``; empty if it depends on the name."""
     wants_context: bool
@@ -146,7 +145,9 @@ class EventWindow:
 class EventWriter(Protocol):
     """Writes the patch of the event graph for one window."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Return who writes, for the record: ``domain.built.RULES``, or a model by name."""
 
     def patch(self, window: EventWindow) -> EventPatch:
         """Segments that cover the window's new clips, and edges between segments.

@@ -49,7 +49,10 @@ EMPTY: Mapping[int, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class PatchAt:
-    """A patch as applied after a window, and which clips it left uncovered."""
+    """A patch as applied after a window, which clips it left uncovered, and who wrote it.
+
+    ``writers`` are ``domain.built.RULES`` or models by name; empty: not on record.
+    """
 
     id: int
     at_clip: int
@@ -58,6 +61,7 @@ class PatchAt:
     applied: dict[str, Any]
     dropped: list[Any]
     pending: tuple[int, ...]
+    writers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,10 +128,20 @@ def last_patch(session: Session, video_id: str) -> PatchAt | None:
 
 
 def _patch(row: PatchRow) -> PatchAt:
-    pending = tuple(row.pending)
-    return PatchAt(
-        row.id, row.at_clip, row.first_clip, row.repairs, row.applied, row.dropped, pending
-    )
+    left, writers = tuple(row.pending), tuple(row.writers)
+    content = (row.applied, row.dropped, left, writers)
+    return PatchAt(row.id, row.at_clip, row.first_clip, row.repairs, *content)
+
+
+def patch_writers(session: Session, video_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return who wrote the patches of these videos, each once, in order of the videos."""
+    row = PatchRow
+    query = select(row.video_id, row.writers).where(is_any_text(row.video_id, video_ids))
+    grouped = query.group_by(row.video_id, row.writers).order_by(func.min(row.at_clip))
+    known: dict[str, list[str]] = {}
+    for video, names in session.execute(grouped):
+        known.setdefault(video, []).extend(names)
+    return tuple(dict.fromkeys(name for video in video_ids for name in known.get(video, ())))
 
 
 def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
@@ -142,6 +156,7 @@ def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
         "applied": patch.applied,
         "dropped": patch.dropped,
         "pending": list(patch.pending),
+        "writers": list(patch.writers),
     }
     session.execute(insert(PatchRow), [values])
 

@@ -244,14 +244,14 @@ def _edges(video: str) -> Query:
 
 def _patches(video: str) -> Query:
     p = PatchRow
-    columns = (p.at_clip, p.first_clip, p.repairs, p.applied, p.dropped, p.pending)
+    content = (p.applied, p.dropped, p.pending, _writers(p.writers))
+    columns = (p.at_clip, p.first_clip, p.repairs, *content)
     return select(*columns).where(p.video_id == video).order_by(p.at_clip)
 
 
 def _builds(video: str) -> Query:
     b = BuildRow
-    writers = func.nullif(b.writers, cast([], ARRAY(Text))).label("writers")
-    columns = (b.builder, b.version, b.encoder, b.through_clip, writers)
+    columns = (b.builder, b.version, b.encoder, b.through_clip, _writers(b.writers))
     return select(*columns).where(b.video_id == video).order_by(b.builder)
 
 
@@ -348,6 +348,11 @@ _SUBJECTS: tuple[tuple[str, Callable[[str], Query]], ...] = (
 
 def _vector(column: InstrumentedAttribute[Any]) -> ColumnElement[str]:
     return func.left(func.md5(cast(column, Text)), 12).label(column.key)
+
+
+def _writers(column: InstrumentedAttribute[list[str]]) -> ColumnElement[list[str] | None]:
+    """Return who wrote; NULL where it is not on record."""
+    return func.nullif(column, cast([], ARRAY(Text))).label(column.key)
 
 
 def _other_encoder(

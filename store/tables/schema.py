@@ -28,6 +28,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from store.tables.alerts import AlertClipRow, AlertEventRow, AlertRow
 from store.tables.base import Base, added_at, primary_key, reference, video_column
 from store.tables.built import (
+    WRITERS,
     BuildRow,
     EntityRow,
     FrameRow,
@@ -492,3 +493,4 @@ class PatchRow(Base):
     applied: Mapped[dict[str, Any]] = mapped_column(JSONB)
     dropped: Mapped[list[Any]] = mapped_column(JSONB)
     pending: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="clips left uncovered")
+    writers: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}", comment=WRITERS)

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
-from agent.step_writers import note_rules
-from domain.built import BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
+from agent.step_writers import note_rules, note_writer
+from domain.built import RULES, BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
 from strategies.event_documents import (
@@ -91,8 +91,9 @@ class LongMemoryBuild:
             written.append(self._event(spans[-1], None, clips))
         start = self._before.end_ms if self._before else 0
         open_span = TimeSpan.of(start, max(start, seen_ms))
-        last = clips[-1].clip
-        written.append(self._node(OPEN, 0, open_span, last, self._lines(open_span)))
+        if lines := self._lines(open_span):
+            note_writer(RULES)
+        written.append(self._node(OPEN, 0, open_span, clips[-1].clip, lines))
         keep_ms = self._before.start_ms if self._before else 0
         self._clips = [clip for clip in self._clips if clip.span.end_ms > keep_ms]
         self._vectors.keep(written[-1].text.split(BREAK))

@@ -11,7 +11,12 @@ from agent.builder import WindowParts
 from domain.settings import MemorySettings
 from memory.event_graph_update import apply_next_patch
 from memory.patch_window import due_window
-from store.queries.events import delete_event_graph, last_patch, videos_without_events
+from store.queries.events import (
+    delete_event_graph,
+    last_patch,
+    patch_writers,
+    videos_without_events,
+)
 from store.queries.videos import WATCHING, video_state
 
 
@@ -50,6 +55,10 @@ class EventGraphBuilder:
         """Return the last clip of the last patch; -1 for none."""
         patch = last_patch(session, video_id)
         return -1 if patch is None else patch.at_clip
+
+    def writers(self, session: Session, video_ids: Sequence[str], /) -> tuple[str, ...]:
+        """Return who wrote the patches of these videos; empty where it is not on record."""
+        return patch_writers(session, video_ids)
 
     def delete(self, session: Session, video_id: str, /) -> None:
         """Delete the segments, edges and patches of a video."""

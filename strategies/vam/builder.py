@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from agent.builder import BuildModels
 from agent.reasoners.port import Unreadable
-from agent.step_writers import note_rules
-from domain.built import BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
+from agent.step_writers import note_rules, note_writer
+from domain.built import RULES, BuiltFrame, BuiltMemory, Change, NodeDraft, WatchedClip
 from domain.media import Video
 from domain.time import TimeSpan
 from strategies.event_documents import (
@@ -113,9 +113,11 @@ class EventBuild:
         return self._node(EVENT, number, span, clip, self._written(span))
 
     def _open(self, seen_ms: int, clip: int) -> NodeDraft:
-        """Return the document of what came since the last event."""
+        """Return the document of what came since the last event, by rules."""
         span = TimeSpan.of(self._start, max(self._start, seen_ms))
-        return self._node(OPEN, 0, span, clip, document_lines(self._clips, span))
+        if lines := document_lines(self._clips, span):
+            note_writer(RULES)
+        return self._node(OPEN, 0, span, clip, lines)
 
     def _written(self, span: TimeSpan) -> list[str]:
         """Return the model's lines; those by rules without a model, or without a reply."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent.reasoners.port import Unreadable
+from agent.step_writers import note_rules, note_writer, step_writers
 from agent.strategy import ToolUse
 from domain.asking import Evidence
-from domain.built import Change, NodeDraft
+from domain.built import RULES, Change, NodeDraft
 from domain.errors import BudgetExceeded, InputError
 from domain.memories import MemoryView, Scope
 from domain.texts import make_storable
@@ -17,7 +19,7 @@ from domain.time import TimeSpan
 from memory.prompts import sanitise
 from retrieval.result import Retrieval
 from store.queries.build_changes import apply_change
-from store.queries.builds import StepMade, read_built
+from store.queries.builds import StepMade, build_writers, read_built
 from store.queries.percepts import lock_video
 from strategies.event_documents import BREAK, EventDocument, EventDocuments, mean_direction
 from strategies.vam.model_writer import clock_times, shown_lines, write_lines
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from store.database import Store
     from strategies.document_index import DocumentIndexes
     from strategies.vam.arguments import SummarizeArguments
+
+_LOG = logging.getLogger(f"homer.{__name__}")
 
 MOST_WINDOWS = 24
 """Windows of one request."""
@@ -74,12 +78,15 @@ class Summarize:
         evidence = tuple(
             piece for scope in view.scopes for piece in self._of_video(scope, arguments, use)
         )
+        with self._store.begin() as session:
+            writers = build_writers(session, self._builder, view.videos)
         return Retrieval(
             mode="summarize",
             query=make_storable(arguments.query),
             evidence=evidence,
             nothing_close=not evidence,
             searched=f"{len(evidence)} summaries of windows of {arguments.granularity_s:g} s",
+            writers=writers,
         )
 
     def _of_video(
@@ -114,7 +121,8 @@ class Summarize:
 
         Where a later one is kept already, this one cannot be: then it is the best document.
         """
-        lines = _written(window, arguments, events, model)
+        with step_writers() as writers:
+            lines = _written(window, arguments, events, model)
         vector = mean_direction(self._indexes.text.embed(lines))
         text, clip = BREAK.join(lines), window.from_clip
         draft = NodeDraft(level, window.number, text, window.span, clip, vector=vector)
@@ -124,7 +132,7 @@ class Summarize:
             later = [n for n in built.nodes if (n.level, n.number) == (level, window.number)]
             if any(node.from_clip >= clip for node in later):
                 return max(window.documents, key=lambda one: len(one.lines))
-            made = StepMade(built.through_clip, built.version, built.encoder)
+            made = StepMade(built.through_clip, built.version, built.encoder, tuple(writers))
             apply_change(session, scope.video, self._builder, made, Change(nodes=[draft]))
             built = read_built(session, scope.video, self._builder)
         node = next(n for n in built.nodes if n.level == level and n.from_clip == clip)
@@ -174,6 +182,7 @@ def _written(
     """Return the lines of a summary: the model's, else those that cover most of the rare words."""
     lines = list(dict.fromkeys(line for one in window.documents for line in one.lines))
     if model is None:
+        note_writer(RULES)
         return covering(lines, window.documents, events)
     shown = lines if len(lines) <= MATERIAL else covering(lines, window.documents, events, MATERIAL)
     rules = prompt("summary_system", lines=LINES)
@@ -182,6 +191,7 @@ def _written(
     try:
         return write_lines(model, "summarize", rules, page, shown)
     except (Unreadable, BudgetExceeded):
+        note_rules(_LOG, "the summary of %s is by rules: no reply could be read", window.span)
         return covering(lines, window.documents, events)
 
 

@@ -14,6 +14,7 @@ from cli.search import show_found
 from domain.asking import Question
 from domain.faults import FaultPoint
 from domain.trajectory import EvidenceRetrieved
+from flows import build_windows
 from flows.build import Built, build
 from flows.ingest_files import watch_files
 from flows.ingest_steps import SilentListener
@@ -21,6 +22,11 @@ from flows.workspace import Workspace
 from graphs.context_factory import StrategyTools
 from graphs.replay import replay
 from graphs.runner import Runner
+from memory.writers import make_writers
+from memory.writers.local_event import LocalEventWriter
+from memory.writers.port import Writers
+from models.profile import Profile
+from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
 from store.queries.trajectories import events_of
@@ -35,7 +41,9 @@ from tests.support.killed_runs import killed_at
 from tests.support.light_models import light_toolbox
 from tests.support.media import make_video
 from tests.support.remembered import Said, watch
+from views.built import built_memories
 from views.library import delete_video_rows, dump_lines
+from views.moment_memory import load_moment
 
 PARTY = "a" * 16
 TALK = ("Ann paints the fence", "Bob plays the piano", "the rain begins", "everybody eats cake")
@@ -73,6 +81,48 @@ def test_a_missing_event_graph_is_built_and_one_that_is_there_left_alone(library
     assert events(library, PARTY) == first
     assert built(library, again=True).clips == 23
     assert events(library, PARTY) == first
+
+
+class ModelWriter(LocalEventWriter):
+    """Writes as the rules do, and says that it is a model."""
+
+    name = "openai:test"
+
+
+def test_who_wrote_it_is_on_record_and_shown(
+    library: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with library.begin() as session:
+        session.execute(update(VideoRow).values(state="watching"))
+    built(library)
+    assert shown_writers(library) == ("rules",)
+    with library.begin() as session:
+        session.execute(update(VideoRow).values(state="done"))
+
+    def by_model(toolbox: Toolbox, profile: Profile) -> Writers:
+        return Writers(make_writers(toolbox, profile).clip, ModelWriter(profile.settings.memory))
+
+    monkeypatch.setattr(build_windows, "make_writers", by_model)
+    built(library)
+    assert shown_writers(library) == ("rules", "openai:test")
+    question = Question(text="Who plays the piano?", videos=(PARTY,))
+    with Runner(library, WordToolbox()) as runner:
+        made = runner.ask(question)
+    assert "The memory was written by rules and openai:test." in made.answer.note
+    built(library, again=True)
+    assert shown_writers(library) == ("openai:test",)
+    assert replay(library, made.trajectory_id).divergence is None
+    lines = [json.loads(line) for line in events(library, PARTY)]
+    assert {tuple(one["writers"]) for one in lines if one["row"] == "patch"} == {("openai:test",)}
+
+
+def shown_writers(store: Store) -> tuple[str, ...]:
+    """Who wrote the event graph, as ``homer show`` and the view of a moment say alike."""
+    with store.begin() as session:
+        (built,) = built_memories(session, PARTY)
+    shared = load_moment(store, PARTY, 0)[0]
+    assert shared.writers == built.writers
+    return built.writers
 
 
 @pytest.mark.parametrize("point", [FaultPoint.PATCH_ROWS, in_full(FaultPoint.PATCH_COMMITTED)])

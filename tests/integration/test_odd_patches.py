@@ -34,6 +34,8 @@ CLIPS = 12
 class Told:
     """A language model whose every reply is this text; counts how often it was asked."""
 
+    model = "told"
+
     def __init__(self, *replies: str) -> None:
         self.replies = list(replies)
         self.asked = 0

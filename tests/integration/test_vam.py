@@ -26,7 +26,7 @@ from perception.likeness import LIKENESS, likeness
 from retrieval.citations import cite
 from retrieval.result import Retrieval
 from store.database import Store
-from store.queries.builds import read_built
+from store.queries.builds import build_writers, read_built
 from store.queries.clips import memory_view
 from store.queries.percepts import add_blobs
 from store.queries.records import video_records
@@ -120,6 +120,11 @@ def nodes(store: Store, level: str = "event") -> list[StoredNode]:
     return [node for node in found if node.level == level]
 
 
+def writers(store: Store) -> tuple[str, ...]:
+    with store.begin() as session:
+        return build_writers(session, "vam", [PARTY])
+
+
 def use(
     store: Store,
     name: str,
@@ -172,6 +177,7 @@ def test_a_language_model_writes_the_documents_once_each(garden: Store) -> None:
         build(workspace, PARTY, VAM, lambda *_: None)
     assert model.asked == {"document": 10}
     assert nodes(garden)[1].text == f"Written: {LINES[1]}"
+    assert set(writers(garden)) == {"openai:test", "rules"}, "rules write what is no event yet"
 
 
 def test_times_are_anchored_to_what_is_searched_for(built_garden: Store) -> None:
@@ -302,8 +308,22 @@ def test_a_model_routes_searches_and_answers_with_its_best_result(
 
 
 def test_the_router_may_begin_with_a_summary(built_garden: Store, heard: list[Event]) -> None:
-    asked(built_garden, heard, MomentModel("summarize"))
+    answer = asked(built_garden, heard, MomentModel("summarize"))
     assert next(actions(heard)) == ("search", "summarize")
+    assert "The memory was written by rules and openai:test." in answer.note
+    assert writers(built_garden) == ("rules", "openai:test")
+
+
+def test_a_summary_that_rules_had_to_write_is_not_said_to_be_the_models(
+    built_garden: Store, heard: list[Event]
+) -> None:
+    class Mute(MomentModel):
+        def summarize(self, text: str) -> Any:
+            return "no lines"
+
+    answer = asked(built_garden, heard, Mute("summarize"))
+    assert "The memory was written by rules." in answer.note
+    assert writers(built_garden) == ("rules",)
 
 
 def test_a_wrong_best_ref_falls_back_to_the_best_score(

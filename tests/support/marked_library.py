@@ -62,7 +62,7 @@ STRUCTURE = {
         alert_events.error""",
     "names of models, and times": """
         videos.models videos.encoders builds.encoder clips.encoder keyframes.description_encoder
-        builds.writers memories.encoder segment_revisions.encoder clips.gaps
+        builds.writers patches.writers memories.encoder segment_revisions.encoder clips.gaps
         keyframes.image_encoder frames.image_encoder""",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "of no video: a digest of what a schedule found, and why it could not be watched":
