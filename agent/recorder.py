@@ -103,10 +103,14 @@ class Recorder:
         self.cards.clear()
 
     def begin_with(self, events: Sequence[Event]) -> None:
-        """Start with the events of another run, as if they had happened in this one."""
-        now = datetime.now(UTC)
-        self.events = list(events)
-        self._marks = [Mark(now) for _ in events]
+        """Start with events that are on record, or are those of another run."""
+        self.events, self._saved, self._marks = list(events), len(events), []
+
+    def begin(self, first: Event) -> None:
+        """Start with the first event, which is on record with the question, and tell it."""
+        self.begin_with([first])
+        if self._on_event is not None:
+            self._on_event(first)
 
     def add(self, *events: Event) -> None:
         """Add events; they are on disk after the next ``flush``."""

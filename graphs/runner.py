@@ -41,7 +41,7 @@ from graphs.context_factory import ProfileContexts
 from graphs.first_event import first_event, models_on_record
 from graphs.forks import Parent, forked, round_state
 from graphs.machines import BOUNDARIES, machine_of
-from graphs.strategy_choice import Chosen, StrategyChooser
+from graphs.strategy_choice import StrategyChooser
 from models.text_endpoint import recorded_embeddings
 from nodes.stop import stop
 from retrieval.built_views import check_any_built
@@ -51,6 +51,7 @@ from store.queries.clips import memory_view
 from store.queries.trajectories import (
     StoredTrajectory,
     add_trajectory,
+    append_events,
     end_trajectory,
     events_of,
     find_trajectory,
@@ -137,24 +138,39 @@ class Runner:
         linked: OnRecorded | None = None,
         strategy: str | None = None,
     ) -> tuple[State, RunContext]:
-        """Store a question, and return the state to start from and the run's context."""
+        """Store a question with its first event; return the state to start from and the context.
+
+        The two are stored at once: what was chosen is on record with the question.
+        """
         chosen = self._chooser.choose(strategy or self._settings.strategy, question, self._settings)
         asked = chosen.strategy
         trajectory = secrets.token_hex(8)
-        with self._locked(trajectory), self._store.begin() as session:
-            view = memory_view(session, question.videos, question.as_of_ms)
-            if asked.builder is not None:
-                check_any_built(session, view, asked.memory)
-            add_trajectory(session, trajectory, question, view, asked.name, self._profile.name)
-            record_deed(session, Deed.ASKED, trajectory)
-            if linked is not None:
-                linked(session, trajectory)
-        for call in chosen.calls:
-            record_call_of(self._store, trajectory, call)
         recorder = self._recorder(trajectory, on_event, asked)
-        faults.fault_point(faults.FaultPoint.QUESTION_ADDED)
-        state = _start(trajectory, question, view, asked)
-        return state, self._ready(state, recorder, view, chosen)
+        with self._locked(trajectory):
+            with self._store.begin() as session:
+                view = memory_view(session, question.videos, question.as_of_ms)
+                if asked.builder is not None:
+                    check_any_built(session, view, asked.memory)
+                self._add(session, recorder, question, view)
+                state = _start(trajectory, question, view, asked)
+                context = self._make_context(view, recorder, state, chosen.settings)
+                first = first_event(self._profile, question, view, context, chosen.choice)
+                append_events(driver_of(session.connection()), trajectory, 0, [first])
+                if linked is not None:
+                    linked(session, trajectory)
+            for call in chosen.calls:
+                record_call_of(self._store, trajectory, call)
+            faults.fault_point(faults.FaultPoint.QUESTION_ADDED)
+            recorder.begin(first)
+        return state, context
+
+    def _add(
+        self, session: Session, recorder: Recorder, question: Question, view: MemoryView
+    ) -> None:
+        """Store the question of a new trajectory, and who asked it."""
+        name, profile = recorder.trajectory, self._profile.name
+        add_trajectory(session, name, question, view, recorder.strategy.name, profile)
+        record_deed(session, Deed.ASKED, name)
 
     def resume(self, name: str, on_event: RunListener | None = None) -> AskResult:
         """Resume an interrupted question from its last finished step.
@@ -223,11 +239,10 @@ class Runner:
         fork = forked(parent, number, edit, trajectory)
         events = [self._first_event(fork[0], edit, strategy), *fork[1:]]
         self._check_edit(row, events, strategy)
-        with self._locked(trajectory), self._store.begin() as session:
-            profile = self._profile.name
-            add_trajectory(session, trajectory, row.question, row.view, strategy.name, profile)
-            record_deed(session, Deed.ASKED, trajectory)
         recorder = self._recorder(trajectory, on_event, strategy)
+        with self._locked(trajectory), self._store.begin() as session:
+            self._add(session, recorder, row.question, row.view)
+            append_events(driver_of(session.connection()), trajectory, 0, events)
         recorder.begin_with(events)
         recorder.replay_source = resume_source((), recorder.events)
         start = start_of(row, recorder.events)
@@ -327,14 +342,11 @@ class Runner:
         recorder.rewind(state["seq"])
         return self._ready(state, recorder, scope_of(state))
 
-    def _ready(
-        self, state: State, recorder: Recorder, view: MemoryView, chosen: Chosen | None = None
-    ) -> RunContext:
-        settings, choice = (chosen.settings, chosen.choice) if chosen else (None, None)
-        context = self._make_context(view, recorder, state, settings)
-        if not recorder.events:
+    def _ready(self, state: State, recorder: Recorder, view: MemoryView) -> RunContext:
+        context = self._make_context(view, recorder, state)
+        if not recorder.events:  # An earlier version stored it after the question.
             question = question_of(state)
-            recorder.add(first_event(self._profile, question, view, context, choice))
+            recorder.add(first_event(self._profile, question, view, context, None))
         with self._unless_deleted(recorder.trajectory), self._store.explaining_failures():
             recorder.flush()
         return context

@@ -7,6 +7,7 @@ import pytest
 from agent.strategy import AUTO
 from domain.asking import Question
 from domain.errors import NotFound
+from domain.faults import FaultPoint
 from domain.settings import AskSettings
 from domain.skills import Policy, Skill, Topic
 from domain.trajectory import ForkEdit, QuestionAsked, SkillsRouted
@@ -20,11 +21,12 @@ from skills.learn import LearningResult, learn
 from skills.library import find_skill, set_banned, store_skills, trajectories_learned_from
 from skills.writer import LocalSkillWriter
 from store.database import Store
-from store.queries.trajectories import events_of, find_trajectory
+from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.caption_evaluations import build_all
 from tests.support.judged_answers import answered
+from tests.support.killed_runs import killed_at
 from tests.support.machine import watched
 from tests.support.skills import a_skill
 
@@ -71,6 +73,27 @@ def test_a_question_is_asked_by_the_strategy_that_was_learned_for_it(party: Stor
     assert answer_json(result)["choice"]["skill"]["name"] == "strategy-who"
     with party.begin() as session:
         assert find_trajectory(session, result.trajectory_id).machine == "plain-rag"
+
+
+def test_a_choice_survives_a_kill_before_the_run_begins(
+    party: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_skills(party, [choosing("plain-rag", rounds=1)])
+    with killed_at(monkeypatch, FaultPoint.QUESTION_ADDED, 1), Runner(party, WordToolbox()) as one:
+        one.ask(GATE, strategy=AUTO)
+    set_banned(party, "strategy-who", banned=True)
+    with party.begin() as session:
+        (killed,) = list_trajectories(session)
+    with Runner(party, WordToolbox()) as runner:
+        result = runner.resume(killed.id)
+    with party.begin() as session:
+        first = events_of(session, killed.id)[0]
+    assert isinstance(first, QuestionAsked)
+    assert (first.machine, first.setup.settings.rounds) == ("plain-rag", 1)
+    assert result.choice == first.choice
+    assert result.choice is not None
+    assert "plain-rag answered questions like this best" in result.choice.why
+    assert replay(party, killed.id).whole
 
 
 def test_rounds_that_were_learned_are_a_limit(party: Store) -> None:
