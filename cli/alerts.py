@@ -21,8 +21,7 @@ from flows.alerts.adding import (
     send_example,
 )
 from flows.alerts.deliveries import Deliveries
-from flows.alerts.judging import AlertJudge
-from flows.alerts.worker import deliver_waiting, judge_waiting
+from flows.alerts.worker import judge_and_deliver
 from flows.workspace import open_workspace
 from retrieval.search_cost import recorded_search
 from store.database import open_store
@@ -263,9 +262,8 @@ def deliver(profile: Profile = None) -> None:
       homer alert deliver
     """
     with open_workspace(profile) as workspace:
-        recorded = judge_waiting(workspace, AlertJudge(workspace))
-        delivered = deliver_waiting(workspace)
-    say(f"{recorded} events recorded, {delivered} delivered")
+        report = judge_and_deliver(workspace)
+    say(report)
 
 
 def _list_by_default(context: typer.Context) -> None:

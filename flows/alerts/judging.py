@@ -77,6 +77,16 @@ class AlertJudge:
             kept = [match for match in matches if match.alert.id in current]
             return add_events(session, waiting, kept)
 
+    def model_answers(self, waiting: WaitingClip) -> bool:
+        """Check whether the text model answers at all: if not, the clip is not to blame."""
+        store = self._workspace.store
+        try:
+            with recorded_embeddings(partial(record_call, store, waiting.video, waiting.clip)):
+                self._workspace.toolbox.text.embed(["a question"])
+        except Exception:  # noqa: BLE001 - models and their servers have errors of their own
+            return False
+        return True
+
     def matches(self, alerts: Sequence[Alert], video: str, clip: int) -> Iterator[Match]:
         """Yield what answers these alerts in a clip: lines and faces."""
         known = self._read(video, clip)

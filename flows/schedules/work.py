@@ -12,8 +12,7 @@ from pathlib import Path
 
 from domain.errors import Busy, InputError, ModelError, NotFound
 from domain.recaps import Period
-from flows.alerts.judging import AlertJudge
-from flows.alerts.worker import deliver_waiting, judge_waiting
+from flows.alerts.worker import judge_and_deliver
 from flows.build import build as build_memory
 from flows.build import check_builds
 from flows.ingest_files import FileOutcome
@@ -37,7 +36,6 @@ from flows.stream.interrupted import end_interrupted_streams
 from flows.workspace import GIVE_WAY_POLL_S, Workspace
 from perception.source import media_in
 from skills.learn import count_waiting
-from store.queries.alerts import count_waiting_events
 from store.queries.videos import video_titles
 from strategies.registry import all_strategies, find_strategy
 from views.library import VideoCheck, check_video, list_library
@@ -144,12 +142,7 @@ def alerts(workspace: Workspace) -> JobReport:
     Raises:
         DatabaseError: the database is gone.
     """
-    recorded = judge_waiting(workspace, AlertJudge(workspace))
-    delivered = deliver_waiting(workspace)
-    with workspace.store.begin() as session:
-        waiting = count_waiting_events(session)
-    text = f"{counted(recorded, 'event')} recorded, {delivered} delivered"
-    return JobReport(f"{text}, {waiting} to be tried again" if waiting else text)
+    return JobReport(judge_and_deliver(workspace))
 
 
 def retain(workspace: Workspace, now: datetime) -> JobReport:

@@ -111,6 +111,13 @@ def waiting_clips(session: Session, limit: int, attempts: int) -> list[WaitingCl
     return [WaitingClip(*found) for found in rows]
 
 
+def count_waiting_clips(session: Session, attempts: int) -> int:
+    """Return how many clips are to be judged that were tried less than ``attempts`` times."""
+    row = AlertClipRow
+    query = select(func.count()).select_from(row).where(row.attempts < attempts)
+    return session.scalar(query) or 0
+
+
 def count_attempt(session: Session, waiting: WaitingClip) -> None:
     """Count a failed attempt at judging a clip."""
     row = AlertClipRow

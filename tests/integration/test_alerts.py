@@ -20,14 +20,20 @@ import pytest
 from sqlalchemy import text
 
 from domain.alerts import AlertDelivery, AlertKind, DeliveryState
-from domain.errors import InputError, NotFound
+from domain.errors import InputError, ModelError, NotFound
 from domain.media import Percept
 from domain.time import TimeSpan
 from flows.alerts.adding import AlertDraft, add, closest_clips, make_delivery, remove
 from flows.alerts.deliveries import Deliveries
 from flows.alerts.delivery import Deliverer
 from flows.alerts.judging import AlertJudge
-from flows.alerts.worker import alerts_judged, deliver_waiting, judge_waiting
+from flows.alerts.worker import (
+    ATTEMPTS,
+    Judged,
+    alerts_judged,
+    deliver_waiting,
+    judge_waiting,
+)
 from flows.delete import delete_video, delete_video_span
 from flows.schedules import work
 from flows.workspace import Workspace
@@ -63,6 +69,19 @@ class OddEmbedder(WordVectors):
         raise ConnectionError("gone")
 
 
+class Failing(WordVectors):
+    """Does not answer where a text has a word; ``asked`` are the texts."""
+
+    def __init__(self, word: str = "") -> None:
+        self.word, self.asked = word, list[list[str]]()
+
+    def embed(self, texts: Any) -> Any:
+        self.asked.append(list(texts))
+        if any(self.word in one for one in texts):
+            raise ModelError("the model did not answer: connection refused")
+        return super().embed(texts)
+
+
 def workspace_of(store: Store, text_model: Any = None, **alerts: Any) -> Workspace:
     toolbox: Any = SimpleNamespace(text=text_model or WordVectors(), reranker=None)
     profile = load_profile("local")
@@ -92,7 +111,7 @@ def ladder(index: int) -> Percept:
 
 
 def judged(workspace: Workspace) -> int:
-    return judge_waiting(workspace, AlertJudge(workspace))
+    return judge_waiting(workspace, AlertJudge(workspace)).events
 
 
 def events(workspace: Workspace, **which: Any) -> list[ShownEvent]:
@@ -159,8 +178,36 @@ def test_a_model_that_fails_leaves_the_clip_to_be_judged_later(workspace: Worksp
     text_alert(workspace)
     watch(workspace.store, ladder(0))
     odd = workspace_of(workspace.store, OddEmbedder())
-    assert judge_waiting(odd, AlertJudge(odd)) == 0
+    assert judged(odd) == 0
     assert judged(workspace) == 1
+
+
+def test_clips_wait_as_long_as_the_model_is_away_and_none_is_given_up(
+    workspace: Workspace,
+) -> None:
+    text_alert(workspace, debounce_s=0)
+    watch(workspace.store, ladder(0), ladder(1))
+    model = Failing()
+    for _ in range(ATTEMPTS + 3):
+        away = workspace_of(workspace.store, model)
+        assert judge_waiting(away, AlertJudge(away)) == Judged(0, waiting=2)
+    assert len(model.asked) == 2 * (ATTEMPTS + 3), "it is not asked for every clip that waits"
+    assert work.alerts(workspace_of(workspace.store, model)).text == (
+        "0 events recorded, 0 delivered; the text model does not answer: 2 clips not judged"
+    )
+    assert judged(workspace) == 2
+
+
+def test_a_clip_with_which_only_the_model_fails_is_given_up_and_holds_up_no_other(
+    workspace: Workspace,
+) -> None:
+    text_alert(workspace, debounce_s=0)
+    watch(workspace.store, clip_with(0, "An odd ladder is carried."), ladder(1))
+    odd = workspace_of(workspace.store, Failing("odd"))
+    with workspace.store.begin() as session:  # so that lines are embedded by this model
+        session.execute(text("UPDATE memories SET embedding = NULL"))
+    assert [judged(odd) for _ in range(ATTEMPTS + 1)] == [1] + ATTEMPTS * [0]
+    assert judged(workspace) == 0
 
 
 def test_a_clip_is_judged_after_a_kill_between_its_commit_and_its_judgement(
@@ -505,7 +552,7 @@ def test_a_thousand_alerts_are_judged_in_little_time_and_no_more_are_taken(
     judge_waiting(workspace, judge)
     watch(workspace.store, ladder(2))
     began = time.monotonic()
-    assert judge_waiting(workspace, judge) == 1000
+    assert judge_waiting(workspace, judge).events == 1000
     assert time.monotonic() - began < 15
 
 

@@ -324,7 +324,7 @@ def judge_a_ladder(home: Home, store: Store, url: str) -> int:
     add(opened, AlertDraft("ladder", AlertKind.TEXT, "someone carries a ladder"), None)
     clip = percept(1, utterances=(said(32, "Look, someone carries a ladder."),))
     remember(store, VIDEO, Perceived(clip), local_writers(), Tools(), SETTINGS)
-    return judge_waiting(opened, AlertJudge(opened))
+    return judge_waiting(opened, AlertJudge(opened)).events
 
 
 def test_judging_by_alerts_has_its_embeddings_on_record_with_the_clip(
@@ -342,9 +342,9 @@ def test_judging_by_alerts_has_its_embeddings_on_record_with_the_clip(
 def test_a_request_of_judging_that_failed_is_on_record(home: Home, store: Store) -> None:
     with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
         assert judge_a_ladder(home, store, url) == 0
-    (row,) = embedded(store)
-    assert (row.video_id, row.clip) == (VIDEO, 1)
-    assert "too long" in (row.error or "")
+    judged, probed = embedded(store)
+    assert (judged.video_id, judged.clip) == (probed.video_id, probed.clip) == (VIDEO, 1)
+    assert "too long" in (judged.error or "")
 
 
 SECOND = "tiny"
