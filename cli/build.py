@@ -77,7 +77,8 @@ def build(
     for result in results:
         title = plain_line(result.video.title)
         took = f"; {result.use}" if result.use else ""
-        say(f"{result.strategy}: {result.clips} clips of {title} built, of {result.total}{took}")
+        built = f"{result.clips} clips of {title} built, of {result.total}"
+        say(f"{result.strategy}: {built}, in {result.seconds:.0f} s{took}")
         if result.remark:
             note(f"{result.strategy}: {result.remark}")
     note("ask with:  homer ask QUESTION --strategy NAME")
@@ -108,6 +109,7 @@ def _as_json(result: Built) -> dict[str, str | int | float]:
         "strategy": result.strategy,
         "built": result.clips,
         "clips": result.total,
+        "seconds": round(result.seconds, 1),
         "calls": use.calls,
         "tokens_in": use.tokens_in,
         "tokens_out": use.tokens_out,

@@ -18,7 +18,14 @@ from evals import egolife as egolife_evaluation
 from evals import first as first_evaluation
 from evals import local as local_evaluation
 from evals.bars import Bar, all_met
-from evals.egolife import BaselineComparison, EgoReport, import_week, questions_in
+from evals.egolife import (
+    BaselineComparison,
+    EgoReport,
+    import_week,
+    iou_times,
+    questions_in,
+    top_3_times,
+)
 from evals.egolife_questions import CAPTIONS, TITLE
 from evals.first import FirstAnswer, FirstReport, FirstRow
 from evals.first_questions import QuestionSet, read_first_questions
@@ -157,7 +164,8 @@ def _show_egolife(report: EgoReport) -> None:
     heads = ("", "questions", "right %", "top 1 %", "top 3 %", "top 10 %", "IoU %")
     say_table(heads, _ego_rows("all", report.every, report.baseline))
     say()
-    say_table(("answered by", *heads[1:], "seconds"), _compared_rows(report))
+    times = ("top 3, times", "IoU, times", "seconds", "slowest")
+    say_table(("answered by", *heads[1:], *times), _compared_rows(report))
     say()
     if parts := list(_part_rows(report)):
         say_table(("part: on, off", *heads[2:]), parts)
@@ -173,12 +181,13 @@ def _show_egolife(report: EgoReport) -> None:
 
 def _compared_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
     """Yield a row for each baseline and each strategy, over the same questions."""
-    yield _compared_row(report.baseline, report.every.plain)
+    plain = report.every.plain
+    yield _compared_row(report.baseline, plain, plain)
     if report.words is not None:
-        yield _compared_row(WORDS, report.words)
-    yield _compared_row("Homer", report.every.homer, report.ask_s)
+        yield _compared_row(WORDS, report.words, plain)
+    yield _compared_row("Homer", report.every.homer, plain, report.ask_s, report.slowest_s)
     for name, made in report.strategies.items():
-        yield _compared_row(name, made.summary, made.seconds)
+        yield _compared_row(name, made.summary, plain, made.seconds, made.slowest_s)
 
 
 def _part_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
@@ -192,9 +201,17 @@ def _part_rows(report: EgoReport) -> Iterator[tuple[object, ...]]:
             yield (f"{less.memory}, {' and '.join(sorted(less.without))}", *both)
 
 
-def _compared_row(name: str, made: Summary, seconds: float | None = None) -> tuple[object, ...]:
+def _compared_row(
+    name: str,
+    made: Summary,
+    plain: Summary,
+    seconds: float | None = None,
+    slowest_s: float | None = None,
+) -> tuple[object, ...]:
+    times = (f"{top_3_times(made, plain):.2f}", f"{iou_times(made, plain):.2f}")
     took = "" if seconds is None else f"{seconds:.0f}"
-    return (name, made.questions, *map(_with_interval, _figures(made)), took)
+    slowest = "" if slowest_s is None else f"{slowest_s:.1f}"
+    return (name, made.questions, *map(_with_interval, _figures(made)), *times, took, slowest)
 
 
 def _ego_rows(name: str, both: BaselineComparison, baseline: str) -> list[tuple[object, ...]]:

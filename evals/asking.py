@@ -30,6 +30,11 @@ class Batch:
     errors: dict[str | int, str]
     seconds: float
 
+    @property
+    def slowest_s(self) -> float:
+        """Return the seconds that the slowest answer took; 0 without any."""
+        return max((float(line["seconds"]) for line in self.lines.values()), default=0.0)
+
 
 def ask_all(
     workspace: Workspace,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -54,8 +55,8 @@ OnUse = Callable[[ModelUse, ModelUse | None], None]
 class Built:
     """What a build did: clips that it went through in this run, of all that were watched.
 
-    ``use`` is what the language model took in this run; None without one. ``remark`` says what
-    could not be built, in words for people; "" if all was.
+    ``use`` is what the language model took in this run, which took ``seconds``; None without one.
+    ``remark`` says what could not be built, in words for people; "" if all was.
     """
 
     video: Video
@@ -64,6 +65,7 @@ class Built:
     total: int
     use: ModelUse | None = None
     remark: str = ""
+    seconds: float = 0.0
 
 
 def check_builds(strategy: Strategy) -> None:
@@ -117,10 +119,11 @@ def build(
         Busy: another process builds the same.
     """
     check_builds(strategy)
+    began = time.monotonic()
     remark = _keep_frames(workspace, name, strategy, on_step)
     with nullcontext(executor) if executor else DirectExecutor() as steps:
         made = _build(workspace, name, strategy, on_step, on_use, steps, again=again)
-    return replace(made, remark=remark)
+    return replace(made, remark=remark, seconds=time.monotonic() - began)
 
 
 def _keep_frames(workspace: Workspace, name: str, strategy: Strategy, on_step: OnStep) -> str:

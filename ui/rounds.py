@@ -193,10 +193,12 @@ def _show_input(round_: Round) -> None:
     if action is not None and action.reason:
         st.markdown(f"**Why:** {escape_markdown(tags_in_words(action.reason))}")
     if round_.calls:
-        tokens = sum(call.tokens_in + call.tokens_out for call in round_.calls)
+        read = sum(call.tokens_in for call in round_.calls)
+        written = sum(call.tokens_out for call in round_.calls)
         cost = sum(call.cost_usd for call in round_.calls)
         seconds = sum(call.ms for call in round_.calls) / 1000
-        facts = f"{format_usage(tokens, cost)}, {format_duration(seconds)}"
+        used = f"{format_usage(read + written, cost)}, {read:,} tokens went in"
+        facts = f"{used}, {format_duration(seconds)}"
         st.caption(escape_markdown(facts))
 
 

@@ -121,6 +121,7 @@ def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: AskResu
     for part in HarnessPart:
         assert part.value in shown
     assert "tokens in" in shown
+    assert "tokens went in" in shown
     assert any("Search once, or answer" in code.value for code in page.code)
     assert "Traceback" not in shown
     assert not page.json

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cli.eval_bars import _compared_rows
 from evals.bars import Bar, all_met
-from evals.egolife import BaselineComparison, EgoReport, Imported
+from evals.egolife import BaselineComparison, EgoReport, Imported, StrategySummary
 from evals.sampling import interval, mean, median
 from evals.scores import PercentInterval, Summary, by_type, cells, judge, summary
 
@@ -88,6 +89,24 @@ def test_a_week_must_beat_the_baseline_in_all_three_ways_and_in_time() -> None:
     assert reached(36, 15, 5.9) == {"temporal IoU"}
     assert reached(36, 15, 6, took=901) == {"import"}
     assert reached(36, 15, 6, took=899, ask_s=601) == {"asking"}
+
+
+def test_each_answerer_is_shown_beside_the_baseline_with_its_slowest_answer() -> None:
+    def output(top: float, overlap: float) -> Summary:
+        return Summary(
+            9, figure(30), {1: figure(0), 3: figure(top), 10: figure(0)}, figure(overlap)
+        )
+
+    every = BaselineComparison(output(15, 8), output(10, 4))
+    other = {"other": StrategySummary(output(5, 4), 90.0, 2.96, 0)}
+    report = EgoReport(
+        Imported("v", None), 9, {}, 60, "plain", every, {}, other, None, slowest_s=1.26
+    )
+    assert [row[-4:] for row in _compared_rows(report)] == [
+        ("1.00", "1.00", "", ""),
+        ("1.50", "2.00", "60", "1.3"),
+        ("0.50", "1.00", "90", "3.0"),
+    ]
 
 
 def test_ratios_to_a_baseline_that_finds_nothing_are_not_met_by_chance() -> None:
