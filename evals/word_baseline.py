@@ -9,7 +9,7 @@ import numpy as np
 
 from evals.baseline import RETRIEVED, Plain
 from retrieval.terms import terms
-from retrieval.word_scores import WordIndex
+from retrieval.word_scores import WordScores
 from store.database import Store
 from store.queries.memories import ClipText, clip_texts
 
@@ -18,17 +18,17 @@ WORDS = "BM25 of words"
 
 @dataclass(frozen=True)
 class WordBaseline:
-    """The clips of one video, in order, and their words."""
+    """The clips of one video, in order, and the search terms of each."""
 
     clips: Sequence[ClipText]
-    words: WordIndex
+    words: Sequence[list[str]]
 
     @classmethod
     def of(cls, store: Store, video: str) -> WordBaseline:
         """Read the words of every clip."""
         with store.begin() as session:
             clips = clip_texts(session, video)
-        return cls(clips, WordIndex([terms(clip.text) for clip in clips]))
+        return cls(clips, [terms(clip.text) for clip in clips])
 
     def answer(self, question: str, options: Sequence[str], as_of_s: float) -> Plain:
         """Answer from the clips that have ended by ``as_of_s``.
@@ -39,7 +39,7 @@ class WordBaseline:
         seen = sum(clip.end_ms <= as_of_s * 1000 for clip in self.clips)
         if not seen:
             return Plain(0, ())
-        ranking = self.words.within(np.arange(seen))
+        ranking = WordScores(self.words[:seen])
         scores = ranking.of(question)
         order = np.argsort(-scores, kind="stable")[:RETRIEVED]
         best = [self.clips[n] for n in order if scores[n] > 0]

@@ -7,7 +7,7 @@ one line, which begins with other words.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from domain.asking import Evidence
 from retrieval.people_in_query import with_current_names
@@ -74,7 +74,11 @@ class Showing:
 
     def in_graph(self, vertex: Vertex, macro: str) -> str:
         """Return a vertex of a local graph with the edges that lead from it, by their refs."""
-        leading = [edge for edge in self._view.edges_in(macro) if edge.subject == vertex.ref]
+        leading = [
+            edge
+            for edge in self._view.edges_of(vertex.ref)
+            if edge.subject == vertex.ref and edge.macro == macro
+        ]
         return "\n".join([self._head(vertex), *self._leading(leading)])
 
     def edge(self, edge: VertexEdge) -> str:
@@ -117,9 +121,9 @@ class Showing:
         ends: dict[str, list[str]] = {}
         for edge in edges if self._graph else ():
             head = f"{edge.label} ->" if edge.subject == vertex.ref else f"{edge.label} <-"
-            ends.setdefault(head, []).append(edge.other(vertex.ref))
+            ends.setdefault(head, []).append(self._end(edge.other(vertex.ref)))
         for head, others in ends.items():
-            yield f"{head} {_listed([*dict.fromkeys(others)], '; ', self._end)}"
+            yield f"{head} {_listed([*dict.fromkeys(others)], '; ')}"
 
     def _leading(self, edges: Iterable[VertexEdge]) -> Iterator[str]:
         """Yield the edges that lead from a vertex, by label, in one line."""
@@ -130,7 +134,7 @@ class Showing:
             yield "; ".join(f"{label} {', '.join(refs)}" for label, refs in ends.items())
 
     def _end(self, ref: str) -> str:
-        vertex = self._view.vertex(ref)
+        vertex = self._view.vertices[ref]
         said = vertex.label if vertex.level in (ENTITY, MACRO, SUPER) else vertex.words
         return f'{ref} "{self._line(said)[:SHORT]}"'
 
@@ -145,10 +149,10 @@ def _split(text: str) -> tuple[str, list[str]]:
     return " ".join(line for line in lines if not _NOTE.match(line)), notes
 
 
-def _listed(parts: Sequence[str], between: str = ", ", show: Callable[[str], str] = str) -> str:
-    """Join parts as they are shown, at most so many that the line stays short."""
+def _listed(parts: Sequence[str], between: str = ", ") -> str:
+    """Join parts, at most so many that the line stays short."""
     more = len(parts) - MOST_LISTED
-    said = between.join(map(show, parts[:MOST_LISTED]))
+    said = between.join(parts[:MOST_LISTED])
     return f"{said}{between}and {more} more" if more > 0 else said
 
 

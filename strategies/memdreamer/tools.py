@@ -50,9 +50,6 @@ from strategies.memdreamer.shown import KINDS, Showing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Places = NDArray[np.intp]
-    """Of vertices in a view, in the order in which they are searched."""
-
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -109,7 +106,7 @@ class _Scores:
     """
 
     def __init__(self, video: _Video, asked: Asked) -> None:
-        self._asked, self.view = asked, video.view
+        self._asked, self._order = asked, video.view.order
         self.words = video.words_of(asked)
         vectors = video.view.vectors
         self.cosines = vectors @ asked.vector if vectors.shape[1] else np.zeros(len(vectors))
@@ -117,28 +114,32 @@ class _Scores:
 
     def cosine(self, ref: str) -> float:
         """Return the cosine of a vertex with the question."""
-        return float(self.cosines[self.view.place_of(ref)])
+        return float(self.cosines[self._order[ref]])
 
-    def ranks(self, places: Places) -> NDArray[np.float64]:
+    def ranks(self, found: Sequence[Vertex]) -> NDArray[np.float64]:
         """Return how well each of N vertices matches the question, in words and by cosine: (N,)."""
-        words: NDArray[np.float64] = self.words.words[places].astype(np.float64)
-        return words / WORDS_A_COSINE + self.cosines[places].astype(np.float64)
+        rows = self._rows(found)
+        words: NDArray[np.float64] = self.words.words[rows].astype(np.float64)
+        return words / WORDS_A_COSINE + self.cosines[rows].astype(np.float64)
 
-    def best_by_option(self, places: Places) -> list[tuple[int, float, str]]:
+    def best_by_option(self, found: Sequence[Vertex]) -> list[tuple[int, float, str]]:
         """Return each option that a vertex matches in words, how well, and the best one's ref."""
-        if not len(places) or not len(self.words.claims):
+        if not found or not len(self.words.claims):
             return []
-        claims = self.words.claims[:, places]
+        claims = self.words.claims[:, self._rows(found)]
         return [
-            (option, float(of_option.max()), self.view.at(int(places[of_option.argmax()])))
+            (option, float(of_option.max()), found[int(of_option.argmax())].ref)
             for option, of_option in enumerate(claims)
             if of_option.max() > 0
         ]
 
+    def _rows(self, found: Sequence[Vertex]) -> NDArray[np.intp]:
+        return np.array([self._order[one.ref] for one in found], np.intp)
+
     def support(self, ref: str) -> tuple[float, ...]:
         """Return how far a vertex supports each option."""
-        place = self.view.place_of(ref)
-        return self._asked.support(self.words.claims[:, place], self._vectors[place])
+        row = self._order[ref]
+        return self._asked.support(self.words.claims[:, row], self._vectors[row])
 
 
 class HierarchyTools:
@@ -230,7 +231,7 @@ class HierarchyTools:
             _Chosen(video, one, video.showing.in_graph(one, macro.ref))
             for one in [*things, *inside]
         ]
-        count = len(video.view.edges_in(macro.ref)) if video.graph else 0
+        count = sum(edge.macro == macro.ref for edge in video.view.edges) if video.graph else 0
         said = (
             f"{macro.ref} with {_count(len(things), 'entity', 'entities')}, "
             f"{_count(len(inside), 'event and text', 'events and texts')}, {_count(count, 'edge')}"
@@ -245,14 +246,15 @@ class HierarchyTools:
         asked = ask(self._toolbox.text, arguments.query, arguments.options)
         videos = self._videos(view, use)
         searched = [
-            (_Scores(video, asked), _searched(video, arguments.node_types)) for video in videos
+            (_Scores(video, asked), list(_searched(video, arguments.node_types)))
+            for video in videos
         ]
         found = [
             _Chosen(video, vertex, video.showing.whole(vertex))
             for ref in _nearest(searched, arguments.top_k)
             for video, vertex in [_known(videos, ref)]
         ]
-        count = sum(len(places) for _, places in searched)
+        count = sum(len(vertices) for _, vertices in searched)
         said = f"the {_count(len(found), 'node')} nearest of {count}"
         return self._result(SEARCH_NODES, arguments, found, said, use)
 
@@ -286,7 +288,7 @@ class HierarchyTools:
             joined.setdefault(edge.other(vertex.ref), []).append(video.showing.edge(edge))
         found = [_Chosen(video, vertex, video.showing.short(vertex))]
         for ref, lines in list(joined.items())[:MOST_JOINED]:
-            other = video.view.vertex(ref)
+            other = video.view.vertices[ref]
             shown = "\n".join([video.showing.short(other), *lines])
             found.append(_Chosen(video, other, shown))
         said = f"{vertex.ref} with {_count(len(edges), 'edge')}"
@@ -372,31 +374,27 @@ def _bearing(found: Sequence[_Chosen], scores: Mapping[str, _Scores]) -> list[_C
     Support adds up: much that says little would outweigh the little that says much.
     """
     searched = [
-        (own, _places(own.view, [one.vertex for one in found if one.video.scope.video == video]))
+        (own, [one.vertex for one in found if one.video.scope.video == video])
         for video, own in scores.items()
     ]
     kept = set(_nearest(searched, HierarchySettings().found))
     return [one for one in found if one.vertex.ref in kept]
 
 
-def _places(view: HierarchyView, found: Iterable[Vertex]) -> Places:
-    return np.array([view.place_of(one.ref) for one in found], np.intp)
-
-
-def _nearest(searched: Iterable[tuple[_Scores, Places]], most: int) -> list[str]:
+def _nearest(searched: Iterable[tuple[_Scores, Sequence[Vertex]]], most: int) -> list[str]:
     """Return the refs of the vertices nearest to a question, then of the best for each option.
 
     Args:
-        searched: the places of the vertices of each video, with how near all are.
+        searched: the vertices of each video, with how near they are.
         most: of the nearest, at most.
     """
     ranked = list[tuple[float, str]]()
     by_option = list[tuple[int, float, str]]()
-    for scores, places in searched:
-        ranks = scores.ranks(places)
+    for scores, vertices in searched:
+        ranks = scores.ranks(vertices)
         order = np.argsort(-ranks, kind="stable")[:most]
-        ranked += [(float(ranks[row]), scores.view.at(int(places[row]))) for row in order]
-        by_option += scores.best_by_option(places)
+        ranked += [(float(ranks[row]), vertices[row].ref) for row in order]
+        by_option += scores.best_by_option(vertices)
     ranked.sort(key=lambda pair: -pair[0])
     refs = [ref for _, ref in ranked[:most]]
     return list(dict.fromkeys([*refs, *best_by_option(by_option)]))
@@ -437,11 +435,12 @@ def _outline(view: HierarchyView) -> Iterator[Vertex]:
     yield from (one for one in view.of_level(MACRO) if view.parent(one.ref) is None)
 
 
-def _searched(video: _Video, types: Iterable[str]) -> Places:
-    """Return the places of the vertices of these types that are searched."""
+def _searched(video: _Video, types: Iterable[str]) -> Iterator[Vertex]:
+    """Yield the vertices of these types that are searched."""
     levels = {"entity": ENTITY, "event": EVENT, "text": TEXT}
-    kinds = [kind for kind in dict.fromkeys(types) if kind != "entity" or video.graph]
-    return np.concatenate([np.arange(0), *(video.view.places_of(levels[kind]) for kind in kinds)])
+    for kind in dict.fromkeys(types):
+        if kind != "entity" or video.graph:
+            yield from video.view.of_level(levels[kind])
 
 
 def _known(videos: Sequence[_Video], ref: str, level: str | None = None) -> tuple[_Video, Vertex]:
@@ -451,7 +450,7 @@ def _known(videos: Sequence[_Video], ref: str, level: str | None = None) -> tupl
         InputError: it is of another video, not known as of the moment, or of another level.
     """
     for video in videos:
-        vertex = video.view.known(ref)
+        vertex = video.view.vertices.get(ref)
         if vertex is not None and (level is None or vertex.level == level):
             return video, vertex
         if vertex is not None and level is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from domain.built import BuiltMemory, StoredEntity, StoredNode, StoredRelation
 from retrieval.built_indexes import BuiltIndexes, holds
 from retrieval.english.phrases import EntityKind
 from retrieval.terms import terms
-from retrieval.word_scores import WordIndex, WordScores
+from retrieval.word_scores import WordScores
 from store.database import Store
 from strategies.worldmm.episodic import ScaleIndex
 from strategies.worldmm.graph import (
@@ -95,12 +95,9 @@ class WorldIndex:
 
     def scale(self, level: str, last_clip: int) -> ScaleView:
         """Return a scale as of a clip."""
-        places = [
-            place
-            for place, node in enumerate(self._built.nodes)
-            if node.level == level and holds(node, last_clip)
+        nodes = [
+            node for node in self._built.nodes if node.level == level and holds(node, last_clip)
         ]
-        nodes = [self._built.nodes[place] for place in places]
         numbers = {node.id: number for number, node in enumerate(nodes)}
         relations = [
             one
@@ -129,7 +126,7 @@ class WorldIndex:
             ends,
             np.array([numbers[one.node] for one in stated if one.node is not None], np.int64),
         )
-        words = self._words.within(np.array(places, np.intp))
+        words = WordScores([self._words[node.text] for node in nodes])
         return ScaleView(index, nodes, stated, words)
 
     def semantic(self, last_clip: int) -> SemanticView:
@@ -139,7 +136,7 @@ class WorldIndex:
         ]
         vectors = self._stacked([one.vector for one in relations])
         ends, alike = self._ends(relations), self._alike_by(last_clip)
-        words = WordScores.of_all([terms(self.text_of(one)) for one in relations])
+        words = WordScores([terms(self.text_of(one)) for one in relations])
         index = semantic_index(len(self.entities), ends, vectors, alike)
         return SemanticView(index, relations, words)
 
@@ -149,10 +146,9 @@ class WorldIndex:
         return f"{subject} {relation.predicate} {target}"
 
     @cached_property
-    def _words(self) -> WordIndex:
-        """Return the words of all captions."""
-        known = cache(terms)
-        return WordIndex([known(node.text) for node in self._built.nodes])
+    def _words(self) -> dict[str, list[str]]:
+        """Return the search terms of each caption, by its text."""
+        return {node.text: terms(node.text) for node in self._built.nodes}
 
     def _alike_by(self, last_clip: int) -> Synonyms:
         """Return the synonyms among the entities that are known by a clip."""

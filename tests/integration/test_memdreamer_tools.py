@@ -9,7 +9,6 @@ import pytest
 from agent.strategy import ToolUse
 from domain.errors import InputError
 from retrieval.result import Retrieval
-from retrieval.word_scores import WordIndex
 from store.database import Store
 from store.queries.builds import read_built
 from store.queries.clips import memory_view
@@ -286,27 +285,6 @@ def test_the_hierarchy_is_that_of_its_moment(house: Store) -> None:
         "A morning at home",
         "Painting and dinner",
     ]
-
-
-def test_another_moment_costs_no_new_index_of_words(
-    house: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    indexed: list[int] = []
-    index = WordIndex.__init__
-
-    def counted(self: WordIndex, words: Any) -> None:
-        indexed.append(len(words))
-        index(self, words)
-
-    monkeypatch.setattr(WordIndex, "__init__", counted)
-    search = HierarchyTools(house, WordToolbox(), BUILDER).by_name()["search_nodes"]
-    found = []
-    for clip in (4, 8, 16):
-        with house.begin() as session:
-            view = memory_view(session, (HOUSE,), clip * CLIP_MS)
-        found.append(search(view, NodesArguments(query="Bob reads"), ToolUse()))
-    assert len(indexed) == 1
-    assert found[0].searched != found[1].searched != found[2].searched
 
 
 def test_an_id_of_another_video_or_kind_or_of_nothing_is_refused(house: Store) -> None:

@@ -21,7 +21,6 @@ from evals.scores import Span
 from evals.word_baseline import WordBaseline
 from graphs.batch import BatchResult
 from retrieval.terms import terms
-from retrieval.word_scores import WordIndex
 from store.queries.memories import ClipText
 
 AXES = ("gate", "piano", "rain")
@@ -78,7 +77,7 @@ def test_where_all_are_alike_the_earlier_one_is_first() -> None:
 def word_baseline(*texts: str) -> WordBaseline:
     """Clips of ten seconds with these texts."""
     clips = [ClipText(n * 10_000, (n + 1) * 10_000, text) for n, text in enumerate(texts)]
-    return WordBaseline(clips, WordIndex([terms(text) for text in texts]))
+    return WordBaseline(clips, [terms(text) for text in texts])
 
 
 def test_words_that_few_clips_have_count_more() -> None:
