@@ -43,7 +43,7 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.world_model import obedient_to_all
 
 EXTRA = Path(__file__).parents[1] / "support" / "extra_strategies"
-NAMES = ("first-lines", "first-lines-without-rest", *strategy_names())
+NAMES = ("next-lines", "first-lines-without-rest", *strategy_names())
 OPEN = Question(text="What does Bob play on the piano?", videos=(PARTY,))
 CHOICE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 EARLY = OPEN.model_copy(update={"as_of_ms": 60_000})
@@ -74,6 +74,13 @@ some = pytest.mark.parametrize("strategy", sample(NAMES[::3], NAMES), indirect=T
 @pytest.fixture(params=NAMES)
 def strategy(request: pytest.FixtureRequest) -> Strategy:
     return find_strategy(request.param)
+
+
+def test_a_strategy_takes_sixty_lines_in_a_folder_of_its_own() -> None:
+    """All that is tried here with each strategy holds for it, and nothing else names it."""
+    files = (EXTRA / "next_lines").glob("*.py")
+    lines = [line for file in files for line in file.read_text().splitlines() if line.strip()]
+    assert 0 < len(lines) <= 60
 
 
 def asked(store: Store, strategy: Strategy, question: Question) -> tuple[str, list[Event]]:

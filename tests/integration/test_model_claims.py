@@ -140,7 +140,7 @@ def test_the_command_tells_what_is_not_sure_yet(
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
     result = CliRunner().invoke(app, ["people", VIDEO])
     assert result.exit_code == 0
-    assert "0 may be 2, which is not sure yet: his lips move" in result.output
+    assert "person 0 may be person 2: his lips move" in result.output
 
 
 @dataclass

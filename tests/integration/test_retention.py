@@ -278,7 +278,7 @@ def test_the_command_tells_first_and_asks(app_library: Store, homer: Any) -> Non
     (row,) = json.loads(out)
     assert (row["video"], row["images"], row["smaller"]) == (VIDEO, 4, 2)
     code, _, output = homer("-p", "mine", answer="n\n")
-    assert (code, "from 1 videos? It cannot be undone" in output) == (1, True)
+    assert (code, "of 1 video? It cannot be undone" in output) == (1, True)
     assert len(frames(app_library)) == 6
     assert homer("-p", "mine", "--yes")[0] == 0
     assert len(frames(app_library)) == 2

@@ -1,0 +1,1 @@
+"""A strategy in a folder of its own, which tests add to those of Homer."""
