@@ -32,6 +32,7 @@ from store.queries import videos as video_rows
 from store.queries.audit import record_deed
 from store.queries.videos import VideoState
 from telemetry.ingest_spans import traced_step
+from views.words import counted
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class VideoIngestion:
         if not self.seen_to_the_end():
             self._memory.mark(video_rows.WATCHING)
         elif failed:
-            self._memory.mark(video_rows.FAILED, f"{failed} clips could not be watched")
+            self._memory.mark(video_rows.FAILED, f"{counted(failed, 'clip')} could not be watched")
         else:
             self._memory.mark(video_rows.DONE)
         faults.fault_point(faults.FaultPoint.VIDEO_DONE)

@@ -126,7 +126,7 @@ def _finish(store: Store, video_id: str) -> Video:
     with store.begin() as session:
         state = video_state(session, video_id)
         failed = state.failed if state else 0
-        error = f"{failed} clips could not be remembered" if failed else None
+        error = f"{failed} clip{'s' * (failed != 1)} could not be remembered" if failed else None
         set_video_state(session, video_id, FAILED if failed else DONE, error)
         return find_video(session, video_id)
 

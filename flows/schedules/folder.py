@@ -21,6 +21,7 @@ from store.database import Store
 from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
 from store.queries.schedules import processed_items, record_processed
+from views.words import counted
 
 
 @dataclass(frozen=True)
@@ -144,4 +145,4 @@ def failure_reason(outcome: FileOutcome) -> str | None:
     if outcome.error is not None:
         return str(outcome.error)
     failed = outcome.watched.failed if outcome.watched else 0
-    return f"{outcome.path}: {failed} clips could not be watched" if failed else None
+    return f"{outcome.path}: {counted(failed, 'clip')} could not be watched" if failed else None

@@ -118,7 +118,8 @@ def learn(workspace: Workspace, options: LearnOptions) -> JobReport:
     written = [skill.name for batch in batches for skill in batch.written]
     banned = [name for batch in batches for name in batch.banned]
     answers = sum(batch.answers for batch in batches)
-    return JobReport(f"learned from {answers} answers: {len(written)} skills, {len(banned)} banned")
+    skills = f"{counted(len(written), 'skill')}, {len(banned)} banned"
+    return JobReport(f"learned from {counted(answers, 'answer')}: {skills}")
 
 
 def recap(workspace: Workspace, options: RecapOptions, now: datetime) -> JobReport:
@@ -157,7 +158,7 @@ def retain(workspace: Workspace, now: datetime) -> JobReport:
         )
     retained = run_retention(workspace, now)
     return JobReport(
-        f"{len(retained.videos)} videos keep less: {retained.bytes / 1e6:.1f} MB were deleted"
+        f"{retained.bytes / 1e6:.1f} MB of {counted(len(retained.videos), 'video')} were deleted"
     )
 
 
@@ -183,7 +184,7 @@ def build(workspace: Workspace, options: BuildOptions) -> JobReport:
             continue
         except (Busy, ModelError) as error:
             left.append(f"{titles[video]}, {strategy.name}: {error}")
-    text = f"{clips} clips were built for {', '.join(one.name for one in chosen)}"
+    text = f"{counted(clips, 'clip')} built for {', '.join(one.name for one in chosen)}"
     return JobReport(f"{text}; {_first_few(left)}" if left else text, ok=not left)
 
 
@@ -211,7 +212,7 @@ def check(workspace: Workspace) -> JobReport:
     results = list(_check_videos(workspace))
     bad = [result for result in results if result.findings]
     if not bad:
-        return JobReport(f"{len(results)} videos are consistent")
+        return JobReport(f"{counted(len(results), 'video')} checked: consistent")
     lines = [f"{result.video}: {len(result.findings)} findings" for result in bad]
     return JobReport(f"{_first_few(lines)}; `homer check VIDEO` shows them", ok=False)
 

@@ -292,7 +292,7 @@ def _runs_a_schedule(home: Home) -> None:
         shown = json.loads(must(home, "schedule", "show", "check", "--json"))
     last = shown["last"]
     assert (last["id"], last["state"]) == (run, "Completed")
-    assert last["told"] == "0 videos are consistent"
+    assert last["told"] == "0 videos checked: consistent"
     assert not shown["on"]
 
 

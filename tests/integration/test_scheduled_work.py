@@ -95,7 +95,7 @@ def test_the_check_tells_which_video_does_not_hold_together(workspace: Workspace
     with workspace.store.begin() as session:
         session.execute(update(VideoRow).values(title="secret title"))
     before = work.check(workspace)
-    assert before.text.endswith("videos are consistent") or "findings" in before.text
+    assert before.text.endswith("checked: consistent") or "findings" in before.text
     with workspace.store.begin() as session:
         session.query(EdgeRow).delete()
         session.query(SegmentRow).delete()
@@ -118,8 +118,8 @@ def test_what_is_missing_is_built_of_every_video(
     options = BuildOptions(strategies=("worldmm",))
     first = work.build(workspace, options)
     assert first.ok
-    assert re.fullmatch(r"[1-9]\d* clips were built for worldmm", first.text)
-    assert work.build(workspace, options).text == "0 clips were built for worldmm"
+    assert re.fullmatch(r"[1-9]\d* clips? built for worldmm", first.text)
+    assert work.build(workspace, options).text == "0 clips built for worldmm"
     with pytest.raises(InputError, match="plain-rag builds no memory of its own"):
         work.build(workspace, BuildOptions(strategies=("plain-rag",)))
 
@@ -186,7 +186,7 @@ def test_learning_waits_for_enough_judged_answers(workspace: Workspace) -> None:
         workspace.store,
         JudgedTrajectory(trajectory=asked.trajectory_id, question_type="who", right=True),
     )
-    assert work.learn(workspace, options).text == "learned from 1 answers: 0 skills, 0 banned"
+    assert work.learn(workspace, options).text == "learned from 1 answer: 0 skills, 0 banned"
     assert work.learn(workspace, options).text == "0 of 1 judged answers are there"
 
 
