@@ -60,7 +60,10 @@ COMMANDS = {
     "backup": ("database", "Back up the whole library to one file."),
     "restore": ("database", "Restore a back-up into an empty library."),
     "check": ("library", "Check the event graph and the stored images of a video for errors."),
-    "search": ("search", "Search the memory once, and print what is found with scores and times."),
+    "search": (
+        "search",
+        "Search the memory once, and print what is close with scores and times, 10 at most.",
+    ),
     "trajectory": (
         "trajectories",
         "Show the rounds that led to an answer, or list the latest answers.",

@@ -164,7 +164,7 @@ def test_a_question_that_is_still_searched_says_that_there_is_no_answer(
 ) -> None:
     page = page_of(row=replace(ASKED, answer=None, state="running"))
     assert "<strong>No answer.</strong>" in page
-    assert "searching · profile" in page
+    assert "searching · models" in page
     assert "Before the first round: the plan" in page
 
 
@@ -174,18 +174,18 @@ def test_the_plan_comes_before_the_first_round_and_changes_are_named(
     page = page_of(*EVENTS)
     assert page.index('id="round-0"') < page.index('id="round-1"')
     assert page.count("changed: new") == 1
-    assert page.count("<h3>Ledger</h3>") == 2
+    assert page.count("<h3>Parts of the question</h3>") == 2
 
 
-def test_a_moment_of_a_video_that_is_gone_is_reported_by_its_id(around: pytest.MonkeyPatch) -> None:
+def test_a_moment_of_a_video_that_is_gone_says_so(around: pytest.MonkeyPatch) -> None:
     around.setattr(trajectory_export, "videos_named", lambda *_: {})
-    assert f"0:05-0:09 {VIDEO}" in page_of(*EVENTS)
+    assert "0:05-0:09 a deleted video" in page_of(*EVENTS)
 
 
 def test_a_call_has_its_words_or_its_error(around: pytest.MonkeyPatch) -> None:
     page = page_of(*EVENTS)
     assert (page.count("Prompt, user"), page.count(">Reply<"), page.count(">Error<")) == (1, 2, 1)
-    assert "5 tokens in, 0 out, 0.0000 US dollars, 1.5 s" in page
+    assert "5 tokens in, 0 out, 1.5 s" in page
 
 
 def test_a_terminal_is_shown_nothing_but_words_either() -> None:

@@ -95,6 +95,7 @@ class FakeChat:
     """A chat that reports one call and then answers or fails."""
 
     sees = False
+    model = "fake"
 
     def __init__(self, sink: Any, outcome: Any, reply: Any = None) -> None:
         self._sink, self._outcome, self._reply = sink, outcome, reply

@@ -95,7 +95,7 @@ def test_the_browser_is_given_plain_data_and_never_a_length_of_nothing(
 def page(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """What was put on the page: the kind of thing, and what it was made of."""
     put: list[tuple[str, Any]] = []
-    for name in ("header", "caption", "table", "vega_lite_chart"):
+    for name in ("header", "caption", "html", "vega_lite_chart"):
 
         def show(*given: Any, name: str = name, **options: Any) -> None:
             put.append((name, given[0] if given else options))
@@ -145,9 +145,12 @@ def test_more_points_make_a_chart_taller_so_that_each_has_its_name(
 def test_words_of_a_table_are_data_and_heads_without_words_stay_apart(
     page: list[tuple[str, Any]],
 ) -> None:
-    charts.report_table(ReportTable("Runs [1](x)", ("run", "", ""), (("*a*", "b", "c"),)))
+    charts.report_table(ReportTable("Runs [1](x)", ("run", "", ""), (("<i>a</i>", "b", "c"),)))
     assert page[0] == ("header", r"Runs \[1\]\(x\)")
-    assert page[1][1] == [{"run": r"\*a\*", "  ": "b", "   ": "c"}]
+    kind, table = page[1]
+    assert kind == "html"
+    assert '<th scope="col">run</th><td></td><td></td>' in table
+    assert "<td>&lt;i&gt;a&lt;/i&gt;</td><td>b</td><td>c</td>" in table
 
 
 def figure(value: float) -> MeanInterval:
