@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -19,18 +19,44 @@ _MAX_SIDE = 1_280
 _MIN_SCORE = 0.6
 _MIN_LETTERS = 2
 _MIN_RATIO = 0.9
+_BLOCK = 8
+"""Pixels of the side of a block in which two pictures are compared: a small letter fills one."""
+_NOISE = 8.0
+"""By how much of 255 a block may differ, on average, in pictures that show the same."""
 
 
 def read_screen(chosen: Sequence[ChosenKeyframe], reader: ScreenReader) -> tuple[ScreenText, ...]:
-    """Return lines of text, each at the first keyframe it is read on, in reading order."""
+    """Return lines of text, each at the first keyframe it is read on, in reading order.
+
+    A picture that shows what an earlier one showed is not read: it would add nothing.
+    """
     texts: list[ScreenText] = []
     # One after the other: what a reader computes with is large, and it has threads of its own.
-    for read in (_read_keyframe(one, reader) for one in chosen):
+    for read in (_read_keyframe(one, reader) for one in _distinct(chosen)):
         before = tuple(texts)
         texts += [
             text for text in read if not any(same_text(text.text, other.text) for other in before)
         ]
     return tuple(texts)
+
+
+def _distinct(chosen: Sequence[ChosenKeyframe]) -> Iterator[ChosenKeyframe]:
+    """Yield the keyframes that show something else than every one before."""
+    yielded: list[ChosenKeyframe] = []
+    for one in chosen:
+        if not any(_shows_the_same(one.image, other.image) for other in yielded):
+            yielded.append(one)
+            yield one
+
+
+def _shows_the_same(one: Image, other: Image) -> bool:
+    """Check whether two RGB pictures differ by no more than coding noise, anywhere."""
+    if one.shape != other.shape:
+        return False
+    height, width = one.shape[:2]
+    size = (max(1, width // _BLOCK), max(1, height // _BLOCK))
+    differences = cv2.resize(cv2.absdiff(one, other), size, interpolation=cv2.INTER_AREA)
+    return float(differences.max()) <= _NOISE
 
 
 def _read_keyframe(chosen: ChosenKeyframe, reader: ScreenReader) -> list[ScreenText]:

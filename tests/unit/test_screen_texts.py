@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,7 +33,10 @@ def line(text: str, score: float = 0.9, box: Box = (4, 5, 60, 20)) -> TextLine:
     return TextLine(box, text, score)
 
 
-def chosen(ms: int, size: tuple[int, int] = (640, 360)) -> ChosenKeyframe:
+def chosen(
+    ms: int, size: tuple[int, int] = (640, 360), image: Image | None = None
+) -> ChosenKeyframe:
+    """A keyframe; each second has another grey unless ``image`` says what it shows."""
     width, height = size
     key = Keyframe(
         time_ms=ms,
@@ -44,7 +48,16 @@ def chosen(ms: int, size: tuple[int, int] = (640, 360)) -> ChosenKeyframe:
         height=height,
         blob="0",
     )
-    return ChosenKeyframe(0, key, np.zeros((height, width, 3), np.uint8))
+    grey = np.full((height, width, 3), ms // 1_000 * 20 % 256, np.uint8)
+    return ChosenKeyframe(0, key, grey if image is None else image)
+
+
+def slide(words: str, noise: int = 0) -> Image:
+    """A white picture with small words on it, as a lossy codec gives it back."""
+    image = np.full((360, 640, 3), 230, np.uint8)
+    cv2.putText(image, words, (40, 180), cv2.FONT_HERSHEY_SIMPLEX, 0.4, (20, 20, 20), 1)
+    random = np.random.default_rng(7).integers(0, noise + 1, image.shape)
+    return np.asarray(image + random, np.uint8)
 
 
 def texts(*pages: list[TextLine]) -> list[tuple[int, str]]:
@@ -68,6 +81,22 @@ def test_what_stands_there_for_longer_is_stored_once_where_first_seen() -> None:
         (0, "Software Engineer"),
         (1_000, "Paris office"),
     ]
+
+
+def test_a_picture_that_shows_the_same_is_read_once() -> None:
+    images = [slide("12 Mbit"), slide("12 Mbit", noise=6), slide("Questions?"), slide("12 Mbit")]
+    reader = Reader([[line("12 Mbit")], [line("Questions?")]])
+    found = read_screen([chosen(n * 1_000, image=one) for n, one in enumerate(images)], reader)
+    assert [(one.time_ms, one.text) for one in found] == [(0, "12 Mbit"), (2_000, "Questions?")]
+    assert len(reader.shapes) == 2
+
+
+@pytest.mark.parametrize("words", ["12 Mb1t", "72 Mbit", "12,Mbit"])
+def test_one_small_letter_makes_another_picture(words: str) -> None:
+    reader = Reader([[line("12 Mbit")], [line(words)]])
+    images = [slide("12 Mbit"), slide(words)]
+    read_screen([chosen(n * 1_000, image=one) for n, one in enumerate(images)], reader)
+    assert len(reader.shapes) == 2
 
 
 def test_the_same_words_twice_on_one_page_are_both_kept() -> None:
