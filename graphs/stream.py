@@ -1,10 +1,11 @@
-"""Runs as asynchronous streams of events, for programs that wait for other things too."""
+"""Runs as iterators of events, asynchronous ones for programs that wait for other things too."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
+from queue import SimpleQueue
 
 from domain.asking import Question
 from domain.trajectory import RunEvent, RunListener
@@ -58,13 +59,9 @@ async def stream(
     events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), Stop()
 
-    def tell(event: RunEvent) -> None:
-        if event.kind != "question":  # Before its first event a run cannot be ended with an answer.
-            stop.check()
-        loop.call_soon_threadsafe(events.put_nowait, event)
-
+    listener = _until(stop, lambda event: loop.call_soon_threadsafe(events.put_nowait, event))
     asking = asyncio.ensure_future(
-        asyncio.to_thread(_answer_or_error, runner, question, tell, begun, ended, strategy)
+        asyncio.to_thread(_answer_or_error, runner, question, listener, begun, ended, strategy)
     )
     asking.add_done_callback(lambda _: events.put_nowait(None))
     try:
@@ -76,6 +73,44 @@ async def stream(
         yield result
     finally:
         stop.set()
+
+
+def iterate(
+    runner: Runner, question: Question, strategy: str | None = None
+) -> Generator[RunEvent | AskResult]:
+    """Ask as ``stream`` does: yield every event and word, and the answer last.
+
+    Raises:
+        HomerError: as ``graphs.ask.ask``.
+    """
+    events: SimpleQueue[RunEvent | AskResult | BaseException] = SimpleQueue()
+    stop = Stop()
+    listener = _until(stop, events.put)
+
+    def ask() -> None:
+        nothing = (lambda _: None, lambda: None)
+        events.put(_answer_or_error(runner, question, listener, *nothing, strategy))
+
+    threading.Thread(target=ask, name="ask", daemon=True).start()
+    try:
+        while not isinstance(event := events.get(), AskResult):
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+        yield event
+    finally:
+        stop.set()
+
+
+def _until(stop: Stop, listener: Callable[[RunEvent], object]) -> RunListener:
+    """Return a listener that passes events on until the run is to stop."""
+
+    def on_event(event: RunEvent) -> None:
+        if event.kind != "question":  # Before its first event a run cannot be ended with an answer.
+            stop.check()
+        listener(event)
+
+    return on_event
 
 
 def _answer_or_error(

@@ -22,10 +22,10 @@ from flows.ingest_files import watch_files
 from flows.workspace import Workspace, open_workspace
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
-from graphs.stream import stream
+from graphs.stream import iterate, stream
 from homer_video.live import LiveWatch
 from homer_video.moments import FoundMoments, moments_of
-from homer_video.questions import VideoAnswer, ask_with_events
+from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
 from people import corrections
 from people.corrections import KnownPerson, list_people
@@ -302,7 +302,7 @@ class VideoLibrary:
         Ending the iteration early ends the search; the best answer so far is stored.
         """
         asked = self._question(question, video, options, as_of_s)
-        for event in ask_with_events(self._runner_of(), asked, strategy):
+        for event in iterate(self._runner_of(), asked, strategy):
             yield self._answer(event, asked) if isinstance(event, AskResult) else event
 
     async def aask_stream(

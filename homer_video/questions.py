@@ -1,22 +1,16 @@
-"""Answers for programs and notebooks, and the progress of a question as an iterator."""
+"""Answers for programs and notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from html import escape
-from queue import SimpleQueue
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from domain.asking import Answer, ConfidenceLevel, Question, level_of_confidence
-from domain.trajectory import RunEvent
 from graphs.ask_result import AskResult
-from graphs.stream import Stop
 from homer_video.moments import FoundMoments, moments_of, table_of
 from views.answer_lines import answer_line, confidence_line
 
 if TYPE_CHECKING:
-    from graphs.runner import Runner
     from store.database import Store
 
 
@@ -77,42 +71,3 @@ class VideoAnswer:
     def _repr_html_(self) -> str:
         cited = table_of(self.citations) if self.citations else "<p>Nothing is cited.</p>"
         return f"<p><b>{escape(self.text)}</b><br>{escape(self._remarks)}</p>{cited}"
-
-
-def ask_with_events(
-    runner: Runner, question: Question, strategy: str | None
-) -> Iterator[RunEvent | AskResult]:
-    """Ask in a thread of its own: yield every event and word, and the result last.
-
-    Ending the iteration early ends the search at its next event or word; its best answer so far
-    is stored.
-
-    Raises:
-        HomerError: as ``graphs.ask.ask``.
-    """
-    events: SimpleQueue[RunEvent | AskResult | BaseException] = SimpleQueue()
-    stop = Stop()
-
-    def on_event(event: RunEvent) -> None:
-        # Before its first event a run cannot be ended with an answer.
-        if event.kind != "question":
-            stop.check()
-        events.put(event)
-
-    def work() -> None:
-        try:
-            events.put(runner.ask(question, on_event, strategy=strategy))
-        except BaseException as error:  # noqa: BLE001 - raised again by who iterates
-            events.put(error)
-
-    Thread(target=work, name="ask", daemon=True).start()
-    try:
-        while True:
-            event = events.get()
-            if isinstance(event, BaseException):
-                raise event
-            yield event
-            if isinstance(event, AskResult):
-                return
-    finally:
-        stop.set()
