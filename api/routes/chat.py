@@ -14,17 +14,16 @@ from api.app_state import ApiState, State
 from api.chat_bodies import ChatRequest, ModelLine, ModelList, chunk, cited_text, completion
 from api.disconnect import ClientGone
 from api.problems import Problem
-from api.routes.questions import CLIENT_CLOSED_REQUEST
+from api.routes.questions import CLIENT_CLOSED_REQUEST, videos_asked
 from api.running_question import RunningQuestion, StreamItem
 from api.sse import KEEP_ALIVE, EventStream
 from domain.asking import Question
-from domain.errors import InputError
 from domain.trajectory import RoundOpened
 from graphs.ask_result import AskResult
 from graphs.runner import Runner
 from store.queries.trajectories import events_of
-from store.queries.videos import named_or_all, newest_titles
 from strategies.registry import check_strategy, strategy_names
+from views.library import newest_titles
 from views.usage import usage_in
 
 router = APIRouter(tags=["chat"])
@@ -47,8 +46,7 @@ def models(state: State) -> ModelList:
     `STRATEGY/VIDEO` may be asked with any video, by its id or title, also where it is not listed.
     """
     profile = state.toolbox(state.profile).profile
-    with state.store.begin() as session:
-        videos = list(newest_titles(session, LISTED_VIDEOS))
+    videos = newest_titles(state.store, LISTED_VIDEOS)
     names = [*strategy_names(), AUTO, *(f"{profile.settings.ask.strategy}/{one}" for one in videos)]
     return ModelList(data=[ModelLine(id=name) for name in names])
 
@@ -83,10 +81,7 @@ async def complete(state: State, request: Request, body: ChatRequest) -> Respons
 def _prepare(state: ApiState, body: ChatRequest) -> tuple[Runner, Question]:
     """Return the runner, and the question with its video resolved."""
     check_strategy(body.strategy)
-    with state.store.begin() as session:
-        videos = named_or_all(session, body.videos)
-    if not videos:
-        raise InputError("nothing has been watched yet: POST /videos adds a video")
+    videos = videos_asked(state, body.videos)
     return state.runner(state.profile), Question(text=body.question, videos=videos)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -165,15 +166,26 @@ def _prepare(state: ApiState, body: Ask) -> tuple[Runner, Question]:
         check_options(body.options),
         state.profile_name(body.profile),
     )
-    with state.store.begin() as session:
-        videos = named_or_all(session, body.videos)
-    if not videos:
-        raise InputError("nothing has been watched yet: POST /videos adds a video")
+    videos = videos_asked(state, body.videos)
     if body.strategy is not None:
         check_strategy(body.strategy)
     text = body.question.strip()
     question = Question(text=text, videos=videos, options=options, as_of_ms=as_of)
     return state.runner(profile), question
+
+
+def videos_asked(state: ApiState, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of the videos that a question names, else of all.
+
+    Raises:
+        NotFound: there is no such video.
+        InputError: the library has none.
+    """
+    with state.store.begin() as session:
+        videos = named_or_all(session, names)
+    if not videos:
+        raise InputError("nothing has been watched yet: POST /videos adds a video")
+    return videos
 
 
 @router.get("/strategies", summary="List strategies")
