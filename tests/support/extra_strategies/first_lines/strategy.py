@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from agent.builder import BuildModels, Embed
-from agent.reasoners.port import Conclusion, DecisionContext
-from agent.strategy import PolicyParts, RunTool, Strategy, Tool, ToolArguments, ToolUse
-from domain.asking import Action, Evidence
+from agent.strategy import RunTool, Strategy, Tool, ToolArguments, ToolUse
+from domain.asking import Evidence
 from domain.built import (
     BuiltMemory,
     Change,
@@ -26,6 +25,7 @@ from models.toolbox import Toolbox
 from retrieval.result import Retrieval
 from store.database import Store
 from store.queries.memories import memories_of_clips
+from tests.support.extra_strategies.next_lines.strategy import ReadsTwice
 
 SECOND = "rest"
 
@@ -66,24 +66,10 @@ def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
     return {"lines": run}
 
 
-class TwoLooks:
+class TwoLooks(ReadsTwice):
     """Reads three lines twice, then answers."""
 
-    def __init__(self, parts: PolicyParts) -> None:
-        self._responder = parts.responder
-        self.name, self.note = parts.responder.name, parts.responder.note
-
-    def act(self, decision: DecisionContext) -> Action:
-        made = len(decision.searches)
-        if made == 2:
-            return Action(kind="answer")
-        return Action(kind="search", mode="lines", arguments={"first": 3 * made})
-
-    def rescue(self, decision: DecisionContext) -> Action:
-        return Action(kind="answer")
-
-    def conclude(self, decision: DecisionContext) -> Conclusion:
-        return self._responder.conclude(decision)
+    tool = "lines"
 
 
 class PairBuilder:

@@ -34,6 +34,8 @@ def open_tools(store: Store, toolbox: Toolbox) -> dict[str, RunTool]:
 
 
 class ReadsTwice:
+    tool = "next_lines"
+
     def __init__(self, parts: PolicyParts) -> None:
         self._responder = parts.responder
         self.name, self.note = parts.responder.name, parts.responder.note
@@ -42,7 +44,7 @@ class ReadsTwice:
         made = len(decision.searches)
         if made == 2:
             return self.rescue(decision)
-        return Action(kind="search", mode="next_lines", arguments={"first": 3 * made})
+        return Action(kind="search", mode=self.tool, arguments={"first": 3 * made})
 
     def rescue(self, decision: DecisionContext) -> Action:
         return Action(kind="answer")
