@@ -36,7 +36,7 @@ from evals.word_baseline import WORDS
 from flows.build import build_each
 from flows.workspace import Workspace, open_workspace
 from strategies.registry import find_strategy
-from views.words import plain_line, shortened
+from views.words import counted, plain_line, shortened
 
 MISSED = 1
 """Exit code where a bar is missed."""
@@ -87,6 +87,12 @@ def egolife(
         bool,
         typer.Option("--ablate", help="Ask these strategies also without each of their parts."),
     ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, metavar="N", help="Ask only N questions, spaced evenly over the file."
+        ),
+    ] = None,
     out: Out = None,
     profile: Profile = None,
     json: Json = False,
@@ -99,11 +105,12 @@ def egolife(
     \b
     Example:
       homer eval egolife data/egolife --out answers.jsonl
+      homer eval egolife data/egolife --strategy NAME --ablate --limit 50
     """
     others = [find_strategy(name) for name in split_names(strategy or [])]
     less = [one.switched_off(part) for one in others if ablate for part in one.parts]
     asked = [one.name for one in (*others, *less)]
-    questions = questions_in(folder)
+    questions = questions_in(folder, limit)
     with open_workspace(profile) as workspace, meter() as bar:
         imported = import_week(workspace, folder / CAPTIONS, import_progress(bar, TITLE))
         build_each(workspace, imported.video, others, lambda name: import_progress(bar, name))
@@ -175,7 +182,8 @@ def _show_egolife(report: EgoReport) -> None:
     say()
     took = report.imported.seconds
     said = "was in memory already" if took is None else f"took {took:.0f} s"
-    say(f"the import {said}; {report.questions} questions were asked in {report.ask_s:.0f} s")
+    asked = counted(report.questions, "question")
+    say(f"the import {said}; asking {asked} took {report.ask_s:.0f} s")
     show_bars(report.bars)
 
 

@@ -210,6 +210,8 @@ def _plain(question: EgoQuestion, baseline: Baseline | WordBaseline) -> WeekScor
     return judge(answer.option == question.right, answer.retrieved, question.target)
 
 
-def questions_in(folder: Path) -> tuple[EgoQuestion, ...]:
-    """Return the questions of the data set in ``folder``."""
-    return read_ego_questions(folder / QUESTIONS)
+def questions_in(folder: Path, limit: int | None = None) -> tuple[EgoQuestion, ...]:
+    """Return the questions of the data set in ``folder``; at most ``limit``, evenly spaced."""
+    every = read_ego_questions(folder / QUESTIONS)
+    count = min(limit or len(every), len(every))
+    return tuple(every[index * len(every) // count] for index in range(count))

@@ -102,7 +102,7 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
 
     again = homer("egolife", str(week), "--out", str(out))
     assert again.exit_code in (0, 1), again.stderr
-    assert "was in memory already; 2 questions were asked" in again.stdout
+    assert "was in memory already; asking 2 questions took" in again.stdout
     assert "all: Homer" in again.stdout
     assert "BM25 of words" in again.stdout
     assert "EntityLog: baseline" in again.stdout
@@ -120,8 +120,9 @@ def test_what_each_part_of_a_strategy_adds_is_shown(
     assert "part: on, off" in done.stdout
     (row,) = [line for line in done.stdout.splitlines() if line.startswith("first-lines, rest ")]
     assert row.count(", ") == 6
-    plain = homer("egolife", str(week), "--strategy", "first-lines")
+    plain = homer("egolife", str(week), "--strategy", "first-lines", "--limit", "1")
     assert "part: on, off" not in plain.stdout
+    assert "; asking 1 question took" in plain.stdout
 
 
 def test_answers_that_a_leaderboard_scores_are_written_for_each_strategy(
