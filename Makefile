@@ -106,7 +106,7 @@ screenshots: dev demo ## every page at two widths, light and dark, in OUT=build/
 	@$(BIN)/python -m tests.browser.screenshots $(or $(OUT),build/screenshots)
 
 # Of the extras all but `train`, which is large and has a lock file of its own.
-EXTRAS := build dask dev evaluation fetch gemini llama oidc ollama openai otel ray
+EXTRAS := build dask dev evaluation fetch gemini llama mcp oidc ollama openai otel ray
 COMPILE_LOCK := uv pip compile pyproject.toml requirements-headless.in -q --no-header --no-annotate --no-emit-index-url \
     --universal --python-version 3.11
 

@@ -50,11 +50,7 @@ SPARE_THREADS = 4
 
 
 def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> FastAPI:
-    """Build the application.
-
-    Requests are authenticated first; then their body is read, within ``body_s`` seconds; only then
-    do they count against the limit of concurrent requests.
-    """
+    """Build the application; see ``guards``."""
     app = FastAPI(
         title="Homer",
         description=ABOUT,
@@ -63,11 +59,7 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
-        middleware=[
-            Middleware(SafeHeaders, policy=POLICY),
-            Middleware(ApiAuth, rules=rules),
-            Middleware(RequestLimits, body_s=body_s),
-        ],
+        middleware=guards(rules, body_s),
         responses=ERROR_RESPONSES,
     )
     app.state.api_state = state
@@ -88,6 +80,19 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
     return app
 
 
+def guards(rules: AccessRules, body_s: float) -> list[Middleware]:
+    """Return the middleware of a server.
+
+    Requests are authenticated first; then their body is read, within ``body_s`` seconds; only then
+    do they count against the limit of concurrent requests.
+    """
+    return [
+        Middleware(SafeHeaders, policy=POLICY),
+        Middleware(ApiAuth, rules=rules),
+        Middleware(RequestLimits, body_s=body_s),
+    ]
+
+
 class DetachedThreadPool(ThreadPoolExecutor):
     """Threads that are not joined when the event loop ends: each step of a run is recorded."""
 
@@ -101,6 +106,13 @@ class DetachedThreadPool(ThreadPoolExecutor):
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state: ApiState = app.state.api_state
     app.state.database_health = DatabaseHealth(state.store)
+    async with answering(state):
+        yield
+
+
+@asynccontextmanager
+async def answering(state: ApiState) -> AsyncIterator[None]:
+    """Give the event loop its threads; at the end stop running questions."""
     current_default_thread_limiter().total_tokens = MAX_THREADS
     executor = DetachedThreadPool(
         state.questions.limit + SPARE_THREADS, thread_name_prefix="question"

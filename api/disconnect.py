@@ -28,11 +28,13 @@ NO_EVENT = NoEvent()
 
 async def until_disconnect(
     events: AsyncGenerator[T, None],
-    request: Request,
+    request: Request | None,
     closing: asyncio.Event,
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> AsyncGenerator[T | NoEvent, None]:
     """Yield events until they end or ``closing`` is set, then close ``events`` and their run.
+
+    Without a request the client cannot disconnect: who waits for the events is cancelled instead.
 
     Raises:
         ClientGone: the client disconnected.
@@ -60,8 +62,14 @@ async def until_disconnect(
         await _close_events(events, next_event)
 
 
-async def _wait_for_disconnect(request: Request) -> None:
-    """Return when the client has disconnected; its body was read before."""
+async def _wait_for_disconnect(request: Request | None) -> None:
+    """Return when the client has disconnected; without a request, never.
+
+    The body of the request was read before.
+    """
+    if request is None:
+        await asyncio.Event().wait()
+        return
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -165,12 +165,16 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 async def _validation_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for no other
-    fields = [_invalid_field(field) for field in error.errors()[:20]]
+    return to_response(invalid_request(error.errors()))
+
+
+def invalid_request(errors: Sequence[Mapping[str, Any]]) -> Problem:
+    """Return the problem of a request with invalid fields, which pydantic found."""
+    fields = [_invalid_field(field) for field in errors[:20]]
     detail = "; ".join(f"{field.where}: {field.what}" for field in fields[:3])
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     hint = "/docs describes all requests"
-    detail = detail or "the request is invalid"
-    return to_response(_problem(status, detail, "request", hint, *fields))
+    return _problem(status, detail or "the request is invalid", "request", hint, *fields)
 
 
 def _invalid_field(error: Mapping[str, Any]) -> InvalidField:

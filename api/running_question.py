@@ -37,7 +37,8 @@ class ServerStopping(RequestRefused):
 class RunningQuestion:
     """The run of one question for one client; it holds a slot until the run ends.
 
-    ``id`` is the trajectory, "" before it is recorded.
+    ``id`` is the trajectory, "" before it is recorded. Without a request the run ends when who
+    waits for it is cancelled.
 
     Raises:
         TooManyRequests: no slot is free.
@@ -46,7 +47,7 @@ class RunningQuestion:
     def __init__(
         self,
         state: ApiState,
-        request: Request,
+        request: Request | None,
         runner: Runner,
         question: Question,
         strategy: str | None = None,

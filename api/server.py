@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from api.app_state import DEFAULT_QUESTIONS, ApiState
 from api.application import make_app
@@ -46,8 +48,19 @@ class ServerOptions:
     body_s: float = BODY_S
 
 
-def serve(home: Home, options: ServerOptions, on_address: Callable[[str], None]) -> None:
-    """Serve until the process is stopped; ``on_address`` receives the URL.
+def serve(
+    home: Home,
+    options: ServerOptions,
+    on_address: Callable[[str], None],
+    application: Callable[[ApiState, AccessRules, float], FastAPI] = make_app,
+) -> None:
+    """Serve until the process is stopped.
+
+    Args:
+        home: the data directory.
+        options: the options.
+        on_address: receives the URL.
+        application: builds what is served.
 
     Raises:
         SetupError: other machines could reach it and there is no key, the port is taken, or the
@@ -59,32 +72,54 @@ def serve(home: Home, options: ServerOptions, on_address: Callable[[str], None])
     rules = access_rules(options.host)
     folders = _check_folders(options.folders)
     profile = load_profile(options.profile, home.config).name
-    with listening_socket(options.host, options.port) as listener, open_store(home) as store:
-        state = ApiState(
-            store, profile, folders=folders, questions=QuestionSlots(options.questions)
-        )
+    with (
+        listening_socket(options.host, options.port) as listener,
+        open_state(home, profile, options.questions, folders) as state,
+    ):
         on_address(socket_url(listener))
-        server = _Server(_config(state, rules, options.body_s), state.questions)
-        _run(server, state, listener)
+        app = application(state, rules, options.body_s)
+        _Server(server_config(app), state.questions).run([listener])
 
 
 class UnfinishedQuestions(KeyboardInterrupt):
     """A question still waits for its model: only the end of the process ends it."""
 
 
-def _run(server: uvicorn.Server, state: ApiState, listener: socket.socket) -> None:
+@contextmanager
+def open_state(
+    home: Home, profile: str, questions: int, folders: tuple[Path, ...] = ()
+) -> Iterator[ApiState]:
+    """Open the store for a server, and close it when no question runs any more.
+
+    Raises:
+        SetupError: the database cannot be opened.
+        UnfinishedQuestions: a question still runs at the end.
+    """
+    with open_store(home) as store:
+        state = ApiState(store, profile, folders=folders, questions=QuestionSlots(questions))
+        with closed_at_end(state):
+            yield state
+
+
+@contextmanager
+def closed_at_end(state: ApiState) -> Iterator[None]:
+    """Close what a server opened when no question runs any more.
+
+    Raises:
+        UnfinishedQuestions: a question still runs at the end.
+    """
     try:
-        server.run([listener])
+        yield
     finally:
         if state.questions.in_use:
             raise UnfinishedQuestions
         state.close()
 
 
-def _config(state: ApiState, rules: AccessRules, body_s: float) -> uvicorn.Config:
+def server_config(app: FastAPI) -> uvicorn.Config:
     """Configure uvicorn without access logs and without a server header."""
     return uvicorn.Config(
-        make_app(state, rules, body_s),
+        app,
         http=LimitedConnection,
         log_config=None,
         access_log=False,

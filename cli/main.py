@@ -77,6 +77,7 @@ COMMANDS = {
     ),
     "doctor": ("doctor", "Check this machine, and say how to fix what is missing."),
     "serve": ("serve", "Serve the HTTP API until Ctrl-C."),
+    "mcp": ("mcp", "Serve MCP clients: agents that ask and search the videos with tools."),
     "up": (
         "services",
         "Start the app, Postgres, Prefect's server and the schedule worker in the background.",
@@ -127,7 +128,8 @@ GROUPS = {
     "Strategies": ("strategies", "build", "compare"),
     "Maintain": (
         *("doctor", "models", "db", "check", "reembed", "retain", "export", "import"),
-        *("backup", "restore", "schedule", "alert", "serve", "password", "audit"),
+        *("backup", "restore", "schedule", "alert", "serve", "mcp", "password"),
+        "audit",
     ),
     "Evaluate and learn": ("eval", "skills", "train"),
 }

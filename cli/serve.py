@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -58,14 +60,26 @@ def serve(
 
     def announce(where: str) -> None:
         say(f"the API is at {where}; how it is used: {where}/docs; Ctrl-C stops it")
-        if not is_loopback(address):
-            note(f"it listens on {address}, unencrypted: put a proxy with TLS before it")
+        warn_of_network(address)
 
-    try:
-        folders = tuple(videos or ())
-        options = server.ServerOptions(address, port, folders, questions, profile, body_seconds)
+    folders = tuple(videos or ())
+    options = server.ServerOptions(address, port, folders, questions, profile, body_seconds)
+    with until_stopped(server.UnfinishedQuestions):
         server.serve(Home.default(), options, announce)
-    except server.UnfinishedQuestions:
+
+
+def warn_of_network(address: str) -> None:
+    """Say that a server is not encrypted, if other machines can reach it."""
+    if not is_loopback(address):
+        note(f"it listens on {address}, unencrypted: put a proxy with TLS before it")
+
+
+@contextmanager
+def until_stopped(unfinished: type[KeyboardInterrupt]) -> Iterator[None]:
+    """Run a server until Ctrl-C; ``unfinished`` ends the process while models are waited for."""
+    try:
+        yield
+    except unfinished:
         note(STOPPED)
         os._exit(130)
     except KeyboardInterrupt as stop:

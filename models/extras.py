@@ -53,6 +53,9 @@ OTEL = Extra(
 )
 """Traces and metrics for a collector."""
 
+MCP = Extra(("mcp",), ("mcp",), "mcp")
+"""The server for MCP clients."""
+
 LITERT = Extra(("ai_edge_litert",), ("ai-edge-litert",))
 """What sounds are recognised with. Not every machine has a build of it."""
 

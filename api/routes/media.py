@@ -7,14 +7,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from api.app_state import State
+from api.app_state import ApiState, State
 from domain.errors import BlobGone, NotFound
 from store.queries.frames import kept_frame
 from store.queries.keyframes import frame_of
 from telemetry.logs import log_error
 
 router = APIRouter(tags=["images"])
-JPEG = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}
+IMAGE_TYPE = "image/jpeg"
+JPEG = {IMAGE_TYPE: {"schema": {"type": "string", "format": "binary"}}}
 RESPONSES: dict[int | str, dict[str, Any]] = {200: {"description": "The image.", "content": JPEG}}
 
 VideoId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The video's id.")]
@@ -58,7 +59,13 @@ def kept(
 
 
 def _image(state: State, blob: str | None, name: str, video: str) -> Response:
-    """Return a stored image.
+    headers = {"Cache-Control": "private, max-age=31536000"}
+    data = image_bytes(state, blob, name, video)
+    return Response(data, media_type=IMAGE_TYPE, headers=headers)
+
+
+def image_bytes(state: ApiState, blob: str | None, name: str, video: str) -> bytes:
+    """Return a stored image as JPEG.
 
     Raises:
         NotFound: there is none, or its file is lost.
@@ -66,9 +73,7 @@ def _image(state: State, blob: str | None, name: str, video: str) -> Response:
     if blob is None:
         raise NotFound(f"video {video} has no {name}")
     try:
-        data = state.store.blobs.get(blob)
+        return state.store.blobs.get(blob)
     except (BlobGone, OSError) as error:
         log_error(error)
         raise NotFound(f"the image of {name} is lost or damaged") from error
-    headers = {"Cache-Control": "private, max-age=31536000"}
-    return Response(data, media_type="image/jpeg", headers=headers)

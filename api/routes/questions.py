@@ -146,7 +146,7 @@ async def ask(
     Disconnecting stops the search; the best answer so far is recorded. At the limit of concurrent
     questions the status is 429, with Retry-After.
     """
-    runner, question = await to_thread.run_sync(_prepare, state, body)
+    runner, question = await to_thread.run_sync(prepare_question, state, body)
     search = RunningQuestion(state, request, runner, question, body.strategy)
     try:
         if not wants_events(accept):
@@ -157,8 +157,13 @@ async def ask(
         return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
-def _prepare(state: ApiState, body: Ask) -> tuple[Runner, Question]:
-    """Return the runner of the profile, and the question with its videos resolved."""
+def prepare_question(state: ApiState, body: Ask) -> tuple[Runner, Question]:
+    """Return the runner of the profile, and the question with its videos resolved.
+
+    Raises:
+        InputError: the question is empty, its time or an option is wrong, or nothing was watched.
+        NotFound: there is no such video or strategy.
+    """
     if not body.question.strip():
         raise InputError("the question is empty")
     as_of, options, profile = (

@@ -27,6 +27,23 @@ from views.strategies import ToolLine, tool_lines
 router = APIRouter(tags=["search"])
 _SEGMENT = re.compile(r"s?([1-9]\d{0,17})")
 
+SearchQuery = Annotated[
+    str,
+    Query(
+        max_length=2000,
+        description="What to look for; `at` and `like` need none.",
+        examples=["rain"],
+    ),
+]
+SearchedMode = Annotated[Mode, Query(description="What to search for.")]
+Focus = Annotated[
+    str | None, Query(max_length=20, description="For `neighbor`: the event to move from, s12.")
+]
+Like = Annotated[
+    str | None,
+    Query(max_length=20, description="For `keyframe`: images that look like this one, k12 or f7."),
+]
+
 
 class EventFound(BaseModel):
     """An event: ``ref`` is what NEIGHBOR takes as `focus`."""
@@ -85,30 +102,16 @@ class Found(BaseModel):
 @router.get("/search", summary="Search the memory once")
 def search(
     state: State,
-    q: Annotated[
-        str,
-        Query(
-            max_length=2000,
-            description="What to look for; `at` and `like` need none.",
-            examples=["rain"],
-        ),
-    ] = "",
-    mode: Annotated[Mode, Query(description="What to search for.")] = Mode.VIDEO,
+    q: SearchQuery = "",
+    mode: SearchedMode = Mode.VIDEO,
     video: Annotated[
         list[str] | None,
         Query(max_length=100, description="Ids or titles; without any, all videos. Repeatable."),
     ] = None,
     as_of: AsOf = None,
-    focus: Annotated[
-        str | None, Query(max_length=20, description="For `neighbor`: the event to move from, s12.")
-    ] = None,
+    focus: Focus = None,
     at: LookAt = None,
-    like: Annotated[
-        str | None,
-        Query(
-            max_length=20, description="For `keyframe`: images that look like this one, k12 or f7."
-        ),
-    ] = None,
+    like: Like = None,
     profile: Profile = None,
 ) -> Found:
     """One search with scores and times, like `homer search`.

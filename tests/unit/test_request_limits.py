@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
@@ -23,7 +23,7 @@ from api.limits import MAX_BODY_BYTES, RequestLimits
 from api.params import as_of_ms, next_offset
 from api.problems import TooManyRequests, add_error_handlers, to_problem
 from api.running_question import ServerStopping
-from api.server import UnfinishedQuestions, _run
+from api.server import UnfinishedQuestions, closed_at_end
 from domain.errors import (
     Ambiguous,
     BlobGone,
@@ -205,13 +205,10 @@ def test_a_server_that_ends_while_a_model_is_silent_says_so(silent: bool) -> Non
     if silent:
         room.acquire()
 
-    def stopped(_sockets: object) -> None:
-        raise KeyboardInterrupt
-
     workspace: Any = SimpleNamespace(questions=room, close=lambda: closed.append(True))
-    server: Any = SimpleNamespace(run=stopped)
-    with pytest.raises(UnfinishedQuestions if silent else KeyboardInterrupt) as output:
-        _run(server, workspace, cast("Any", None))
+    expected = UnfinishedQuestions if silent else KeyboardInterrupt
+    with pytest.raises(expected) as output, closed_at_end(workspace):
+        raise KeyboardInterrupt
     assert isinstance(output.value, UnfinishedQuestions) == silent
     assert bool(closed) != silent
 

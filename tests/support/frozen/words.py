@@ -37,6 +37,7 @@ def everything() -> dict[str, Any]:
         "settings": settings(),
         "commands": commands(),
         "http": http(),
+        "mcp": mcp(),
         "flows and tasks": flows(),
         "steps": steps(),
         "schemas": {name: _digest(schema) for name, schema in schemas().items()},
@@ -114,6 +115,15 @@ def http() -> dict[str, Any]:
             for name, one in sorted(output["components"]["schemas"].items())
         },
     }
+
+
+def mcp() -> dict[str, list[str]]:
+    """The tools of the MCP server, and their arguments."""
+    from api.mcp_ask import asking_tool
+    from api.mcp_tools import reading_tools
+
+    listed = [one.listed for one in (asking_tool(), *reading_tools())]
+    return {tool.name: sorted(tool.input_schema["properties"]) for tool in listed}
 
 
 def flows() -> list[str]:

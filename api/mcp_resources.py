@@ -1,0 +1,133 @@
+"""The resources of the MCP server: videos and questions, by the paths that the API has them at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from mcp_types import (
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+from pydantic import BaseModel
+
+from api.app_state import ApiState
+from api.params import MAX_LIMIT, next_offset
+from api.routes import outlines, questions, videos
+from domain.errors import InputError, NotFound
+from store.queries.trajectories import StoredTrajectory
+from views.library_view import ListedVideo, page_of_videos
+from views.rounds import page_of_trajectories
+from views.words import plain_line
+
+SCHEME = "homer"
+JSON_TYPE = "application/json"
+Read = Callable[[ApiState, str, int], BaseModel]
+
+READERS: Mapping[tuple[str, str], Read] = {
+    ("videos", ""): lambda state, name, _: videos.video(state, name),
+    ("videos", "clips"): lambda state, name, offset: videos.clips(state, name, offset),
+    ("videos", "people"): lambda state, name, offset: videos.people(state, name, offset),
+    ("videos", "events"): lambda state, name, offset: videos.events(state, name, offset),
+    ("videos", "outline"): lambda state, name, _: outlines.outline(state, name),
+    ("questions", ""): lambda state, name, _: questions.question(state, name),
+    ("questions", "events"): lambda state, name, offset: questions.events(state, name, offset),
+}
+"""What reads a resource, by the first and the last part of its path."""
+
+TEMPLATES = (
+    ("videos/{name}", "a video", "The size of its memory."),
+    ("videos/{name}/clips{?offset}", "clips", "What was said, read and seen, clip by clip."),
+    ("videos/{name}/people{?offset}", "people", "The people of a video."),
+    ("videos/{name}/events{?offset}", "events", "The events of a video, and how they are linked."),
+    ("videos/{name}/outline", "outline", "The chapters of a video, if they were built."),
+    ("questions/{name}", "a question", "The rounds that led to an answer, and the answer."),
+    ("questions/{name}/events{?offset}", "events of a question", "Every step of the search."),
+)
+"""The path, the name and the description of each kind of resource."""
+
+
+def list_templates() -> ListResourceTemplatesResult:
+    """Return the kinds of resources."""
+    return ListResourceTemplatesResult(
+        resource_templates=[
+            ResourceTemplate(
+                uri_template=f"{SCHEME}://{path}",
+                name=name,
+                description=description,
+                mime_type=JSON_TYPE,
+            )
+            for path, name, description in TEMPLATES
+        ]
+    )
+
+
+def list_resources(state: ApiState, cursor: str | None) -> ListResourcesResult:
+    """Return a page of the library's videos by title, or after them of its questions.
+
+    Raises:
+        InputError: the cursor is none of this server's.
+    """
+    offset = _parsed(cursor or "0", "the cursor")
+    listed, total = page_of_videos(state.store, offset, MAX_LIMIT)
+    shown = [_video(one) for one in listed]
+    asked, questions_total = page_of_trajectories(
+        state.store, MAX_LIMIT - len(shown), max(0, offset - total)
+    )
+    shown += [_question(one) for one in asked]
+    following = next_offset(offset, len(shown), total + questions_total)
+    return ListResourcesResult(
+        resources=shown, next_cursor=None if following is None else str(following)
+    )
+
+
+def _video(video: ListedVideo) -> Resource:
+    title = plain_line(video.title)
+    uri = f"{SCHEME}://videos/{video.id}"
+    return Resource(uri=uri, name=title, description="a video", mime_type=JSON_TYPE)
+
+
+def _question(row: StoredTrajectory) -> Resource:
+    text = plain_line(row.question.text)
+    uri = f"{SCHEME}://questions/{row.id}"
+    return Resource(
+        uri=uri, name=text, description="a question that was asked", mime_type=JSON_TYPE
+    )
+
+
+def read_resource(state: ApiState, uri: str) -> TextResourceContents:
+    """Return a resource as JSON: the answer that the API has at its path.
+
+    Raises:
+        NotFound: there is no such resource.
+        InputError: the offset is not a number.
+    """
+    reader, name, offset = _parse(uri)
+    text = reader(state, name, offset).model_dump_json()
+    return TextResourceContents(uri=uri, mime_type=JSON_TYPE, text=text)
+
+
+def _parse(uri: str) -> tuple[Read, str, int]:
+    try:
+        parts = urlsplit(uri)
+        offset = parse_qs(parts.query, max_num_fields=1).get("offset", ["0"])[0]
+    except ValueError as error:  # homer://[
+        raise _no_resource(uri) from error
+    name, _, part = parts.path.removeprefix("/").partition("/")
+    reader = READERS.get((parts.netloc, part))
+    if parts.scheme != SCHEME or reader is None or not name:
+        raise _no_resource(uri)
+    return reader, unquote(name), _parsed(offset, "offset")
+
+
+def _no_resource(uri: str) -> NotFound:
+    return NotFound(f"there is no resource {uri[:200]!r}: list the resources and their templates")
+
+
+def _parsed(number: str, what: str) -> int:
+    if not number.isascii() or not number.isdigit() or len(number) > 9:
+        raise InputError(f"{what} is not a number of entries: {number[:20]!r}")
+    return int(number)

@@ -1,0 +1,215 @@
+"""The tools of the MCP server: each makes a request of the API, and has its answer."""
+
+from __future__ import annotations
+
+import inspect
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, get_type_hints
+
+from anyio import to_thread
+from fastapi import Query
+from mcp.server import ServerRequestContext
+from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent, Tool, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from api.app_state import ApiState
+from api.params import DEFAULT_LIMIT, AsOf, Limit, LookAt, Offset, TitleQuery, as_of_ms
+from api.routes import moments, outlines, videos
+from api.routes.media import IMAGE_TYPE, image_bytes
+from api.routes.moments import Moment, MomentTold
+from api.routes.outlines import Depth, OutlineTold
+from api.routes.search import (
+    Focus,
+    Found,
+    Like,
+    SearchedMode,
+    SearchQuery,
+    ToolRequest,
+    search,
+    use_tool,
+)
+from api.routes.videos import Name, People, Videos
+from domain.asking import Mode
+from domain.errors import NotFound
+from strategies.named_tools import NamedTool, list_tools
+from views.moment import ShownFrame, frame_at
+from views.strategies import tool_lines
+
+CallContext = ServerRequestContext[Any, Any]
+Arguments = dict[str, Any]
+
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+VideoNames = Annotated[
+    tuple[Annotated[str, Field(max_length=400)], ...],
+    Field(max_length=100, description="Ids or titles; without any, all videos."),
+]
+ImageRef = Annotated[
+    str,
+    Query(pattern=r"^([kf][1-9]\d{0,17})?$", description="An image of the video, k7 or f7."),
+]
+
+
+@dataclass(frozen=True)
+class McpTool:
+    """A tool as clients list it, and the function that answers a call with its arguments."""
+
+    listed: Tool
+    call: Callable[[ApiState, CallContext, Arguments], Awaitable[CallToolResult]]
+
+
+def reading_tools() -> Iterator[McpTool]:
+    """Yield the tools that read the library without asking a question."""
+    yield _reading("videos", list_videos, Videos)
+    yield _reading("search", search_memory, Found)
+    yield _reading("show_moment", show_moment, MomentTold)
+    yield _reading("people", list_people, People)
+    yield _reading("outline", show_outline, OutlineTold)
+
+
+def list_videos(
+    state: ApiState, query: TitleQuery = "", offset: Offset = 0, limit: Limit = DEFAULT_LIMIT
+) -> CallToolResult:
+    """List the videos of the library by title, with their lengths, and whether all was watched."""
+    return told(videos.videos(state, offset, limit, query))
+
+
+def search_memory(
+    state: ApiState,
+    query: SearchQuery = "",
+    videos: VideoNames = (),
+    mode: SearchedMode = Mode.VIDEO,
+    at: LookAt = None,
+    like: Like = None,
+    focus: Focus = None,
+    as_of: AsOf = None,
+) -> CallToolResult:
+    """Search what was said, read and seen in the videos once, without a language model.
+
+    The mode `video` finds what was said, read and seen; `event` events, and those linked to them;
+    `keyframe` images; `neighbor` goes from the event `focus` to the neighbour whose label is the
+    query. Results have scores and times; `show_moment` has the image of one.
+    """
+    return told(search(state, query, mode, list(videos), as_of, focus, at, like))
+
+
+def show_moment(
+    state: ApiState, video: Name, at: Moment, image: ImageRef = "", as_of: AsOf = None
+) -> CallToolResult:
+    """Show what is remembered of a moment of a video, with an image: the nearest, or `image`."""
+    found = moments.memory(state, video, at, as_of)
+    at_ms = round(found.at_s * 1000)
+    frame = frame_at(state.store, found.video, at_ms, image, as_of_ms(as_of))
+    if frame is None and image:
+        raise NotFound(f"video {found.video} has no image {image}")
+    return told(found, *([] if frame is None else _images(state, found.video, frame)))
+
+
+def _images(state: ApiState, video: str, frame: ShownFrame) -> list[ContentBlock]:
+    """Return a stored image; where its file is lost, what is said of it."""
+    try:
+        data = image_bytes(state, frame.blob, frame.ref, video)
+    except NotFound as lost:
+        return [TextContent(text=str(lost))]
+    return [ImageContent(data=b64encode(data).decode(), mime_type=IMAGE_TYPE)]
+
+
+def list_people(
+    state: ApiState,
+    video: Name,
+    offset: Offset = 0,
+    limit: Limit = DEFAULT_LIMIT,
+    as_of: AsOf = None,
+) -> CallToolResult:
+    """List the people of a video, with all known names."""
+    return told(videos.people(state, video, offset, limit, as_of))
+
+
+def show_outline(
+    state: ApiState, video: Name, depth: Depth = 2, as_of: AsOf = None
+) -> CallToolResult:
+    """Show what a video is about, and its chapters with their times, if its outline was built."""
+    return told(outlines.outline(state, video, depth, as_of))
+
+
+def told(body: BaseModel, *images: ContentBlock) -> CallToolResult:
+    """Return an answer of the API as the result of a tool: as text, as structure, with images."""
+    text = TextContent(text=body.model_dump_json())
+    structure = body.model_dump(mode="json")
+    return CallToolResult(content=[text, *images], structured_content=structure)
+
+
+def _reading(
+    name: str, function: Callable[..., CallToolResult], answer: type[BaseModel]
+) -> McpTool:
+    """Return a function as a tool; its parameters after the first are the tool's arguments."""
+    arguments = _arguments_of(function)
+
+    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
+        checked = arguments.model_validate(given)
+        return await to_thread.run_sync(partial(function, state, **dict(checked)))
+
+    return McpTool(listed_tool(name, inspect.getdoc(function) or "", arguments, answer), call)
+
+
+def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: Any = {
+        name: (hints[name], ... if one.default is one.empty else one.default)
+        for name, one in list(inspect.signature(function).parameters.items())[1:]
+    }
+    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+    return create_model(function.__name__, __config__=config, **fields)
+
+
+def listed_tool(
+    name: str, description: str, arguments: type[BaseModel], answer: type[BaseModel]
+) -> Tool:
+    """Return what clients see of a tool."""
+    return Tool(
+        name=name,
+        description=description,
+        input_schema=arguments.model_json_schema(),
+        output_schema=answer.model_json_schema(mode="serialization"),
+        annotations=READS,
+    )
+
+
+SCOPE = ("videos", "as_of")
+"""Arguments of every strategy's tools besides their own."""
+
+
+def strategy_tools(strategy: str) -> Iterator[McpTool]:
+    """Yield the tools of a strategy, as ``homer tool`` uses them, called STRATEGY_TOOL.
+
+    Their arguments are those that language models are given, the videos and the time.
+
+    Raises:
+        NotFound: there is no such strategy.
+    """
+    return map(_strategy_tool, list_tools(strategy))
+
+
+def _strategy_tool(named: NamedTool) -> McpTool:
+    (line,) = tool_lines([named])
+    of_all = ToolRequest.model_json_schema()["properties"]
+    properties = line.arguments["properties"] | {name: of_all[name] for name in SCOPE}
+
+    async def call(state: ApiState, _: CallContext, given: Arguments) -> CallToolResult:
+        of_request = {key: given[key] for key in ("query", *SCOPE) if key in given}
+        others = {key: value for key, value in given.items() if key not in of_request}
+        body = ToolRequest.model_validate(
+            {**of_request, "arguments": others, "strategy": line.strategy}
+        )
+        return told(await to_thread.run_sync(use_tool, state, line.name, body))
+
+    listed = Tool(
+        name=f"{line.strategy}_{line.name}",
+        description=line.description,
+        input_schema=line.arguments | {"properties": properties},
+        annotations=READS,
+    )
+    return McpTool(listed, call)
