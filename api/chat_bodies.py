@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import AnswerTold, CitedSupport
 from domain.errors import InputError
-from domain.time import format_clock
-from views.words import plain_line
+from views.words import format_time, plain_line
 
 MOST_CHARS = 4000
 """Characters of a question."""
@@ -109,7 +108,7 @@ def cited_text(answer: AnswerTold, base_url: str) -> tuple[str, list[dict[str, A
     found = []
     for number, one in enumerate(answer.citations, 1):
         text += "\n\n" if number == 1 else "\n"
-        place = f"{plain_line(one.title)} {format_clock(round(one.start_s * 1000))}"
+        place = f"{plain_line(one.title)} {format_time(round(one.start_s * 1000))}"
         found.append(_annotation(len(text), f"[{number}]", place, one, base_url))
         text += f"[{number}] {place}: {plain_line(one.text)}"
     return text, found

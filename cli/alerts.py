@@ -28,6 +28,7 @@ from store.database import open_store
 from store.home import Home
 from store.queries.alerts import Match
 from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
+from views.words import format_span
 
 GUIDE = """Ask standing questions, which are judged on every new clip.
 
@@ -200,7 +201,7 @@ def _row(one: ShownEvent) -> tuple[object, ...]:
         f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}",
         event.alert.name,
         one.title,
-        str(event.span),
+        format_span(event.span),
         f"{event.score:.2f}",
         f"{event.state}: {event.error}" if event.error else str(event.state),
         one.text,
@@ -242,7 +243,7 @@ def try_out(
         )
     say_table(
         ("video", "time", "score", "counts"),
-        ((v, str(m.span), f"{m.score:.2f}", _counts(m)) for v, _, m in found),
+        ((v, format_span(m.span), f"{m.score:.2f}", _counts(m)) for v, _, m in found),
     )
     show_cost(cost.usage)
     if send:

@@ -9,14 +9,13 @@ import typer
 from cli.console import note, say, say_json
 from cli.options import Json, OneVideo, Profile, split_names
 from cli.progress import ProgressMeter, import_progress, meter
-from domain.time import format_clock
 from flows.build import Built, OnUse
 from flows.builder_model import ModelUse
 from flows.reported_build import build_reported
 from flows.reporting import connect_to_prefect
 from flows.workspace import open_workspace
 from strategies.registry import all_strategies, find_strategy
-from views.words import plain_line
+from views.words import format_time, plain_line
 
 
 def build(
@@ -94,7 +93,7 @@ def show_use(bar: ProgressMeter, name: str) -> OnUse:
         if so_far.calls and whole:
             bar.aside(f"{so_far} of about {whole}")
         elif whole:
-            took = format_clock(round(whole.seconds * 1_000))
+            took = format_time(round(whole.seconds * 1_000))
             bar.say(f"{name}: about {whole}, {took} of replies, as builds on record took")
         elif not so_far.calls:
             bar.say(f"{name}: no build by this model is on record; see its cost after a step")

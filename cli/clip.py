@@ -12,6 +12,7 @@ from cli.options import Json, OneVideo, parse_span
 from store.database import open_store
 from store.home import Home
 from views.cut import cut_moment
+from views.words import format_span
 
 
 def clip(
@@ -36,7 +37,7 @@ def clip(
         cut = cut_moment(store, video, span, out)
     if json:
         return say_json({"file": str(out), "span": cut.span.model_dump(), "copied": cut.copied})
-    say(f"{out}: {cut.span}, {out.stat().st_size / 1e6:.1f} MB")
+    say(f"{out}: {format_span(cut.span)}, {out.stat().st_size / 1e6:.1f} MB")
     if not cut.copied:
         note("encoded again: no keyframe is near the start, or MP4 cannot hold it")
     return None

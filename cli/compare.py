@@ -35,7 +35,7 @@ from views.built import BuiltOf, built_memories
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import StrategyLine, list_strategies
 from views.trajectory import load_history
-from views.words import counted, plain_line, shortened
+from views.words import counted, format_span, plain_line, shortened
 
 SHOWN = 3
 """Pieces of evidence shown that only one strategy found."""
@@ -181,7 +181,8 @@ def _show(found: SideBySide) -> None:
     say(f"the answers {agree}; {counted(found.shared, 'moment')} found by all")
     for row in found.rows:
         for piece in row.alone[:SHOWN]:
-            say(f"only {row.strategy}: {piece.span}  {shortened(one_line(piece.text))}")
+            text = shortened(one_line(piece.text))
+            say(f"only {row.strategy}: {format_span(piece.span)}  {text}")
 
 
 def _cells(row: StrategyRow) -> tuple[object, ...]:

@@ -26,7 +26,7 @@ from store.home import Home
 from views.answer_lines import answer_line, one_line
 from views.comparison import ComparedRound, Difference, compare_trajectories
 from views.trajectory import load_history
-from views.words import counted, plain_line, shortened
+from views.words import counted, format_span, plain_line, shortened
 
 
 def replay(name: Id, json: Json = False) -> None:
@@ -177,7 +177,7 @@ def _show_difference(found: Difference, a: Question, b: Question) -> None:
     for side, only in (("A", found.only_a), ("B", found.only_b)):
         for evidence in only:
             text = shortened(tags_in_words(evidence.text), 90)
-            say(f"  only {side}: {evidence.span}  [{evidence.ref}] {text}")
+            say(f"  only {side}: {format_span(evidence.span)}  [{evidence.ref}] {text}")
     if found.same_answer:
         return say(f"both answer: {_answer_line(found.answer_a, a)}")
     say(f"A answers: {_answer_line(found.answer_a, a)}")

@@ -11,7 +11,6 @@ from cli.console import escaped, note, say, say_json, say_table
 from cli.options import AsOf, Json, OneVideo, parse_as_of
 from cli.portrait import show_portrait
 from cli.progress import meter
-from domain.time import format_clock
 from flows.stream.interrupted import end_interrupted_streams
 from flows.video_locks import current_state, watched_videos, with_current_state
 from retrieval.search_cost import searches_so_far
@@ -25,7 +24,7 @@ from views.library import (
     list_library,
     show_video,
 )
-from views.words import plain_line
+from views.words import format_time, plain_line
 
 INCONSISTENT = 1
 """Exit code of ``homer check`` where something is found."""
@@ -50,7 +49,7 @@ def videos(json: Json = False) -> None:
     if not found:
         return note("nothing has been watched yet: homer ingest FILE")
     rows = (
-        (e.id, e.title, format_clock(e.duration_ms), f"{e.done}/{e.clips}", e.state, e.profile)
+        (e.id, e.title, format_time(e.duration_ms), f"{e.done}/{e.clips}", e.state, e.profile)
         for e in found
     )
     say_table(("id", "title", "length", "clips", "state", "profile"), rows)

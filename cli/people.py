@@ -21,7 +21,7 @@ from store.database import Store, open_store
 from store.home import Home
 from views.library import resolve_video
 from views.people_view import CardPair, likely_same_people
-from views.words import counted, plain_line
+from views.words import counted, format_span, plain_line
 
 GUIDE = """List the people of a video, and correct who is who.
 
@@ -84,7 +84,7 @@ def _row(person: KnownPerson) -> tuple[object, ...]:
     tags = " ".join(tag.strip("<>") for tag in person.tags)
     return (
         *(person.number, tags_in_words(person.label), names, tags),
-        *(person.seen, person.heard, person.span or ""),
+        *(person.seen, person.heard, format_span(person.span) if person.span else ""),
     )
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from cli.console import say
 from domain.streams import Gap
-from domain.time import format_clock
 from domain.wording import count_objects, describe_counts
 from views.answer_lines import one_line
 from views.library import ClipCost, ShownClip, VideoDetails
 from views.streams import StreamDetails, describe_gap, describe_watching
-from views.words import counted, plain_line
+from views.words import counted, format_span, format_time, plain_line
 
 SHOWN_LINES = 12
 
@@ -33,8 +32,7 @@ def show_portrait(portrait: VideoDetails) -> None:
 def _head(portrait: VideoDetails) -> None:
     video = portrait.video
     say(
-        f"{plain_line(video.title)}  {video.id}  "
-        f"{format_clock(video.duration_ms)}  {portrait.state}"
+        f"{plain_line(video.title)}  {video.id}  {format_time(video.duration_ms)}  {portrait.state}"
     )
     if portrait.error:
         say(f"  {plain_line(portrait.error)}")
@@ -78,7 +76,7 @@ def _segments(portrait: VideoDetails) -> None:
     if labels:
         say("segments")
     for segment in portrait.segments:
-        say(f"  {segment.span}  {labels[segment.id]}  [s{segment.id}]")
+        say(f"  {format_span(segment.span)}  {labels[segment.id]}  [s{segment.id}]")
         for edge in portrait.edges:
             if edge.source == segment.id:
                 how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
@@ -120,26 +118,27 @@ def _missing(stream: StreamDetails) -> str:
     """Describe how much of a stream is in no clip."""
     lost = sum(gap.span.length_ms for gap in stream.gaps)
     count = counted(len(stream.gaps), "gap")
-    return f"{count}, {format_clock(lost)} in all" if stream.gaps else "no gaps"
+    return f"{count}, {format_time(lost)} in all" if stream.gaps else "no gaps"
 
 
 def _gap(gap: Gap) -> None:
-    say(f"gap     {gap.span}  {describe_gap(gap)}")
+    say(f"gap     {format_span(gap.span)}  {describe_gap(gap)}")
 
 
 def _clip(clip: ShownClip, stream: StreamDetails | None) -> None:
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
     error = f"  {plain_line(clip.error)}" if clip.error else ""
-    say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}{_budget(clip)}")
+    spent = f"{_spent(clip.cost)}{_budget(clip)}"
+    say(f"clip {clip.index}  {format_span(clip.span)}{state}{error}{spent}")
     if stream is not None and clip.index in stream.clips:
         say(f"  {describe_watching(stream.clips[clip.index])}")
     for line in clip.lines[:SHOWN_LINES]:
-        say(f"  {line.span}  {line.source}: {one_line(line.text)}  [m{line.id}]")
+        say(f"  {format_span(line.span)}  {line.source}: {one_line(line.text)}  [m{line.id}]")
     if clip.objects and not any(line.source == "objects" for line in clip.lines):
         say(f"  seen: {describe_counts(count_objects(clip.objects))}")
     if len(clip.lines) > SHOWN_LINES:
         say(f"  and {counted(len(clip.lines) - SHOWN_LINES, 'more line')} (--json has all)")
     for frame in clip.keyframes:
         if frame.description:
-            clock = format_clock(frame.time_ms)
+            clock = format_time(frame.time_ms)
             say(f"  {clock}  keyframe: {one_line(frame.description)}  [{frame.ref}]")

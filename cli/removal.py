@@ -20,7 +20,7 @@ from flows.retention import retain as apply_retention
 from flows.workspace import open_workspace
 from store.database import open_store
 from store.home import Home
-from views.words import counted, plain_line
+from views.words import counted, format_span, plain_line
 
 Begin = Annotated[
     str | None,
@@ -79,11 +79,12 @@ def _delete_span(
     cut, named = found.cut, plain_line(found.cut.video.title)
     if not yes:
         clips = f"{counted(len(cut.clips), 'clip')}, with every answer that was shown any of them"
-        confirm(f"Delete {cut.span} of {named} ({clips})? It cannot be undone. {found.file}")
+        what = f"{format_span(cut.span)} of {named} ({clips})"
+        confirm(f"Delete {what}? It cannot be undone. {found.file}")
     with open_workspace(profile or cut.video.profile) as workspace:
         removed = delete_video_span(workspace, cut.video, span)
     say(
-        f"{cut.span} of {named} is deleted: {counted(removed.clips, 'clip')}, "
+        f"{format_span(cut.span)} of {named} is deleted: {counted(removed.clips, 'clip')}, "
         f"{counted(removed.images, 'image')}, {counted(removed.people, 'person')}, "
         f"{counted(removed.answers, 'answer')}; {counted(removed.rewritten, 'text')} rewritten"
     )

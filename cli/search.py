@@ -34,7 +34,7 @@ from retrieval.search_cost import recorded_search
 from retrieval.search_once import search_alike, search_once
 from store.queries.calls import SearchUsage
 from views.answer_lines import one_line
-from views.words import plain_line, shortened
+from views.words import format_span, plain_line, shortened
 
 
 class SearchMode(StrEnum):
@@ -122,11 +122,11 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
         nearest = "; --json has what is nearest" if found.evidence else ""
         return note(f"nothing close was found{nearest}")
     if found.focus is not None:
-        say(f"event {found.focus.span}  {one_line(found.focus.label)}")
+        say(f"event {format_span(found.focus.span)}  {one_line(found.focus.label)}")
     rows = (
         (
             f"{e.score:.2f}",
-            str(e.span),
+            format_span(e.span),
             plain_line(titles.get(e.video, e.video)),
             e.ref,
             shortened(tags_in_words(e.text)),
@@ -137,7 +137,7 @@ def show_found(found: Retrieval, titles: dict[str, str], strategy: Strategy | No
     if len(shown) < len(found.evidence):
         note(f"{len(found.evidence) - len(shown)} less close ones are not shown: --json has all")
     for neighbour in found.neighbours:
-        say(f"near it: {neighbour.span}  {one_line(neighbour.label)}")
+        say(f"near it: {format_span(neighbour.span)}  {one_line(neighbour.label)}")
     return None
 
 

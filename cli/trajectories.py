@@ -27,7 +27,7 @@ from store.queries.trajectories import (
 from store.queries.videos import find_videos
 from views.answer_lines import answer_line, citation_line, event_lines
 from views.usage import CallTotals, TrajectoryUsage, usage_in
-from views.words import plain_line, shortened
+from views.words import format_span, plain_line, shortened
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of a trajectory, or the beginning of it.")
@@ -110,7 +110,7 @@ def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
                 say(line)
     for evidence in shown.evidence or ():
         say(
-            f"    {evidence.score:.2f}  {evidence.span}  "
+            f"    {evidence.score:.2f}  {format_span(evidence.span)}  "
             f"[{evidence.ref}] {shortened(tags_in_words(evidence.full_text))}"
         )
     return None

@@ -20,7 +20,6 @@ from domain.media import Group, IdentityKind, Video
 from domain.memories import ClipMemories
 from domain.people import Identity
 from domain.settings import Subtitles
-from domain.time import format_clock
 from flows.due_windows import builds_windows
 from flows.embedding_cost import (
     CHARACTERS_A_TOKEN,
@@ -48,6 +47,7 @@ from perception.worker import decode_and_perceive
 from store.queries import clips as clip_rows
 from store.queries.calls import mean_call
 from store.queries.videos import known_video
+from views.words import format_time
 
 SAMPLES = 3
 """Clips that are perceived for an estimate."""
@@ -87,7 +87,7 @@ class IngestEstimate(Frozen):
         images = f"{self.images:.1f} images and " if self.images else ""
         used = f"{images}{tokens:,.0f} tokens a clip, {cost}" if tokens else ""
         besides = "" if self.model_timed else " besides the model's replies"
-        took = f"about {format_clock(round(self.seconds * 1_000))} in all{besides}"
+        took = f"about {format_time(round(self.seconds * 1_000))} in all{besides}"
         return f"{self.title}: {'; '.join(filter(None, [count, used, took]))}"
 
 

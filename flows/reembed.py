@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from domain.base import Frozen
 from domain.errors import Busy
 from domain.media import Video
-from domain.time import format_clock
 from flows.embedding_cost import (
     CHARACTERS_A_TOKEN,
     embedding_cost,
@@ -30,7 +29,7 @@ from store.progress import Progress
 from store.queries.reembed import count_pictures_left, rows_left
 from store.queries.videos import list_videos
 from views.library import resolve_video
-from views.words import counted
+from views.words import counted, format_time
 
 
 class VideoLeft(Frozen):
@@ -93,7 +92,7 @@ class ReembedPlan(Frozen):
         cost = self.cost_usd
         parts.append("at an unknown price" if cost is None else f"${cost:.4f}")
         if self.seconds is not None:
-            parts.append(f"about {format_clock(round(self.seconds * 1e3))}")
+            parts.append(f"about {format_time(round(self.seconds * 1e3))}")
         return ", ".join(parts)
 
 

@@ -13,9 +13,9 @@ from domain.asking import Citation, Evidence
 from domain.base import Frozen
 from domain.errors import BlobGone
 from domain.people import tags_in_words
-from domain.time import format_clock
 from store.database import Store
 from views.moment import frame_at
+from views.words import format_time
 
 if TYPE_CHECKING:
     import pandas
@@ -42,7 +42,7 @@ class Moment(Frozen):
 
     def __str__(self) -> str:
         """Return the title, the time and the text."""
-        return f"{self.title} {format_clock(round(self.start_s * 1000))}: {self.text}"
+        return f"{self.title} {format_time(round(self.start_s * 1000))}: {self.text}"
 
 
 ImageOf = Callable[[Moment], bytes | None]
@@ -136,7 +136,7 @@ def table_of(moments: FoundMoments) -> str:
     remark = "<p>Nothing close was found; what was nearest:</p>" if moments.nothing_close else ""
     rows = "".join(
         f"<tr><td>{_picture(moments, one) if number < SHOWN_WITH_IMAGE else ''}</td>"
-        f"<td>{escape(one.title)}<br>{format_clock(round(one.start_s * 1000))}</td>"
+        f"<td>{escape(one.title)}<br>{format_time(round(one.start_s * 1000))}</td>"
         f'<td style="text-align:left">{escape(one.text)}</td></tr>'
         for number, one in enumerate(moments)
     )
@@ -147,5 +147,5 @@ def _picture(moments: FoundMoments, moment: Moment) -> str:
     image = moments.image(moment)
     if image is None:
         return ""
-    alt = escape(f"{moment.title} at {format_clock(round(moment.start_s * 1000))}")
+    alt = escape(f"{moment.title} at {format_time(round(moment.start_s * 1000))}")
     return f'<img width="160" alt="{alt}" src="data:image/jpeg;base64,{b64encode(image).decode()}">'

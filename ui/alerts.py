@@ -12,7 +12,7 @@ from flows.alerts.adding import AlertDraft, add
 from flows.workspace import open_workspace
 from ui.app_state import page_state
 from ui.errors import show_error, show_errors
-from ui.formatting import escape_markdown, format_date, format_time
+from ui.formatting import escape_markdown, format_date
 from ui.navigation import (
     PAGE_SIZE,
     page_link,
@@ -23,7 +23,7 @@ from ui.navigation import (
 )
 from views.alerts import ShownAlert, ShownEvent, page_of_events, shown_alerts
 from views.library import all_titles
-from views.words import counted
+from views.words import counted, format_time
 
 
 def alerts_page() -> None:

@@ -11,7 +11,7 @@ from domain.media import Video
 from ui.app_state import PageState, page_state
 from ui.errors import show_errors
 from ui.evidence import show_moment, video_title
-from ui.formatting import escape_markdown, format_duration, format_time
+from ui.formatting import escape_markdown, format_duration
 from ui.judgement import show_judgement
 from ui.navigation import page_link
 from ui.player import played_video, show_player
@@ -24,7 +24,7 @@ from views.rounds import (
     round_headline,
     search_in_words,
 )
-from views.words import counted, short_times
+from views.words import counted, format_time
 
 SIDE_BY_SIDE = """<style>
 .st-key-result { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr);
@@ -152,7 +152,7 @@ def _show_answer_text(run: InspectedTrajectory, answer: Answer) -> None:
         if is_quote(run, answer):
             st.caption("Closest quote", help=escape_markdown(answer.note) or None)
         marks = " ".join(f"\\[{number}\\]" for number in range(1, len(answer.citations) + 1))
-        lines = [*map(short_times, answer_lines(answer, question))]
+        lines = answer_lines(answer, question)
         text = "\n\n".join(map(escape_markdown, [*lines[:-1], f"{lines[-1]} {as_of}"]))
         st.markdown(f"{text} :small[{marks}]" if marks else text)
     _show_facts(run, answer)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.time import TimeSpan
-from ui.formatting import format_span
 from ui.timeline import Lane, TimelineBar
+from views.words import format_span
 
 LEGEND = "Blue: seen. Green: heard. Click to play."
 

@@ -11,7 +11,7 @@ from strategies.registry import strategy_names
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.evidence import show_moment, video_title
-from ui.formatting import escape_markdown, format_duration, format_span
+from ui.formatting import escape_markdown, format_duration
 from ui.navigation import page_link, show_empty, text_params
 from ui.player import played_video, show_player
 from ui.question_form import QuestionFields, further_fields, question_field, video_field, warn
@@ -21,7 +21,7 @@ from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import askable_titles
-from views.words import counted, short_times
+from views.words import counted, format_span
 
 POLL_S = 1.0
 """Seconds between polls of the runs."""
@@ -165,7 +165,7 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
             else "There is no answer."
         )
     else:
-        answer = short_times(answer_line(row.answer, question))
+        answer = answer_line(row.answer, question)
         st.markdown(f"**{escape_markdown(answer)}**")
         st.caption(escape_markdown(f"{confidence_line(row.answer)}. {row.answer.note}"))
         videos = videos_named(state.store, question.videos)

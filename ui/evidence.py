@@ -10,12 +10,12 @@ from domain.asking import Citation, Evidence
 from domain.media import Video
 from domain.people import tags_in_words
 from store.database import Store
-from ui.formatting import escape_markdown, format_span
+from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import seek_button
 from ui.saving import save_button
 from views.moment import frame_at
-from views.words import short_times
+from views.words import format_span, short_times
 
 MAX_TEXT_CHARS = 400
 """Characters shown of a text."""

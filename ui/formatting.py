@@ -6,24 +6,7 @@ import math
 import re
 from datetime import UTC, datetime
 
-from domain.time import TimeSpan
 from views.words import counted, without_markup
-
-
-def format_time(ms: int) -> str:
-    """Format milliseconds: ``2:05``, ``1:02:05``, or ``d2 1:00:00`` on the second day."""
-    days, seconds = divmod(ms // 1000, 86_400)
-    minutes, secs = divmod(seconds, 60)
-    hours, rest = divmod(minutes, 60)
-    if days:
-        return f"d{days + 1} {hours}:{rest:02d}:{secs:02d}"
-    return f"{hours}:{rest:02d}:{secs:02d}" if hours else f"{rest}:{secs:02d}"
-
-
-def format_span(span: TimeSpan) -> str:
-    """Format a span as ``2:05-2:09``; an empty one as a single time."""
-    start, end = format_time(span.start_ms), format_time(span.end_ms)
-    return start if start == end else f"{start}-{end}"
 
 
 def format_duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from ui.harness_remarks import STATES
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, show_empty
 from views.answer_lines import answer_line
 from views.rounds import changed_parts, forks_among, page_of_trajectories
-from views.words import short_times, shortened
+from views.words import shortened
 
 MAX_ANSWER_CHARS = 240
 """Characters shown of an answer in the list."""
@@ -50,7 +50,7 @@ def show_history() -> None:
 def _show_entry(row: StoredTrajectory, fork: Forked | None) -> None:
     with st.container(border=True, key=f"entry_{row.id}"):
         page_link("trajectory", escape_markdown(row.question.text), trajectory=row.id)
-        answer = short_times(answer_line(row.answer, row.question)) if row.answer else "No answer"
+        answer = answer_line(row.answer, row.question) if row.answer else "No answer"
         st.write(escape_markdown(shortened(answer, MAX_ANSWER_CHARS)))
         status = STATES.get(row.state, row.state).capitalize()
         st.caption(escape_markdown(f"{status}, {format_date(row.started_at)}"))

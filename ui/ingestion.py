@@ -28,12 +28,12 @@ from store.queries.clips import StoredClip
 from ui.added_sources import MAX_UPLOAD_MB, parse_source, source_label, upload_hint
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
-from ui.formatting import escape_markdown, format_duration, format_span
+from ui.formatting import escape_markdown, format_duration
 from ui.navigation import PAGE_SIZE, page_link
 from ui.sign_in import SIGN_IN, set_acting_user
 from views.library_view import ListedVideo, being_watched, failed_clips_of, seconds_left, watch_rate
 from views.streams import load_stream_details
-from views.words import counted
+from views.words import counted, format_span
 
 POLL_S = 2.0
 """Seconds between polls of the jobs."""

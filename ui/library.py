@@ -15,7 +15,7 @@ from perception.originals import original_file
 from store.home import Home
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
-from ui.formatting import escape_markdown, format_bytes, format_time
+from ui.formatting import escape_markdown, format_bytes
 from ui.ingestion import (
     MESSAGE,
     add_videos,
@@ -27,7 +27,7 @@ from ui.ingestion import (
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
 from views.library_view import ListedVideo, page_of_videos
-from views.words import counted, join_words
+from views.words import counted, format_time, join_words
 
 WATCHING, DONE = "watching", "done"
 GRID = """<style>

@@ -15,7 +15,7 @@ from flows.video_locks import is_watched
 from ui.answer import show_run
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
-from ui.formatting import escape_markdown, format_bytes, format_time
+from ui.formatting import escape_markdown, format_bytes
 from ui.navigation import set_params, text_param
 from ui.question_form import question_field, strategy_field, warn
 from views.live_memory import (
@@ -27,7 +27,7 @@ from views.live_memory import (
     load_live_memory,
 )
 from views.rounds import inspect_trajectory
-from views.words import counted
+from views.words import counted, format_time
 
 POLL_S = 2.0
 """Seconds between polls of a stream."""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from domain.media import Video
 from ui.app_state import PageState
-from ui.formatting import escape_markdown, format_span
+from ui.formatting import escape_markdown
 from ui.navigation import int_param, page_link, paginate, requested_offset, set_params
 from ui.outline_graph import as_dot
 from ui.player import seek
@@ -19,7 +19,7 @@ from views.outline_zoom import (
     load_zoomed,
     outlines_of,
 )
-from views.words import counted
+from views.words import counted, format_span
 
 PARTS_PER_PAGE = 12
 """Parts of a node on a page."""

@@ -20,7 +20,7 @@ from ui.corrections import (
     show_merge_bar,
 )
 from ui.errors import show_errors
-from ui.formatting import escape_markdown, format_span, format_time
+from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.navigation import (
     int_param,
@@ -34,7 +34,7 @@ from ui.navigation import (
 from ui.player import seek, show_player
 from ui.timeline import show_timeline
 from views.people_view import CardPair, PeopleView, PersonCard, likely_same_people, load_people_view
-from views.words import counted
+from views.words import counted, format_span, format_time
 
 PEOPLE_PER_PAGE = 12
 """People per page."""

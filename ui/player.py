@@ -16,11 +16,12 @@ from store.queries.keyframes import StoredKeyframe
 from store.queries.recordings import recordings_in
 from ui.app_state import page_state
 from ui.components import component
-from ui.formatting import escape_markdown, format_span, format_time
+from ui.formatting import escape_markdown
 from ui.media import original_of, stored_image
 from ui.navigation import time_param
 from views.moment import frames_around
 from views.streams import load_stream_details
+from views.words import format_span, format_time
 
 
 def show_player(

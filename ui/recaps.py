@@ -7,7 +7,6 @@ from datetime import datetime
 import streamlit as st
 
 from domain.recaps import parse_period
-from domain.time import format_clock
 from flows.recap import write_recap
 from flows.recap_model import recap_model
 from flows.workspace import open_workspace
@@ -18,6 +17,7 @@ from ui.errors import show_errors
 from ui.formatting import escape_markdown
 from ui.navigation import page_link, paginate, requested_offset, update_address_bar
 from views.recap_links import linked_citations
+from views.words import format_time
 
 PER_PAGE = 10
 
@@ -65,7 +65,7 @@ def _write(day: str) -> None:
 
 def _show_recap(number: int, recap: StoredRecap) -> None:
     with st.container(border=True, key=f"recap_{number}"):
-        at = format_clock(recap.span.start_ms)
+        at = format_time(recap.span.start_ms)
         label = escape_markdown(f"{recap.period}: {recap.title}")
         page_link("video", label, video=recap.video, t=at)
         st.markdown(linked_citations(recap.text, recap.video))

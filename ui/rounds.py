@@ -13,7 +13,7 @@ from domain.people import tags_in_words
 from store.database import Store
 from ui.app_state import PageState
 from ui.evidence import show_moment, video_title
-from ui.formatting import escape_markdown, format_duration, format_span, format_time, format_usage
+from ui.formatting import escape_markdown, format_duration, format_usage
 from ui.harness_remarks import show_legend, show_remarks
 from ui.navigation import int_param, set_params
 from ui.player import played_video, seek, show_player
@@ -29,7 +29,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import Round
-from views.words import counted, short_times, shortened
+from views.words import counted, format_span, format_time, short_times, shortened
 
 MAX_EVIDENCE = 5
 """Pieces of evidence shown at first; an expander has the others."""

@@ -11,9 +11,9 @@ from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan
 from store.database import Store
-from ui.formatting import format_span
 from ui.player import is_playable
 from views.cut import cut_moment
+from views.words import format_span
 
 LEAST_MS = 2_000
 """A shorter moment, such as that of an image, is saved with what follows."""

@@ -13,9 +13,9 @@ from memory.delete_span import list_deleted_spans
 from store.database import Store
 from ui.app_state import PageState
 from ui.errors import show_errors
-from ui.formatting import escape_markdown, format_span
+from ui.formatting import escape_markdown
 from ui.timeline import Lane, TimelineBar
-from views.words import counted
+from views.words import counted, format_span
 
 TONE = "third"
 _REQUESTED, _RESULT = "span_requested", "span_deleted"

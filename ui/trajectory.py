@@ -21,7 +21,7 @@ from views.rounds import (
     forks_among,
     inspect_trajectory,
 )
-from views.words import counted, short_times
+from views.words import counted
 
 POLL_S = 2.0
 """Seconds between polls of a run."""
@@ -53,7 +53,7 @@ def _show_head(state: PageState, inspected: InspectedTrajectory) -> None:
     page_link("history", "← History")
     st.header(escape_markdown(row.question.text), anchor=False)
     if row.answer is not None:
-        answer = short_times(answer_line(row.answer, row.question))
+        answer = answer_line(row.answer, row.question)
         st.markdown(f"**Answer:** {escape_markdown(answer)}")
     status = STATES.get(row.state, row.state).capitalize()
     why = f" because {history.why}" if history.why else ""

@@ -13,7 +13,7 @@ from domain.errors import HomerError
 from domain.media import Video
 from domain.people import tags_in_words
 from store.database import Store
-from ui.formatting import format_date, format_duration, format_span, format_time, format_usage
+from ui.formatting import format_date, format_duration, format_usage
 from ui.harness_remarks import STATES, remarks_html
 from views.answer_lines import answer_line
 from views.library import videos_named
@@ -26,7 +26,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import Round
-from views.words import counted, short_times
+from views.words import counted, format_span, format_time
 
 TEMPLATE = Path(__file__).parent / "components" / "export.page"
 
@@ -40,9 +40,7 @@ def render_page(store: Store, inspected: InspectedTrajectory) -> str:
     return Template(TEMPLATE.read_text("utf-8")).substitute(
         title=escape(f"Homer: {row.question.text}"),
         question=escape(row.question.text),
-        answer=escape(
-            short_times(answer_line(row.answer, row.question)) if row.answer else "No answer."
-        ),
+        answer=escape(answer_line(row.answer, row.question) if row.answer else "No answer."),
         facts=escape(_facts(inspected)),
         moments="".join(_moment(store, round_, videos) for round_ in cited),
         lanes="".join(_video_lanes(inspected, video) for video in videos.values()),

@@ -19,7 +19,7 @@ from strategies.registry import find_strategy
 from ui.answer import POLL_S
 from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
-from ui.formatting import escape_markdown, format_date, format_span, format_time
+from ui.formatting import escape_markdown, format_date
 from ui.navigation import page_link, set_params, text_param
 from ui.trajectory_export import render_page
 from views.answer_lines import answer_line
@@ -34,7 +34,7 @@ from views.rounds import (
     round_headline,
 )
 from views.trajectory import History, load_history
-from views.words import counted, short_times, shortened
+from views.words import counted, format_span, format_time, shortened
 
 UNCHANGED = "unchanged"
 MAX_OTHERS = 50
@@ -337,7 +337,7 @@ def _show_only(found: Difference) -> None:
 
 
 def _answer_text(answer: Answer | None, question: Question) -> str:
-    return short_times(answer_line(answer, question)) if answer else "Nothing."
+    return answer_line(answer, question) if answer else "Nothing."
 
 
 def _show_export(state: PageState, inspected: InspectedTrajectory) -> None:

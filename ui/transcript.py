@@ -14,7 +14,6 @@ from retrieval.search_cost import recorded_search
 from ui.app_state import PageState
 from ui.components import component
 from ui.errors import show_error
-from ui.formatting import format_time
 from ui.player import seek, sought_moment
 from views.transcript import (
     CHAPTER,
@@ -28,7 +27,7 @@ from views.transcript import (
     load_scenes,
     load_transcript,
 )
-from views.words import counted
+from views.words import counted, format_time
 
 MAX_CHARS = 500
 """Characters shown of a line."""

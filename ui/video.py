@@ -16,7 +16,7 @@ from ui.app_state import PageState, page_state
 from ui.appearances import LEGEND, appearance_lane, picked_appearance
 from ui.corrections import display_name
 from ui.errors import show_errors
-from ui.formatting import escape_markdown, format_span, format_time
+from ui.formatting import escape_markdown
 from ui.ingestion import retry_button
 from ui.live import show_live
 from ui.navigation import (
@@ -49,6 +49,7 @@ from views.video_view import (
     load_graph_page,
     load_segment_view,
 )
+from views.words import format_span, format_time
 
 CLIPS_PER_PAGE = 10
 """Clips per page."""

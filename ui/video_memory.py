@@ -12,12 +12,12 @@ from domain.people import tags_in_words
 from retrieval.built_views import written_by
 from store.database import Store
 from ui.app_state import PageState
-from ui.formatting import escape_markdown, format_span, format_time
+from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import played_ms
 from views.moment_memory import MomentFrame, MomentNode, RememberedMoment, load_moment
 from views.strategies import list_strategies
-from views.words import join_words
+from views.words import format_span, format_time, join_words
 
 MAX_TEXT_CHARS = 600
 """Characters shown of a text."""

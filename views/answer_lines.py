@@ -10,7 +10,7 @@ from domain.people import tags_in_words
 from domain.trajectory import PartialReply, RunEvent
 from graphs.edits import fork_line
 from models.json_repair import latest_text
-from views.words import plain_line
+from views.words import format_span, plain_line, short_times
 
 SHOWN = 160
 """Characters of a citation's text that are shown."""
@@ -57,7 +57,8 @@ def _retrieve(event: Any) -> Iterator[str]:
         yield f"{prefix} nothing close"
     else:
         best = event.evidence[0]
-        yield f"{prefix} {len(event.evidence)} found, best {best.span} ({best.score:.2f})"
+        place = format_span(best.span)
+        yield f"{prefix} {len(event.evidence)} found, best {place} ({best.score:.2f})"
 
 
 def _call(event: Any) -> Iterator[str]:
@@ -137,18 +138,16 @@ def answer_lines(answer: Answer, question: Question) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` on one line, with words for people whose name is not known."""
-    return plain_line(tags_in_words(text))
+    """Return ``text`` on one line, with words for people without a name, and short times."""
+    return plain_line(short_times(tags_in_words(text)))
 
 
 def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
-    """Return ``mm:ss-mm:ss``, what was said or seen, the video's title and the clip."""
+    """Return ``m:ss-m:ss``, what was said or seen, the video's title and the reference."""
     text = one_line(citation.full_text)
     text = text if len(text) <= SHOWN else text[: SHOWN - 3].rstrip() + "..."
-    clip = "" if citation.clip is None else f", clip {citation.clip}"
     title = plain_line(titles.get(citation.video, citation.video))
-    support = "" if citation.support is None else f", support {citation.support:.2f}"
-    return f"{citation.span}  {text}  ({title}{clip}) [{plain_line(citation.ref)}]{support}"
+    return f"{format_span(citation.span)}  {text}  ({title}) [{plain_line(citation.ref)}]"
 
 
 def reply_tail(reply: PartialReply, width: int) -> str:

@@ -21,7 +21,7 @@ from store.queries.clips import memory_view
 from store.queries.outline import OutlineNode, nodes_of_levels
 from strategies.registry import strategy_of_outlines
 from views.library import resolve_video
-from views.words import plain_line
+from views.words import format_span, plain_line
 
 _MARKS = re.compile(r"[\\`*_\[\]#|~]")
 DEEPEST = 3
@@ -150,7 +150,7 @@ def as_text(outline: Outline) -> str:
 
 def _indented(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
     for chapter in chapters:
-        yield f"{indent}{chapter.span}  {chapter.title}"
+        yield f"{indent}{format_span(chapter.span)}  {chapter.title}"
         yield from _indented(chapter.parts, f"{indent}  ")
 
 
@@ -163,7 +163,7 @@ def as_markdown(outline: Outline) -> str:
 def _listed(chapters: Sequence[Chapter], indent: str) -> Iterator[str]:
     for chapter in chapters:
         text = f": {chapter.text}" if chapter.text else ""
-        yield f"{indent}- **{chapter.span}** {_escaped(f'{chapter.title}{text}')}"
+        yield f"{indent}- **{format_span(chapter.span)}** {_escaped(f'{chapter.title}{text}')}"
         yield from _listed(chapter.parts, f"{indent}  ")
 
 

@@ -133,7 +133,7 @@ def test_many_videos_come_from_one_file_of_captions(
 def test_show_has_people_segments_and_clips(homer: Homer, lecture: str) -> None:
     shown = homer("show", "lecture")
     assert shown.exit_code == 0
-    assert re.search(r"^clip 1  00:30-01:00$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^clip 1  0:30-1:00$", shown.stdout, re.MULTILINE)
     assert "lighthouse was painted green" in shown.stdout
     assert re.search(r"\[s\d+\]$", shown.stdout, re.MULTILINE)
     portrait = data(homer("show", lecture[:6], "--json"))
@@ -153,9 +153,7 @@ def test_ask_prints_answer_confidence_citations_and_trajectory(homer: Homer, lec
     lines = asked.stdout.splitlines()
     assert "green" in lines[0]
     assert re.match(r"confidence (low|medium|high) \(0\.\d\d\); supported", lines[1])
-    assert re.match(
-        r"  00:4\d-00:4\d  .*green.*\(lecture, clip 1\) \[m\d+\], support [01]\.\d\d", lines[2]
-    )
+    assert re.match(r"  0:4\d-0:4\d  .*green.*\(lecture\) \[m\d+\]", lines[2])
     assert re.match(r"trajectory [0-9a-f]+ \(\d+ rounds", lines[-1])
     assert asked.stderr == ""
     told = homer("ask", "What colour was the lighthouse painted?", "-v", "lecture", "--verbose")
@@ -220,7 +218,7 @@ def test_search_scores_what_it_finds(homer: Homer, lecture: str, mode: str) -> N
 def test_search_prints_times(homer: Homer, lecture: str) -> None:
     shown = homer("search", "painted lighthouse", "-v", "lecture")
     assert shown.exit_code == 0
-    assert re.search(r"\d\.\d\d  00:40-00:48  lecture  m\d+ ", shown.stdout)
+    assert re.search(r"\d\.\d\d  0:40-0:48  lecture  m\d+ ", shown.stdout)
 
 
 def test_search_prints_only_what_is_close(homer: Homer, lecture: str) -> None:

@@ -102,8 +102,8 @@ def test_people_are_listed_with_numbers_names_tags_and_times(talk: str) -> None:
     assert shown.exit_code == 0
     head, ada, other = (line.split() for line in shown.stdout.splitlines())
     assert head == ["number", "person", "names", "tags", "seen", "heard", "when"]
-    assert ada == ["0", "Ada", "Ada", "(said)", "face_0", "voice_0", "1", "1", "00:00-00:09"]
-    assert other == ["2", "Person", "2", "voice_1", "0", "1", "00:30-00:36"]
+    assert ada == ["0", "Ada", "Ada", "(said)", "face_0", "voice_0", "1", "1", "0:00-0:09"]
+    assert other == ["2", "Person", "2", "voice_1", "0", "1", "0:30-0:36"]
     assert homer("list", VIDEO[:5]).stdout == shown.stdout
     (first, second) = data(homer(talk, "--json"))
     assert first["tags"] == ["<face_0>", "<voice_0>"]

@@ -422,14 +422,14 @@ def test_the_command_says_which_clips_go_and_asks(talk: Store, homer: Any, tmp_p
     span = ("--from", "1:05", "--to", "1:31")
     code, _, output = homer("delete", VIDEO, *span, answer="n\n")
     assert code == 1
-    assert "Delete 01:00-02:00 of video 0123 (2 clips, with every answer" in output
+    assert "Delete 1:00-2:00 of video 0123 (2 clips, with every answer" in output
     assert "It cannot be undone. There is no file of it." in output
     assert list(dump_lines(talk, VIDEO)) == before
     code, out, _ = homer("delete", VIDEO, *span, "--yes")
     assert code == 0
-    assert out.startswith("01:00-02:00 of video 0123 is deleted: 2 clips, 3 images, 2 people")
+    assert out.startswith("1:00-2:00 of video 0123 is deleted: 2 clips, 3 images, 2 people")
     assert left(talk) == set()
-    assert "clip 2  01:00-01:30  deleted" in homer("show", VIDEO)[1]
+    assert "clip 2  1:00-1:30  deleted" in homer("show", VIDEO)[1]
     exported = tmp_path / "talk.zip"
     assert homer("export", VIDEO, "--out", str(exported))[0] == 0
     assert left_in(exported) == set()

@@ -140,4 +140,4 @@ def test_markdown_shows_words_as_words() -> None:
     lines = as_markdown(MADE).splitlines()
     assert lines[0] == "# A \\*day\\*"
     assert lines[2] == "About &lt;work&gt;."
-    assert lines[6].startswith("  - **00:05-01:00** Tea &amp; &lt;b&gt;")
+    assert lines[6].startswith("  - **0:05-1:00** Tea &amp; &lt;b&gt;")

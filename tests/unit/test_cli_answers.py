@@ -56,9 +56,9 @@ def test_the_answer_names_the_option_it_chose(answer: Answer, line: str) -> None
     assert answer_line(answer, QUESTION) == line
 
 
-def test_a_citation_has_time_words_clip_and_ref() -> None:
+def test_a_citation_has_time_words_title_and_ref() -> None:
     line = citation_line(CITED, {VIDEO: "talk"})
-    assert line == "01:01-01:15  in Paris  (talk, clip 2) [m7]"
+    assert line == "1:01-1:15  in Paris  (talk) [m7]"
 
 
 def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machines() -> None:
@@ -71,7 +71,7 @@ def test_people_without_a_name_are_reported_in_words_and_kept_as_tags_for_machin
     assert made["citations"][0]["text"] == "<voice_1>: on <face_2>'s table"
 
 
-def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
+def test_long_words_of_a_citation_are_cut() -> None:
     long = CITED.model_copy(update={"clip": None, "ref": "s1", "text": "word " * 100})
     line = citation_line(long, {})
     assert f"...  ({VIDEO}) [s1]" in line
@@ -97,7 +97,7 @@ def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
         ),
         (
             EvidenceRetrieved(mode=Mode.VIDEO, query="the place", evidence=(FOUND,)),
-            ["  video 'the place': 1 found, best 01:01-01:15 (0.80)"],
+            ["  video 'the place': 1 found, best 1:01-1:15 (0.80)"],
         ),
         (
             EvidenceRetrieved(
@@ -106,7 +106,7 @@ def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
                 evidence=(FOUND,),
                 finding=Finding(asks=Asks.SPEAKERS),
             ),
-            ["  event 'q' (from structure: speakers): 1 found, best 01:01-01:15 (0.80)"],
+            ["  event 'q' (from structure: speakers): 1 found, best 1:01-1:15 (0.80)"],
         ),
         (
             EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,), nothing_close=True),
@@ -146,7 +146,7 @@ def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.splitlines() == [
         "A. Paris",
         "confidence high (0.81); quoted",
-        "  01:01-01:15  in Paris  (talk, clip 2) [m7]",
+        "  1:01-1:15  in Paris  (talk) [m7]",
         "trajectory abc123 (2 rounds, 1.2 s)",
     ]
 
@@ -160,7 +160,7 @@ def test_a_declined_answer_says_that_its_moments_are_only_the_nearest(
         "can't be told",
         "declined: the moments below are only the nearest",
         "confidence low (0.10)",
-        "  01:01-01:15  in Paris  (talk, clip 2) [m7]",
+        "  1:01-1:15  in Paris  (talk) [m7]",
     ]
 
 

@@ -78,18 +78,18 @@ def shown(capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:
 
 def test_a_portrait_reads_from_the_whole_to_the_clips(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys) == [
-        "talk [31m  0123456789abcdef  01:00  done",
+        "talk [31m  0123456789abcdef  1:00  done",
         "  640x360, with sound, profile local",
         "  images are found by descriptions and words of their time (no image-text model)",
         "people",
         "  Omar  face_0 voice_2  Omar (read)",
         "segments",
-        "  00:00-00:30  Opening  [s1]",
+        "  0:00-0:30  Opening  [s1]",
         "    causes Talk (said so)",
-        "  00:00-00:30  Talk  [s2]",
-        "clip 0  00:00-00:30",
-        "  00:01-00:01  said: a word  [m2]",
-        "clip 1  00:30-01:00",
+        "  0:00-0:30  Talk  [s2]",
+        "clip 0  0:00-0:30",
+        "  0:01  said: a word  [m2]",
+        "clip 1  0:30-1:00",
     ]
 
 
@@ -110,7 +110,7 @@ def test_a_failed_clip_says_why_how_often_and_how_it_is_tried_again(
     failed = clip(1, state="failed", error="no\nanswer")
     failed = failed.model_copy(update={"attempts": attempts, "given_up": given_up})
     lines = shown(capsys, clips=(clip(0), failed), state="failed", error="1 clips are left")
-    assert f"clip 1  00:30-01:00  {output}  no answer" in lines
+    assert f"clip 1  0:30-1:00  {output}  no answer" in lines
     assert "  1 clips are left" in lines
 
 
@@ -118,8 +118,8 @@ def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]
     cost = ClipCost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
     lines = shown(capsys, clips=(clip(0).model_copy(update={"cost": cost}), clip(1)), cost=cost)
     spent = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
-    assert f"clip 0  00:00-00:30  [{spent}]" in lines
-    assert "clip 1  00:30-01:00" in lines
+    assert f"clip 0  0:00-0:30  [{spent}]" in lines
+    assert "clip 1  0:30-1:00" in lines
     assert f"  watching took {spent}" in lines
 
 
@@ -137,7 +137,7 @@ def test_a_clip_tells_its_budget_and_what_its_writer_was_not_shown(
     left_out: tuple[str, ...], output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept_to = clip(0).model_copy(update={"budget": 60_000, "left_out": left_out})
-    assert f"clip 0  00:00-00:30  {output}" in shown(capsys, clips=(kept_to,))
+    assert f"clip 0  0:00-0:30  {output}" in shown(capsys, clips=(kept_to,))
 
 
 def test_costs_add_up() -> None:
