@@ -141,13 +141,30 @@ class Character(Frozen):
         return tag if is_single and not tag.startswith("<character_") else self.tag
 
 
+class CharacterRef(Frozen):
+    """A character of a video of the library, by its number."""
+
+    video: str
+    number: NonNegativeInt
+
+
 class CorrectionKind(StrEnum):
-    """What kind of correction a user made."""
+    """What kind of correction a user made.
+
+    The last three are about characters of different videos, and change nothing within a video.
+    """
 
     RENAME = "rename"
     MERGE = "merge"
     SPLIT = "split"
     APART = "apart"
+    JOIN = "join"
+    LEAVE = "leave"
+    DIFFER = "differ"
+
+
+ACROSS_VIDEOS = frozenset({CorrectionKind.JOIN, CorrectionKind.LEAVE, CorrectionKind.DIFFER})
+"""Corrections that say who is who in different videos."""
 
 
 class CorrectedCharacter(Frozen):
@@ -160,6 +177,8 @@ class CorrectedCharacter(Frozen):
         names: Names given by the user, the preferred one first; empty: the learned names hold.
         nameless: Tags whose learned names are ignored.
         others: Tags of faces and voices that are not this character.
+        persons: Ids that the character shares with characters of other videos: by a join with those
+            that are the same person, after a leave no more; by a differ with one that is not.
     """
 
     number: NonNegativeInt
@@ -167,6 +186,7 @@ class CorrectedCharacter(Frozen):
     names: tuple[str, ...] = ()
     nameless: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    persons: tuple[str, ...] = ()
 
 
 class Correction(Frozen):
@@ -179,6 +199,8 @@ class Correction(Frozen):
         numbers: The characters concerned; a later correction of any of them builds on this one.
         outcomes: The states of those characters from then on.
         undone: Whether it was taken back.
+        act: Shared by the corrections of several videos that were made as one and are undone as
+            one; None: it is of one video alone.
     """
 
     number: PositiveInt
@@ -187,3 +209,4 @@ class Correction(Frozen):
     numbers: tuple[NonNegativeInt, ...]
     outcomes: tuple[CorrectedCharacter, ...]
     undone: bool = False
+    act: str | None = None

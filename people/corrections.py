@@ -14,6 +14,7 @@ from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.media import Video
 from domain.people import (
+    ACROSS_VIDEOS,
     CorrectedCharacter,
     Correction,
     CorrectionKind,
@@ -133,21 +134,38 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
         Ambiguous: several go by that name.
         InputError: the character goes by this name already, or has none to remove.
     """
-    new_name = _clean_name(name)
+    new_name = clean_name(name)
     with store.begin() as session:
         people = lock_people(session, video)
         character = find_person(people, person)
-        user_names = [n.text for n in character.names if n.source == USER_SOURCE]
-        if new_name in user_names[:1] or not (new_name or character.names):
+        if has_name(character, new_name):
             state = f"is already called {new_name}" if new_name else "already has no name"
             raise InputError(f"{describe_person(character)} {state}")
-        outcome = CorrectedCharacter(
-            number=character.character.number,
-            names=(new_name,) if new_name else (),
-            nameless=() if new_name else people.tags(character),
-        )
-        summary = _renamed(character, new_name)
-        return _record(session, people, CorrectionKind.RENAME, summary, [character], [outcome])
+        return rename_character(session, people, character, new_name)
+
+
+def has_name(character: CharacterAt, name: str) -> bool:
+    """Tell whether a user gave a character this name, or it has none where ``name`` is empty."""
+    user_names = [n.text for n in character.names if n.source == USER_SOURCE]
+    return name in user_names[:1] if name else not character.names
+
+
+def rename_character(
+    session: Session,
+    people: VideoPeople,
+    character: CharacterAt,
+    new_name: str,
+    act: str | None = None,
+) -> Correction:
+    """Record a character's preferred name, or none; ``act`` joins renames in several videos."""
+    outcome = CorrectedCharacter(
+        number=character.character.number,
+        names=(new_name,) if new_name else (),
+        nameless=() if new_name else people.tags(character),
+    )
+    summary = _renamed(character, new_name)
+    kind = CorrectionKind.RENAME
+    return record_correction(session, people, kind, summary, [character], [outcome], act)
 
 
 def _renamed(character: CharacterAt, new_name: str) -> str:
@@ -178,7 +196,9 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
             names=tuple(dict.fromkeys(n.text for n in _names_from_users(target, source))),
         )
         summary = f"Merged {describe_person(source)} into {describe_person(target)}"
-        return _record(session, people, CorrectionKind.MERGE, summary, [source, target], [outcome])
+        return record_correction(
+            session, people, CorrectionKind.MERGE, summary, [source, target], [outcome]
+        )
 
 
 def split(store: Store, video: str, person: str, tags: Sequence[str], name: str = "") -> Correction:
@@ -203,7 +223,7 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
         Ambiguous: several go by that name.
         InputError: a tag is not of this person, or nobody would be left.
     """
-    new_name = _clean_name(name)
+    new_name = clean_name(name)
     with store.begin() as session:
         people = lock_people(session, video)
         character = find_person(people, person)
@@ -220,7 +240,9 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
         summary = (
             f"Split {parts} off {describe_person(character)}, as {new_name or 'another person'}"
         )
-        return _record(session, people, CorrectionKind.SPLIT, summary, [character], outcomes)
+        return record_correction(
+            session, people, CorrectionKind.SPLIT, summary, [character], outcomes
+        )
 
 
 def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
@@ -251,7 +273,9 @@ def keep_apart(store: Store, video: str, person: str, other: str) -> Correction:
             )
             for a, b in ((first, second), (second, first))
         ]
-        return _record(session, people, CorrectionKind.APART, summary, [first, second], outcomes)
+        return record_correction(
+            session, people, CorrectionKind.APART, summary, [first, second], outcomes
+        )
 
 
 def are_kept_apart(
@@ -264,6 +288,8 @@ def are_kept_apart(
 
 def undo(store: Store, video: str, number: int | None = None) -> Correction:
     """Undo a correction; the characters are as if it had never been made.
+
+    One that was made in several videos is undone in all of them.
 
     Args:
         store: The store.
@@ -280,24 +306,30 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
     with store.begin() as session:
         stored.lock_corrections(session)
         found = find_video(session, video)
-        corrections = stored.corrections_of(session, found.id)
-        correction = _find_correction(corrections, found, number)
-        later = [
-            c
-            for c in corrections
-            if c.number > correction.number and not c.undone and _depends_on(c, correction)
-        ]
-        if later:
-            latest = later[-1]
-            raise InputError(
-                f"correction {latest.number} ({latest.told}) builds on correction "
-                f"{correction.number}: undo that first: "
-                f"homer people undo {found.id} {latest.number}"
-            )
-        taken_back = correction.model_copy(update={"undone": True})
-        stored.change_correction(session, found.id, taken_back)
-        record_deed(session, Deed.CHANGED_PEOPLE, f"{found.id} correction {correction.number}")
-        return taken_back
+        correction = _find_correction(stored.corrections_of(session, found.id), found, number)
+        act, made = correction.act, [(found.id, correction)]
+        for of_video, one in stored.corrections_of_act(session, act) if act else made:
+            if not one.undone:
+                _undo_one(session, of_video, one)
+        return correction.model_copy(update={"undone": True})
+
+
+def _undo_one(session: Session, video_id: str, correction: Correction) -> None:
+    """Undo a correction in one video.
+
+    Raises:
+        InputError: a later one depends on it.
+    """
+    corrections = stored.corrections_of(session, video_id)
+    later = [c for c in corrections if not c.undone and _depends_on(c, correction)]
+    if later:
+        latest = later[-1]
+        raise InputError(
+            f"correction {latest.number} ({latest.told}) builds on correction "
+            f"{correction.number}: undo that first: homer people undo {video_id} {latest.number}"
+        )
+    stored.change_correction(session, video_id, correction.model_copy(update={"undone": True}))
+    record_deed(session, Deed.CHANGED_PEOPLE, f"{video_id} correction {correction.number}")
 
 
 def history(store: Store, video: str) -> list[Correction]:
@@ -311,17 +343,19 @@ def history(store: Store, video: str) -> list[Correction]:
         return stored.corrections_of(session, find_video(session, video).id)
 
 
-def _record(
+def record_correction(
     session: Session,
     people: VideoPeople,
     kind: CorrectionKind,
     summary: str,
     about: Sequence[CharacterAt],
     outcomes: Sequence[CorrectedCharacter],
+    act: str | None = None,
 ) -> Correction:
+    """Record a correction about some characters; ``act`` joins those of several videos."""
     numbers = set().union(*(people.original_numbers(character) for character in about))
     correction = stored.add_correction(
-        session, people.video.id, kind, summary, sorted(numbers), outcomes
+        session, people.video.id, kind, summary, sorted(numbers), outcomes, act
     )
     record_deed(session, Deed.CHANGED_PEOPLE, f"{people.video.id} correction {correction.number}")
     return correction
@@ -351,7 +385,7 @@ def _known_person(
     )
 
 
-def _clean_name(text: str) -> str:
+def clean_name(text: str) -> str:
     """Return a name as one line of printable characters, with tags escaped.
 
     Raises:
@@ -432,11 +466,29 @@ def _find_correction(
 def _depends_on(later: Correction, earlier: Correction) -> bool:
     """Tell whether ``later`` depends on ``earlier``.
 
-    APART corrections refer to tags and depend on nothing but a split.
+    APART corrections refer to tags and depend on nothing but a split. Those about characters of
+    different videos refer to numbers, which are never reused: only a join of persons depends on the
+    joins that made them.
     """
+    if later.number <= earlier.number:
+        return False
+    if ACROSS_VIDEOS & {later.kind, earlier.kind}:
+        return _joins_persons(later, earlier)
     if (
         CorrectionKind.APART in (later.kind, earlier.kind)
         and earlier.kind is not CorrectionKind.SPLIT
     ):
         return False
     return not set(later.numbers).isdisjoint(earlier.numbers)
+
+
+def _joins_persons(later: Correction, earlier: Correction) -> bool:
+    """Tell whether a join gave a character that was joined before another person's id."""
+    if {later.kind, earlier.kind} != {CorrectionKind.JOIN}:
+        return False
+    ids, earlier_ids = (
+        {(one.number, person) for one in correction.outcomes for person in one.persons}
+        for correction in (later, earlier)
+    )
+    same_number = {number for number, _ in ids} & {number for number, _ in earlier_ids}
+    return bool(same_number) and ids.isdisjoint(earlier_ids)

@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import groupby
 
 from domain.media import IdentityKind
-from domain.people import Character, Correction, CorrectionKind
+from domain.people import ACROSS_VIDEOS, Character, Correction, CorrectionKind
 from people.characters import best_character
 from store.queries.characters import CharacterAt, Name, preferred_name
 from store.queries.corrections import LearnedName, Origin, StatedSupport
@@ -47,8 +47,11 @@ class Overlay:
 
 
 def overlay_of(corrections: Iterable[Correction]) -> Overlay | None:
-    """Combine the corrections in force, in order; None where there are none."""
-    active = [correction for correction in corrections if not correction.undone]
+    """Combine the corrections in force, in order; None where there are none.
+
+    Those about characters of different videos change nothing within a video.
+    """
+    active = [c for c in corrections if not c.undone and c.kind not in ACROSS_VIDEOS]
     overlay = Overlay()
     for correction in sorted(active, key=lambda item: item.number):
         if correction.kind is CorrectionKind.APART:

@@ -58,6 +58,12 @@ def similar_people(
     return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:limit]
 
 
+def mean_look(vectors: Sequence[Sequence[float] | NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the mean direction of vectors (N, D), shape (D,), length 1."""
+    mean = np.mean(np.asarray(vectors), axis=0)
+    return np.asarray(normalise_rows(mean)[0], dtype=np.float32)
+
+
 def _of_kind(
     people: Mapping[int, Exemplars], kind: IdentityKind, min_cosine: float, limit: int | None
 ) -> Iterator[SimilarPair]:
@@ -67,8 +73,7 @@ def _of_kind(
     # Vectors of different length come from different models and cannot be compared.
     for size in sorted({len(vectors[0]) for vectors in vectors_by_number.values()}):
         numbers = [n for n, vectors in vectors_by_number.items() if len(vectors[0]) == size]
-        means = [np.mean(np.asarray(vectors_by_number[n]), axis=0) for n in numbers]
-        rows = normalise_rows(means).astype(np.float32)
+        rows = np.stack([mean_look(vectors_by_number[n]) for n in numbers])
         cosines = np.clip(rows @ rows.T, -1.0, 1.0)
         close = np.argwhere(np.triu(cosines >= min_cosine, k=1))
         # The best pairs overall are among the best pairs of each kind.

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from domain.base import Frozen
 from domain.media import IdentityKind, Video
 from domain.time import TimeSpan
-from models.thresholds import same_face, same_voice
 from people.corrections import KnownPerson, known_people
 from people.face_voice_evidence import merge_close_spans
+from people.likely_same import thresholds_of
 from people.overlay import Overlay, are_distinct, overlay_of
 from people.similar import Exemplars, SimilarPair, similar_people
 from people.video_people import VideoPeople, people_of_video
@@ -29,7 +29,7 @@ from store.queries.identities import (
     identity_centres,
     seen_together,
 )
-from store.queries.videos import video_state
+from store.queries.nearest_identities import models_of_videos
 
 GAP_MS = 5_000
 """Appearances closer than this many milliseconds are shown as one."""
@@ -212,7 +212,8 @@ def likely_same_people(store: Store, video: str, limit: int = 10) -> list[CardPa
         people = {person.character.number: person for person in cast.characters}
         vectors = {number: _looks(person.members, centres) for number, person in people.items()}
         truth = overlay_of(corrections_of(session, cast.video.id)) or Overlay()
-        thresholds = _thresholds(session, cast.video.id)
+        models = models_of_videos(session, [cast.video.id])[cast.video.id]
+        thresholds = thresholds_of(models)
         candidates = similar_people(
             vectors, thresholds, LOOKED_AT + sum(map(len, truth.distinct.values()))
         )
@@ -220,16 +221,6 @@ def likely_same_people(store: Store, video: str, limit: int = 10) -> list[CardPa
         both = [people[number] for pair in pairs for number in (pair.one, pair.other)]
         cards = _cards(session, cast, both)
     return [CardPair(found=pair, one=cards[pair.one], other=cards[pair.other]) for pair in pairs]
-
-
-def _thresholds(session: Session, video: str) -> dict[IdentityKind, float]:
-    """Return the cosine thresholds of the models that watched a video."""
-    state = video_state(session, video)
-    models = state.models if state else {}
-    return {
-        IdentityKind.FACE: same_face(models.get("faces", "")),
-        IdentityKind.VOICE: same_voice(models.get("speaker", "")),
-    }
 
 
 def _undecided(

@@ -9,7 +9,7 @@ from sqlalchemy import ARRAY, String, any_, bindparam, func, insert, select, tex
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
-from domain.people import CorrectedCharacter, Correction, CorrectionKind
+from domain.people import ACROSS_VIDEOS, CorrectedCharacter, Correction, CorrectionKind
 from store.queries.characters import Name
 from store.queries.conditions import is_any_of
 from store.tables.schema import (
@@ -89,6 +89,24 @@ def corrections_of(session: Session, video_id: str) -> list[Correction]:
     return [_correction(row) for row in session.scalars(query.order_by(CorrectionRow.number))]
 
 
+def corrections_of_act(session: Session, act: str) -> list[tuple[str, Correction]]:
+    """Return the corrections that were made as one, each with its video, by video and number."""
+    row = CorrectionRow
+    query = select(row).where(row.act == act).order_by(row.video_id, row.number)
+    return [(found.video_id, _correction(found)) for found in session.scalars(query)]
+
+
+def corrections_across_videos(session: Session) -> dict[str, list[Correction]]:
+    """Return the corrections in force about characters of different videos, by video and number."""
+    row = CorrectionRow
+    kinds = [str(kind) for kind in ACROSS_VIDEOS]
+    query = select(row).where(row.act.is_not(None), row.kind.in_(kinds), row.undone.is_(False))
+    corrections: dict[str, list[Correction]] = {}
+    for found in session.scalars(query.order_by(row.video_id, row.number)):
+        corrections.setdefault(found.video_id, []).append(_correction(found))
+    return corrections
+
+
 _CORRECTED = (
     select(CorrectionRow.video_id)
     .where(CorrectionRow.video_id == any_(bindparam("videos", type_=ARRAY(String))))
@@ -108,6 +126,7 @@ def add_correction(
     told: str,
     numbers: Sequence[int],
     outcomes: Sequence[CorrectedCharacter],
+    act: str | None = None,
 ) -> Correction:
     """Record a correction under the next number; call ``lock_corrections`` before."""
     highest = select(func.max(CorrectionRow.number)).where(CorrectionRow.video_id == video_id)
@@ -117,6 +136,7 @@ def add_correction(
         told=told,
         numbers=tuple(sorted(set(numbers))),
         outcomes=tuple(outcomes),
+        act=act,
     )
     values = correction.model_dump(mode="json", exclude={"undone"})
     session.execute(insert(CorrectionRow).values(values | {"video_id": video_id}))
@@ -138,6 +158,7 @@ def _correction(row: CorrectionRow) -> Correction:
         numbers=tuple(row.numbers),
         outcomes=tuple(CorrectedCharacter.model_validate(outcome) for outcome in row.outcomes),
         undone=row.undone,
+        act=row.act,
     )
 
 

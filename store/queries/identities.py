@@ -363,6 +363,27 @@ def _join_close(appearances: Any, gap_ms: int) -> Select[int, int, int]:
     return query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
 
 
+class LastAppearance(NamedTuple):
+    """When an identity was last seen or heard in its video."""
+
+    clip: int
+    start_ms: int
+    end_ms: int
+
+
+def last_appearances(session: Session, identities: Sequence[int]) -> dict[int, LastAppearance]:
+    """Return the last sighting of each identity, or the last utterance if it has no sighting."""
+    last: dict[int, LastAppearance] = {}
+    for table in (UtteranceRow, SightingRow):
+        columns = (table.identity_id, table.clip, table.start_ms, table.end_ms)
+        query = select(*columns).where(is_any_of(table.identity_id, identities))
+        newest = query.ext(distinct_on(table.identity_id)).order_by(
+            table.identity_id, table.end_ms.desc(), table.id
+        )
+        last |= {row[0] or 0: LastAppearance(*row[1:]) for row in session.execute(newest)}
+    return last
+
+
 def best_crops(session: Session, identities: Sequence[int]) -> dict[int, str]:
     """Return the SHA-256 of the best crop of each identity that has one."""
     row = SightingRow
@@ -377,11 +398,20 @@ def best_crops(session: Session, identities: Sequence[int]) -> dict[int, str]:
 
 def identity_centres(session: Session, video_id: str) -> Mapping[int, Centre]:
     """Return the centre of every identity of a video that has exemplars, by identity."""
+    return _centres(session, IdentityRow.video_id == video_id)
+
+
+def centres_of(session: Session, identities: Sequence[int]) -> Mapping[int, Centre]:
+    """Return the centre of each of these identities that has exemplars."""
+    return _centres(session, is_any_of(IdentityRow.id, identities))
+
+
+def _centres(session: Session, where: ColumnElement[bool]) -> Mapping[int, Centre]:
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
         select(IdentityRow.id, IdentityRow.kind, func.count(), mean)
         .join(ExemplarRow, ExemplarRow.identity_id == IdentityRow.id)
-        .where(IdentityRow.video_id == video_id)
+        .where(where)
         .group_by(IdentityRow.id, IdentityRow.kind)
     )
     return {

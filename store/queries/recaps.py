@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.media import ClipState
 from domain.recaps import Period
 from domain.time import TimeSpan
+from store.queries.conditions import is_any_text
 from store.tables.schema import ClipRow, NodeRevisionRow, NodeRow, StreamRow, VideoRow
 
 BUILDER = "recap"
@@ -31,11 +32,15 @@ class StoredRecap:
 
 def began_at(session: Session, video: str) -> datetime | None:
     """Return the time of day of a video's time 0: of a file, when it was added."""
+    return began_times(session, [video]).get(video)
+
+
+def began_times(session: Session, videos: Sequence[str]) -> dict[str, datetime]:
+    """Return the time of day of each video's time 0: of a file, when it was added."""
     began = func.to_timestamp(StreamRow.began_ms / 1000.0)
-    query = select(func.coalesce(began, VideoRow.created_at)).select_from(VideoRow)
+    query = select(VideoRow.id, func.coalesce(began, VideoRow.created_at)).select_from(VideoRow)
     query = query.outerjoin(StreamRow, StreamRow.video_id == VideoRow.id)
-    found: datetime | None = session.scalar(query.where(VideoRow.id == video))
-    return found
+    return dict(session.execute(query.where(is_any_text(VideoRow.id, videos))).all())
 
 
 def last_clip_within(session: Session, video: str, span: TimeSpan) -> int | None:

@@ -179,7 +179,7 @@ def _names(video: str) -> Query:
 def _corrections(video: str) -> Query:
     """Select the corrections in force; undone ones are left out."""
     c = CorrectionRow
-    query = select(c.number, c.kind, c.told, c.numbers, c.outcomes)
+    query = select(c.number, c.kind, c.told, c.numbers, c.outcomes, c.act)
     in_force = (c.video_id == video, c.undone.is_(False))
     return query.where(*in_force).order_by(c.number)
 

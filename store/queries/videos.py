@@ -128,8 +128,8 @@ def video_titles(session: Session) -> dict[str, str]:
     return dict(session.execute(query).all())
 
 
-def newest_titles(session: Session, limit: int) -> dict[str, str]:
-    """Return the titles of the videos that were added last by id, the newest first."""
+def newest_titles(session: Session, limit: int | None = None) -> dict[str, str]:
+    """Return the titles of the videos that were added last by id, the newest first; None: all."""
     query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.created_at.desc(), VideoRow.id)
     return dict(session.execute(query.limit(limit)).all())
 

@@ -357,6 +357,9 @@ class CorrectionRow(Base):
     outcomes: Mapped[list[Any]] = mapped_column(JSONB)
     undone: Mapped[bool] = mapped_column(server_default=text("false"))
     made_at: Mapped[datetime] = added_at()
+    act: Mapped[str | None] = mapped_column(
+        index=True, comment="shared by the corrections of several videos that are undone as one"
+    )
 
 
 class IdentityStatementRow(Base):

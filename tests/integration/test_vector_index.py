@@ -12,7 +12,7 @@ from store.database import Store
 from store.queries import candidates, hnsw
 from store.queries.candidates import near_clips
 from store.queries.clips import memory_view
-from store.queries.hnsw import has_index
+from store.queries.hnsw import MEMORIES, has_index
 from store.vector_index import build_index, missing_indexes
 from tests.support.remembered import SIZE, Said, WordEmbedder, watch
 
@@ -36,7 +36,7 @@ class Steps:
 @pytest.fixture
 def large(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A library that counts as large."""
-    monkeypatch.setattr(vector_index, "LARGE", 100)
+    monkeypatch.setitem(vector_index.LARGE, MEMORIES, 100)
     monkeypatch.setattr(candidates, "WIDE", 100)
     words = [f"word{number}" for number in range(CLIPS)]
     watch(store, VIDEO, [[Said(f"{words[n]} and {words[(n + 1) % CLIPS]}")] for n in range(CLIPS)])
@@ -52,7 +52,7 @@ def test_a_small_library_needs_no_index(store: Store) -> None:
 
 
 def test_a_large_library_gets_a_notice_until_its_index_is_built(large: Store) -> None:
-    assert missing_indexes(large) == [SIZE]
+    assert missing_indexes(large) == [(MEMORIES, SIZE)]
     assert (check_search_index(large).warning, check_search_index(large).fix) == (
         True,
         "homer db index",
@@ -74,7 +74,7 @@ def test_an_incomplete_index_is_built_again(large: Store) -> None:
             ),
             {"name": name},
         )
-    assert missing_indexes(large) == [SIZE]
+    assert missing_indexes(large) == [(MEMORIES, SIZE)]
     build_index(large, Steps())
     assert missing_indexes(large) == []
 

@@ -1,0 +1,265 @@
+"""Says who is who in different videos: join, split off, keep apart, name.
+
+Each change is a correction in every video that it concerns; `corrections.undo` undoes them as one.
+It changes nothing within a video, except a name that is given in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from uuid import uuid4
+
+from sqlalchemy.orm import Session
+
+from domain.errors import InputError
+from domain.memories import Scope
+from domain.people import CharacterRef, CorrectedCharacter, Correction, CorrectionKind
+from people.corrected import people_in_view
+from people.corrections import clean_name, has_name, record_correction, rename_character
+from people.persons import PersonLinks, Persons, links_of
+from people.video_people import (
+    LAST_CLIP,
+    VideoPeople,
+    describe_person,
+    find_person,
+    people_of_video,
+)
+from store.database import Store
+from store.queries import corrections as stored
+from store.queries.characters import CharacterAt
+
+
+def person_links(session: Session) -> PersonLinks:
+    """Return what users said of characters of different videos, as it is now."""
+    corrections = stored.corrections_across_videos(session)
+    scopes = [Scope(video=video, last_clip=LAST_CLIP) for video in corrections]
+    people = people_in_view(session, scopes) if scopes else {}
+    numbers = {
+        video: {n: one.number for one in characters for n in (*one.joined, one.number)}
+        for video, characters in people.items()
+    }
+    return links_of(corrections, numbers)
+
+
+def join(
+    store: Store, video: str, person: str, other_video: str, other: str, why: str = ""
+) -> Correction:
+    """Join two characters of different videos, and all that are joined to either, as one person.
+
+    Their numbers and names within the videos stay.
+
+    Args:
+        store: The store.
+        video: Id, unambiguous beginning of one, or title.
+        person: Number, tag or name.
+        other_video: The other video, in the same way.
+        other: The person there.
+        why: What the history says after "as".
+
+    Returns:
+        The correction of the first video.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: both are of one video, are one already, or a user said that some of those who
+            would be joined are two people.
+    """
+    with store.begin() as session:
+        change = _Change(session)
+        pair = change.find(video, person), change.find(other_video, other)
+        return change.join(*pair, why)
+
+
+def keep_apart(store: Store, video: str, person: str, other_video: str, other: str) -> Correction:
+    """Record that two characters of different videos are two people; they are suggested no more.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: both are of one video, or they are one, or two already.
+    """
+    with store.begin() as session:
+        change = _Change(session)
+        one, another = change.find(video, person), change.find(other_video, other)
+        change.require_two_videos(one, another)
+        if another in change.links.person_of(one):
+            raise InputError(
+                f"{change.describe(one, another)} are one: split one of them off first"
+            )
+        if change.links.are_two([one], [another]):
+            raise InputError(f"{change.describe(one, another)} are two people already")
+        told = {
+            a: f"Kept {change.name(a)} and {_elsewhere(b)} apart"
+            for a, b in ((one, another), (another, one))
+        }
+        return change.record(CorrectionKind.DIFFER, told, (uuid4().hex,))
+
+
+def split_off(store: Store, video: str, person: str) -> Correction:
+    """Split a character off the person that it was joined with; the others stay joined.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: it is not joined with a character of another video.
+    """
+    with store.begin() as session:
+        change = _Change(session)
+        one = change.find(video, person)
+        if len(change.links.person_of(one)) == 1:
+            raise InputError(f"{change.name(one)} is joined with nobody in another video")
+        told = {one: f"Split {change.name(one)} off the same person in other videos"}
+        ids = tuple(sorted(change.links.persons[one]))
+        return change.record(CorrectionKind.LEAVE, told, ids)
+
+
+def rename_everywhere(store: Store, video: str, person: str, name: str) -> Correction:
+    """Set the preferred name of a person in every video; an empty name removes all names.
+
+    Returns:
+        The correction of this video, else of the first one in which the name is new.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: the person goes by this name everywhere already, or has none to remove.
+    """
+    new_name = clean_name(name)
+    with store.begin() as session:
+        change = _Change(session)
+        one = change.find(video, person)
+        everywhere = sorted(change.links.person_of(one), key=lambda ref: (ref != one, ref.video))
+        found = [(change.people(ref.video), change.character(ref)) for ref in everywhere]
+        to_name = [(people, who) for people, who in found if not has_name(who, new_name)]
+        if not to_name:
+            state = f"is already called {new_name}" if new_name else "already has no name"
+            raise InputError(f"{change.name(one)} {state}")
+        act = uuid4().hex
+        done = [rename_character(session, people, who, new_name, act) for people, who in to_name]
+        return done[0]
+
+
+def characters_of_person(store: Store, video: str, person: str) -> list[CharacterRef]:
+    """Return a character of a video, then those that are joined with it.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+    """
+    with store.begin(snapshot=True) as session:
+        people = people_of_video(session, video)
+        number = find_person(people, person).character.number
+        one = CharacterRef(video=people.video.id, number=number)
+        return [one, *sorted(person_links(session).person_of(one) - {one}, key=_order)]
+
+
+def _elsewhere(character: CharacterRef) -> str:
+    """Name a character in a correction of another video: by its number, which says nothing else."""
+    return f"person {character.number} of video {character.video}"
+
+
+class _Change:
+    """One change of who is who in different videos, in a transaction that locks corrections."""
+
+    def __init__(self, session: Session) -> None:
+        stored.lock_corrections(session)
+        self._session = session
+        self.links = person_links(session)
+        self.people = cache(self._people)
+
+    def _people(self, video: str) -> VideoPeople:
+        return people_of_video(self._session, video)
+
+    def find(self, video: str, person: str) -> CharacterRef:
+        """Find a character by names of a video and of a person."""
+        people = people_of_video(self._session, video)
+        number = find_person(people, person).character.number
+        return CharacterRef(video=people.video.id, number=number)
+
+    def character(self, ref: CharacterRef) -> CharacterAt:
+        """Return a character as it is now."""
+        return find_person(self.people(ref.video), str(ref.number))
+
+    def name(self, ref: CharacterRef) -> str:
+        """Name a character in a sentence about its own video."""
+        return describe_person(self.character(ref))
+
+    def describe(self, *refs: CharacterRef) -> str:
+        """Name characters in a message to the user, each with the title of its video."""
+        named = [f"{self.name(ref)} of {self.people(ref.video).video.title}" for ref in refs]
+        return " and ".join(named)
+
+    def require_two_videos(self, one: CharacterRef, other: CharacterRef) -> None:
+        """Check that two characters are of different videos.
+
+        Raises:
+            InputError: they are not.
+        """
+        if one.video == other.video:
+            title = self.people(one.video).video.title
+            raise InputError(f"{self.name(one)} and {self.name(other)} are both of {title}")
+
+    def join(self, one: CharacterRef, other: CharacterRef, why: str) -> Correction:
+        """Join the persons of two characters; return the correction of the first one's video."""
+        self.require_two_videos(one, other)
+        ours, theirs = self.links.person_of(one), self.links.person_of(other)
+        if ours == theirs:
+            raise InputError(f"{self.describe(one, other)} are one already")
+        self._require_none_apart(ours, theirs, (one, other))
+        everybody = sorted(ours | theirs, key=_order)
+        person = self._id_of(max(ours, theirs, key=len)) or uuid4().hex
+        lacking = [ref for ref in everybody if person not in self.links.persons.get(ref, ())]
+        told = {
+            ref: self._joined(ref, other if ref in ours else one, why)
+            for ref in dict.fromkeys((one, other, *lacking))
+        }
+        return self.record(CorrectionKind.JOIN, told, (person,))
+
+    def _id_of(self, person: Persons) -> str | None:
+        """Return an id of a person; None if it is a single character."""
+        return min((i for ref in person for i in self.links.persons.get(ref, ())), default=None)
+
+    def _joined(self, ref: CharacterRef, other: CharacterRef, why: str) -> str:
+        return f"Joined {self.name(ref)} with {_elsewhere(other)}{f', as {why}' if why else ''}"
+
+    def _require_none_apart(
+        self, ours: Persons, theirs: Persons, named: Sequence[CharacterRef]
+    ) -> None:
+        """Check that nobody said that two of these are different people.
+
+        The pair that the user names is left out: they say now that it is one.
+
+        Raises:
+            InputError: somebody did.
+        """
+        for one in sorted(ours, key=_order):
+            for other in sorted(theirs, key=_order):
+                if (one, other) != tuple(named) and self.links.are_two([one], [other]):
+                    raise InputError(
+                        f"{self.describe(one, other)} were said to be two people: undo that first "
+                        f"(homer people history {one.video})"
+                    )
+
+    def record(
+        self, kind: CorrectionKind, told: dict[CharacterRef, str], ids: Iterable[str]
+    ) -> Correction:
+        """Record a correction for each character; return that of the first one."""
+        act, persons = uuid4().hex, tuple(ids)
+        made = [self._record_one(kind, ref, text, persons, act) for ref, text in told.items()]
+        return made[0]
+
+    def _record_one(
+        self, kind: CorrectionKind, ref: CharacterRef, told: str, ids: tuple[str, ...], act: str
+    ) -> Correction:
+        people, who = self.people(ref.video), self.character(ref)
+        # A split applies to all numbers that stand for this character, whichever was joined.
+        is_leave = kind is CorrectionKind.LEAVE
+        numbers = sorted(people.original_numbers(who)) if is_leave else [ref.number]
+        outcomes = [CorrectedCharacter(number=number, persons=ids) for number in numbers]
+        return record_correction(self._session, people, kind, told, [who], outcomes, act)
+
+
+def _order(ref: CharacterRef) -> tuple[str, int]:
+    return ref.video, ref.number

@@ -1,0 +1,268 @@
+"""Who is who in different videos: joined, split off, kept apart, named and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from domain.errors import InputError
+from domain.memories import Scope
+from flows.restore import import_exported_video
+from people.across_videos import join, keep_apart, rename_everywhere, split_off
+from people.corrected import people_in_view
+from people.corrections import history, merge, rename, split, undo
+from people.forget import forget, restore_forgotten
+from people.likely_same import join_sure
+from store import vector_index
+from store.database import Store, open_store
+from store.home import Home
+from store.queries.hnsw import EXEMPLARS, has_index
+from store.vector_index import build_index
+from tests.support.library import Quiet
+from tests.support.library_templates import FilledLibraries
+from tests.support.memory import WordVectors
+from tests.support.several_videos import (
+    INTERVIEW,
+    LECTURE,
+    MODELS,
+    SIZE,
+    TALK,
+    labels,
+    watch_people,
+)
+from views.library import delete_video_rows, dump_lines, export_to_file
+from views.persons_view import likely_across_videos, load_library_people, load_person
+
+Place = tuple[str, int]
+
+
+@pytest.fixture
+def three(store: Store, libraries: FilledLibraries) -> Store:
+    """Three videos with two faces each: person 0 is the same in all, person 1 another in each."""
+    libraries.fill(store, fill_three)
+    return store
+
+
+def fill_three(store: Store) -> None:
+    for n, video in enumerate((TALK, INTERVIEW, LECTURE)):
+        watch_people(store, video, {1: 0.9, 10 + n: 0.9})
+
+
+def persons(store: Store) -> list[set[Place]]:
+    """The persons of several characters."""
+    found = load_library_people(store).persons
+    return [set(places(one.characters)) for one in found if len(one.characters) > 1]
+
+
+def places(cards: object) -> list[Place]:
+    return [(one.video, one.person.number) for one in cards]  # type: ignore[attr-defined]
+
+
+def likely(store: Store, video: str | None = None) -> list[tuple[Place, Place, bool]]:
+    return [
+        (
+            (pair.found.one.video, pair.found.one.number),
+            (pair.found.other.video, pair.found.other.number),
+            pair.found.sure,
+        )
+        for pair in likely_across_videos(store, video)
+    ]
+
+
+def seen_within(store: Store, video: str) -> list[str]:
+    """All that a video holds but its corrections, and its people as of its first clip."""
+    rows = [line for line in dump_lines(store, video) if '"row":"correction"' not in line]
+    with store.begin() as session:
+        people = people_in_view(session, [Scope(video=video, last_clip=0)])[video]
+    return [*rows, *(person.model_dump_json() for person in people)]
+
+
+def test_a_join_makes_one_person_and_changes_nothing_within_a_video(three: Store) -> None:
+    before = [seen_within(three, video) for video in (TALK, INTERVIEW)]
+    done = join(three, "talk", "0", "interview", "face_0")
+    assert done.told == f"Joined person 0 with person 0 of video {INTERVIEW}"
+    assert persons(three) == [{(TALK, 0), (INTERVIEW, 0)}]
+    assert [seen_within(three, video) for video in (TALK, INTERVIEW)] == before
+    with pytest.raises(InputError, match="are one already"):
+        join(three, "interview", "0", "talk", "0")
+    with pytest.raises(InputError, match="both of talk"):
+        join(three, "talk", "0", "talk", "1")
+
+
+def test_who_is_joined_with_one_is_joined_with_all_even_if_the_one_is_deleted(three: Store) -> None:
+    join(three, TALK, "0", INTERVIEW, "0")
+    join(three, LECTURE, "0", INTERVIEW, "0")
+    assert persons(three) == [{(TALK, 0), (INTERVIEW, 0), (LECTURE, 0)}]
+    delete_video_rows(three, INTERVIEW)
+    assert persons(three) == [{(TALK, 0), (LECTURE, 0)}]
+    delete_video_rows(three, LECTURE)
+    assert persons(three) == []
+    join_of_two_persons = [one.told for one in history(three, TALK)]
+    assert len(join_of_two_persons) == 1
+
+
+def test_two_persons_of_two_videos_each_become_one(three: Store) -> None:
+    watch_people(three, "d" * 16, {1: 0.9})
+    join(three, TALK, "0", INTERVIEW, "0")
+    join(three, LECTURE, "0", "dddd", "0")
+    assert len(persons(three)) == 2
+    join(three, "dddd", "0", TALK, "0")
+    assert [len(person) for person in persons(three)] == [4]
+    given = [video for video in (TALK, LECTURE) if len(history(three, video)) > 1]
+    with pytest.raises(InputError, match=f"undo that first: homer people undo {given[0]} 2"):
+        undo(three, given[0], 1)
+    undo(three, given[0])
+    assert sorted(len(person) for person in persons(three)) == [2, 2]
+
+
+@pytest.mark.parametrize("undone_in", [TALK, INTERVIEW])
+def test_a_join_is_undone_in_both_videos_from_either(three: Store, undone_in: str) -> None:
+    rename(three, TALK, "0", "Ada")
+    join(three, TALK, "0", INTERVIEW, "0")
+    rename(three, TALK, "0", "Grace")
+    number = next(one.number for one in history(three, undone_in) if one.kind == "join")
+    assert undo(three, undone_in, number).undone
+    assert persons(three) == []
+    assert [one.undone for one in history(three, TALK)] == [False, True, False]
+    assert [one.undone for one in history(three, INTERVIEW)] == [True]
+    assert labels(three, TALK)[0] == "Grace"
+
+
+def test_two_people_are_not_joined_through_others_but_a_later_word_counts(three: Store) -> None:
+    join(three, TALK, "0", INTERVIEW, "0")
+    keep_apart(three, TALK, "0", LECTURE, "0")
+    with pytest.raises(InputError, match="are two people already"):
+        keep_apart(three, LECTURE, "0", TALK, "0")
+    with pytest.raises(InputError, match="were said to be two people: undo that first"):
+        join(three, INTERVIEW, "0", LECTURE, "0")
+    with pytest.raises(InputError, match="are one: split one of them off first"):
+        keep_apart(three, TALK, "0", INTERVIEW, "0")
+    join(three, TALK, "0", LECTURE, "0")
+    assert len(persons(three)[0]) == 3
+
+
+def test_who_is_split_off_leaves_the_others_joined_and_is_not_suggested_again(three: Store) -> None:
+    join(three, TALK, "0", INTERVIEW, "0")
+    join(three, TALK, "0", LECTURE, "0")
+    split_off(three, INTERVIEW, "0")
+    assert persons(three) == [{(TALK, 0), (LECTURE, 0)}]
+    assert likely(three) == []
+    with pytest.raises(InputError, match="is joined with nobody in another video"):
+        split_off(three, INTERVIEW, "0")
+    undo(three, INTERVIEW)
+    assert len(persons(three)[0]) == 3
+
+
+def test_a_join_follows_the_number_through_corrections_of_the_video(three: Store) -> None:
+    join(three, TALK, "1", INTERVIEW, "1")
+    merge(three, TALK, "1", "0")
+    assert persons(three) == [{(TALK, 0), (INTERVIEW, 1)}]
+    split_off(three, TALK, "0")
+    assert persons(three) == []
+    undo(three, TALK)
+    split(three, TALK, "0", ["face_1"])
+    assert persons(three) == [{(TALK, 1), (INTERVIEW, 1)}]
+
+
+def test_a_name_given_everywhere_is_undone_everywhere(three: Store) -> None:
+    join(three, TALK, "0", INTERVIEW, "0")
+    rename_everywhere(three, INTERVIEW, "0", "Ada")
+    assert [labels(three, video)[0] for video in (TALK, INTERVIEW)] == ["Ada", "Ada"]
+    assert labels(three, LECTURE)[0] != "Ada"
+    assert load_person(three, TALK, "Ada").label == "Ada"
+    with pytest.raises(InputError, match=r"Ada \(person 0\) is already called Ada"):
+        rename_everywhere(three, TALK, "0", "Ada")
+    rename(three, TALK, "0", "Grace")
+    with pytest.raises(InputError, match=f"homer people undo {TALK} 3"):
+        undo(three, INTERVIEW)
+    undo(three, TALK)
+    undo(three, INTERVIEW)
+    assert "Ada" not in labels(three, TALK) + labels(three, INTERVIEW)
+
+
+def test_who_was_last_seen_where(three: Store) -> None:
+    join(three, TALK, "0", INTERVIEW, "0")
+    last = load_person(three, TALK, "0").last
+    assert last is not None
+    assert (last.title, str(last.span), last.seen) == ("interview", "00:00-00:03", True)
+
+
+def test_a_forgotten_person_is_in_no_join_until_they_are_restored(
+    three: Store, tmp_path: Path
+) -> None:
+    join(three, TALK, "0", INTERVIEW, "0")
+    join(three, TALK, "0", LECTURE, "0")
+    file = tmp_path / "ada.zip"
+    forget(three, TALK, "0", WordVectors(), file)
+    assert persons(three) == [{(INTERVIEW, 0), (LECTURE, 0)}]
+    restore_forgotten(three, TALK, file)
+    assert len(persons(three)[0]) == 3
+
+
+def test_suggestions_are_mutual_and_by_one_model_and_go_with_a_word(three: Store) -> None:
+    watch_people(three, "d" * 16, {1: 0.9}, models=MODELS | {"faces": "yunet_sface"})
+    found = likely(three, TALK)
+    assert found == [
+        ((TALK, 0), (INTERVIEW, 0), True),
+        ((TALK, 0), (LECTURE, 0), True),
+    ] or found == [((TALK, 0), (LECTURE, 0), True), ((TALK, 0), (INTERVIEW, 0), True)]
+    keep_apart(three, TALK, "0", LECTURE, "0")
+    join(three, TALK, "0", INTERVIEW, "0")
+    assert likely(three) == []
+
+
+def test_only_sure_pairs_are_joined_without_a_question(store: Store) -> None:
+    watch_people(store, TALK, {1: 0.9, 2: 0.5, 3: 0.1})
+    watch_people(store, INTERVIEW, {1: 0.9, 2: 0.5, 3: 0.1})
+    assert likely(store, TALK) == [
+        ((TALK, 0), (INTERVIEW, 0), True),
+        ((TALK, 1), (INTERVIEW, 1), False),
+    ]
+    (done,) = join_sure(store, TALK)
+    assert done.told.startswith("Joined person 0 with person 0 of video")
+    assert ", as they look alike (0." in done.told
+    assert persons(store) == [{(TALK, 0), (INTERVIEW, 0)}]
+    assert join_sure(store, TALK) == []
+
+
+def test_the_index_finds_the_same_pairs(three: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = likely(three)
+    with three.begin() as session:
+        session.execute(text("ANALYZE exemplars"))
+    monkeypatch.setitem(vector_index.LARGE, EXEMPLARS, 1)
+    assert build_index(three, Quiet()) == 1
+    with three.begin() as session:
+        assert has_index(session, SIZE, EXEMPLARS)
+    assert likely(three) == found != []
+
+
+@pytest.fixture
+def other(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
+    with open_store(Home(tmp_path / "other"), make_database()) as opened:
+        yield opened
+
+
+def test_libraries_that_are_merged_keep_both_histories(
+    three: Store, other: Store, tmp_path: Path
+) -> None:
+    join(three, TALK, "0", INTERVIEW, "0")
+    keep_apart(three, TALK, "1", INTERVIEW, "1")
+    undo(three, TALK)
+    for video in (TALK, INTERVIEW):
+        export_to_file(three, video, tmp_path / f"{video}.zip")
+    watch_people(other, LECTURE, {1: 0.9})
+    watch_people(other, "d" * 16, {1: 0.9})
+    join(other, LECTURE, "0", "dddd", "0")
+    import_exported_video(other, tmp_path / f"{TALK}.zip", Quiet())
+    assert persons(other) == [{(LECTURE, 0), ("d" * 16, 0)}]
+    import_exported_video(other, tmp_path / f"{INTERVIEW}.zip", Quiet())
+    assert sorted(map(sorted, persons(other))) == [
+        [(TALK, 0), (INTERVIEW, 0)],
+        [(LECTURE, 0), ("d" * 16, 0)],
+    ]
+    assert history(other, TALK) == history(three, TALK)
+    join(other, "dddd", "0", INTERVIEW, "0")
+    assert len(persons(other)[0]) == 4
