@@ -25,6 +25,7 @@ from api.routes import (
     media,
     moments,
     outlines,
+    people,
     questions,
     search,
     videos,
@@ -74,6 +75,7 @@ def make_app(state: ApiState, rules: AccessRules, body_s: float = BODY_S) -> Fas
         questions,
         chat,
         alerts,
+        people,
         media,
     ):
         app.include_router(module.router)

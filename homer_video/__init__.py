@@ -31,7 +31,9 @@ from homer_video.moments import FoundMoments, Moment
 from homer_video.questions import VideoAnswer
 from homer_video.trajectories import AskedTrajectory
 from people.corrections import KnownPerson
+from people.similar_across import LikelySame
 from views.library import LibraryEntry
+from views.persons_view import LibraryPerson
 from views.strategies import StrategyLine
 
 __all__ = [
@@ -45,6 +47,8 @@ __all__ = [
     "InputError",
     "KnownPerson",
     "LibraryEntry",
+    "LibraryPerson",
+    "LikelySame",
     "LiveWatch",
     "ModelError",
     "Moment",

@@ -119,7 +119,7 @@ def rename_everywhere(store: Store, video: str, person: str, name: str) -> Corre
     """Set the preferred name of a person in every video; an empty name removes all names.
 
     Returns:
-        The correction of this video, else of the first one in which the name is new.
+        The correction of this video.
 
     Raises:
         NotFound: no such video or person.
@@ -132,12 +132,13 @@ def rename_everywhere(store: Store, video: str, person: str, name: str) -> Corre
         one = change.find(video, person)
         everywhere = sorted(change.links.person_of(one), key=lambda ref: (ref != one, ref.video))
         found = [(change.people(ref.video), change.character(ref)) for ref in everywhere]
-        to_name = [(people, who) for people, who in found if not has_name(who, new_name)]
-        if not to_name:
+        to_name = [(people, who) for people, who in found[1:] if not has_name(who, new_name)]
+        if not to_name and has_name(found[0][1], new_name):
             state = f"is already called {new_name}" if new_name else "already has no name"
             raise InputError(f"{change.name(one)} {state}")
         act = uuid4().hex
-        done = [rename_character(session, people, who, new_name, act) for people, who in to_name]
+        named = [found[0], *to_name]
+        done = [rename_character(session, people, who, new_name, act) for people, who in named]
         return done[0]
 
 

@@ -39,12 +39,20 @@ FORGOTTEN_FILE = "file of a forgotten person"
 Person = KnownPerson | PersonEntry
 
 
+LIBRARY = ""
+"""In place of a video: the page of the people of the library."""
+
+
 @dataclass(frozen=True)
 class CorrectionResult:
-    """What was corrected, in words; ``undoable`` are the numbers that the button Undo undoes."""
+    """What was corrected, in words; ``undoable`` are the numbers that the button Undo undoes.
+
+    ``video``: of these corrections; "": the video of the page.
+    """
 
     message: str
     undoable: tuple[int, ...] = ()
+    video: str = ""
 
 
 def display_name(card: PersonCard | Person | PersonLane) -> str:
@@ -53,16 +61,21 @@ def display_name(card: PersonCard | Person | PersonLane) -> str:
     return f"Person {entry.number}" if entry.label.startswith("<") else entry.label
 
 
-def show_last_result(store: Store, video: Video) -> None:
-    """Show the result of the last correction, with Undo; its file can be downloaded."""
+def show_last_result(store: Store, video: str) -> None:
+    """Show the result of the last correction, with Undo; its file can be downloaded.
+
+    Args:
+        store: The store.
+        video: The id of the page's video, or ``LIBRARY``.
+    """
     result = st.session_state.pop(LAST_RESULT, None)
     if isinstance(result, HomerError):
         st.error(escape_markdown(str(result)))
     elif result is not None:
-        st.session_state[SHOWN] = (video.id, result)
+        st.session_state[SHOWN] = (video, result)
     of_video, shown = st.session_state.get(SHOWN, ("", None))
-    if of_video == video.id and shown is not None:
-        _show_toast(store, video.id, shown)
+    if of_video == video and shown is not None:
+        _show_toast(store, shown.video or video, shown)
     file = st.session_state.get(FORGOTTEN_FILE)
     if file is not None:
         name, data = file
@@ -91,7 +104,7 @@ def _close_toast() -> None:
     st.session_state.pop(SHOWN, None)
 
 
-def _apply(change: Callable[[], CorrectionResult]) -> None:
+def apply_correction(change: Callable[[], CorrectionResult]) -> None:
     """Apply a correction; its result is shown when the page is drawn again."""
     set_acting_user()
     try:
@@ -130,7 +143,7 @@ def _rename(store: Store, video: str, card: PersonCard, key: str) -> None:
         done = rename(store, video, str(card.person.number), name)
         return CorrectionResult(f"{display_name(card)} is now called {name}.", (done.number,))
 
-    _apply(change)
+    apply_correction(change)
 
 
 def merge_people(store: Store, video: str, people: Sequence[Person], into: Person) -> None:
@@ -142,7 +155,7 @@ def merge_people(store: Store, video: str, people: Sequence[Person], into: Perso
         message = f"Merged {merged} into {_in_sentence(into)}."
         return CorrectionResult(message, tuple(one.number for one in done))
 
-    _apply(change)
+    apply_correction(change)
 
 
 def separate_people(store: Store, video: str, one: PersonCard, other: PersonCard) -> None:
@@ -153,7 +166,7 @@ def separate_people(store: Store, video: str, one: PersonCard, other: PersonCard
         message = f"{display_name(one)} and {_in_sentence(other.person)} are two people."
         return CorrectionResult(message, (done.number,))
 
-    _apply(change)
+    apply_correction(change)
 
 
 def show_merge_bar(store: Store, people: PeopleView) -> None:
@@ -216,7 +229,7 @@ def _split_form(store: Store, video: str, card: PersonCard) -> None:
             message = f"Split {display_name(card)} into two people."
             return CorrectionResult(message, (done.number,))
 
-        _apply(change)
+        apply_correction(change)
         st.rerun()
 
 
@@ -242,7 +255,7 @@ def _forget_form(store: Store, video: Video, card: PersonCard) -> None:
         )
         if st.button("Forget", disabled=not confirmed, key=f"forget_{card.person.number}"):
             with st.spinner("Forgetting ..."):
-                _apply(lambda: _forget_person(store, video, card, keep_file=keep_file))
+                apply_correction(lambda: _forget_person(store, video, card, keep_file=keep_file))
             set_params(person=None)
             st.rerun()
 
@@ -285,7 +298,7 @@ def show_history(store: Store, video: Video) -> None:
     with st.expander("Restore a forgotten person"):
         file = st.file_uploader("The file made when they were forgotten", type="zip")
         if file is not None and st.button("Restore"):
-            _apply(lambda: _recall_person(store, video.id, file.getvalue()))
+            apply_correction(lambda: _recall_person(store, video.id, file.getvalue()))
             st.rerun()
 
 
@@ -298,7 +311,7 @@ def _undo_corrections(store: Store, video: str, numbers: Sequence[int]) -> None:
         return CorrectionResult(f"Undone: {listed}.")
 
     _close_toast()
-    _apply(change)
+    apply_correction(change)
 
 
 def _recall_person(store: Store, video: str, data: bytes) -> CorrectionResult:

@@ -21,7 +21,7 @@ from ui.corrections import (
 )
 from ui.errors import show_errors
 from ui.formatting import escape_markdown
-from ui.media import stored_image
+from ui.library_people import show_crop, show_library_people, show_other_videos
 from ui.navigation import (
     int_param,
     paginate,
@@ -56,10 +56,15 @@ def people_page() -> None:
 
 def _body() -> None:
     store = page_state().store
+    names = ["One video", "All videos"]
+    shown = st.radio("Show", names, horizontal=True, key="of", bind="query-params")
+    if shown == "All videos":
+        show_library_people(store)
+        return
     video = select_video(store)
     if video is None:
         return
-    show_last_result(store, video)
+    show_last_result(store, video.id)
     requested, number = requested_offset(size=PEOPLE_PER_PAGE), int_param("person")
     people = load_people_view(store, video.id, requested, PEOPLE_PER_PAGE, number)
     if not people.people:
@@ -138,21 +143,13 @@ def _appearances(card: PersonCard) -> str:
     return ", ".join(facts)
 
 
-def show_crop(store: Store, blob: str | None, name: str) -> None:
-    """Draw a crop of a face, if there is one."""
-    data = stored_image(store, blob)
-    if data:
-        st.image(data, alt=f"Face of {name}", width=110)
-    else:
-        st.caption("Only heard")
-
-
 def _show_person(store: Store, people: PeopleView, card: PersonCard) -> None:
     st.header(escape_markdown(display_name(card)), anchor=False)
     names = [f"{name.name} ({SOURCES.get(name.source, name.source)})" for name in card.person.names]
     if names:
         st.write(escape_markdown(", ".join(names)))
     _show_moment_buttons(people, card)
+    show_other_videos(store, people.video.id, card.person.number)
     show_correction_forms(store, people, card)
 
 

@@ -18,6 +18,7 @@ from api.auth import MIN_KEY_CHARS, AccessRules
 from api.chat_bodies import ChatRequest
 from api.params import DEFAULT_LIMIT, MAX_LIMIT
 from api.routes.ingestion import Add
+from api.routes.people import PairOfPeople, UndoneCorrection
 from api.routes.questions import Ask
 from api.routes.search import ToolRequest
 from api.server import GRACE_S, PORT
@@ -32,6 +33,9 @@ BODIES: dict[str, type[BaseModel]] = {
     "/videos/estimate": Add,
     "/tools/nearest": ToolRequest,
     "/v1/chat/completions": ChatRequest,
+    "/people/join": PairOfPeople,
+    "/people/apart": PairOfPeople,
+    "/people/undo": UndoneCorrection,
 }
 
 
@@ -61,7 +65,7 @@ def test_the_document_shows_every_way_to_ask() -> None:
     shown = {urlsplit(word).path for words in CALLS for word in words if word.startswith("http")}
     assert len(CALLS) > 12
     assert {path.split("/")[1] for path in shown} == {
-        *("videos", "questions", "v1", "search", "tools", "media", "jobs", "alerts")
+        *("videos", "questions", "v1", "search", "tools", "media", "jobs", "alerts", "people")
     }
     for mode in Mode:
         assert f"`{mode}`" in TEXT

@@ -1,0 +1,193 @@
+"""The people of the library: who is in several videos, who may be the same, and correcting it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic.config import JsonDict
+
+from api.answers import image_path
+from api.app_state import State
+from api.params import DEFAULT_LIMIT, Limit, Offset
+from domain.people import Correction, tags_in_words
+from people.across_videos import join, keep_apart
+from people.corrections import undo
+from views.persons_view import (
+    CharacterCard,
+    LastSeen,
+    LibraryPerson,
+    LikelyCards,
+    likely_across_videos,
+    load_library_people,
+)
+
+router = APIRouter(tags=["people"])
+
+VideoName = Annotated[str, Field(max_length=400, description="Id or title of the video.")]
+PersonName = Annotated[str, Field(max_length=200, description="Number, tag or name.")]
+_PAIR: JsonDict = {"video": "talk", "person": "Ada", "other_video": "interview", "other": "5"}
+
+
+class LastSeenTold(BaseModel):
+    """Where somebody was last seen, or heard where no face is known; ``image`` is a path."""
+
+    video: str
+    title: str
+    start_s: float
+    end_s: float
+    at: str = Field(description="time of day: of a file, that since it was added")
+    seen: bool
+    image: str | None
+
+
+class PersonInVideo(BaseModel):
+    """A person as they are in one video."""
+
+    video: str
+    title: str
+    number: int
+    label: str
+
+
+class LibraryPersonTold(BaseModel):
+    """A person of the library, with the videos that they are in."""
+
+    label: str
+    videos: list[PersonInVideo]
+    last_seen: LastSeenTold | None
+
+
+class LibraryPeopleTold(BaseModel):
+    """Some people: those of several videos, then others with a name, of the newest video first."""
+
+    people: list[LibraryPersonTold]
+    offset: int
+    next: int | None = Field(description="pass it as `offset` for the next page")
+
+
+class LikelyTold(BaseModel):
+    """People of two videos who may be one person."""
+
+    one: PersonInVideo
+    other: PersonInVideo
+    alike_in: str = Field(description="face or voice")
+    cosine: float
+    sure: bool = Field(description="far above the threshold of the model")
+
+
+class LikelyPeopleTold(BaseModel):
+    """Pairs, the most alike first."""
+
+    pairs: list[LikelyTold]
+
+
+class CorrectionTold(BaseModel):
+    """A correction; its number is of the first video, in which it can be undone for all."""
+
+    number: int
+    told: str
+    undone: bool
+
+
+class PairOfPeople(BaseModel):
+    """Two people of different videos."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_PAIR]})
+
+    video: VideoName
+    person: PersonName
+    other_video: VideoName
+    other: PersonName
+
+
+class UndoneCorrection(BaseModel):
+    """A correction to undo."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    video: VideoName
+    number: PositiveInt | None = Field(default=None, description="By default the latest one.")
+
+
+@router.get("/people", summary="The people of the library")
+def library_people(
+    state: State, offset: Offset = 0, limit: Limit = DEFAULT_LIMIT
+) -> LibraryPeopleTold:
+    """Who is in several videos, then others with a name, with where they were last seen."""
+    found = load_library_people(state.store, offset, limit)
+    people = [_person(person) for person in found.persons]
+    following = offset + len(people) if found.more else None
+    return LibraryPeopleTold(people=people, offset=offset, next=following)
+
+
+@router.get("/people/likely", summary="Who may be the same person")
+def likely_people(
+    state: State,
+    video: Annotated[str | None, Query(max_length=400, description="One is of this video.")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> LikelyPeopleTold:
+    """People of different videos who may be one person; without a video, of the newest ones."""
+    pairs = likely_across_videos(state.store, video, limit)
+    return LikelyPeopleTold(pairs=[_likely(pair) for pair in pairs])
+
+
+@router.post("/people/join", summary="Say that two people are one")
+def join_people(state: State, pair: PairOfPeople) -> CorrectionTold:
+    """Join two people of different videos. Nothing changes within a video."""
+    return _correction(join(state.store, pair.video, pair.person, pair.other_video, pair.other))
+
+
+@router.post("/people/apart", summary="Say that two people are two")
+def keep_people_apart(state: State, pair: PairOfPeople) -> CorrectionTold:
+    """Keep two people of different videos apart. They are suggested no more."""
+    names = (pair.video, pair.person, pair.other_video, pair.other)
+    return _correction(keep_apart(state.store, *names))
+
+
+@router.post("/people/undo", summary="Undo a correction of people")
+def undo_people(state: State, which: UndoneCorrection) -> CorrectionTold:
+    """Undo a correction, in all videos that it concerns."""
+    return _correction(undo(state.store, which.video, which.number))
+
+
+def _person(person: LibraryPerson) -> LibraryPersonTold:
+    return LibraryPersonTold(
+        label=tags_in_words(person.label),
+        videos=[_in_video(card) for card in person.characters],
+        last_seen=None if person.last is None else _last_seen(person.last),
+    )
+
+
+def _in_video(card: CharacterCard) -> PersonInVideo:
+    number, label = card.person.number, tags_in_words(card.person.label)
+    return PersonInVideo(video=card.video, title=card.title, number=number, label=label)
+
+
+def _last_seen(last: LastSeen) -> LastSeenTold:
+    return LastSeenTold(
+        video=last.video,
+        title=last.title,
+        start_s=last.span.start_ms / 1000,
+        end_s=last.span.end_ms / 1000,
+        at=last.at.isoformat(),
+        seen=last.seen,
+        image=None if last.keyframe is None else image_path(last.video, last.keyframe),
+    )
+
+
+def _likely(pair: LikelyCards) -> LikelyTold:
+    found = pair.found
+    return LikelyTold(
+        one=_in_video(pair.one),
+        other=_in_video(pair.other),
+        alike_in=str(found.kind),
+        cosine=found.cosine,
+        sure=found.sure,
+    )
+
+
+def _correction(correction: Correction) -> CorrectionTold:
+    told = tags_in_words(correction.told)
+    return CorrectionTold(number=correction.number, told=told, undone=correction.undone)

@@ -1,0 +1,96 @@
+"""The people page over all videos: who is in several, who may be the same, and putting it right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from people.across_videos import join, rename_everywhere
+from people.corrections import history
+from store.database import Store
+from tests.support.app_pages import EVIL, app_over, open_page, words
+from tests.support.memory import WordVectors
+from tests.support.several_videos import INTERVIEW, LECTURE, TALK, labels, watch_people
+from views.persons_view import load_person
+
+
+@pytest.fixture
+def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    class Words:
+        text = WordVectors()
+
+    watch_people(store, TALK, {1: 0.9, 2: 0.9})
+    watch_people(store, INTERVIEW, {1: 0.9, 3: 0.9})
+    with app_over(store, monkeypatch, Words):
+        yield store
+
+
+def all_videos() -> AppTest:
+    return open_page("people", of="All videos")
+
+
+def press(page: AppTest, label: str, place: int = 0) -> AppTest:
+    [one for one in page.button if one.label == label][place].click().run()
+    assert not page.exception
+    return page
+
+
+def links(page: AppTest) -> list[str]:
+    return [str(getattr(link, "label", "")).replace("\\", "") for link in page.get("page_link")]
+
+
+def joined(store: Store) -> int:
+    return len(load_person(store, TALK, "0").characters)
+
+
+def test_a_suggestion_is_accepted_and_undone(library: Store) -> None:
+    page = all_videos()
+    assert "Nobody is known by name yet" in words(page)
+    assert "They look alike: " in words(page)
+    press(page, "Yes, the same")
+    assert joined(library) == 2
+    assert "are one person." in words(page)
+    assert "Last seen 0:00-0:03 of interview" in links(page)
+    press(page, "Undo")
+    assert joined(library) == 1
+    assert "Undone: Joined person 0 with person 0" in words(page)
+
+
+def test_a_rejected_pair_is_suggested_no_more(library: Store) -> None:
+    page = press(all_videos(), "No")
+    assert "are two people." in words(page)
+    assert "No likely pairs in different videos." in words(page)
+    assert [one.kind for one in history(library, INTERVIEW)] == ["differ"]
+
+
+def test_sure_pairs_are_joined_by_one_button_and_one_is_split_off(library: Store) -> None:
+    watch_people(library, LECTURE, {1: 0.9})
+    page = press(all_videos(), "Join 3 sure pairs")
+    assert "Joined 2 pairs." in words(page)
+    assert joined(library) == 3
+    press(page, "Somebody else")
+    assert {joined(library), len(load_person(library, LECTURE, "0").characters)} == {2, 1}
+
+
+@pytest.mark.parametrize("name", ["Ada", EVIL])
+def test_a_name_is_given_in_all_videos_and_shown_as_it_is(library: Store, name: str) -> None:
+    join(library, TALK, "0", INTERVIEW, "0")
+    page = all_videos()
+    next(one for one in page.text_input if str(one.key).startswith("name_")).input(name).run()
+    assert not page.exception
+    assert labels(library, TALK)[0] == labels(library, INTERVIEW)[0] == name
+    assert f"is now called {name}." in words(page)
+    assert not any(one.allow_html for one in page.markdown)
+    press(page, "Undo")
+    assert name not in labels(library, TALK) + labels(library, INTERVIEW)
+
+
+def test_the_page_of_a_video_says_where_else_a_person_is(library: Store) -> None:
+    join(library, TALK, "0", INTERVIEW, "0")
+    rename_everywhere(library, TALK, "0", "Ada")
+    page = open_page("people", video=TALK, person=0)
+    assert "Ada in interview" in links(page)
+    page = open_page("people", video=TALK, person=1)
+    assert "Ada in interview" not in links(page)

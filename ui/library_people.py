@@ -1,0 +1,221 @@
+"""The people of the library: who is in several videos, and who may be the same person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from domain.media import IdentityKind
+from domain.people import Correction
+from people.across_videos import keep_apart, rename_everywhere, split_off
+from people.likely_same import accept, join_sure
+from store.database import Store
+from ui.corrections import (
+    LIBRARY,
+    CorrectionResult,
+    apply_correction,
+    display_name,
+    show_last_result,
+)
+from ui.formatting import escape_markdown
+from ui.media import stored_image
+from ui.navigation import int_param, page_link, set_params
+from views.persons_view import (
+    CharacterCard,
+    LibraryPerson,
+    LikelyCards,
+    likely_across_videos,
+    load_library_people,
+    load_person,
+)
+from views.words import counted, format_span
+
+PERSONS_PER_PAGE = 12
+"""Persons per page."""
+MOST_LIKELY = 8
+"""Pairs that are suggested at most at a time."""
+
+
+def show_library_people(store: Store) -> None:
+    """Draw the persons of the library, a page at a time, and the pairs that may be one person."""
+    show_last_result(store, LIBRARY)
+    page = int_param("page", 1) or 1
+    found = load_library_people(store, (page - 1) * PERSONS_PER_PAGE, PERSONS_PER_PAGE)
+    if not found.persons:
+        st.write("Nobody is known by name yet, or joined across videos.")
+    for person in found.persons:
+        _show_person(store, person)
+    with st.container(horizontal=True, key="pages"):
+        _page_button("Previous", page - 1, disabled=page == 1)
+        _page_button("Next", page + 1, disabled=not found.more)
+    _show_likely(store)
+
+
+def show_other_videos(store: Store, video: str, number: int) -> None:
+    """List the other videos in which a person is, with links."""
+    person = load_person(store, video, str(number))
+    others = [card for card in person.characters if card.ref.video != video]
+    if others:
+        st.caption("The same person")
+    for card in others:
+        label = f"{_name(card)} in {card.title}"
+        page_link("people", escape_markdown(label), video=card.video, person=card.person.number)
+
+
+def show_crop(store: Store, blob: str | None, name: str) -> None:
+    """Draw a crop of a face, if there is one."""
+    data = stored_image(store, blob)
+    if data:
+        st.image(data, alt=f"Face of {name}", width=110)
+    else:
+        st.caption("Only heard")
+
+
+def _page_button(label: str, page: int, *, disabled: bool) -> None:
+    if st.button(label, disabled=disabled, key=f"page_{label}"):
+        set_params(page=page if page > 1 else None)
+        st.rerun()
+
+
+def _show_person(store: Store, person: LibraryPerson) -> None:
+    first = person.characters[0]
+    key = f"{first.video}_{first.person.number}"
+    with st.container(border=True, key=f"person_{key}"):
+        _name_field(store, person, key)
+        last = person.last
+        if last is not None:
+            verb = "seen" if last.seen else "heard"
+            text = f"Last {verb} {format_span(last.span)} of {last.title}"
+            page_link(
+                "video", escape_markdown(text), video=last.video, t=last.span.start_ms // 1000
+            )
+        with st.container(horizontal=True, key=f"videos_{key}"):
+            for card in person.characters:
+                _show_character(store, card, joined=len(person.characters) > 1)
+
+
+def _show_character(store: Store, card: CharacterCard, *, joined: bool) -> None:
+    key = f"{card.video}_{card.person.number}"
+    with st.container(width=180, key=f"in_{key}"):
+        show_crop(store, card.crop, _name(card))
+        page_link(
+            "people", escape_markdown(card.title), video=card.video, person=card.person.number
+        )
+        if joined:
+            st.button(
+                "Somebody else",
+                key=f"split_{key}",
+                help="Split this person off those of the other videos",
+                on_click=_correct,
+                args=(
+                    card.video,
+                    lambda: split_off(store, card.video, str(card.person.number)),
+                    f"{_name(card)} of {card.title} is somebody else.",
+                ),
+            )
+
+
+def _name_field(store: Store, person: LibraryPerson, key: str) -> None:
+    """Draw the name of a person, which is changed in all their videos."""
+    first = person.characters[0]
+    name = "" if person.label.startswith("<") else person.label
+    field = f"name_{key}_{name}"
+
+    def rename() -> None:
+        new = st.session_state[field].strip()
+        if new:
+            number = str(first.person.number)
+            _correct(
+                first.video,
+                lambda: rename_everywhere(store, first.video, number, new),
+                f"{name or _name(first)} is now called {new}.",
+            )
+
+    st.text_input(
+        f"Name of {escape_markdown(name or _name(first))}",
+        name,
+        key=field,
+        placeholder=_name(first),
+        label_visibility="collapsed",
+        on_change=rename,
+    )
+
+
+def _show_likely(store: Store) -> None:
+    st.header("Same person?", anchor=False)
+    pairs = likely_across_videos(store, limit=MOST_LIKELY)
+    if not pairs:
+        st.caption("No likely pairs in different videos.")
+        return
+    sure = [pair for pair in pairs if pair.found.sure]
+    st.button(
+        f"Join {counted(len(sure), 'sure pair')}",
+        disabled=not sure,
+        help="Join the pairs that are far above the threshold of their model",
+        on_click=_join_sure,
+        args=(store, sure),
+    )
+    for pair in pairs:
+        _show_pair(store, pair)
+
+
+def _show_pair(store: Store, pair: LikelyCards) -> None:
+    one, other, found = pair.one, pair.other, pair.found
+    key = "_".join(f"{card.video}_{card.person.number}" for card in (one, other))
+    with st.container(border=True, key=f"pair_{key}"):
+        left, right, text = st.columns([1, 1, 4])
+        for column, card in ((left, one), (right, other)):
+            with column:
+                show_crop(store, card.crop, _name(card))
+        with text:
+            both = f"{_name(one)} in {one.title} and {_name(other)} in {other.title}"
+            st.write(escape_markdown(both))
+            likeness = "look" if found.kind is IdentityKind.FACE else "sound"
+            st.caption(f"They {likeness} alike: {found.cosine:.0%}{', sure' if found.sure else ''}")
+            _pair_buttons(store, pair, key)
+
+
+def _pair_buttons(store: Store, pair: LikelyCards, key: str) -> None:
+    one, other = pair.one, pair.other
+    numbers = str(one.person.number), str(other.person.number)
+    both = f"{_name(one)} in {one.title} and {_name(other)} in {other.title}"
+    with st.container(horizontal=True, key=f"say_{key}"):
+        for card in (one, other):
+            if card.last is not None:
+                at = card.last.span.start_ms // 1000
+                page_link("video", escape_markdown(f"▶ {card.title}"), video=card.video, t=at)
+        st.button(
+            "Yes, the same",
+            key=f"yes_{key}",
+            on_click=_correct,
+            args=(one.video, lambda: accept(store, pair.found), f"{both} are one person."),
+        )
+        st.button(
+            "No",
+            key=f"no_{key}",
+            on_click=_correct,
+            args=(
+                one.video,
+                lambda: keep_apart(store, one.video, numbers[0], other.video, numbers[1]),
+                f"{both} are two people.",
+            ),
+        )
+
+
+def _correct(video: str, change: Callable[[], Correction], message: str) -> None:
+    """Apply a correction of several videos; Undo is by its number in ``video``."""
+    apply_correction(lambda: CorrectionResult(message, (change().number,), video))
+
+
+def _join_sure(store: Store, pairs: list[LikelyCards]) -> None:
+    def change() -> CorrectionResult:
+        videos = dict.fromkeys(pair.one.video for pair in pairs)
+        done = [made for video in videos for made in join_sure(store, video)]
+        return CorrectionResult(f"Joined {counted(len(done), 'pair')}.")
+
+    apply_correction(change)
+
+
+def _name(card: CharacterCard) -> str:
+    return display_name(card.person)
