@@ -20,6 +20,8 @@ from auth.sessions import Sessions
 from store.home import Home
 
 PUBLIC_PATHS = ("/_stcore/health", "/sign-in", "/sign-out")
+SHARED = "/shared/"
+"""Links that need no sign-in: they are signed, and checked where they are opened."""
 PROVIDER_PATHS = ("/auth/login", "/auth/logout", "/oauth2callback")
 POLICY_VIOLATION = 1008
 """WebSocket close code: policy violation."""
@@ -78,8 +80,11 @@ class RequireSignIn:
 
     def _is_public(self, path: str) -> bool:
         is_provider = path.startswith("/sign-in/") and path.count("/") == 2
-        return path in self._public_paths or (
-            is_provider and self._session_store.methods.oidc is not None
+        is_shared = path.startswith(SHARED) and path.count("/") == 2
+        return (
+            path in self._public_paths
+            or is_shared
+            or (is_provider and self._session_store.methods.oidc is not None)
         )
 
 

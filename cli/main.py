@@ -97,6 +97,7 @@ COMMANDS = {
     "eval": ("evals", "Measure answers to questions whose right answers are known."),
     "train": ("train", "Export judged answers as training data for a language model."),
     "alert": ("alerts", "Ask standing questions, which are judged on every new clip."),
+    "share": ("share", "Share one answer or moment by a link that expires."),
     "recap": (
         "recap",
         "Sum up a day or an hour of a video, or of all, from its events, with citations.",
@@ -123,6 +124,7 @@ GROUPS = {
         "outline",
         "clip",
         "recap",
+        "share",
     ),
     "Correct": ("people", "retry", "delete"),
     "Strategies": ("strategies", "build", "compare"),

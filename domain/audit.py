@@ -27,6 +27,9 @@ class Deed(StrEnum):
     RESTORED = "restored"
     RETAINED = "retained"
     SIGNED_IN = "signed in"
+    SHARED = "shared"
+    OPENED_LINK = "opened a link"
+    REVOKED_LINK = "revoked a link"
 
 
 class AuditEntry(Frozen):

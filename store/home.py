@@ -16,7 +16,7 @@ from store.files import make_private, restrict_folder
 _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),
     *("fetched", "fetching", "backups", "alerts", "recaps", ".streamlit"),
-    *("homer.toml", "app.password"),
+    *("homer.toml", "app.password", "links.key"),
 )
 """Everything that Homer writes in a data directory, and the settings that it reads there."""
 

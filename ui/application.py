@@ -26,6 +26,7 @@ from store.home import Home
 from store.usage import UsageLock
 from ui.added_sources import ALLOWED, MAX_UPLOAD_MB
 from ui.media import media_routes
+from ui.shared_page import shared_routes
 from ui.sign_in import SIGN_IN, record_sign_in
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def make_app(home: Home, methods: SignInMethods) -> st.App:
     middleware: list[Any] = [Middleware(SameOrigin, admits=not methods.required)]
     if methods.names:
         middleware.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[*methods.names]))
-    all_routes = media_routes()
+    all_routes = media_routes() + shared_routes()
     if methods.required:
         SIGN_IN.required = True
         session_store = SessionStore(home, methods)

@@ -14,6 +14,7 @@ from ui.formatting import escape_markdown
 from ui.media import stored_image
 from ui.player import seek_button
 from ui.saving import save_button
+from ui.sharing import share_button
 from views.moment import frame_at
 from views.words import format_span, short_times
 
@@ -37,7 +38,7 @@ def show_moment(
     cited: bool = False,
     then: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a citation or a piece of evidence, with buttons that play it and save it as a file.
+    """Draw a citation or a piece of evidence, with buttons that play it, save it and share it.
 
     ``number``: how the answer cites it; ``cited``: it is marked as cited; ``then`` draws below.
     """
@@ -51,7 +52,9 @@ def show_moment(
             facts = ["cited in the answer"] if cited else []
             st.caption(escape_markdown(", ".join([*facts, *_score_text(item)])))
             if item.video in videos:
-                save_button(store, videos[item.video], item.span, key)
+                with st.container(horizontal=True, key=f"ways_{key}"):
+                    save_button(store, videos[item.video], item.span, key)
+                    share_button(store, item.video, item.span, key)
             if then is not None:
                 then()
         with frame:

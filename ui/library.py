@@ -26,6 +26,7 @@ from ui.ingestion import (
 )
 from ui.media import stored_image
 from ui.navigation import PAGE_SIZE, page_link, paginate, requested_offset, set_params, text_param
+from ui.sharing import show_shared_links
 from views.library_view import ListedVideo, page_of_videos
 from views.words import counted, format_time, join_words
 
@@ -60,6 +61,7 @@ def _body() -> None:
         st.write("Nothing has been watched yet. Choose a video above, and press Watch.")
         return
     _show_videos(state, jobs, videos, total)
+    show_shared_links(state.store)
 
 
 def _show_videos(state: PageState, jobs: Jobs, videos: Sequence[ListedVideo], total: int) -> None:

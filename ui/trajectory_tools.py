@@ -21,6 +21,7 @@ from ui.app_state import PageState, page_state
 from ui.errors import show_error, show_errors
 from ui.formatting import escape_markdown, format_date
 from ui.navigation import page_link, set_params, text_param
+from ui.sharing import show_sharing
 from ui.trajectory_export import render_page
 from views.answer_lines import answer_line
 from views.comparison import Difference, compare_trajectories
@@ -69,14 +70,19 @@ def show_step_tools(state: PageState, inspected: InspectedTrajectory, number: in
 
 
 def show_tools(state: PageState, inspected: InspectedTrajectory) -> None:
-    """Draw the comparison with another search, and the export."""
-    st.header("Compare and export", anchor=False)
+    """Draw the comparison with another search, the export and the links."""
+    st.header("Compare, export and share", anchor=False)
     default = "Compare" if text_param("with_") else None
-    compare_tab, export_tab = st.tabs(["Compare", "Export"], default=default)
+    compare_tab, export_tab, share_tab = st.tabs(["Compare", "Export", "Share"], default=default)
     with compare_tab:
         _show_compare(state, inspected)
     with export_tab:
         _show_export(state, inspected)
+    with share_tab:
+        if inspected.row.answer is None:
+            st.caption("There is no answer to share.")
+        else:
+            show_sharing(state.store, inspected.row.id)
 
 
 def _show_replay_result(replayed: Replayed) -> None:

@@ -26,6 +26,7 @@ from store.driver import driver_of
 from store.queries.forget import Copy
 from store.queries.trajectories import CHECKPOINTS, has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES
+from store.tables.library import SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
     AlertEventRow,
@@ -44,8 +45,11 @@ IDENTITY_TABLES = {
     name for name, table in TABLES.items() if "id" in table.c and table.c.id.identity
 }
 """Tables with an identity column."""
-OWN_TO_LIBRARY = {AlertRow.__tablename__, AlertClipRow.__tablename__, AlertEventRow.__tablename__}
-"""Tables that are not exported with a video: a library's own alerts."""
+OWN_TO_LIBRARY = {
+    *(AlertRow.__tablename__, AlertClipRow.__tablename__, AlertEventRow.__tablename__),
+    SharedLinkRow.__tablename__,
+}
+"""Tables that are not exported with a video: a library's own alerts and links."""
 CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 

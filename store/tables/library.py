@@ -1,10 +1,10 @@
-"""Tables of a library as a whole: its own row, the audit log, processed files, blobs."""
+"""Tables of a library as a whole: its own row, audit log, processed files, blobs, links."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Index, text
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.base import Base, added_at, video_column
@@ -57,3 +57,18 @@ class BlobRow(Base):
     video_id: Mapped[str] = video_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
     size: Mapped[int] = mapped_column(BigInteger)
+
+
+class SharedLinkRow(Base):
+    """A link to an answer, or to a moment of a video. What it is signed with is not in here."""
+
+    __tablename__ = "shared_links"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    trajectory_id: Mapped[str | None] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), index=True
+    )
+    video_id: Mapped[str | None] = video_column(index=True)
+    start_ms: Mapped[int | None] = mapped_column(BigInteger)
+    end_ms: Mapped[int | None] = mapped_column(BigInteger)
+    made_at: Mapped[datetime] = added_at()
+    expires_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))

@@ -29,7 +29,16 @@ from tests.support.asking import PARTY, WordToolbox
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
 from views.library import delete_video_rows, dump_lines, export_to_file, list_library
 
-LIBRARY_WIDE = {"alerts", "alert_clips", "alert_events", "audit", "library", "skills", "taken"}
+LIBRARY_WIDE = {
+    "alerts",
+    "alert_clips",
+    "alert_events",
+    "audit",
+    "library",
+    "shared_links",
+    "skills",
+    "taken",
+}
 
 
 @pytest.fixture(scope="module")

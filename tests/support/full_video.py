@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.database import Store
+from store.tables.library import SharedLinkRow
 from store.tables.schema import (
     AlertClipRow,
     AlertEventRow,
@@ -53,6 +55,7 @@ from store.tables.schema import (
     VideoRow,
 )
 
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
 SHARED = b"a frame that all full videos share"
 CLIPS = 3
 
@@ -98,6 +101,10 @@ def _alert(session: Session, video_id: str) -> None:
         **times,
     )
     _add(session, event)
+    link = SharedLinkRow(
+        id=f"link{video_id}", video_id=video_id, start_ms=31_000, end_ms=32_000, expires_at=LATER
+    )
+    _add(session, link)
 
 
 def ask(store: Store, trajectory: str, question: str, *video_ids: str) -> None:
@@ -106,6 +113,8 @@ def ask(store: Store, trajectory: str, question: str, *video_ids: str) -> None:
         asked = QuestionRow(text=question, options=["x", "y"], as_of_ms=None, type="why")
         _add(session, asked)
         _add(session, _trajectory(trajectory, asked.id))
+        link = SharedLinkRow(id=f"link{trajectory}", trajectory_id=trajectory, expires_at=LATER)
+        _add(session, link)
         for video_id in video_ids:
             seen = TrajectoryVideoRow(trajectory_id=trajectory, video_id=video_id, last_clip=2)
             _add(session, seen)

@@ -46,7 +46,8 @@ STRUCTURE = {
         eval_results.question observations.skill streams.video_id stream_clips.video_id
         stream_gaps.video_id builds.video_id frames.video_id nodes.video_id entities.video_id
         relations.video_id keepers.video_id alerts.id alerts.video_id alert_clips.video_id
-        alert_events.id alert_events.alert_id alert_events.video_id""",
+        alert_events.id alert_events.alert_id alert_events.video_id shared_links.id
+        shared_links.trajectory_id shared_links.video_id""",
     "digests of content, whose files and rows are looked for": """
         blobs.sha256 keyframes.blob sightings.blob frames.blob messages.hash model_calls.messages
         model_calls.request_hash""",

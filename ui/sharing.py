@@ -1,0 +1,111 @@
+"""Making, listing and revoking links to answers and moments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from domain.links import DEFAULT_DAYS, MAX_MOMENT_MS, SharedLink
+from domain.media import Video
+from domain.time import TimeSpan
+from flows.shared_links import revoke, share_answer, share_moment, signed_path
+from store.database import Store
+from store.queries.shared_links import list_links
+from ui.errors import show_errors
+from ui.formatting import escape_markdown, format_date
+from ui.navigation import page_link
+from views.library import videos_named
+from views.words import format_span
+
+DAYS = (1, DEFAULT_DAYS, 30, 365)
+
+
+def show_sharing(store: Store, trajectory: str) -> None:
+    """Draw how an answer is shared, and the links to it."""
+    st.write(
+        "A link shows the question, the answer and the moments that it cites, to whoever has the "
+        "link and can reach this app, without signing in. It ends by itself, or when you revoke it."
+    )
+    days = st.selectbox("Valid for", DAYS, index=1, format_func=_in_days, key="share_days")
+    if st.button("Make a link", key="share", icon=":material/link:"):
+        show_errors(partial(_make, store, trajectory, days))
+    with store.begin() as session:
+        links = list_links(session, trajectory)
+    _show_links(store, links)
+
+
+def _make(store: Store, trajectory: str, days: int) -> None:
+    share_answer(store, trajectory, days)
+
+
+def _in_days(days: int) -> str:
+    return "1 day" if days == 1 else f"{days} days"
+
+
+def share_button(store: Store, video: str, span: TimeSpan, key: str) -> None:
+    """Draw a button that makes a link to a moment, and the link once it is made.
+
+    Nothing is drawn of longer spans, such as chapters.
+    """
+    if span.length_ms > MAX_MOMENT_MS:
+        return
+    made = f"shared_{key}"
+    if st.button(
+        "Share",
+        key=f"share_{key}",
+        help=f"Make a link to this moment that needs no sign-in, for {_in_days(DEFAULT_DAYS)}",
+        type="tertiary",
+        icon=":material/link:",
+    ):
+        show_errors(partial(_share_moment, store, video, span, made))
+    if made in st.session_state:
+        st.code(st.session_state[made], language=None, wrap_lines=True)
+
+
+def _share_moment(store: Store, video: str, span: TimeSpan, made: str) -> None:
+    link = share_moment(store, video, span, DEFAULT_DAYS)
+    st.session_state[made] = _address(store, link)
+
+
+def show_shared_links(store: Store) -> None:
+    """Draw all links that are valid, if there are any, each with a button that revokes it."""
+    with store.begin() as session:
+        links = list_links(session)
+    if links:
+        with st.expander(f"Shared links ({len(links)})", icon=":material/link:"):
+            _show_links(store, links)
+
+
+def _show_links(store: Store, links: Sequence[SharedLink]) -> None:
+    titles = videos_named(store, [link.video for link in links if link.video])
+    for link in links:
+        text, button = st.columns([5, 1], vertical_alignment="bottom")
+        with text:
+            _show_target(link, titles)
+            st.caption(f"Valid until {format_date(link.expires_at)}")
+            st.code(_address(store, link), language=None, wrap_lines=True)
+        if button.button("Revoke", key=f"revoke_{link.id}"):
+            show_errors(partial(_revoke, store, link.id))
+
+
+def _show_target(link: SharedLink, titles: Mapping[str, Video]) -> None:
+    if link.video is None or link.span is None:
+        page_link("trajectory", "An answer", trajectory=link.trajectory)
+    else:
+        title = escape_markdown(titles[link.video].title) if link.video in titles else "A video"
+        page_link("video", f"{title}, {format_span(link.span)}", video=link.video)
+
+
+def _revoke(store: Store, link: str) -> None:
+    revoke(store, link)
+    st.rerun()
+
+
+def _address(store: Store, link: SharedLink) -> str:
+    """Return a link under the address at which the browser reaches the app."""
+    parts = urlsplit(st.context.url or "")
+    origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+    return origin + signed_path(store, link)
