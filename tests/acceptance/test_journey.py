@@ -20,7 +20,6 @@ from cli.main import app
 from models.toolbox import Toolbox
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.support.full_suite import in_full
 from tests.support.media import BAD, GOOD, beginning
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +30,13 @@ PROFILE = """
 clip_ms = 4000
 keyframes = 1
 """
+PARTS = """
+[profiles.local.settings.watch]
+clip_ms = 18000
+sample_fps = 1.0
+keyframes = 1
+"""
+"""Makes two clips of the demo clip, of which one is left after a break."""
 HOMER = [sys.executable, "-m", "cli"]
 WEIGHTS = str(Home.default().weights)
 
@@ -79,26 +85,52 @@ def output(home: Home, *arguments: str) -> str:
     return done.stdout
 
 
+def interrupted(home: Home, how: signal.Signals, *arguments: str) -> tuple[int, str]:
+    """Watches, and is sent ``how`` after the first clip; its exit code and last words."""
+    with started(home, "ingest", *arguments) as running:
+        assert running.stderr is not None
+        assert any(": 1/" in line for line in running.stderr)
+        running.send_signal(how)
+        last = running.stderr.read()
+    return running.returncode, last
+
+
 @pytest.fixture(scope="module")
-def watched(
-    tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox
-) -> Iterator[Callable[..., tuple[Home, str]]]:
-    """Watches the demo clip once, by plain calls; gives the home and its dump."""
+def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Home, int, str]]:
+    """Watches the demo clip until Ctrl-C; gives the home, the exit code and the last words."""
     home = Home(tmp_path_factory.mktemp("journey")).make()
+    home.config.write_text(PARTS)
     try:
-        must(home, "ingest", str(DEMO), "--direct")
-        yield lambda: (home, output(home, "dump", "googlework_short"))
+        yield home, *interrupted(home, signal.SIGINT, str(DEMO), "--direct")
     finally:
         EmbeddedPostgres(home).stop(fast=False)
 
 
-def test_a_watched_clip_answers_with_citations(watched: Callable[[], tuple[Home, str]]) -> None:
+@pytest.fixture(scope="module")
+def watched(broken_off: tuple[Home, int, str], toolbox: Toolbox) -> Callable[..., tuple[Home, str]]:
+    """Goes on with it to the end; gives the home and its dump."""
+    home = broken_off[0]
+    done = run_here(home, "ingest", str(DEMO), "--direct")
+    assert done.exit_code == 0, done.stderr
+    assert "going on after" in done.stderr
+    return lambda: (home, output(home, "dump", "googlework_short"))
+
+
+def test_ctrl_c_says_how_to_go_on(broken_off: tuple[Home, int, str]) -> None:
+    _home, code, last = broken_off
+    assert code == 130
+    assert "nothing is lost" in last
+    assert "Traceback" not in last
+
+
+def test_what_was_watched_in_two_runs_answers_with_citations(
+    watched: Callable[[], tuple[Home, str]],
+) -> None:
     home, _dump = watched()
     options = [word for city in ("London", "Paris", "Berlin", "Madrid") for word in ("-o", city)]
     question = "Which city's office is called a cultural exception?"
-    shown = must(home, "ask", question, "--video", "googlework_short", *options)
-    lines = shown.splitlines()
-    assert lines[0].startswith("B. Paris")
+    shown = output(home, "ask", question, "--video", "googlework_short", *options)
+    assert shown.splitlines()[0].startswith("B. Paris")
     answer = json.loads(output(home, "ask", question, "-v", "google", *options, "--json"))
     assert answer["option"] == "B"
     assert answer["citations"]
@@ -154,16 +186,6 @@ def test_a_second_database_holds_the_same_bytes(
     assert output(other, "dump", "beginning") == undisturbed
 
 
-def interrupted(home: Home, how: signal.Signals, *arguments: str) -> tuple[int, str]:
-    """Watches, and is sent ``how`` after the first clip; its exit code and last words."""
-    with started(home, "ingest", *arguments) as running:
-        assert running.stderr is not None
-        assert any(": 1/" in line for line in running.stderr)
-        running.send_signal(how)
-        last = running.stderr.read()
-    return running.returncode, last
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("way", [["--direct"], []], ids=["plain", "prefect"])
 def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
@@ -195,11 +217,9 @@ def test_a_database_that_dies_is_said_and_the_next_command_goes_on(
     assert output(other, "dump", "beginning") == undisturbed
 
 
-@pytest.mark.parametrize("way", [["--direct"], in_full([])])
-def test_ctrl_c_says_how_to_go_on_and_loses_nothing(
-    little: list[str], other: Home, way: list[str]
-) -> None:
-    code, last = interrupted(other, signal.SIGINT, *little, *way)
+@pytest.mark.full
+def test_ctrl_c_ends_a_flow_and_loses_nothing(little: list[str], other: Home) -> None:
+    code, last = interrupted(other, signal.SIGINT, *little)
     assert code == 130
     assert "nothing is lost" in last
     assert "Traceback" not in last
@@ -234,8 +254,8 @@ def _folder(path: Path) -> bool:
 
 
 def test_a_missing_path_is_said_before_anything_is_done(tmp_path: Path) -> None:
-    done = homer(Home(tmp_path / "home"), "ingest", str(DEMO), "/no/such/film.mp4")
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run_here(Home(tmp_path / "home"), "ingest", str(DEMO), "/no/such/film.mp4")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == "homer: /no/such/film.mp4: no such file or folder\n"
     assert not (tmp_path / "home").exists()
 

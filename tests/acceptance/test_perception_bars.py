@@ -20,7 +20,7 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
 from store.home import Home
-from tests.support.full_suite import in_full, is_full
+from tests.support.full_suite import in_full
 
 HEAVY = ("jackson", "pbs")
 LIGHT = [
@@ -76,11 +76,11 @@ def test_a_voice_finds_its_face_though_nobody_ever_speaks_alone(
     assert judge_joins("in company", met, others).wrong == 1
 
 
+@pytest.mark.full
 def test_cuts_are_found_at_least_as_well_as_by_the_reference(media: Path, tmp_path: Path) -> None:
     pytest.importorskip("scenedetect")
-    scenes = LIGHT if is_full() else LIGHT[:7]
-    cuts = starts(scenes)[1:-1]
-    joined = join(scenes, media, tmp_path / "joined.mp4")
+    cuts = starts(LIGHT)[1:-1]
+    joined = join(LIGHT, media, tmp_path / "joined.mp4")
     report = judge_shots(joined, cuts, load_profile("local").settings.watch, lambda: None)
     assert report.reference is not None
     assert report.reference.right > len(cuts) / 2
@@ -96,6 +96,7 @@ def test_two_speakers_are_distinguished(name: str, media: Path, toolbox: Toolbox
     assert report.strict.rate > report.errors.rate
 
 
+@pytest.mark.full
 def test_words_that_are_read_out_are_understood(media: Path, toolbox: Toolbox) -> None:
     clip, said = media / "w3c_perspective.mp4", media / "w3c_perspective.vtt"
     steps: list[int] = []

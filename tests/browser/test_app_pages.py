@@ -11,7 +11,7 @@ import pytest
 
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.browser.pages import Keep, ask, done, opened, seen, settled, video_ids
+from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
 from tests.support.app_pages import EVIL
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def now(page: Page) -> float:
     return float(page.evaluate("document.querySelector('video').currentTime"))
 
 
+@pytest.mark.full
 def test_an_empty_question_is_asked_for(page: Page, address: str) -> None:
     ask(page, address, "")
     seen(page, "Write a question first")
@@ -40,8 +41,12 @@ def test_a_question_is_answered_and_a_chip_plays_its_moment(
     page.locator("video").wait_for()
     chip = page.get_by_role("button", name="▶ 0:40-0:48").first
     chip.click()
-    page.wait_for_function("document.querySelector('video')?.currentTime >= 40")
-    assert now(page) < 46
+    # It plays on, so that a later look could find it past the moment.
+    page.wait_for_function("(t => 40 <= t && t < 46)(document.querySelector('video')?.currentTime)")
+    # What the mouse rests on shows its tooltip, which fades in.
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(500)
+    no_violations(page)
     keep("ask")
 
 
@@ -56,6 +61,8 @@ def test_the_player_stays_where_it_is_when_the_page_is_drawn_again(page: Page) -
     page.wait_for_function("document.querySelector('video')?.currentTime >= 40")
 
 
+# In test_planted_words of the integration tests every page is tested for it.
+@pytest.mark.full
 def test_words_from_outside_are_shown_as_words(page: Page, address: str) -> None:
     ask(page, address, "Why was the lighthouse painted green?")
     page.wait_for_function(
@@ -88,6 +95,7 @@ def test_one_steps_through_a_trajectory_with_the_keyboard(
     page.wait_for_url("**round=1**")
     page.get_by_role("heading", name="Decision", exact=True).wait_for()
     settled(page)
+    no_violations(page)
     keep("trajectory")
 
 
@@ -165,7 +173,9 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
     for more in (2, 1, 0):
         left.first.click()
         done(page, "Undone:")
+        # The words stand there from the last time, too.
         expect(left).to_have_count(more, timeout=60_000)
+        settled(page)
 
 
 def test_the_transcript_follows_the_player_and_is_walked_with_the_arrow_keys(
@@ -214,6 +224,7 @@ def test_lines_are_shown_by_their_kind(page: Page, address: str, place: Home) ->
     assert page.locator(".said").all_inner_texts()[0].endswith("The harbour of Lisbon was rebuilt.")
 
 
+@pytest.mark.full
 def test_what_is_remembered_follows_the_player(
     page: Page, address: str, place: Home, keep: Keep
 ) -> None:
@@ -249,20 +260,22 @@ def test_events_open_and_clips_are_found(page: Page, address: str, place: Home, 
     picture = place.root.parent / "picture.png"
     picture.write_bytes(page.screenshot())
     page.locator("input[type=file]").set_input_files(str(picture))
-    seen(page, "picture.png")
+    done(page, "picture.png")
     page.get_by_role("button", name="Search", exact=True).click()
     seen(page, "Nothing was found in the keyframes by their likeness to picture.png.")
     keep("search")
 
 
+@pytest.mark.full
 def test_a_video_is_added_watched_and_deleted(
     page: Page, address: str, place: Home, keep: Keep
 ) -> None:
     opened(page, f"{address}/library", "Library")
     page.get_by_text("Add a video").click()
-    page.get_by_role("textbox", name="File or folder on this machine").fill(
-        str(place.root.parent / "little film.mp4")
-    )
+    field = page.get_by_role("textbox", name="File or folder on this machine")
+    field.fill(str(place.root.parent / "little film.mp4"))
+    field.press("Tab")
+    settled(page)
     page.get_by_text("Without Prefect's server").click()
     page.get_by_role("button", name="Watch", exact=True).click()
     seen(page, "being watched")

@@ -16,7 +16,8 @@ from tests.browser.pages import done, no_violations, opened, seen, settled, vide
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-pytestmark = pytest.mark.timeout(900)
+# Asking, stepping and deleting are in test_app_pages; in how few presses is here.
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 QUESTION = "What colour was the lighthouse painted?"
 

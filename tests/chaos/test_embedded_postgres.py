@@ -26,7 +26,7 @@ from store.home import Home
 from store.migrations import HEAD
 from store.postmaster import socket_folder
 from store.privileges import NOBODY, ROOT_RUNNERS, UnprivilegedUser
-from tests.support.full_suite import in_full, sample
+from tests.support.full_suite import examples, in_full, sample
 
 REPOSITORY = Path(__file__).parents[2]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs it as somebody else")
@@ -35,6 +35,15 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs it as som
 @pytest.fixture
 def server(home: Home) -> Iterator[EmbeddedPostgres]:
     found = EmbeddedPostgres(home, fsync=False)
+    yield found
+    found.stop(fast=False)
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A running server, for tests that only look at it."""
+    found = EmbeddedPostgres(Home(tmp_path_factory.mktemp("started")), fsync=False)
+    found.start()
     yield found
     found.stop(fast=False)
 
@@ -73,17 +82,16 @@ def test_it_starts_once_is_found_running_and_stops(server: EmbeddedPostgres) -> 
     assert query(server.start(), "SELECT answer FROM kept") == 42
 
 
-def test_it_listens_on_a_private_socket_only(server: EmbeddedPostgres) -> None:
-    server.start()
-    process = psutil.Process(pid_of(server))
+def test_it_listens_on_a_private_socket_only(started: EmbeddedPostgres) -> None:
+    process = psutil.Process(pid_of(started))
     assert [c for c in process.net_connections() if c.status == "LISTEN"] == []
-    folder = Path(server.sockets)
+    folder = Path(started.sockets)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert folder == socket_folder(server.home)
+    assert folder == socket_folder(started.home)
 
 
-def test_its_text_sorts_and_folds_the_same_everywhere(server: EmbeddedPostgres) -> None:
-    url = server.start()
+def test_its_text_sorts_and_folds_the_same_everywhere(started: EmbeddedPostgres) -> None:
+    url = started.start()
     assert query(url, "SELECT lower('ÄÉΣ')") == "äéσ"
     assert query(url, "SELECT datlocprovider::text FROM pg_database LIMIT 1") == "b"
     assert query(url, "SELECT string_agg(x, '' ORDER BY x) FROM unnest('{b,B,a,ä}'::text[]) x") == (
@@ -91,14 +99,13 @@ def test_its_text_sorts_and_folds_the_same_everywhere(server: EmbeddedPostgres) 
     )
 
 
-def test_more_databases_live_beside_the_first(server: EmbeddedPostgres) -> None:
-    server.start()
-    url = server.ensure_database("prefect")
-    assert server.ensure_database("prefect") == url == server.url("prefect")
+def test_more_databases_live_beside_the_first(started: EmbeddedPostgres) -> None:
+    url = started.ensure_database("prefect")
+    assert started.ensure_database("prefect") == url == started.url("prefect")
     assert query(url, "SELECT current_database()") == "prefect"
     for name in ("", "Bad Name", 'x"; DROP DATABASE homer; --', "1st"):
         with pytest.raises(ValueError, match="not a database name"):
-            server.ensure_database(name)
+            started.ensure_database(name)
 
 
 @pytest.mark.parametrize("wait", [False, in_full(True)])
@@ -147,6 +154,7 @@ def test_a_pid_that_is_now_another_program_is_no_server(server: EmbeddedPostgres
         other.kill()
 
 
+@pytest.mark.full
 def test_a_zombie_is_no_server(server: EmbeddedPostgres) -> None:
     server.start()
     child = subprocess.Popen(["true"])
@@ -250,15 +258,16 @@ with open_store(Home(Path(sys.argv[1]))) as store, store.begin() as session:
 """
 
 
-def test_four_processes_that_start_at_once_share_one_migrated_server(home: Home) -> None:
+def test_processes_that_start_at_once_share_one_migrated_server(home: Home) -> None:
     command = [sys.executable, "-c", _OPEN, str(home.root)]
     pipe = subprocess.PIPE
-    started = [
+    count = examples(2, 4)
+    begun = [
         subprocess.Popen(command, cwd=REPOSITORY, stdout=pipe, stderr=pipe, text=True)
-        for _ in range(4)
+        for _ in range(count)
     ]
-    output = [process.communicate(timeout=120) for process in started]
-    assert [process.returncode for process in started] == [0] * 4, output
+    output = [process.communicate(timeout=120) for process in begun]
+    assert [process.returncode for process in begun] == [0] * count, output
     assert {out for out, _ in output} == {f"{HEAD}\n"}
     assert len(servers(home)) == 1
 

@@ -15,10 +15,12 @@ from store.home import Home
 from store.queries.trajectories import list_trajectories
 from store.tables.questions import JudgementRow
 from tests.support.caption_evaluations import evaluate, houses
-from tests.support.full_suite import in_full
 from tests.support.killed_evaluations import POINTS, killed_evaluating
 from tests.support.obedient_model import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
+
+# That a run goes on where it was stopped is in test_eval_runs.
+pytestmark = pytest.mark.full
 
 OF_THE_CLOCK = {"trajectory", "seconds"}
 LATER = ("before a verdict", 5)
@@ -68,7 +70,7 @@ def home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Home:
 PLACES = [(point, 1) for point in POINTS]
 
 
-@pytest.mark.parametrize(("point", "at"), [*map(in_full, PLACES), LATER])
+@pytest.mark.parametrize(("point", "at"), [*PLACES, LATER])
 def test_a_killed_evaluation_ends_as_if_nothing_had_happened(
     store: Store, whole: Whole, tmp_path: Path, point: str, at: int
 ) -> None:

@@ -45,6 +45,7 @@ def asked(chat: StructuredChat) -> Reading:
     return chat.ask(turns, Reading, purpose="read").value
 
 
+@pytest.mark.full
 def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
     calls: list[CallRecord] = []
     reading = asked(toolbox.chat("reasoner", calls.append))
@@ -55,6 +56,7 @@ def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
     assert calls[0].cost_usd == 0
 
 
+@pytest.mark.full
 def test_it_serves_this_machine_only_and_starts_once(toolbox: Toolbox) -> None:
     from models.llama_server import llama_url
 
