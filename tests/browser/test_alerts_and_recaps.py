@@ -17,7 +17,7 @@ from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.tables.schema import KeyframeRow
-from tests.browser.pages import no_violations, opened, seen
+from tests.browser.pages import no_violations, opened, seen, settled
 from tests.support.full_video import fill
 from tests.support.picture_cards import Card, jpeg
 from ui.server import AppServer
@@ -72,6 +72,7 @@ def test_alerts_are_listed_and_their_events_lead_to_the_moment(
     page.get_by_role("link", name=re.compile(": kitchen,")).click()
     page.wait_for_url(f"**/video?video={VIDEO}&t=**")
     page.get_by_role("heading", name="Video", exact=True).wait_for()
+    settled(page)
     seen(page, "kitchen")
 
 

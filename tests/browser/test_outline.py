@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from store.home import Home
-from tests.browser.pages import Keep, done, no_violations, opened, settled, video_ids
+from tests.browser.pages import Keep, no_violations, opened, settled, video_ids
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -35,8 +35,11 @@ def test_a_node_is_zoomed_into_played_and_drawn(
     page.locator(".st-key-outline_here").get_by_text("macro event", exact=True).wait_for()
     settled(page)
     page.get_by_text("Draw its graph").click()
-    page.locator(".st-key-outline_graph [data-testid=stGraphVizChart] svg").wait_for()
-    done(page, "lighthouse")
+    graph = page.locator(".st-key-outline_graph [data-testid=stGraphVizChart] svg")
+    graph.wait_for()
+    # The transcript has the word, too.
+    graph.get_by_text("lighthouse").first.wait_for()
+    settled(page)
     assert [url for url in outside if not url.startswith((address, "data:", "blob:"))] == []
     page.mouse.move(1, 1)
     page.wait_for_timeout(500)
