@@ -103,6 +103,7 @@ def test_rounds_that_were_learned_are_a_limit(party: Store) -> None:
     assert result.rounds <= 2
 
 
+@pytest.mark.full
 def test_a_strategy_has_the_rounds_of_its_own_that_were_learned(party: Store) -> None:
     build_all(party, PARTY, find_strategy("memdreamer"))
     own = find_strategy("memdreamer").rounds
@@ -234,6 +235,7 @@ def test_the_strategy_that_answered_the_same_questions_best_is_learned(store: St
     assert (skill.policy.strategy, skill.version) == (DEFAULT, 2)
 
 
+@pytest.mark.full
 def test_a_question_like_those_learned_from_is_asked_so_whatever_the_kind_is_called(
     store: Store,
 ) -> None:

@@ -352,6 +352,7 @@ def test_an_image_stays_until_the_backup_has_it(store: Store, tmp_path: Path) ->
     assert all_images(store) == {}
 
 
+@pytest.mark.full
 def test_memory_does_not_grow_with_the_library(store: Store, tmp_path: Path, empty: Store) -> None:
     full_video.fill(store, FULL)
     with store.begin() as session:

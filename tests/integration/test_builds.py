@@ -219,7 +219,8 @@ def test_as_of_a_moment_there_is_what_was_known_then(day: Store) -> None:
             assert whole[level][: len(texts)] == texts
 
 
-@pytest.mark.parametrize("step", sample([4], [1, 4, 7]))
+@pytest.mark.full
+@pytest.mark.parametrize("step", [1, 4, 7])
 def test_a_killed_build_of_a_day_goes_on_to_the_same_rows(
     day: Store, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
@@ -245,6 +246,7 @@ def test_a_cut_build_is_built_again_to_the_same_rows(day: Store) -> None:
     assert rows(day) == whole
 
 
+@pytest.mark.full
 def test_a_build_goes_on_after_a_deleted_clip(day: Store) -> None:
     strategy = find_strategy("worldmm")
     built(day, strategy)

@@ -472,6 +472,7 @@ def built_by(homer: Homer, names: Sequence[str]) -> None:
             assert done.exit_code == 0, done.stderr
 
 
+@pytest.mark.full
 def test_strategies_are_listed_and_compared_on_one_question(homer: Homer, lecture: str) -> None:
     listed = data(homer("strategies", "--json"))
     names = [one["name"] for one in listed]

@@ -77,6 +77,7 @@ def test_the_same_command_says_what_was_found_before(homer: Homer) -> None:
     }
 
 
+@pytest.mark.full
 def test_an_ablation_is_a_table(homer: Homer) -> None:
     done = homer("run", "houses", "1", "--direct", "--ablate", "entity,events", "--limit", "2")
     assert done.exit_code == 0, done.output
@@ -99,6 +100,7 @@ def test_a_run_that_learns_shows_its_effect(homer: Homer) -> None:
     assert "without skills" in done.stdout
 
 
+@pytest.mark.full
 def test_two_runs_are_compared_on_what_both_were_asked(homer: Homer) -> None:
     ran(homer, "--protocol", "none")
     ran(homer, "--protocol", "none", "--limit", "2", "--name", "two")

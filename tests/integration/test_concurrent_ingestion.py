@@ -84,6 +84,7 @@ def alone(home: Home, make_database: Callable[[], str]) -> list[str]:
         return list(dump_lines(other, VIDEO))
 
 
+@pytest.mark.full
 def test_a_clip_watched_by_several_at_once_is_remembered_once(
     store: Store, alone: list[str]
 ) -> None:

@@ -184,6 +184,7 @@ def test_two_clips_are_written_at_once_with_the_bytes_of_one_at_a_time(
     assert one == two
 
 
+@pytest.mark.full
 def test_a_clip_that_fails_beside_another_is_left_and_written_by_the_next_run(
     watched: Callable[..., list[str]],
 ) -> None:

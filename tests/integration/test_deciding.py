@@ -184,6 +184,7 @@ def test_a_skill_that_leaves_a_question_whole_changes_the_answer(store: Store) -
     assert made.answer.text != parts
 
 
+@pytest.mark.full
 def test_what_forks_showed_is_learned_and_answers_what_comes_later(store: Store) -> None:
     things = "lantern violin basket candle mirror hammer bottle pillow ladder teapot"
     questions = [house(store, f"{n:016x}", thing) for n, thing in enumerate(things.split())]

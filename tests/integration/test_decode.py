@@ -24,6 +24,8 @@ from tests.support.media import COLOURS, GOOD, damage, looped, make_video
 
 SETTINGS = WatchSettings()
 SECONDS = WatchSettings(clip_ms=1_000)
+SOME = ("mp4", "mkv", "webm-vp9", "variable-rate", "rotated", "audio-only", "transport-stream")
+"""Kinds that the short suite reads: containers, codecs and clocks of their own."""
 
 
 def read(path: Path, settings: WatchSettings = SETTINGS, first: int = 0) -> list[RawClip]:
@@ -47,7 +49,7 @@ def colour_at(clip: RawClip, index: int) -> tuple[int, ...]:
     return tuple(image[rows * 2 // 3 :, columns // 4 :].reshape(-1, 3).mean(axis=0).round())
 
 
-@pytest.mark.parametrize("kind", GOOD)
+@pytest.mark.parametrize("kind", sample(SOME, GOOD))
 def test_every_kind_is_read_whole(kind: str, tmp_path: Path) -> None:
     path = GOOD[kind](tmp_path)
     info = probe(path)
@@ -65,10 +67,7 @@ def test_every_kind_is_read_whole(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    sample(
-        ("b-frames", "webm-vp9", "variable-rate", "audio-only", "transport-stream"),
-        [kind for kind in GOOD if kind != "silence"],
-    ),
+    sample(("b-frames", "variable-rate"), [kind for kind in GOOD if kind != "silence"]),
 )
 def test_a_clip_is_the_same_wherever_reading_began(kind: str, tmp_path: Path) -> None:
     path = GOOD[kind](tmp_path)
@@ -169,7 +168,7 @@ def test_predicted_pictures_are_the_same_wherever_reading_began(kind: str, tmp_p
         ("hevc", True),
         ("hevc-layers", False),
         ("hevc-stream", False),
-        ("vp8-layers", False),
+        in_full(("vp8-layers", False)),
         ("av1", False),
     ],
 )
@@ -209,7 +208,8 @@ def test_a_frame_that_stays_over_a_clips_start_opens_the_clip(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("degrees", "size"), [(90, (120, 160)), (180, (160, 120)), (-90, (120, 160))]
+    ("degrees", "size"),
+    [(90, (120, 160)), in_full((180, (160, 120))), in_full((-90, (120, 160)))],
 )
 def test_rotation_is_applied_to_the_pixels(
     degrees: int, size: tuple[int, int], tmp_path: Path

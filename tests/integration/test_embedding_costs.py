@@ -188,6 +188,7 @@ def write(request: dict[str, Any]) -> Answer:
     return Answer(reply, tokens=(1_000, len(json.dumps(reply)) // 4))
 
 
+@pytest.mark.full
 def test_what_a_model_writes_is_part_of_the_estimate(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_what_a_model_writes_is_part_of_the_estimate(
     assert estimate.cost_usd - without.cost_usd == pytest.approx(of_endpoint / 1e6, rel=0.01)
 
 
+@pytest.mark.full
 def test_images_and_tokens_of_frames_and_of_an_endpoint_are_as_estimated(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
@@ -288,6 +290,7 @@ def test_a_request_that_failed_is_on_record(home: Home, store: Store) -> None:
     assert (row.tokens_in, row.cost_usd) == (0, 0)
 
 
+@pytest.mark.full
 def test_deleting_and_forgetting_have_their_embeddings_on_record(home: Home, store: Store) -> None:
     """Although both delete calls on record."""
     watch_talk(store)
@@ -453,6 +456,7 @@ def test_the_api_says_what_a_search_took(home: Home, store: Store) -> None:
     assert used["cost"]["tokens"] == counted(requests) > 0
 
 
+@pytest.mark.full
 def test_the_app_says_what_a_search_took(
     home: Home, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -226,6 +226,7 @@ def test_an_ablation_asks_each_question_with_less_of_the_memory(
         assert first.setup.settings.memory == row.slot.arm
 
 
+@pytest.mark.full
 def test_other_strategies_are_asked_the_same_questions_and_compared(
     store: Store, tmp_path: Path
 ) -> None:
@@ -247,6 +248,7 @@ def test_other_strategies_are_asked_the_same_questions_and_compared(
     assert beside[1].effect.questions == beside[0].score.questions - 1
 
 
+@pytest.mark.full
 def test_auto_learns_which_strategy_to_ask_on_one_half_and_is_asked_on_the_other(
     store: Store, tmp_path: Path
 ) -> None:
@@ -302,6 +304,7 @@ def test_questions_of_no_type_go_by_their_words(store: Store, tmp_path: Path) ->
     assert [one.type for one in run_report(store, "run").scores][1:] == ["fact"]
 
 
+@pytest.mark.full
 def test_a_split_learns_from_some_videos_and_tests_on_the_others(
     store: Store, tmp_path: Path
 ) -> None:
@@ -323,6 +326,7 @@ def test_a_split_learns_from_some_videos_and_tests_on_the_others(
     assert learned == {row.trajectory for row in rows if row.slot.part is QuestionPart.LEARN}
 
 
+@pytest.mark.full
 def test_online_learns_from_what_it_is_tested_on(store: Store, tmp_path: Path) -> None:
     evaluate(store, houses(tmp_path, 1), protocol=Protocol.ONLINE)
     rows = found(store)
@@ -381,6 +385,7 @@ def test_a_judge_that_fails_leaves_the_answer_unjudged_and_is_asked_again(
     assert asked(store) == before
 
 
+@pytest.mark.full
 def test_a_run_stops_when_its_money_is_spent_and_goes_on_with_more(
     store: Store, tmp_path: Path
 ) -> None:
@@ -400,6 +405,7 @@ def test_a_run_stops_when_its_money_is_spent_and_goes_on_with_more(
     assert len(asked(store)) == 6
 
 
+@pytest.mark.full
 def test_a_question_whose_model_is_away_is_tried_again_by_the_same_command(
     store: Store, tmp_path: Path
 ) -> None:

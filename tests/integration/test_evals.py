@@ -110,6 +110,7 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
     assert len(out.read_text().splitlines()) == 2
 
 
+@pytest.mark.full
 def test_what_each_part_of_a_strategy_adds_is_shown(
     homer: Callable[..., Result], week: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ def test_what_each_part_of_a_strategy_adds_is_shown(
     assert "; asking 1 question took" in plain.stdout
 
 
+@pytest.mark.full
 def test_answers_that_a_leaderboard_scores_are_written_for_each_strategy(
     homer: Callable[..., Result], week: Path, tmp_path: Path
 ) -> None:
@@ -182,6 +184,7 @@ def short_videos(folder: Path) -> Path:
 _AB = str.maketrans("12", "AB")
 
 
+@pytest.mark.full
 def test_several_data_sets_are_measured_in_one_table(
     homer: Callable[..., Result], week: Path, tmp_path: Path
 ) -> None:

@@ -138,6 +138,7 @@ def test_a_killed_build_goes_on_to_the_same_graph(
     assert events(library, PARTY) == whole
 
 
+@pytest.mark.full
 def test_a_killed_rebuild_goes_on_without_replies_of_before(
     library: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -291,6 +291,7 @@ class Seeded(Scripted):
         return self.seeds.pop(0).patch(window.at_clip, known, edges)
 
 
+@pytest.mark.full
 @hypothesis_settings(
     max_examples=examples(4, 30),
     deadline=None,
