@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-SHORT = 15
+SHORT = 10
 FULL = 100
 """Examples of a property that names no number of its own."""
 
