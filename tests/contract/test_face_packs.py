@@ -34,6 +34,7 @@ def picture(shared_media: Callable[[str], Path]) -> Image:
     return raw.frames[0].image
 
 
+@pytest.mark.full
 def test_a_pack_in_a_folder_finds_the_faces_that_its_models_find(
     pack: Path, picture: Image
 ) -> None:

@@ -15,6 +15,7 @@ from domain.time import TimeSpan
 from models.ports import Image
 from perception.frame_keeper import FrameKeeper, KeptFrames
 from strategies.registry import all_strategies
+from tests.support.full_suite import examples
 from tests.support.reservoir_keeper import Reservoir
 
 VIDEO = Video(id="a" * 16, title="talk", path=None, duration_ms=0)
@@ -146,7 +147,7 @@ def test_memory_is_bounded_however_long_the_video_is(keeper: FrameKeeper) -> Non
             most = max(most, len(alive))
             yield time, image
 
-    for index in range(300):
+    for index in range(examples(80, 300)):
         clip = clip_of(index)
         made = keeper.begin(VIDEO, state, None).clip(clip, counted(clip))
         state = through_the_store(made.state)

@@ -150,7 +150,7 @@ def test_ranking_keeps_its_promises(
 
 
 @settings(
-    max_examples=examples(8, 25),
+    max_examples=examples(4, 25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -316,6 +316,7 @@ def test_a_deleted_file_leaves_no_record_of_its_address(store: Store, recording:
     assert not any("secret" in text for text in left)
 
 
+@pytest.mark.full
 def test_the_command_watches_the_others_and_says_which_address_failed(
     home: Home,
     database: str,

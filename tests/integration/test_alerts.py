@@ -537,6 +537,7 @@ def test_an_alert_of_another_machine_is_left_to_it(workspace: Workspace) -> None
     assert events(workspace)[0].event.state is DeliveryState.WAITING
 
 
+@pytest.mark.full
 def test_a_thousand_alerts_are_judged_in_little_time_and_no_more_are_taken(
     workspace: Workspace,
 ) -> None:

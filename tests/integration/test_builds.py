@@ -235,6 +235,7 @@ def test_a_killed_build_of_a_day_goes_on_to_the_same_rows(
     assert rows(day) == whole
 
 
+@pytest.mark.full
 def test_a_cut_build_is_built_again_to_the_same_rows(day: Store) -> None:
     strategy = find_strategy("worldmm")
     built(day, strategy)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
 from domain.media import ClipState
 from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.memories import add_memories, memories_of_clips, tags_of
-from tests.support.full_suite import examples
 from tests.support.memory import known_video, span
 from views.library import show_video
 
-COUNT = examples(8_000, 70_000)
+COUNT = 70_000
 """Rows of ten values: more values than the 65,535 parameters of a statement."""
 
 
+@pytest.mark.full
 def test_more_lines_than_a_statement_takes_parameters(store: Store) -> None:
     video = known_video(store, 1)
     draft = MemoryDraft(

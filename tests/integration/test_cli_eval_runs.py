@@ -118,6 +118,7 @@ def test_what_is_not_there_is_named(homer: Homer) -> None:
     assert "homer eval run DATASET" in homer("runs").stderr
 
 
+@pytest.mark.full
 def test_a_video_that_cannot_be_read_is_said_and_the_code_is_4(
     homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

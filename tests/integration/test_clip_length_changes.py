@@ -79,6 +79,7 @@ def test_what_is_whole_in_memory_stays_so_under_any_setting(
     assert bring_in(store, track, HALVES) == whole
 
 
+@pytest.mark.full
 def test_once_deleted_it_may_be_cut_anew(store: Store, track: CaptionTrack) -> None:
     bring_in(store, track, SETTINGS, whole=False)
     delete_video_rows(store, track.id)

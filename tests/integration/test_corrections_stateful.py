@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -30,7 +31,6 @@ from store.database import Store
 from store.queries import characters as learned
 from store.queries.characters import CharacterAt
 from store.queries.corrections import origins_of
-from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -197,11 +197,12 @@ def members(cast: list[CharacterAt]) -> list[int]:
     return sorted(row for one in cast for row in one.members)
 
 
+@pytest.mark.full
 def test_any_corrections_in_any_order_keep_people_consistent(store: Store) -> None:
     run(
         cast("Any", lambda: Corrected(store)),
         settings=settings(
-            max_examples=examples(1, 10),
+            max_examples=10,
             stateful_step_count=12,
             phases=(Phase.generate,),
             deadline=None,

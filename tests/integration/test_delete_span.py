@@ -201,6 +201,7 @@ def test_events_within_go_and_those_that_reach_beyond_are_reported_anew(talk: St
         assert check_video(talk, VIDEO, moment).findings == ()
 
 
+@pytest.mark.full
 def test_events_go_on_from_what_is_left(store: Store) -> None:
     watch_talk(store, 4)
     cut(store)

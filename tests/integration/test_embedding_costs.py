@@ -238,6 +238,7 @@ def test_images_and_tokens_of_frames_and_of_an_endpoint_are_as_estimated(
     assert told["cost_usd"] == pytest.approx(estimate.cost_usd)
 
 
+@pytest.mark.full
 def test_changing_to_an_endpoint_takes_what_was_estimated(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
@@ -278,6 +279,7 @@ def test_a_question_has_its_embeddings_on_record_and_replays_without_them(
     assert used.by_purpose["embed"].tokens_in == used.total.tokens_in == taken > 0
 
 
+@pytest.mark.full
 def test_a_request_that_failed_is_on_record(home: Home, store: Store) -> None:
     watch_talk(store)
     with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):
@@ -428,6 +430,7 @@ def test_a_search_on_this_machine_has_no_cost(
     assert "single searches" not in CliRunner().invoke(app, ["videos"]).stderr
 
 
+@pytest.mark.full
 def test_a_search_that_fails_is_on_record(home: Home, store: Store) -> None:
     watch_talk(store)
     with server(lambda _: (400, {"error": {"message": "too long"}})) as (url, _):

@@ -82,6 +82,7 @@ def test_an_open_answer_is_unjudged_without_a_strong_model(finished: Store) -> N
     assert all(one and "no strong language model" in one.why for one in opened)
 
 
+@pytest.mark.full
 def test_the_baseline_answers_the_same_multiple_choice_beside_it(
     store: Store, tmp_path: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_the_baseline_answers_the_same_multiple_choice_beside_it(
     assert (asked(store), heard.asked) == (before, [])
 
 
+@pytest.mark.full
 def test_a_file_of_many_videos_is_asked_about_video_by_video(store: Store, tmp_path: Path) -> None:
     single = houses(tmp_path)
     rows = [
@@ -212,6 +214,7 @@ def one_of_each(folder: Path) -> Dataset:
     return Dataset(whole.name, whole.videos, whole.questions[1:])
 
 
+@pytest.mark.full
 def test_an_ablation_asks_each_question_with_less_of_the_memory(
     store: Store, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ class ModelWriter(LocalEventWriter):
     name = "openai:test"
 
 
+@pytest.mark.full
 def test_who_wrote_it_is_on_record_and_shown(
     library: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

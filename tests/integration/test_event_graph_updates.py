@@ -227,6 +227,7 @@ def test_a_writer_that_fails_leaves_the_window_for_the_next_time(store: Store) -
     assert update_graph(store, video) == 1
 
 
+@pytest.mark.full
 def test_clips_left_uncovered_are_offered_again_with_the_next_window(store: Store) -> None:
     video = watched(store, 20, upto=10)
     update_graph(store, video, Scripted(EventPatch(segments=(segment("Start", 0, 1, 2),))))
@@ -261,6 +262,7 @@ def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) ->
     assert then.segments[0].id == now.segments[0].id
 
 
+@pytest.mark.full
 def test_an_absorbed_segment_is_still_there_for_earlier_moments(store: Store) -> None:
     video = watched(store, 20)
     first = EventPatch(

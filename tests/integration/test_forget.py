@@ -327,6 +327,7 @@ def test_watching_goes_on_and_the_number_is_not_given_again(talk: Store) -> None
     assert [number for number, *_ in people(talk)] == [4]
 
 
+@pytest.mark.full
 def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
     talk: Store, tmp_path: Path
 ) -> None:
@@ -340,6 +341,7 @@ def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
     assert sorted(everything(talk)) == before
 
 
+@pytest.mark.full
 def test_bringing_somebody_back_brings_back_nobody_who_was_forgotten_since(
     talk: Store, tmp_path: Path
 ) -> None:
@@ -353,6 +355,7 @@ def test_bringing_somebody_back_brings_back_nobody_who_was_forgotten_since(
     restore_forgotten(talk, VIDEO, tmp_path / "ada.zip")
 
 
+@pytest.mark.full
 def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
     talk: Store, tmp_path: Path
 ) -> None:
@@ -392,6 +395,7 @@ def known_more(store: Store) -> None:
         )
 
 
+@pytest.mark.full
 def test_what_cannot_be_kept_is_not_forgotten(talk: Store, tmp_path: Path) -> None:
     before = list(dump_lines(talk, VIDEO))
     (tmp_path / "there.zip").write_text("mine")

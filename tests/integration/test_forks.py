@@ -172,6 +172,7 @@ def test_no_evidence_at_all_is_nothing_close(
     assert found.nothing_close
 
 
+@pytest.mark.full
 def test_an_edited_plan_opens_the_round_anew(
     party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
@@ -183,6 +184,7 @@ def test_an_edited_plan_opens_the_round_anew(
     assert {e.text for e in opened} == {"who washes the plates", "why"}
 
 
+@pytest.mark.full
 def test_what_can_be_edited_given_back_unchanged_is_no_edit(
     party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
@@ -205,6 +207,7 @@ def test_another_model_goes_on(party: Store, server: OpenAIServer, parent: AskRe
     assert replay(party, made.trajectory_id).whole
 
 
+@pytest.mark.full
 def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     action = Action(kind="search", mode=Mode.VIDEO, query="Ann opens the wooden gate")
     child = forked_at(party, server, parent, 2, ForkEdit(action=action))
@@ -259,6 +262,7 @@ def test_a_round_that_is_not_there_cannot_be_shown(party: Store, parent: AskResu
         editable(events(party, parent.trajectory_id), 12)
 
 
+@pytest.mark.full
 def test_the_answer_of_a_fork_by_rules(party: Store) -> None:
     whole = ask(party, WordToolbox(), PLAY)
     for number in range(1, whole.rounds + 1):

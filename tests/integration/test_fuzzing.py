@@ -43,6 +43,7 @@ def read(target: Target, path: Path) -> str:
     return "read"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TARGETS)
 def test_what_is_begun_from_is_read(name: str, tmp_path: Path) -> None:
     target = begun(name)
@@ -83,6 +84,7 @@ def test_the_kept_cases_are_small() -> None:
     assert sum(sizes) < 400_000
 
 
+@pytest.mark.full
 def test_every_way_to_go_wrong_is_seen_and_the_rest_is_read() -> None:
     tally = run("bad", 1, 0, 9, worker="tests.support.bad_parsers")
     assert tally.cases == 9

@@ -127,7 +127,7 @@ FILES = st.fixed_dictionaries(
 
 
 @given(FILES, st.sampled_from(["mp4", "mkv", "ts"]), st.integers(0, 2), st.integers(350, 3_000))
-@settings(max_examples=examples(5, 40), deadline=None)
+@settings(max_examples=examples(3, 40), deadline=None)
 def test_whatever_is_read_beside_is_what_one_decoding_shows(
     made: dict[str, Any], kind: str, first: int, clip_ms: int
 ) -> None:

@@ -383,6 +383,7 @@ def test_the_servers_pages_are_where_it_says(prefect: str) -> None:
         assert reply.status == 200
 
 
+@pytest.mark.full
 def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     workspace: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,6 +411,7 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     assert found == ["Completed"] * 3
 
 
+@pytest.mark.full
 def test_the_encoder_is_changed_in_a_flow(prefect: str, workspace: Workspace) -> None:
     from prefect.client.orchestration import get_client
 
@@ -462,6 +464,7 @@ class Counted:
         self.done.append(f"learned {batch}")
 
 
+@pytest.mark.full
 def test_an_evaluation_in_a_flow_takes_the_same_steps(prefect: str, workspace: Workspace) -> None:
     from prefect.client.orchestration import get_client
 

@@ -128,6 +128,7 @@ def test_without_being_asked_for_no_frame_is_kept(workspace: Workspace, video: P
     assert not frames(workspace.store)
 
 
+@pytest.mark.full
 def test_workers_keep_the_same_frames(workspace: Workspace, video: Path, drawn: None) -> None:
     watch(workspace, video)
     alone = kept(workspace.store)
@@ -165,6 +166,7 @@ def test_a_killed_run_goes_on_to_equal_frames(
 KEEPING = [one.name for one in all_strategies() if one.keeper is not None]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", KEEPING)
 def test_every_strategy_goes_on_to_equal_frames_after_a_kill(
     workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -202,6 +204,7 @@ def test_a_keeper_that_names_a_frame_it_was_not_shown_is_named(
         watch(workspace, video)
 
 
+@pytest.mark.full
 def test_frames_of_earlier_clips_are_changed_and_their_old_files_deleted(
     workspace: Workspace, video: Path, drawn: None
 ) -> None:
@@ -220,6 +223,7 @@ def test_frames_of_earlier_clips_are_changed_and_their_old_files_deleted(
     }
 
 
+@pytest.mark.full
 def test_a_changed_frame_that_was_deleted_meanwhile_is_passed_over(
     workspace: Workspace, video: Path, drawn: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +255,7 @@ def test_a_build_keeps_what_watching_would_have(workspace: Workspace, video: Pat
     assert kept(workspace.store) == while_watching
 
 
+@pytest.mark.full
 def test_a_killed_build_goes_on_to_equal_frames(
     workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +277,7 @@ def test_where_the_file_is_gone_a_build_says_so(workspace: Workspace, video: Pat
     assert not frames(workspace.store)
 
 
+@pytest.mark.full
 def test_clips_of_a_file_watched_before_are_kept_by_a_build(
     workspace: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

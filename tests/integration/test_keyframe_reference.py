@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from benchmarks.keyframes import QUALITY, homer, reference
 from perception.source import probe
+from tests.support.full_suite import in_full
 
 SIZE, FPS, SECONDS = (480, 270), 5, 32
 BT709 = {"colorspace": "bt709", "color_primaries": "bt709", "color_trc": "bt709"}
 
 
 @pytest.mark.parametrize(
-    ("pixels", "options"), [("yuv420p", {}), ("yuv420p", BT709), ("yuv420p10le", {})]
+    ("pixels", "options"),
+    [("yuv420p", {}), *map(in_full, (("yuv420p", BT709), ("yuv420p10le", {})))],
 )
 def test_shots_are_those_of_whole_pictures_and_keyframes_as_good(
     tmp_path: Path, pixels: str, options: dict[str, str]

@@ -166,6 +166,7 @@ def test_an_upload_that_is_no_whole_video_is_listed_with_its_reason(
     assert f"Failed: {only(jobs).errors[-1]}" in shown
 
 
+@pytest.mark.full
 def test_an_address_is_fetched_by_a_job_and_listed_as_failed_with_the_reason(
     app_library: Store,
 ) -> None:

@@ -258,7 +258,7 @@ def test_any_sequence_of_steps_leaves_the_library_as_it_must_be(
         run_state_machine_as_test(
             cast("Any", lambda: Library(store, twin)),
             settings=settings(
-                max_examples=examples(2, 15),
+                max_examples=examples(1, 15),
                 stateful_step_count=10,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

@@ -159,6 +159,7 @@ def test_only_the_note_the_searches_and_what_is_unopened_go_on(house: Store) -> 
     assert [note[:8] for note in notes] == ["", "NOTE-ONE", "NOTE-TWO", "NOTE-THR"]
 
 
+@pytest.mark.full
 def test_tokens_a_round_stay_flat_over_twelve_rounds_and_small(store: Store) -> None:
     video = write_two_hours(store)
 
@@ -238,6 +239,7 @@ def test_a_tool_refuses_what_is_not_known_and_the_model_is_told(house: Store) ->
         assert "(refused)" in page
 
 
+@pytest.mark.full
 def test_a_malformed_reply_is_repaired_once_then_code_acts(house: Store) -> None:
     wrong = use("get_subgraph", depth=2)
     made = Asked(house, [wrong, use("get_subgraph", macro_id="n1", id="n2"), opening()])

@@ -18,7 +18,6 @@ from store.tables.schema import ModelCallRow, VideoRow
 from strategies.registry import find_strategy
 from tests.support.asking import PARTY
 from tests.support.caption_evaluations import workspace_of
-from tests.support.full_suite import in_full
 from tests.support.killed_runs import killed_at
 from tests.support.library_templates import FilledLibraries
 from tests.support.obedient_model import LlmToolbox, texts_of
@@ -65,13 +64,14 @@ def rows(store: Store) -> list[dict[str, Any]]:
         return [record for record in video_records(session, PARTY) if record["row"] in KINDS]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("point", "time"),
     [
-        in_full((FaultPoint.BUILD_ROWS, 20)),
+        (FaultPoint.BUILD_ROWS, 20),
         (FaultPoint.BUILD_COMMITTED, 20),
         (FaultPoint.CALL_ANSWERED, 2),
-        in_full((FaultPoint.CALL_RECORDED, 3)),
+        (FaultPoint.CALL_RECORDED, 3),
     ],
 )
 def test_a_killed_build_is_resumed_to_the_same_rows_without_paying_twice(

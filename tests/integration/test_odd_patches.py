@@ -172,6 +172,7 @@ def patches(store: Store, video: str) -> int:
         return len(patches_of(session, video))
 
 
+@pytest.mark.full
 @hypothesis_settings(
     max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

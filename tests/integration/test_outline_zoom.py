@@ -169,6 +169,7 @@ def _graphs(page: AppTest) -> list[object]:
     return list(page.get("graphviz_chart"))
 
 
+@pytest.mark.full
 def test_several_memories_are_chosen_from(party: Store) -> None:
     built(party, "memdreamer", "worldmm")
     page = open_page("video", video=PARTY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -13,7 +14,6 @@ from store.queries.characters import CharacterAt, characters_at
 from store.queries.clips import mark_clip
 from store.queries.identities import known_identities
 from store.queries.memories import facts_about, memories_of_clips
-from tests.support.full_suite import examples
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -68,8 +68,9 @@ def scene(n: int, who: list[int], speaker: int | None, named: bool, plate: bool)
     )
 
 
+@pytest.mark.full
 @hypothesis_settings(
-    max_examples=examples(4, 10),
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

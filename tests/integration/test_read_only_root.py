@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from models.toolbox import Toolbox
 from store.home import Home
 from tests.support.media import make_video
@@ -54,6 +56,7 @@ def places_written(arguments: list[str], environment: dict[str, str], cwd: Path)
     return list(json.loads(Path(environment["NOTES"]).read_text()))
 
 
+@pytest.mark.full
 def test_only_the_data_directory_and_tmp_are_written(
     home: Home, make_database: Callable[[], str], tmp_path: Path, toolbox: Toolbox
 ) -> None:

@@ -76,6 +76,7 @@ SELECT (SELECT sum(length(content::text)) FROM messages
         JOIN messages ON hash = name)"""
 
 
+@pytest.mark.full
 def test_a_trajectory_stores_at_most_a_fifth_more_than_its_unique_content(
     store: Store, asked: AskResult
 ) -> None:
