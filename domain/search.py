@@ -27,6 +27,7 @@ class Asks(StrEnum):
     END = "end"
     FIRST = "first"
     LAST = "last"
+    WHEREABOUTS = "whereabouts"
     AFTER = "after"
     BEFORE = "before"
     LOOKS = "looks"

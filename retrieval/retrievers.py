@@ -32,7 +32,7 @@ from retrieval.query_context import QueryContext, nothing_close
 from retrieval.relevance import Relevance
 from retrieval.reranking import best_probability
 from retrieval.result import Retrieval
-from retrieval.structural import MOST_VIDEOS, answered_by_video, structural
+from retrieval.structural import MOST_VIDEOS, answered_by_video, structural, where_last_seen
 from retrieval.video_mode import about_people, video
 from store.database import Store
 from store.queries.candidates import WIDE, lines_of_clips
@@ -153,7 +153,9 @@ class Retrievers:
             return self._in_mode(whole, request, segment).model_copy(update=unloaded)
         context = whole.about(aim.letters)
         ordinary = partial(self._with_aim, context, request, segment, aim.moments)
-        if aim.structure is None or context.relevance is None or whole.candidates.view_lines > WIDE:
+        if places := self._whereabouts(view, request, context, aim):
+            result = places
+        elif not (aim.structure and context.relevance) or whole.candidates.view_lines > WIDE:
             result = ordinary()
         elif by_video := self._by_video(view, request, aim, aim.structure):
             result = by_video
@@ -161,6 +163,18 @@ class Retrievers:
             result = structural(context, aim.structure, request.mode, ordinary)
         scores, scale = weigh_evidence(whole, result.evidence), temperature(whole)
         return result.model_copy(update={"weighed": scores, "temperature": scale, **unloaded})
+
+    def _whereabouts(
+        self, view: MemoryView, request: _ModeSearch, context: QueryContext, aim: Aim
+    ) -> Retrieval | None:
+        """Answer where somebody was last seen; None for any other question."""
+
+        def look(there: MemoryView, span: TimeSpan) -> Retrieval:
+            at_time = replace(request, mode=Mode.KEYFRAME, focus=None, span=span)
+            return self._search(there, at_time, None)
+
+        found = where_last_seen(self._store, view, aim.structure, context.people, look)
+        return found and found.model_copy(update={"mode": request.mode})
 
     def _by_video(
         self, view: MemoryView, request: _ModeSearch, aim: Aim, structure: Structure

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from itertools import islice
 
 from sqlalchemy.orm import Session
 
 from domain.base import Frozen
-from domain.media import IdentityKind
 from domain.memories import Scope
 from domain.people import CharacterRef
 from domain.time import TimeSpan
@@ -37,8 +36,8 @@ MOST_VIDEOS = 30
 class LastSeen(Frozen):
     """When a person was last seen, or heard where no face is known.
 
-    ``span`` is in the time of the video, ``at`` the time of day: of a file, that since it was
-    added. ``keyframe``: how the nearest keyframe of that clip is cited, such as ``k12``.
+    ``span`` is in the time of the video, ``at`` the time of day: of a file, when it was added.
+    ``keyframe``: how the nearest keyframe of that clip is cited, such as ``k12``.
     """
 
     video: str
@@ -214,18 +213,16 @@ class _Cards:
 
     def _last_seen(self, people: VideoPeople, character: CharacterAt) -> LastSeen | None:
         last = last_appearances(self._session, character.members)
-        faces = {row for row in last if people.origins[row].kind == IdentityKind.FACE}
-        appearances = [last[row] for row in (faces or last)]
-        if not appearances:
+        if not last:
             return None
-        latest = max(appearances, key=lambda one: one.end_ms)
+        latest = max(last.values(), key=lambda one: (one.seen, one.end_ms))
         began = began_times(self._session, [people.video.id])[people.video.id]
         return LastSeen(
             video=people.video.id,
             title=people.video.title,
             span=TimeSpan.of(latest.start_ms, latest.end_ms),
-            at=began + timedelta(milliseconds=latest.end_ms),
-            seen=bool(faces),
+            at=began.moment(latest.end_ms),
+            seen=latest.seen,
             keyframe=self._keyframe(people.video.id, latest),
         )
 

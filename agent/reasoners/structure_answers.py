@@ -214,6 +214,15 @@ def _mention(finding: Finding, parts: Sequence[StructurePart], held: Held) -> Pa
     return PartAnswer(text, part.refs, SURE if finding.exact else UNSURE)
 
 
+def _last_seen(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
+    """Name for each person of the name the time and the video."""
+    sentences = []
+    for part in parts:
+        how, (span,) = ("seen", part.seen) if part.seen else ("heard", part.heard)
+        sentences.append(f"{part.label} was last {how} at {span} of {part.text}.")
+    return PartAnswer(" ".join(sentences), _refs(parts), FAIR if parts[1:] else SURE)
+
+
 def _adjacent(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer | None:
     event, *anchor = parts
     start = "After" if finding.asks is Asks.AFTER else "Before"
@@ -241,6 +250,7 @@ _WORDED = {
     Asks.END: _ends,
     Asks.FIRST: _mention,
     Asks.LAST: _mention,
+    Asks.WHEREABOUTS: _last_seen,
     Asks.AFTER: _adjacent,
     Asks.BEFORE: _adjacent,
     Asks.THINGS: _things,

@@ -55,6 +55,8 @@ IN_PLACE = (
     "(?:in|on|at|around|by|near|behind|beside|before|against|next to) .{1,80})"
 )
 WHEN = "(?:when|at what times?|at which point)"
+_VIDEO = f"(?:in )?(?:what|which) {_NOUN}"
+WHERE = f"(?:(?:where|{_VIDEO})(?: and when)?|when and (?:where|{_VIDEO}))"
 HOW_MANY = "how many (?:different )?"
 
 _RULES: tuple[tuple[Asks, str, str], ...] = (
@@ -118,6 +120,9 @@ _RULES: tuple[tuple[Asks, str, str], ...] = (
         "shown",
         f"what {IS} the (?:very )?last thing (?:that )?(?:is |we |you )?(?:shown|seen?){AT}",
     ),
+    (Asks.WHEREABOUTS, "shown", f"{WHERE} (?:{IS}|{DO}|has|have) {X} last (?:been )?{SEEN}{AT}"),
+    (Asks.WHEREABOUTS, "shown", f"{WHERE} (?:{IS}|has|have) {X} (?:been )?{SEEN} last{AT}"),
+    (Asks.WHEREABOUTS, "shown", f"{WHERE} (?:{DO}) (?:we|you|i) last see {X}{AT}"),
     (Asks.FIRST, "said", f"{WHEN} (?:{IS}|{DO}) {X} {ORDER} {COMES_UP}{AT}"),
     (Asks.FIRST, "said", f"{WHEN} (?:{IS}|{DO}) {X} {COMES_UP} {ORDER}{AT}"),
     (Asks.FIRST, "said", f"{WHEN} {DO} {WHOM} {ORDER} {TELL} {X}{AT}"),

@@ -37,7 +37,7 @@ class LastSeenTold(BaseModel):
     title: str
     start_s: float
     end_s: float
-    at: str = Field(description="time of day: of a file, that since it was added")
+    at: str = Field(description="time of day: of a file, when it was added")
     seen: bool
     image: str | None
 

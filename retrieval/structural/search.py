@@ -35,6 +35,7 @@ _SEARCHED = {
     Asks.END: "the last lines",
     Asks.FIRST: "the first mention",
     Asks.LAST: "the last mention",
+    Asks.WHEREABOUTS: "where somebody was last seen",
     Asks.AFTER: "what comes after the moment",
     Asks.BEFORE: "what comes before the moment",
     Asks.THINGS: "the things recognised on images",
@@ -90,6 +91,8 @@ def _search_structure(
         return central_sentences(context, structure)
     if structure.asks in (Asks.BEGINNING, Asks.END):
         return beginning_or_end(context, structure)
+    if structure.asks is Asks.WHEREABOUTS:
+        return None  # It is answered from where people appear, not from lines.
     if structure.asks in _MENTIONED:
         return first_or_last_mention(context, structure, near)
     return before_or_after(context, structure, near)

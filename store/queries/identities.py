@@ -21,6 +21,7 @@ from sqlalchemy import (
     cast,
     column,
     delete,
+    false,
     func,
     insert,
     select,
@@ -363,20 +364,32 @@ def _join_close(appearances: Any, gap_ms: int) -> Select[int, int, int]:
     return query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
 
 
+_IS_SEEN = SightingRow.box.is_not(None)
+"""A sighting of a voice has no place on a frame."""
+
+
 class LastAppearance(NamedTuple):
     """When an identity was last seen or heard in its video."""
 
     clip: int
     start_ms: int
     end_ms: int
+    seen: bool
 
 
-def last_appearances(session: Session, identities: Sequence[int]) -> dict[int, LastAppearance]:
-    """Return the last sighting of each identity, or the last utterance if it has no sighting."""
+def last_appearances(
+    session: Session, identities: Sequence[int], last_clip: int | None = None
+) -> dict[int, LastAppearance]:
+    """Return the last sighting of each identity, or the last utterance if it has no sighting.
+
+    ``last_clip``: those in later clips do not count; None: all do.
+    """
     last: dict[int, LastAppearance] = {}
-    for table in (UtteranceRow, SightingRow):
-        columns = (table.identity_id, table.clip, table.start_ms, table.end_ms)
+    for table, seen in ((UtteranceRow, false()), (SightingRow, _IS_SEEN)):
+        columns = (table.identity_id, table.clip, table.start_ms, table.end_ms, seen)
         query = select(*columns).where(is_any_of(table.identity_id, identities))
+        if last_clip is not None:
+            query = query.where(table.clip <= last_clip)
         newest = query.ext(distinct_on(table.identity_id)).order_by(
             table.identity_id, table.end_ms.desc(), table.id
         )

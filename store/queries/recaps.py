@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
@@ -30,17 +31,34 @@ class StoredRecap:
     text: str
 
 
+class Began(NamedTuple):
+    """The time of day of a video's time 0: of a stream when it began, of a file when it was added.
+
+    ``live``: it is a stream.
+    """
+
+    at: datetime
+    live: bool
+
+    def moment(self, time_ms: int) -> datetime:
+        """Return the time of day of a moment of a stream; that of a file is not known."""
+        return self.at + timedelta(milliseconds=time_ms) if self.live else self.at
+
+
 def began_at(session: Session, video: str) -> datetime | None:
     """Return the time of day of a video's time 0: of a file, when it was added."""
-    return began_times(session, [video]).get(video)
+    began = began_times(session, [video]).get(video)
+    return began.at if began else None
 
 
-def began_times(session: Session, videos: Sequence[str]) -> dict[str, datetime]:
-    """Return the time of day of each video's time 0: of a file, when it was added."""
+def began_times(session: Session, videos: Sequence[str]) -> dict[str, Began]:
+    """Return the time of day of each video's time 0."""
     began = func.to_timestamp(StreamRow.began_ms / 1000.0)
-    query = select(VideoRow.id, func.coalesce(began, VideoRow.created_at)).select_from(VideoRow)
+    columns = (func.coalesce(began, VideoRow.created_at), began.is_not(None))
+    query = select(VideoRow.id, *columns).select_from(VideoRow)
     query = query.outerjoin(StreamRow, StreamRow.video_id == VideoRow.id)
-    return dict(session.execute(query.where(is_any_text(VideoRow.id, videos))).all())
+    rows = session.execute(query.where(is_any_text(VideoRow.id, videos)))
+    return {video: Began(at, live) for video, at, live in rows}
 
 
 def last_clip_within(session: Session, video: str, span: TimeSpan) -> int | None:

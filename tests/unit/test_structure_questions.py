@@ -58,6 +58,18 @@ def test_what_people_ask_first_is_recognised(question: str, asks: Asks, manner: 
         ),
         ("When does the rain first start?", Structure(asks=Asks.FIRST, subject="rain")),
         (
+            "Where was Ann last seen?",
+            Structure(asks=Asks.WHEREABOUTS, subject="Ann", manner="shown"),
+        ),
+        (
+            "When and where has Ann last been seen?",
+            Structure(asks=Asks.WHEREABOUTS, subject="Ann", manner="shown"),
+        ),
+        (
+            "in which video did we last see Ann",
+            Structure(asks=Asks.WHEREABOUTS, subject="Ann", manner="shown"),
+        ),
+        (
             'What does she say right after "good night"?',
             Structure(asks=Asks.AFTER, subject="good night", manner="said"),
         ),

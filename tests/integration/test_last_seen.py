@@ -1,0 +1,67 @@
+"""Where somebody was last seen: the time, the video and the picture, over all videos."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.asking import Question
+from graphs.ask import ask
+from graphs.ask_result import AskResult
+from graphs.replay import replay
+from people.across_videos import join
+from people.corrections import rename
+from store.database import Store
+from tests.support.asking import WordToolbox
+from tests.support.remembered import recording
+from tests.support.several_videos import INTERVIEW, LECTURE, TALK, watch_people
+
+ALL = (TALK, INTERVIEW, LECTURE)
+
+
+@pytest.fixture
+def three(store: Store) -> Store:
+    """Ada is in all videos; her name is known of the first, in which she comes second."""
+    watch_people(store, TALK, {2: 0.9, 1: 0.9})
+    watch_people(store, INTERVIEW, {1: 0.9}, {1: 0.9})
+    watch_people(store, LECTURE, {3: 0.9, 4: 0.9, 1: 0.9})
+    for video in ALL:
+        recording(store, video, [1.0, 9.0])
+    rename(store, TALK, "1", "Ada")
+    return store
+
+
+def asked(store: Store, question: str, videos: tuple[str, ...] = ALL) -> AskResult:
+    made = ask(store, WordToolbox(), Question(text=question, videos=videos))
+    assert replay(store, made.trajectory_id).divergence is None
+    return made
+
+
+def test_it_is_the_newest_video_that_the_person_is_joined_across(three: Store) -> None:
+    first = asked(three, "Where was Ada last seen?").answer
+    assert first.text.startswith("Ada was last seen at 00:04-00:07 of talk.")
+    join(three, TALK, "1", INTERVIEW, "0")
+    second = asked(three, "Where was Ada last seen?").answer
+    assert second.text.startswith("Ada was last seen at 00:00-00:03 of interview.")
+    join(three, INTERVIEW, "0", LECTURE, "2")
+    third = asked(three, "When and where was Ada last seen?").answer
+    assert third.text.startswith("Ada was last seen at 00:08-00:11 of lecture.")
+    assert {cited.video for cited in third.citations} == {LECTURE}
+    assert [cited.ref[0] for cited in third.citations][:1] == ["k"]
+
+
+def test_only_what_is_in_view_counts(three: Store) -> None:
+    join(three, TALK, "1", LECTURE, "2")
+    answer = asked(three, "Where was Ada last seen?", (TALK, INTERVIEW)).answer
+    assert answer.text.startswith("Ada was last seen at 00:04-00:07 of talk.")
+
+
+def test_two_of_one_name_are_both_told(three: Store) -> None:
+    rename(three, LECTURE, "0", "Ada")
+    answer = asked(three, "In which video was Ada last seen?").answer
+    assert "of lecture. Ada was last seen at" in answer.text
+    assert {cited.video for cited in answer.citations} == {LECTURE, TALK}
+
+
+def test_nobody_of_that_name_is_searched_for_as_usual(three: Store) -> None:
+    answer = asked(three, "Where was Zoe last seen?").answer
+    assert "last seen at" not in answer.text
