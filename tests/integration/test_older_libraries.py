@@ -19,7 +19,7 @@ from store.driver import parse_url
 from store.home import Home
 from store.migrations import HEAD, migrate
 from tests.support.event_graphs import update_event_graph
-from tests.support.full_suite import ends
+from tests.support.full_suite import ends, sample
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -37,7 +37,8 @@ from views.library import check_video, delete_video_rows, dump_lines, list_libra
 
 ROOT = Path(__file__).parents[2]
 REVISIONS = sorted(path.name[:4] for path in (ROOT / "alembic" / "versions").glob("0*.py"))
-OLDER = ends([name for name in REVISIONS if "0002" <= name < HEAD])
+BETWEEN = [name for name in REVISIONS if "0002" <= name < HEAD]
+OLDER = ends(BETWEEN)
 TOOLS: Any = Tools()
 
 
@@ -94,7 +95,7 @@ def test_a_library_of_an_older_revision_is_all_there_after_the_upgrade(
     assert not migrate(watched.url)
 
 
-@pytest.mark.parametrize("revision", OLDER)
+@pytest.mark.parametrize("revision", sample(BETWEEN[:1], BETWEEN))
 def test_the_watching_goes_on_as_if_it_had_never_been_upgraded(
     watched: Store, home: Home, make_database: Callable[[], str], revision: str
 ) -> None:

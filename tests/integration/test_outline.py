@@ -64,6 +64,7 @@ def test_chapters_are_a_partition_with_a_border_where_the_topic_changes(built: S
     assert 12 * 30_000 in borders(load_outline(built, PARTY, 2))
 
 
+@pytest.mark.full
 def test_people_have_their_names_and_no_tag_is_shown(built: Store) -> None:
     whole = as_text(load_outline(built, PARTY, 3))
     assert "Ann washes the red car" in whole
@@ -71,6 +72,7 @@ def test_people_have_their_names_and_no_tag_is_shown(built: Store) -> None:
     assert "An unnamed person cooks noodles" in whole
 
 
+@pytest.mark.full
 def test_an_outline_has_as_many_levels_as_asked_for(built: Store) -> None:
     supers = load_outline(built, PARTY, 1)
     assert not any(chapter.parts for chapter in supers.chapters)

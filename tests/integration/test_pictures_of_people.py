@@ -15,6 +15,7 @@ from models.toolbox import Toolbox
 from perception.decode import read_clips
 from perception.perceive_clip import perceive
 from perception.source import probe
+from tests.support.full_suite import in_full
 from tests.support.signals import frame_at
 
 SETTINGS = WatchSettings()
@@ -46,7 +47,7 @@ def scene(target: Path, face: Image, *, sways: bool) -> Path:
     return target
 
 
-@pytest.mark.parametrize(("sways", "people"), [(False, 0), (True, 1)])
+@pytest.mark.parametrize(("sways", "people"), [in_full((False, 0)), (True, 1)])
 def test_a_photograph_is_nobody_and_who_sways_is_somebody(
     tmp_path: Path,
     toolbox: Toolbox,

@@ -136,6 +136,7 @@ def test_an_interrupted_run_goes_on_and_searches_find_both_halves(
     assert "marmalade" in found(store, "treasure marmalade").lower()
 
 
+@pytest.mark.full
 def test_clips_that_are_written_with_the_old_encoder_meanwhile_are_embedded_too(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +159,7 @@ def test_clips_that_are_written_with_the_old_encoder_meanwhile_are_embedded_too(
     assert "good night" in found(store, "good night").lower()
 
 
+@pytest.mark.full
 def test_a_video_is_watched_on_and_cut_with_another_encoder(store: Store) -> None:
     watch_talk(store, 4)
     tools = Tools(LongerVectors())

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 ENDS = """
 import sys, threading
 from pathlib import Path
@@ -32,6 +34,7 @@ print("ended")
 """
 
 
+@pytest.mark.full
 def test_a_server_that_is_gone_does_not_hold_up_the_end(tmp_path: Path) -> None:
     """Left to itself Prefect tries each of the twenty events for seven seconds."""
     began = time.monotonic()

@@ -114,6 +114,7 @@ def test_a_clip_that_did_not_fail_is_refused(
     assert "(failed: 1, 2)" in refused.stderr
 
 
+@pytest.mark.full
 def test_clips_that_a_broken_off_run_got_done_are_passed_over(
     workspace: Workspace, broken: str
 ) -> None:

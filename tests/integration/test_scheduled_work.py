@@ -314,6 +314,7 @@ def test_what_was_fetched_is_known_by_digest_only(workspace: Workspace) -> None:
     assert "secret" not in f"{row.key} {row.told}"
 
 
+@pytest.mark.full
 def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,9 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.host_identity import HostIdentity
 
+# Their lines, kinds and commands are tested without a server in the unit tests.
+pytestmark = pytest.mark.full
+
 OTHER = "0" * 32
 """The id of a library that is not ours."""
 Contents = tuple[object, ...]
@@ -242,7 +245,6 @@ def test_the_pool_is_made_once(book: ScheduleDeployments) -> None:
     assert book._client.read_work_pool(book.pool).concurrency_limit == 2
 
 
-@pytest.mark.full
 def test_two_libraries_at_one_server_have_each_their_own_schedules(
     book: ScheduleDeployments,
 ) -> None:

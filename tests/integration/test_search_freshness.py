@@ -25,7 +25,6 @@ from store.queries.clips import MAX_ATTEMPTS, mark_clip, memory_view
 from store.queries.memories import supersede
 from store.tables.schema import ClipRow, MemoryRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.full_suite import in_full
 from tests.support.remembered import CLIP_MS, Event, Said, WordEmbedder, add_event_graph, watch
 from views.library import delete_video_rows
 
@@ -219,7 +218,8 @@ def test_candidates_of_a_large_view_include_the_best_evidence_of_all_lines(
         assert [one.letter for one in ranked.options] == [one.letter for one in exact.options]
 
 
-@pytest.mark.parametrize("small", [50, in_full(2_500)])
+@pytest.mark.full
+@pytest.mark.parametrize("small", [50, 2_500])
 def test_clips_of_the_event_are_candidates_in_views_of_any_size(
     made_up: Store, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
@@ -230,6 +230,7 @@ def test_clips_of_the_event_are_candidates_in_views_of_any_size(
     assert all(one.clip is not None and one.clip < 100 for one in result.evidence)
 
 
+@pytest.mark.full
 def test_clips_of_the_focus_are_candidates_even_if_far_from_the_query(
     made_up: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

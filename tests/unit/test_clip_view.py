@@ -107,6 +107,7 @@ def test_a_still_silent_clip_is_as_long_as_it_was() -> None:
     assert len(means) == 20
 
 
+@pytest.mark.full
 def test_a_video_too_large_is_made_smaller_and_at_last_frames_stand_for_it() -> None:
     noise = np.random.default_rng(1).integers(0, 255, (30, 720, 1280, 3), np.uint8)
     frames = [

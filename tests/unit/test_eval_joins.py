@@ -65,6 +65,7 @@ def test_a_voice_at_a_wrong_face_misses_the_bar() -> None:
         assert bar.met == (not wrong)
 
 
+@pytest.mark.full
 def test_a_clip_beside_another_is_seen_and_not_heard(tmp_path: Path) -> None:
     for name, seconds in (("a.mp4", 2.0), ("b.mp4", 3.0)):
         make_video(tmp_path / name, seconds=seconds)

@@ -65,6 +65,7 @@ def test_a_recording_is_found_by_its_name_or_beside_its_marks(tmp_path: Path) ->
     assert found[1].scored == ((0, 900),)
 
 
+@pytest.mark.full
 def test_scenes_begin_where_they_say_and_show_who_they_say(tmp_path: Path) -> None:
     for name, at in (("a.mp4", 0.0), ("b.mp4", 3.0)):
         make_video(tmp_path / name, seconds=4.0 + at, scene_s=60.0)

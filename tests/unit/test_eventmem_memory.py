@@ -29,6 +29,7 @@ from strategies.eventmem.short_term import (
     ShortTermMemory,
     memory_at,
 )
+from tests.support.full_suite import examples
 from tests.support.real_frames import frames_of
 
 SETTINGS = EventMemorySettings()
@@ -90,6 +91,7 @@ def real_frames(find: Callable[[str], Path]) -> list[Image]:
     return [image for name in CLIPS for image in frames_of(find(name), 0.5, 50)]
 
 
+@pytest.mark.full
 def test_events_of_real_frames_are_those_of_numpy(shared_media: Callable[[str], Path]) -> None:
     images = real_frames(shared_media)
     found = begins(images)
@@ -127,7 +129,7 @@ CHI_SQUARED = 134.6
 
 
 def test_samples_are_uniform() -> None:
-    streams, frames = 2_000, 100
+    streams, frames = examples(500, 2_000), 100
     counts = Counter(frame for seed in range(streams) for frame in sample(f"video {seed}", frames))
     observed = [counts[frame] for frame in range(frames)]
     assert sum(observed) == streams * 32

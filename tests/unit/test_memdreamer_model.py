@@ -28,7 +28,7 @@ def models(answer: Answer) -> BuildModels:
     return BuildModels(WordEmbedder().embed, WritingModel(answer))
 
 
-@settings(max_examples=examples(10, 40), deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(4, 40), deadline=None, suppress_health_check=SLOW)
 @given(clips=watched(), seed=st.integers(0, 10_000))
 def test_whatever_a_model_replies_the_hierarchy_is_sound(
     clips: list[WatchedClip], seed: int
@@ -36,7 +36,7 @@ def test_whatever_a_model_replies_the_hierarchy_is_sound(
     check_sound(built_of(HierarchyBuilder(SMALL), VIDEO, clips, models(anything(seed))), clips)
 
 
-@settings(max_examples=examples(2, 5), deadline=None)
+@settings(max_examples=examples(1, 5), deadline=None)
 @given(seed=st.integers(0, 10_000), step=st.integers(2, 7))
 def test_with_the_same_replies_it_is_the_same_in_steps_and_resumed(seed: int, step: int) -> None:
     day, builder, replies = watched_day(50, seed), HierarchyBuilder(SMALL), models(anything(seed))
