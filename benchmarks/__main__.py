@@ -41,6 +41,7 @@ NAMES = (
     "workers",
     "memory",
     "half_hour",
+    "persons",
 )
 SIZED = ("search",)
 """Those that take ``--sizes``."""

@@ -134,7 +134,7 @@ def likely_across_videos(
     Args:
         store: The store.
         video: Id, unambiguous beginning of one, or title of the video of the first of each pair;
-            None: the newest videos, up to ``MOST_VIDEOS``.
+            None: the newest videos in turn, up to ``MOST_VIDEOS``, until there are enough pairs.
         limit: The most to return.
 
     Raises:
@@ -148,7 +148,7 @@ def likely_across_videos(
             if video is None
             else [people_of_video(session, video).video.id]
         )
-        pairs = _unique(pair for one in chosen for pair in likely_in_other_videos(session, one))
+        pairs = _likely_of(session, chosen, limit)
         cards = _Cards(session, titles)
         return [
             LikelyCards(found=pair, one=cards.card(pair.one), other=cards.card(pair.other))
@@ -156,9 +156,16 @@ def likely_across_videos(
         ]
 
 
-def _unique(pairs: Iterable[LikelySame]) -> list[LikelySame]:
-    """Drop pairs that were found from the other side before."""
-    return list({frozenset((pair.one, pair.other)): pair for pair in pairs}.values())
+def _likely_of(session: Session, videos: Iterable[str], limit: int) -> list[LikelySame]:
+    """Return the pairs of these videos in turn, until there are ``limit``."""
+    found: dict[frozenset[CharacterRef], LikelySame] = {}
+    for video in videos:
+        # Of two of these videos, a pair is found from either side.
+        for pair in likely_in_other_videos(session, video):
+            found.setdefault(frozenset((pair.one, pair.other)), pair)
+        if len(found) >= limit:
+            break
+    return list(found.values())
 
 
 def _persons(session: Session, videos: Sequence[str]) -> Iterator[Persons]:

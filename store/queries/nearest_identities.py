@@ -20,8 +20,6 @@ from store.tables.schema import VideoRow
 
 PORTS = {IdentityKind.FACE: "faces", IdentityKind.VOICE: "speaker"}
 """The port whose model makes the vectors of a kind, in ``videos.models``."""
-EF_SEARCH = 100
-"""Size of the candidate list of an HNSW scan (pgvector's ``hnsw.ef_search``)."""
 
 
 class NearIdentity(NamedTuple):
@@ -36,20 +34,16 @@ _NEAR = """
     WITH query AS MATERIALIZED (
         SELECT (ordinality - 1)::int AS number, vector::halfvec AS vector
         FROM unnest(%(vectors)s::text[]) WITH ORDINALITY AS given (vector, ordinality))
-    SELECT DISTINCT query.number, near.video_id, near.identity_id
+    SELECT DISTINCT query.number, i.video_id, i.id
     FROM query CROSS JOIN LATERAL (
-        SELECT i.video_id, e.identity_id, e.vector::halfvec({size}) <=> query.vector AS distance
-        FROM exemplars AS e JOIN identities AS i ON i.id = e.identity_id
-             JOIN videos AS v ON v.id = i.video_id
-        WHERE vector_dims(e.vector) = {size} AND i.kind = %(kind)s AND i.video_id <> %(but)s
-              AND v.models ->> %(port)s IS NOT DISTINCT FROM %(model)s
+        SELECT e.identity_id, e.vector::halfvec({size}) <=> query.vector AS distance
+        FROM exemplars AS e WHERE vector_dims(e.vector) = {size}
         ORDER BY e.vector::halfvec({size}) <=> query.vector LIMIT %(limit)s) AS near
-    WHERE near.distance <= %(distance)s
+    JOIN identities AS i ON i.id = near.identity_id JOIN videos AS v ON v.id = i.video_id
+    WHERE near.distance <= %(distance)s AND i.kind = %(kind)s AND i.video_id <> %(but)s
+          AND v.models ->> %(port)s IS NOT DISTINCT FROM %(model)s
 """
-_SET_INDEX_SCAN = """
-    SELECT set_config('hnsw.ef_search', %s, true),
-           set_config('hnsw.iterative_scan', 'relaxed_order', true)
-"""
+_SET_LIST = "SELECT set_config('hnsw.ef_search', %s, true)"
 
 
 def nearest_identities(
@@ -71,13 +65,14 @@ def nearest_identities(
         vectors: What is searched for, shape (N, D), each of length 1.
         but: The video that is left out.
         model: The model that made the vectors; those of others are left out.
-        limit: The most exemplars for each vector.
+        limit: The most exemplars for each vector, with those that are left out: conditions within
+            the search would keep the database from using the index.
         min_cosine: The least cosine of such an exemplar.
     """
     size = vectors.shape[1]
     driver = reading_driver(session)
     if has_index(session, size, EXEMPLARS):
-        driver.execute(_SET_INDEX_SCAN, (str(max(EF_SEARCH, limit)),))
+        driver.execute(_SET_LIST, (str(limit),))
     parameters = {
         "vectors": [vector_literal(vector) for vector in vectors],
         "kind": str(kind),

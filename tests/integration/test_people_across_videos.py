@@ -15,11 +15,11 @@ from people.across_videos import join, keep_apart, rename_everywhere, split_off
 from people.corrected import people_in_view
 from people.corrections import history, merge, rename, split, undo
 from people.forget import forget, restore_forgotten
-from people.likely_same import join_sure
+from people.likely_same import join_sure, likely_in_other_videos
 from store import vector_index
 from store.database import Store, open_store
 from store.home import Home
-from store.queries.hnsw import EXEMPLARS, has_index
+from store.queries.hnsw import EXEMPLARS, has_index, index_name
 from store.vector_index import build_index
 from tests.support.library import Quiet
 from tests.support.library_templates import FilledLibraries
@@ -236,6 +236,13 @@ def test_the_index_finds_the_same_pairs(three: Store, monkeypatch: pytest.Monkey
     assert build_index(three, Quiet()) == 1
     with three.begin() as session:
         assert has_index(session, SIZE, EXEMPLARS)
+        # So few rows are otherwise read one by one.
+        session.execute(text("SET LOCAL enable_seqscan = off"))
+        likely_in_other_videos(session, TALK)
+        session.execute(text("SELECT pg_stat_force_next_flush()"))
+    with three.begin() as session:
+        used = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = :name"
+        assert session.scalar(text(used), {"name": index_name(SIZE, EXEMPLARS)}) > 0
     assert likely(three) == found != []
 
 
