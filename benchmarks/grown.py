@@ -8,7 +8,7 @@ vectors are many, as among the lines of one household. A clip stays in one place
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -122,9 +122,15 @@ def days(memories: int) -> Iterator[Film]:
         yield Film(f"{number:016x}", f"day {number}", share)
 
 
-def grow(store: Store, world: World, memories: int) -> list[Film]:
+def short_videos(videos: int, clips: int) -> Iterator[Film]:
+    """Yield so many videos, each of so many clips."""
+    for number in range(videos):
+        yield Film(f"{number:016x}", f"film {number}", clips)
+
+
+def grow(store: Store, world: World, films: Iterable[Film]) -> list[Film]:
     """Fill a store; one transaction a video, then ``VACUUM ANALYZE``. Returns its videos."""
-    videos = list(days(memories))
+    videos = list(films)
     for recording in videos:
         with store.begin() as session:
             add_film(session, recording)

@@ -30,7 +30,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from agent.reasoners.local import MOMENTS
-from benchmarks.grown import Vectors, World, grow, unit, vectors_of, world
+from benchmarks.grown import Vectors, World, days, grow, unit, vectors_of, world
 from benchmarks.lines import Line, Taken, costs, milliseconds
 from benchmarks.search_process import WATCHED, Asked, Known, Tools, asked_afresh, hand_over, writing
 from domain.asking import Mode
@@ -160,7 +160,7 @@ def _library(tools: Tools, made: World, memories: int) -> Iterator[Bench]:
         try:
             with open_store(home) as store:
                 started = time.perf_counter()
-                recordings = grow(store, made, memories)
+                recordings = grow(store, made, days(memories))
                 yield Bench(store, tools, made, recordings, time.perf_counter() - started)
         finally:
             EmbeddedPostgres(home).stop()

@@ -40,6 +40,7 @@ from store.queries.corrections import change_correction, corrections_of
 from store.queries.encoders import record_encoder, recount_encoders
 from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.percepts import lock_video
+from store.queries.saved_searches import delete_search, list_searches
 from store.queries.videos import find_video, lock_video_for_delete
 from store.recap_files import remove_recap_files
 from store.tables.schema import ClipRow, KeyframeRow, MemoryRow, SegmentRevisionRow
@@ -70,7 +71,7 @@ def forget(
 
     Deleted are their identities, sightings, crops, the keyframes on which they are in view, names,
     corrections about them, the writers' model calls for the video, every answer that read it, and
-    the alerts that name them.
+    the alerts and saved searches that name them.
     Texts that name them say "somebody" and get new vectors. The character's number is not reused.
     The recordings of a stream are deleted, and not restored. The video file, its path and exports
     are left as they are.
@@ -220,6 +221,7 @@ class _Forgetting:
         delete_builds(self._session, self._video)
         unused_blobs = stored.erase_traces(self._session, self.traces)
         self._remove_alerts()
+        self._remove_saved_searches()
         self._rewrite_corrections()
         rows = list(stored.texts_with(self._session, self._video, self._eraser.search_terms))
         changed = [(row, self._eraser.erase_json(row.texts)) for row in rows]
@@ -244,6 +246,14 @@ class _Forgetting:
             if any(map(self.is_named_in, texts)):
                 remove_alert(self._session, alert.id)
                 self.alerts += 1
+
+    def _remove_saved_searches(self) -> None:
+        """Remove the saved searches that name the person; the undo file does not have them."""
+        for name, query in list_searches(self._session):
+            texts = [name, str(query.get("words", "")), str(query.get("person", ""))]
+            # Users write names in small letters.
+            if any(map(self.is_named_in, [*texts, *map(str.title, texts)])):
+                delete_search(self._session, name)
 
     def _rewrite_corrections(self) -> None:
         """Remove the person from all corrections; those about others stay."""

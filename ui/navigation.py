@@ -15,12 +15,13 @@ from ui.errors import show_error
 from views.library import all_titles, videos_named
 
 SECTIONS = {
-    "": ("ask", "library", "people", "history"),
+    "": ("ask", "search", "library", "people", "history"),
     "Advanced": ("alerts", "recaps", "compare", "skills", "evaluations", "schedules", "health"),
 }
 """The pages of the navigation; each is a function ``NAME_page`` in ``ui/NAME.py``."""
 ICONS = {
     "ask": ":material/forum:",
+    "search": ":material/search:",
     "library": ":material/video_library:",
     "people": ":material/group:",
     "alerts": ":material/notifications:",

@@ -18,10 +18,11 @@ from domain.time import TimeSpan
 from models.ports import TextEmbedder
 from people.clip_people import ClipPeople
 from people.corrected import people_as_of
-from retrieval.close_lines import close_lines
+from retrieval.close_lines import close_lines, embed_words
 from store.database import Store
 from store.queries.clips import memory_view
 from store.queries.keyframes import StoredKeyframe, frames_of
+from store.queries.library_search import LibraryLine
 from store.queries.transcript import (
     MARK_END,
     MARK_START,
@@ -123,14 +124,14 @@ def load_transcript(
         if around is None:
             return None
         people = _people(session, scope)
-        sources = _sources(groups) | {MemorySource.CHAPTER}
+        sources = sources_of(groups) | {MemorySource.CHAPTER}
         clips = (around.first, around.last)
         lines = lines_of_clips(session, scope, *clips, sources, MAX_LINES + 1)
     until_ms = around.after.start_ms if around.after else None
     if len(lines) > MAX_LINES:
         lines, until_ms = _cut(lines, at_ms, until_ms)
     return TranscriptWindow(
-        lines=tuple(_shown(lines, people)),
+        lines=tuple(shown_lines(lines, people)),
         from_ms=around.before.end_ms if around.before else 0,
         until_ms=until_ms,
         earlier_ms=around.before.start_ms if around.before else None,
@@ -185,14 +186,15 @@ def find_words(store: Store, video: str, words: str, groups: Collection[str]) ->
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
         people = _people(session, scope)
-        others, named = _split_names(words, people)
-        found, total = lines_with_words(session, scope, others, named, _sources(groups), MAX_FOUND)
+        others, named = split_names(words, people)
+        sources = sources_of(groups)
+        found, total = lines_with_words(session, scope, others, named, sources, MAX_FOUND)
     sought = (others, *(one.name for one in named))
-    lines = [_with_marks(line, sought) for line in _shown(found, people)]
+    lines = [_with_marks(line, sought) for line in shown_lines(found, people)]
     return FoundLines(lines=tuple(lines), total=total)
 
 
-def _split_names(words: str, people: ClipPeople) -> tuple[str, list[SoughtPerson]]:
+def split_names(words: str, people: ClipPeople) -> tuple[str, list[SoughtPerson]]:
     """Split what is sought into words and the people whose whole names are among them."""
     named = [one for one in people.characters if one.name]
     found: list[SoughtPerson] = []
@@ -216,16 +218,23 @@ def find_close(
 
     Lines that are no closer than chance are left out, and those that are ``known`` by their ids.
     """
-    close = close_lines(store, text, video, words, MAX_CANDIDATES)
-    wanted = [number for number in close if number not in known]
+    vector = embed_words(text, words)
     with store.begin(snapshot=True) as session:
         scope = memory_view(session, [video]).scopes[0]
-        lines = lines_named(session, scope, wanted, _sources(groups))
-        shown = list(_shown(lines, _people(session, scope)))
+        close = close_lines(session, text, [scope], vector, MAX_CANDIDATES)
+        wanted = [number for number in close if number not in known]
+        lines = lines_named(session, scope, wanted, sources_of(groups))
+        shown = list(shown_lines(lines, _people(session, scope)))
     return tuple(sorted(shown, key=lambda line: wanted.index(line.id))[:MAX_CLOSE])
 
 
-def _sources(groups: Collection[str]) -> set[str]:
+def group_of(source: MemorySource) -> str:
+    """Return the group of a source."""
+    return _GROUP_OF[source]
+
+
+def sources_of(groups: Collection[str]) -> set[str]:
+    """Return the sources of groups."""
     return {str(source) for source, group in _GROUP_OF.items() if group in groups}
 
 
@@ -233,13 +242,16 @@ def _people(session: Session, scope: Scope) -> ClipPeople:
     return ClipPeople(characters=tuple(people_as_of(session, scope)))
 
 
-def _shown(lines: Iterable[LineAt], people: ClipPeople) -> Iterator[TranscriptLine]:
+def shown_lines(
+    lines: Iterable[LineAt | LibraryLine], people: ClipPeople
+) -> Iterator[TranscriptLine]:
+    """Yield lines of a video as readers see them, with names in place of tags."""
     for line in lines:
         text, marks = _unmarked(_in_words(line.text, people))
         yield TranscriptLine(
             id=line.id,
             span=line.span,
-            group=_GROUP_OF[MemorySource(line.source)],
+            group=group_of(MemorySource(line.source)),
             who=_speaker(line.speaker, people) if line.speaker else "",
             text=text,
             marks=marks,

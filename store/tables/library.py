@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -48,6 +49,15 @@ class TakenRow(Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     told: Mapped[str | None]
     taken_at: Mapped[datetime] = added_at()
+
+
+class SavedSearchRow(Base):
+    """A search of the library, saved under a name; ``query`` has words and filters."""
+
+    __tablename__ = "saved_searches"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    query: Mapped[dict[str, Any]]
+    saved_at: Mapped[datetime] = added_at()
 
 
 class BlobRow(Base):

@@ -57,7 +57,7 @@ def test_the_nearest_are_those_of_sorting_all() -> None:
 
 @pytest.fixture
 def bench(store: Store, made: World) -> Bench:
-    return Bench(store, Tools(Known.by(WordVectors())), made, grow(store, made, 400), 1.0)
+    return Bench(store, Tools(Known.by(WordVectors())), made, grow(store, made, days(400)), 1.0)
 
 
 @pytest.mark.full

@@ -35,6 +35,7 @@ LIBRARY_WIDE = {
     "alert_events",
     "audit",
     "library",
+    "saved_searches",
     "shared_links",
     "skills",
     "taken",

@@ -67,6 +67,7 @@ STRUCTURE = {
         builds.writers patches.writers memories.encoder segment_revisions.encoder clips.gaps
         keyframes.image_encoder frames.image_encoder""",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
+    "of no video: what a user saved to search for": "saved_searches.name saved_searches.query",
     "of no video: a digest of what a schedule found, and why it could not be watched":
         "taken.key taken.told",
     "of no video: sentences on how to search, which review keeps from naming anybody":

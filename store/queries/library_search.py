@@ -1,0 +1,183 @@
+"""The lines of a whole library that a search finds, with the videos and kinds that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.memories import Scope
+from domain.time import TimeSpan
+from store.queries.conditions import is_any_text
+from store.queries.transcript import MARK_END, MARK_START
+from store.queries.view_conditions import Reader, reading_driver, view_parameters
+from store.tables.schema import VideoRow
+
+MOST_MATCHES = 2_000
+"""Lines with the words among which the best are found: a frequent word is in half of a library."""
+CLOSE_TO_FRAME_MS = 60_000
+"""How far the picture of a line is from its moment, at most."""
+
+Tags = Mapping[str, Collection[str]]
+"""Tags such as ``<face_3>``, by video."""
+
+
+class LibraryLine(NamedTuple):
+    """A line of a video; ``text`` has marks around the words that were searched for."""
+
+    id: int
+    video: str
+    clip: int
+    source: str
+    text: str
+    speaker: str | None
+    span: TimeSpan
+
+
+class LibraryMatches(NamedTuple):
+    """The best lines, and how many of all matches each video and each source has.
+
+    ``more``: there are more than ``MOST_MATCHES``, and only so many were looked at.
+    """
+
+    lines: list[LibraryLine]
+    videos: dict[str, int]
+    sources: dict[str, int]
+    more: bool
+
+
+_MATCHES = """
+    WITH view AS MATERIALIZED (
+        SELECT video, last_clip FROM unnest(%(videos)s::text[], %(last_clips)s::int[])
+             AS scope (video, last_clip)),
+    sought AS MATERIALIZED (SELECT websearch_to_tsquery('english', %(words)s) AS query),
+    found AS MATERIALIZED (
+        SELECT m.* FROM (
+            SELECT id, video_id, clip, source, text, speaker, start_ms, end_ms, words, superseded_at
+            FROM memories, sought
+            WHERE (%(words)s = '' OR words @@ sought.query) AND kind = 'episodic'
+              AND source = ANY(%(sources)s::text[]) AND video_id = ANY(%(videos)s::text[])
+              AND (%(anybody)s OR id IN (
+                  SELECT l.memory_id FROM memory_links AS l
+                  JOIN identities AS i ON i.id = l.identity_id
+                  JOIN unnest(%(tag_videos)s::text[], %(tags)s::text[]) AS who (video, tag)
+                    ON who.video = i.video_id AND who.tag = concat('<', i.kind, '_', i.number, '>'))
+                OR speaker = %(name)s)
+            OFFSET 0) AS m
+        JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
+             AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
+        LIMIT %(matches)s)
+"""
+_BEST = """
+    SELECT found.id, video_id, clip, source,
+           CASE WHEN %(words)s = '' THEN text
+                ELSE ts_headline('english', text, sought.query, %(marked)s) END,
+           speaker, start_ms, end_ms
+    FROM found CROSS JOIN sought JOIN videos ON videos.id = found.video_id
+    ORDER BY ts_rank_cd(found.words, sought.query) DESC, videos.created_at DESC, start_ms DESC,
+             found.id
+    LIMIT %(limit)s
+"""
+_COUNTS = "SELECT video_id, source, count(*) FROM found GROUP BY video_id, source"
+
+
+def lines_in_library(
+    database: Reader,
+    scopes: Sequence[Scope],
+    words: str,
+    sources: Collection[str],
+    limit: int,
+    person: tuple[str, Tags] | None = None,
+) -> LibraryMatches:
+    """Return the best ``limit`` lines in view with all these words, matched by stem.
+
+    Lines that are as good are in order of time, the newest videos first.
+
+    Args:
+        database: A connection or session.
+        scopes: The view.
+        words: Words as in a web search, "phrases" and -exclusions too; "": any line.
+        sources: Of which sources.
+        limit: Maximum number of lines.
+        person: A name, and the tags of those who have it: only lines that mention them, or that
+            they say.
+    """
+    name, tags = person or ("", {})
+    pairs = [(video, tag) for video, of_video in tags.items() for tag in sorted(of_video)]
+    parameters = view_parameters(scopes) | {
+        "words": words,
+        "sources": sorted(sources),
+        "anybody": person is None,
+        "name": name,
+        "tag_videos": [video for video, _ in pairs],
+        "tags": [tag for _, tag in pairs],
+        "matches": MOST_MATCHES + 1,
+        "limit": limit,
+        "marked": f"StartSel={MARK_START}, StopSel={MARK_END}, HighlightAll=true",
+    }
+    driver = reading_driver(database)
+    best = driver.execute(_MATCHES + _BEST, parameters, prepare=False).fetchall()
+    counts = driver.execute(_MATCHES + _COUNTS, parameters, prepare=False).fetchall()
+    videos, by_source = dict[str, int](), dict[str, int]()
+    for video, source, count in counts:
+        videos[video] = videos.get(video, 0) + count
+        by_source[source] = by_source.get(source, 0) + count
+    more = sum(videos.values()) > MOST_MATCHES
+    return LibraryMatches([_line(row) for row in best], videos, by_source, more)
+
+
+_NAMED = """
+    SELECT id, video_id, clip, source, text, speaker, start_ms, end_ms FROM memories
+    WHERE id = ANY(%(ids)s) AND kind = 'episodic' AND source = ANY(%(sources)s::text[])
+"""
+
+
+def library_lines(
+    database: Reader, ids: Collection[int], sources: Collection[str]
+) -> list[LibraryLine]:
+    """Return those of these lines that are of these sources, in no order."""
+    parameters = {"ids": list(ids), "sources": sorted(sources)}
+    return [_line(row) for row in reading_driver(database).execute(_NAMED, parameters).fetchall()]
+
+
+def _line(row: tuple[Any, ...]) -> LibraryLine:
+    return LibraryLine._make((*row[:-2], TimeSpan.of(*row[-2:])))
+
+
+_FRAMES = """
+    SELECT given.number, frame.blob
+    FROM unnest(%(videos)s::text[], %(clips)s::int[], %(times)s::bigint[])
+         WITH ORDINALITY AS given (video, clip, at, number)
+    CROSS JOIN LATERAL (
+        SELECT k.blob, abs(k.time_ms - given.at) AS away FROM keyframes AS k
+        WHERE k.video_id = given.video AND k.clip BETWEEN given.clip - 1 AND given.clip + 1
+        ORDER BY away LIMIT 1) AS frame
+    WHERE frame.away <= %(most)s
+"""
+
+
+def frames_of_lines(database: Reader, lines: Sequence[LibraryLine]) -> dict[int, str]:
+    """Return the SHA-256 of the keyframe nearest to each line that has one near, by its id."""
+    parameters = {
+        "videos": [line.video for line in lines],
+        "clips": [line.clip for line in lines],
+        "times": [line.span.start_ms for line in lines],
+        "most": CLOSE_TO_FRAME_MS,
+    }
+    rows = reading_driver(database).execute(_FRAMES, parameters).fetchall()
+    return {lines[number - 1].id: blob for number, blob in rows}
+
+
+def videos_added(
+    session: Session, since: datetime | None, only: Collection[str] = ()
+) -> dict[str, str]:
+    """Return titles by id of the videos added since then, None: ever; of ``only`` if given."""
+    query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.created_at.desc(), VideoRow.id)
+    if since is not None:
+        query = query.where(VideoRow.created_at >= since)
+    if only:
+        query = query.where(is_any_text(VideoRow.id, only))
+    return {video: title for video, title in session.execute(query)}  # noqa: C416 (typed rows)

@@ -1,0 +1,239 @@
+"""The search page: moments of the whole library, as one types, with filters and saved searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from domain.errors import HomerError
+from retrieval.search_cost import recorded_search
+from ui.app_state import PageState, page_state
+from ui.errors import show_error, show_errors
+from ui.formatting import escape_markdown
+from ui.media import stored_image
+from ui.navigation import page_link, set_params, show_empty, text_param, text_params
+from views.library import newest_titles
+from views.library_search import (
+    Added,
+    LibraryQuery,
+    LibraryResult,
+    LibraryResults,
+    search_library,
+)
+from views.saved_searches import delete_search, list_searches, save_search
+from views.transcript import GROUPS
+from views.words import counted, format_time
+
+MAX_CHARS = 200
+"""Characters shown of a line."""
+MAX_NAME_CHARS = 80
+"""Characters of the name of a saved search."""
+ERROR = "search error"
+GRID = """<style>
+.st-key-found, .st-key-close { display: grid; gap: 1rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); }
+.st-key-found [data-testid=stImage] img, .st-key-close [data-testid=stImage] img {
+  aspect-ratio: 16 / 9; object-fit: cover; }
+</style>"""
+"""Cards beside each other, as many as fit."""
+
+
+def search_page() -> None:
+    """Draw the field, the filters, and what is found."""
+    st.title("Search")
+    show_errors(_show)
+
+
+def _show() -> None:
+    state = page_state()
+    if not newest_titles(state.store, 1):
+        show_empty("Nothing has been watched yet.", "Add a video", "library")
+        return
+    _show_saved(state)
+    words = st.text_input(
+        "Search all videos",
+        key="q",
+        bind="query-params",
+        icon=":material/search:",
+        placeholder="Words that were said, shown, seen or heard",
+        live=True,
+        max_chars=500,
+    )
+    query = _query(words or "")
+    if query.empty:
+        _show_filters(query, LibraryResults())
+        return
+    try:
+        with st.spinner("Searching ..."), recorded_search(state.store) as cost:
+            found = search_library(state.store, state.toolbox(None).text, query)
+    except HomerError as error:
+        show_error(error)
+        return
+    _show_filters(query, found)
+    _show_save(state, query)
+    _show_results(state, query, found)
+    if cost.usage.requests:
+        st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
+
+
+def _query(words: str) -> LibraryQuery:
+    """Return what the address asks for; values that it cannot have are left out."""
+    added = text_param("added")
+    return LibraryQuery(
+        words=words,
+        videos=tuple(text_params("video")),
+        person=text_param("person"),
+        groups=tuple(group for group in GROUPS if group in text_params("kind")),
+        added=Added(added) if added in set(Added) else Added.EVER,
+    )
+
+
+def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:
+    """Draw the filters as chips: kinds, when videos were added, and videos and people found."""
+    with st.container(horizontal=True, key="filters"):
+        kinds = st.pills("Kind", GROUPS, selection_mode="multi", default=list(query.groups))
+        added = st.pills("Added", list(Added), default=query.added, required=True)
+    titles = {**{video: video for video in query.videos}, **found.videos}
+    videos, person = list(query.videos), query.person or None
+    if titles:
+        videos = st.pills(
+            "Videos",
+            list(titles),
+            selection_mode="multi",
+            default=list(query.videos),
+            format_func=lambda video: escape_markdown(titles[video]),
+        )
+    names = list(dict.fromkeys([*([query.person] if query.person else []), *found.people]))
+    if names:
+        person = st.pills(
+            "People", names, default=query.person or None, format_func=escape_markdown
+        )
+    chosen = LibraryQuery(
+        words=query.words,
+        videos=tuple(videos),
+        person=person or "",
+        groups=tuple(group for group in GROUPS if group in kinds),
+        added=Added(added),
+    )
+    if chosen != query:
+        _set_query(chosen)
+        st.rerun()
+
+
+def _set_query(query: LibraryQuery) -> None:
+    """Write what is sought to the address, but for the words, which their field writes."""
+    st.query_params["video"] = list(query.videos)
+    st.query_params["kind"] = list(query.groups)
+    set_params(
+        person=query.person or None,
+        added=None if query.added is Added.EVER else str(query.added),
+    )
+
+
+def _show_results(state: PageState, query: LibraryQuery, found: LibraryResults) -> None:
+    st.html(GRID)
+    if found.with_words:
+        st.subheader(_heading(query, found), anchor=False)
+        _show_cards(state, query, found.with_words, "found")
+    if found.close:
+        st.subheader("Close in meaning", anchor=False)
+        _show_cards(state, query, found.close, "close")
+    if not found.with_words and not found.close:
+        st.write("Nothing like this was said, shown, seen or heard.")
+
+
+def _heading(query: LibraryQuery, found: LibraryResults) -> str:
+    total = f"More than {counted(found.total, 'moment')}" if found.more else ""
+    whole = total or counted(found.total, "moment")
+    first = f", the best {len(found.with_words)}" if len(found.with_words) < found.total else ""
+    return f"{whole} with these words{first}" if query.words.strip() else f"{whole}{first}"
+
+
+def _show_cards(
+    state: PageState, query: LibraryQuery, results: Sequence[LibraryResult], key: str
+) -> None:
+    with st.container(key=key):
+        for result in results:
+            _show_card(state, query, result, key)
+
+
+def _show_card(state: PageState, query: LibraryQuery, result: LibraryResult, key: str) -> None:
+    line, clock = result.line, format_time(result.line.span.start_ms)
+    with st.container(border=True, key=f"{key}_{line.id}"):
+        data = stored_image(state.store, result.blob)
+        if data:
+            st.image(data, alt=f"{result.title} at {clock}", width="stretch")
+        label = escape_markdown(f"{result.title}, {clock}")
+        page_link("video", label, video=result.video, t=clock, find=query.words.strip() or None)
+        who = f"**{escape_markdown(line.who)}:** " if line.who else ""
+        st.markdown(f"{who}{_marked(line.text, line.marks)}")
+        st.caption(line.group)
+
+
+def _marked(text: str, marks: Sequence[tuple[int, int]]) -> str:
+    """Return a text as Markdown with its marks in bold, cut after ``MAX_CHARS`` characters."""
+    parts, at = list[str](), 0
+    for start, end in marks:
+        if end > MAX_CHARS:
+            break
+        parts += [escape_markdown(text[at:start]), f"**{escape_markdown(text[start:end])}**"]
+        at = end
+    rest = text[at : max(at, MAX_CHARS)]
+    parts.append(escape_markdown(rest + (" …" if len(text) > max(at, MAX_CHARS) else "")))
+    return "".join(parts)
+
+
+def _show_saved(state: PageState) -> None:
+    """Draw the saved searches; a press opens one."""
+    if message := st.session_state.pop(ERROR, None):
+        st.error(escape_markdown(message))
+    saved = list_searches(state.store)
+    if not saved:
+        return
+    with st.container(horizontal=True, key="saved", vertical_alignment="center"):
+        st.caption("Saved:")
+        for one in saved:
+            st.button(
+                escape_markdown(one.name),
+                key=f"saved_{one.name}",
+                icon=":material/bookmark:",
+                type="tertiary",
+                on_click=_open_search,
+                args=(one.query,),
+            )
+
+
+def _open_search(query: LibraryQuery) -> None:
+    st.session_state["q"] = query.words
+    _set_query(query)
+
+
+def _show_save(state: PageState, query: LibraryQuery) -> None:
+    """Draw the button that saves what is sought under a name, or deletes it if it is saved."""
+    known = next((one.name for one in list_searches(state.store) if one.query == query), None)
+    if known is not None:
+        label = f"Delete the saved search {known}"
+        st.button(escape_markdown(label), key="unsave", type="tertiary",
+                  icon=":material/bookmark_remove:", on_click=_change,
+                  args=(state, known, None))  # fmt: skip
+        return
+    with (
+        st.popover("Save this search", icon=":material/bookmark_add:", type="tertiary"),
+        st.form("save_search", border=False),
+    ):
+        name = st.text_input("Name", query.words or query.person, max_chars=MAX_NAME_CHARS)
+        if st.form_submit_button("Save", type="primary"):
+            _change(state, name, query)
+            st.rerun()
+
+
+def _change(state: PageState, name: str, query: LibraryQuery | None) -> None:
+    """Save a search, or delete it where there is no query."""
+    try:
+        if query is None:
+            delete_search(state.store, name)
+        else:
+            save_search(state.store, name, query)
+    except HomerError as error:
+        st.session_state[ERROR] = str(error)

@@ -1,0 +1,210 @@
+"""The search of a whole library: lines with the words and lines close in meaning, with filters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from pydantic import Field
+from sqlalchemy.orm import Session
+
+from domain.base import Frozen
+from domain.memories import MemorySource, Scope
+from domain.people import Character
+from domain.texts import make_storable
+from models.ports import TextEmbedder
+from people.clip_people import ClipPeople
+from people.corrected import people_in_view
+from retrieval.close_lines import close_lines, embed_words
+from retrieval.terms import plain_words
+from store.database import Store
+from store.queries.clips import memory_view
+from store.queries.library_search import (
+    LibraryLine,
+    Tags,
+    frames_of_lines,
+    library_lines,
+    lines_in_library,
+    videos_added,
+)
+from store.queries.people_in_view import videos_naming
+from views.transcript import (
+    GROUPS,
+    TranscriptLine,
+    group_of,
+    shown_lines,
+    sources_of,
+    split_names,
+)
+
+MAX_WITH_WORDS, MAX_CLOSE = 24, 12
+"""Results that are shown: with the words, and close in meaning."""
+MAX_CANDIDATES = 200
+"""Close lines among which those that pass the filters are found."""
+MAX_CHIPS = 8
+"""Videos and people that a search is narrowed to by a press."""
+
+
+class Added(StrEnum):
+    """When videos were added."""
+
+    EVER = "Any time"
+    DAY = "Last 24 hours"
+    WEEK = "Last 7 days"
+    MONTH = "Last 30 days"
+
+    def since(self, now: datetime) -> datetime | None:
+        """Return the earliest moment; None: there is none."""
+        days = {Added.DAY: 1, Added.WEEK: 7, Added.MONTH: 30}.get(self)
+        return None if days is None else now - timedelta(days=days)
+
+
+class LibraryQuery(Frozen):
+    """What is sought: words or a person, of these videos (none: all) and of these groups.
+
+    ``person`` is a name as it is shown.
+    """
+
+    words: str = Field(default="", max_length=500)
+    videos: tuple[str, ...] = Field(default=(), max_length=50)
+    person: str = Field(default="", max_length=200)
+    groups: tuple[str, ...] = Field(default=(), max_length=len(GROUPS))
+    added: Added = Added.EVER
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is sought."""
+        return not (self.words.strip() or self.person)
+
+
+class LibraryResult(Frozen):
+    """A line that was found, its video, and the SHA-256 of the picture nearest to it."""
+
+    video: str
+    title: str
+    line: TranscriptLine
+    blob: str | None
+
+
+class LibraryResults(Frozen):
+    """What a search finds: ``total`` lines have the words, or ``more`` than that.
+
+    ``videos`` are titles by id, ``people`` names, and ``groups`` those of the lines with the words:
+    what the search can be narrowed to.
+    """
+
+    with_words: tuple[LibraryResult, ...] = ()
+    close: tuple[LibraryResult, ...] = ()
+    total: int = 0
+    more: bool = False
+    videos: Mapping[str, str] = {}
+    people: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+def search_library(
+    store: Store, text: TextEmbedder, query: LibraryQuery, now: datetime | None = None
+) -> LibraryResults:
+    """Search all videos, or those that the query names.
+
+    Args:
+        store: The store.
+        text: The text encoder of the library.
+        query: What is sought.
+        now: The present moment; None: of the clock.
+    """
+    words, sources = make_storable(query.words).strip(), sources_of(query.groups or GROUPS)
+    vector = embed_words(text, words) if words and not query.person else None
+    with store.begin(snapshot=True) as session:
+        titles = videos_added(session, query.added.since(now or datetime.now(UTC)), query.videos)
+        if not titles:
+            return LibraryResults()
+        scopes = memory_view(session, list(titles)).scopes
+        others, person = _split_person(session, scopes, words, query.person)
+        found = lines_in_library(session, scopes, others, sources, MAX_WITH_WORDS, person)
+        lines, close = found.lines, list[LibraryLine]()
+        if vector is not None:
+            order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
+            close = _others(session, order, sources, lines)
+        shown = _Shown(session, titles, [*lines, *close])
+        groups = {group_of(MemorySource(source)) for source in found.sources}
+        ranked = sorted(found.videos, key=lambda video: -found.videos[video])
+        return LibraryResults(
+            with_words=tuple(shown.results(lines)),
+            close=tuple(shown.results(close)),
+            total=sum(found.videos.values()),
+            more=found.more,
+            videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
+            people=tuple(shown.names())[:MAX_CHIPS],
+            groups=tuple(group for group in GROUPS if group in groups),
+        )
+
+
+def _others(
+    session: Session, ids: Sequence[int], sources: Collection[str], known: Iterable[LibraryLine]
+) -> list[LibraryLine]:
+    """Return the lines of these ids that pass the filter and are not known, in their order."""
+    seen = {line.id for line in known}
+    places = {one: place for place, one in enumerate(ids) if one not in seen}
+    lines = library_lines(session, places, sources)
+    return sorted(lines, key=lambda line: places[line.id])[:MAX_CLOSE]
+
+
+def _split_person(
+    session: Session, scopes: Sequence[Scope], words: str, name: str
+) -> tuple[str, tuple[str, Tags] | None]:
+    """Return the other words, and the person who is sought, with the tags of everybody so called.
+
+    The person is the one of ``name``, else the longest name of anybody among the words; None: no
+    name is among them.
+    """
+    naming = videos_naming(session, scopes, plain_words(name or words))
+    people = people_in_view(session, [scope for scope in scopes if scope.video in naming])
+    if not name:
+        every = (one for of_video in people.values() for one in of_video)
+        _, found = split_names(words, ClipPeople(characters=tuple(every)))
+        if not found:
+            return words, None
+        name = found[0].name
+        words, _ = split_names(words, ClipPeople(characters=(Character(number=0, name=name),)))
+    return words, (name, {video: _tags_of(of_video, name) for video, of_video in people.items()})
+
+
+def _tags_of(people: Iterable[Character], name: str) -> list[str]:
+    called = name.casefold()
+    return [tag for one in people if (one.name or "").casefold() == called for tag in one.tags]
+
+
+class _Shown:
+    """Lines as readers see them, with the names of the people of their videos."""
+
+    def __init__(
+        self, session: Session, titles: Mapping[str, str], lines: Sequence[LibraryLine]
+    ) -> None:
+        videos = list(dict.fromkeys(line.video for line in lines))
+        people = people_in_view(session, memory_view(session, videos).scopes) if videos else {}
+        self._titles, self._lines = titles, lines
+        self._people = {one: ClipPeople(characters=tuple(found)) for one, found in people.items()}
+        self._blobs = frames_of_lines(session, lines)
+
+    def results(self, lines: Iterable[LibraryLine]) -> Iterator[LibraryResult]:
+        """Yield the results for some of the lines."""
+        for line in lines:
+            (shown,) = shown_lines([line], self._people[line.video])
+            yield LibraryResult(
+                video=line.video,
+                title=self._titles[line.video],
+                line=shown,
+                blob=self._blobs.get(line.id),
+            )
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of the people whom these lines mention, the most frequent first."""
+        counts: dict[str, int] = {}
+        for line in self._lines:
+            for person in self._people[line.video].characters:
+                said = f"{line.text} {line.speaker or ''}"
+                if person.name and any(tag in said for tag in (*person.tags, person.name)):
+                    counts[person.name] = counts.get(person.name, 0) + 1
+        yield from sorted(counts, key=lambda name: (-counts[name], name))
