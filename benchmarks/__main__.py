@@ -28,6 +28,7 @@ NAMES = (
     "concurrent_writing",
     "concurrency",
     "search",
+    "many_videos",
     "page_rank",
     "trajectory_size",
     "patches",

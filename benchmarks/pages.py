@@ -101,6 +101,7 @@ def addresses(store: Store, clips: int) -> Iterator[Address]:
     yield "trajectories, last page", "trajectory", {"page": clips // 5 // 25}
     yield "trajectory", "trajectory", {"trajectory": long_run(store)}
     yield "library", "library", {}
+    yield "search", "search", {"q": "opens the last door"}
     yield "video, events", "video", {"video": VIDEO}
     yield "video, one event", "video", {"video": VIDEO, "segment": event}
     yield "video, last clips", "video", {"video": VIDEO, "show": "Clips", "clips": longest // 10}

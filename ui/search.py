@@ -27,6 +27,8 @@ from views.words import counted, format_time
 
 MAX_CHARS = 200
 """Characters shown of a line."""
+MAX_QUERY_CHARS = 500
+"""Characters of a query; the rest of a longer one is not read."""
 MAX_NAME_CHARS = 80
 """Characters of the name of a saved search."""
 ERROR = "search error"
@@ -58,9 +60,8 @@ def _show() -> None:
         icon=":material/search:",
         placeholder="Words that were said, shown, seen or heard",
         live=True,
-        max_chars=500,
     )
-    query = _query(words or "")
+    query = _query((words or "")[:MAX_QUERY_CHARS])
     if query.empty:
         _show_filters(query, LibraryResults())
         return
@@ -93,7 +94,7 @@ def _show_filters(query: LibraryQuery, found: LibraryResults) -> None:
     """Draw the filters as chips: kinds, when videos were added, and videos and people found."""
     with st.container(horizontal=True, key="filters"):
         kinds = st.pills("Kind", GROUPS, selection_mode="multi", default=list(query.groups))
-        added = st.pills("Added", list(Added), default=query.added, required=True)
+        added = st.pills("Added", list(Added), default=query.added, required=True, wrap=True)
     titles = {**{video: video for video in query.videos}, **found.videos}
     videos, person = list(query.videos), query.person or None
     if titles:
@@ -134,10 +135,10 @@ def _set_query(query: LibraryQuery) -> None:
 def _show_results(state: PageState, query: LibraryQuery, found: LibraryResults) -> None:
     st.html(GRID)
     if found.with_words:
-        st.subheader(_heading(query, found), anchor=False)
+        st.header(_heading(query, found), anchor=False)
         _show_cards(state, query, found.with_words, "found")
     if found.close:
-        st.subheader("Close in meaning", anchor=False)
+        st.header("Close in meaning", anchor=False)
         _show_cards(state, query, found.close, "close")
     if not found.with_words and not found.close:
         st.write("Nothing like this was said, shown, seen or heard.")
@@ -173,15 +174,20 @@ def _show_card(state: PageState, query: LibraryQuery, result: LibraryResult, key
 
 def _marked(text: str, marks: Sequence[tuple[int, int]]) -> str:
     """Return a text as Markdown with its marks in bold, cut after ``MAX_CHARS`` characters."""
-    parts, at = list[str](), 0
+    shown, at = "", 0
     for start, end in marks:
         if end > MAX_CHARS:
             break
-        parts += [escape_markdown(text[at:start]), f"**{escape_markdown(text[start:end])}**"]
+        shown += _escape(text[at:start]) + f"**{_escape(text[start:end])}**"
         at = end
     rest = text[at : max(at, MAX_CHARS)]
-    parts.append(escape_markdown(rest + (" …" if len(text) > max(at, MAX_CHARS) else "")))
-    return "".join(parts)
+    return shown + _escape(rest) + (" …" if at + len(rest) < len(text) else "")
+
+
+def _escape(text: str) -> str:
+    """Escape a part of a text; the spaces around it are kept."""
+    core = text.strip()
+    return text.replace(core, escape_markdown(core)) if core else text
 
 
 def _show_saved(state: PageState) -> None:

@@ -127,16 +127,16 @@ def search_library(
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
             close = _others(session, order, sources, lines)
-        shown = _Shown(session, titles, [*lines, *close])
+        maker = _ResultMaker(session, titles, [*lines, *close])
         groups = {group_of(MemorySource(source)) for source in found.sources}
         ranked = sorted(found.videos, key=lambda video: -found.videos[video])
         return LibraryResults(
-            with_words=tuple(shown.results(lines)),
-            close=tuple(shown.results(close)),
+            with_words=tuple(maker.results(lines)),
+            close=tuple(maker.results(close)),
             total=sum(found.videos.values()),
             more=found.more,
             videos={video: titles[video] for video in ranked[:MAX_CHIPS]},
-            people=tuple(shown.names())[:MAX_CHIPS],
+            people=tuple(maker.names())[:MAX_CHIPS],
             groups=tuple(group for group in GROUPS if group in groups),
         )
 
@@ -176,7 +176,7 @@ def _tags_of(people: Iterable[Character], name: str) -> list[str]:
     return [tag for one in people if (one.name or "").casefold() == called for tag in one.tags]
 
 
-class _Shown:
+class _ResultMaker:
     """Lines as readers see them, with the names of the people of their videos."""
 
     def __init__(

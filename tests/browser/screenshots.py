@@ -46,6 +46,7 @@ def addresses(store: Store) -> Iterator[tuple[str, str]]:
     first = PAGE_NAMES[0]
     yield first, ""
     yield from ((page, page) for page in PAGE_NAMES[1:] if page not in OF_ONE)
+    yield "search-results", "search?q=people"
     for index, video in enumerate(list(titles)[:MAX_OF_KIND]):
         yield f"video-{index}", f"video?video={video}"
         yield f"people-{index}", f"people?video={video}"

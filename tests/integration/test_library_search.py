@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -131,15 +132,17 @@ def test_searches_for_somebody_who_is_forgotten_are_deleted(library: Store) -> N
 
 
 def links(page: AppTest) -> list[str]:
-    return [str(one.proto.label) for one in page.main.get("page_link")]
+    found = [unquote(one.proto.query_string) for one in page.main.get("page_link")]
+    return sorted(found, key=lambda link: (PARTY not in link, link))
 
 
 def test_the_page_shows_moments_that_open_their_video(app: Store) -> None:
     page = open_page("search", q="lighthouse")
-    assert any(label.endswith(", 0:02") for label in links(page))
-    assert "3 moments with these words" in [one.value for one in page.subheader]
+    assert {"t=0:02", f"video={PARTY}", "find=lighthouse"} <= set(links(page)[0].split("&"))
+    assert "3 moments with these words" in [one.value for one in page.header]
+    assert "**Ann:** I painted the **lighthouse** green\\." in [one.value for one in page.markdown]
     page.pills[0].set_value([ON_SCREEN]).run()
-    assert "1 moment with these words" in [one.value for one in page.subheader]
+    assert "1 moment with these words" in [one.value for one in page.header]
 
 
 def test_the_page_says_that_nothing_is_found_and_shows_words_as_words(app: Store) -> None:
@@ -158,4 +161,4 @@ def test_a_search_is_saved_on_the_page_and_opened_again(app: Store) -> None:
     assert [one.query.words for one in list_searches(app)] == ["lighthouse"]
     again = open_page("search")
     next(one for one in again.button if one.label == "lights").click().run()
-    assert "3 moments with these words" in [one.value for one in again.subheader]
+    assert "3 moments with these words" in [one.value for one in again.header]
