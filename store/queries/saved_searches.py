@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from store.tables.schema import SavedSearchRow
+from store.tables.library import SavedSearchRow
 
 
 def list_searches(session: Session) -> list[tuple[str, dict[str, Any]]]:

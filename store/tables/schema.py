@@ -38,7 +38,7 @@ from store.tables.built import (
     RelationRow,
 )
 from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
-from store.tables.library import AuditRow, BlobRow, LibraryRow, SavedSearchRow, TakenRow
+from store.tables.library import AuditRow, BlobRow, LibraryRow, TakenRow
 from store.tables.questions import (
     JudgementRow,
     MessageRow,
@@ -90,7 +90,6 @@ __all__ = [
     "PatchRow",
     "QuestionRow",
     "RelationRow",
-    "SavedSearchRow",
     "ScreenTextRow",
     "SegmentRevisionRow",
     "SegmentRow",
