@@ -234,8 +234,8 @@ def test_each_of_two_videos_is_answered_under_its_title(interview: Store) -> Non
     made = ask(interview, WordToolbox(), question)
     assert replay(interview, made.trajectory_id).divergence is None
     first, second = answer_lines(made.answer, question)
-    assert first.startswith(f"{V}: It begins with: [00:00-00:02] On screen: The Garden Hour")
-    assert second.startswith(f"{OTHER}: It begins with: [00:02-00:04]")
+    assert first.startswith(f"{V}: It begins with: [0:00-0:02] On screen: The Garden Hour")
+    assert second.startswith(f"{OTHER}: It begins with: [0:02-0:04]")
     assert {citation.video for citation in made.answer.citations} == {V, OTHER}
     mentioned = ask(
         interview,
