@@ -8,6 +8,7 @@ from people.corrections import rename
 from store.database import Store
 from tests.support.asking import PARTY
 from tests.support.big_library import CLIP_MS, fill_library
+from tests.support.full_suite import sample
 from tests.support.machine import VIDEO
 from tests.support.remembered import Said, WordEmbedder, name, see, watch
 from views.transcript import (
@@ -106,7 +107,10 @@ def test_a_name_stands_for_what_somebody_says_and_for_lines_about_them(party: St
     assert find_words(party, PARTY, "Ann slowly", GROUPS).total == 0
 
 
-@pytest.mark.parametrize("words", ["%", "\\", "'", "& | !", "\x02", ".*", "face", "<face_1>"])
+@pytest.mark.parametrize(
+    "words",
+    sample(["%", "\\", "<face_1>"], ["%", "\\", "'", "& | !", "\x02", ".*", "face", "<face_1>"]),
+)
 def test_no_words_are_an_expression_or_a_tag(party: Store, words: str) -> None:
     assert find_words(party, PARTY, words, GROUPS).total == 0
 

@@ -23,6 +23,7 @@ from store.queries.streams import add_clip, add_stream
 from store.tables.schema import SegmentRevisionRow
 from tests.support.app_pages import EVIL, LONG, RTL, app_over, open_page, output, press, words
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.full_suite import in_full, sample
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -84,7 +85,7 @@ def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) 
     assert "Ann shows a piano" in words(page)
 
 
-@pytest.mark.parametrize("number", ["0", "999999", "x", "-1"])
+@pytest.mark.parametrize("number", sample(["x"], ["0", "999999", "x", "-1"]))
 def test_an_event_that_is_none_is_passed_over(party: Store, number: str) -> None:
     assert "Click an event to see" in words(open_page("video", video=PARTY, segment=number))
 
@@ -176,7 +177,7 @@ def test_an_empty_search_is_one_message(party: Store) -> None:
     assert not page.exception
 
 
-@pytest.mark.parametrize("text", [EVIL, LONG, RTL])
+@pytest.mark.parametrize("text", [EVIL, in_full(LONG), in_full(RTL)])
 def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
     with party.begin() as session:
         session.execute(update(SegmentRevisionRow).values(label=text, summary=text))
@@ -219,7 +220,10 @@ def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> No
     assert [bar.label for bar in lane.spans] == ["1:00-1:30 was deleted"]
 
 
-@pytest.mark.parametrize(("begin", "end"), [("soon", "2:00"), ("2:00", "1:00"), ("9:00", "9:30")])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    sample([("soon", "2:00")], [("soon", "2:00"), ("2:00", "1:00"), ("9:00", "9:30")]),
+)
 def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) -> None:
     page = part(open_page("video", video=PARTY), begin, end)
     assert len(page.error) == 1

@@ -17,6 +17,9 @@ from tests.support.packages import homer_packages
 ROOT = Path(__file__).parents[2]
 PACKAGES = homer_packages()
 METHODS = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
+OF_RE = re.compile(r"\bre\.\w+\(")
+OF_A_PATTERN = re.compile(rf"\.(?:{'|'.join(METHODS)})\(")
+"""What calls of ``re`` and of patterns look like: files without them need no parsing."""
 UNKNOWN = ("search", "fullmatch")
 """How a pattern is tried whose uses cannot be read from the code, such as one in a tuple.
 
@@ -69,7 +72,7 @@ def sources() -> dict[str, str]:
 @cache
 def trees() -> dict[str, ast.Module]:
     """The same, parsed, but for files that know nothing of patterns."""
-    return {file: ast.parse(text) for file, text in sources().items() if "re." in text}
+    return {file: ast.parse(text) for file, text in sources().items() if OF_RE.search(text)}
 
 
 @cache
@@ -115,7 +118,11 @@ def _literal(node: ast.Call, method: str) -> re.Pattern[str] | None:
 def uses() -> tuple[Use, ...]:
     """Every pattern that modules hold, and every literal one, with each way it is used."""
     found: dict[tuple[str, int, str], Use] = {}
-    methods = {file: _methods(ast.parse(text)) for file, text in sources().items()}
+    methods = {
+        file: _methods(ast.parse(text))
+        for file, text in sources().items()
+        if OF_A_PATTERN.search(text)
+    }
     for file in sorted({call.file for call in calls() if call.method == "compile"}):
         for name, pattern in _held(file):
             for method in _used(methods, file, name):
@@ -153,7 +160,7 @@ def _patterns(value: object) -> Iterator[re.Pattern[str]]:
 def _used(methods: dict[str, dict[str, set[str]]], file: str, name: str) -> list[str]:
     """How a file's pattern is used: in that file or, where it is not private, in all."""
     files = [file] if name.startswith("_") else list(methods)
-    called = {method for one in files for method in methods[one].get(name, ())}
+    called = {method for one in files for method in methods.get(one, {}).get(name, ())}
     return sorted(called or UNKNOWN)
 
 
