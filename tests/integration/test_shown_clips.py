@@ -178,6 +178,7 @@ def counting(request: dict[str, Any]) -> Answer:
     return Answer(reply, tokens=(tokens, round(len(json.dumps(reply)) / 4)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("view", [in_full("keyframes"), in_full("frames"), "video"])
 def test_an_ingestion_takes_what_was_estimated_before(
     home: Home, store: Store, tmp_path: Path, view: str
@@ -214,6 +215,7 @@ def test_an_ingestion_takes_what_was_estimated_before(
     assert f"{used.images / used.clips:.1f} images and" in str(used)
 
 
+@pytest.mark.full
 def test_an_estimate_counts_patches_only_where_an_event_graph_is_built(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
@@ -228,6 +230,7 @@ def test_an_estimate_counts_patches_only_where_an_event_graph_is_built(
     assert used.tokens_in / used.clips == pytest.approx(estimate.tokens_in, rel=0.1)
 
 
+@pytest.mark.full
 def test_an_estimate_counts_subtitles_that_are_used(
     home: Home, store: Store, tmp_path: Path
 ) -> None:

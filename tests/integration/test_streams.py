@@ -192,6 +192,7 @@ def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
     assert [clip.index for clip in again.clips] == list(range(len(again.clips)))
 
 
+@pytest.mark.full
 def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
     workspace: Workspace, tmp_path: Path, three: bytes
 ) -> None:
@@ -232,6 +233,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
     assert "clip 0  0:00-0:02  failed  it is away" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
     workspace: Workspace, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

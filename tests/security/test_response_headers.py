@@ -147,6 +147,7 @@ def framing(app: str) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="no chromium: apt install chromium")
 def test_a_browser_shows_the_app_but_not_within_another_page(app: str, framing: str) -> None:
     from playwright.sync_api import sync_playwright

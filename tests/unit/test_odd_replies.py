@@ -130,7 +130,7 @@ def talk(
 @given(replies=st.lists(REPLIES, min_size=1, max_size=25), finds=FINDS, ask=SETTINGS)
 @example(replies=["\x00"], finds=fresh(3), ask=AskSettings())
 @example(replies=['{"subtasks": [{"text": "\\ud800"}]}'], finds=fresh(3), ask=AskSettings())
-@settings(max_examples=examples(10, 60))
+@settings(max_examples=examples(4, 60))
 def test_no_reply_of_a_language_model_breaks_the_machine(
     options: tuple[str, ...], replies: list[str], finds: list[Any], ask: AskSettings
 ) -> None:

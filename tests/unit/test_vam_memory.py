@@ -229,6 +229,7 @@ def run(memory: VisualMemory, time: int) -> VisualChange:
     return memory.end_clip(time + 2 * SECOND)
 
 
+@pytest.mark.full
 def test_a_memory_that_is_killed_at_every_frame_decides_the_same(
     shared_media: Callable[[str], Path],
 ) -> None:
