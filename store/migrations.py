@@ -21,7 +21,7 @@ from store.driver import describe_url, explain_failure, libpq_url, parse_url
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0030"
+HEAD = "0031"
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
 

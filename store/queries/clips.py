@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true, update
+from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, select, text, true, update
 from sqlalchemy.orm import Session
 
 from domain.errors import InputError, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.memories import ClipMemories, MemoryView, Scope
 from domain.time import TimeSpan
+from store.queries.conditions import is_any_text
 from store.queries.videos import WATCHING
 from store.tables.schema import ClipRow, VideoRow
+from store.tables.videos import UNFINISHED
 
 MAX_ATTEMPTS = 3
 """A clip that failed this often is not retried, unless explicitly requested."""
@@ -195,25 +197,33 @@ def memory_view(
 
 def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str, int]:
     """Select each video's last clip that is settled with all before it and ended in time."""
-    in_time = true() if as_of_ms is None else ClipRow.end_ms <= as_of_ms
-    all_settled = func.bool_and(and_(_settled(), in_time))
-    so_far = all_settled.over(partition_by=ClipRow.video_id, order_by=ClipRow.clip)
-    clips = (
-        select(ClipRow.video_id, ClipRow.clip, so_far.label("seen"))
+    of_view = is_any_text(ClipRow.video_id, video_ids)
+    left_out = _unsettled() if as_of_ms is None else or_(_unsettled(), ClipRow.end_ms > as_of_ms)
+    # Two aggregates, which read an index each, and no window over the rows of a whole library.
+    first_out = (
+        select(ClipRow.video_id, func.min(ClipRow.clip).label("clip"))
         .join(VideoRow, VideoRow.id == ClipRow.video_id)
-        .where(VideoRow.id.in_(video_ids))
+        .where(of_view, left_out)
+        .group_by(ClipRow.video_id)
         .subquery()
     )
-    last = func.coalesce(func.max(clips.c.clip).filter(clips.c.seen), -1)
-    joined = select(VideoRow.id, last).outerjoin(clips, clips.c.video_id == VideoRow.id)
-    return joined.where(VideoRow.id.in_(video_ids)).group_by(VideoRow.id)
+    last = (
+        select(ClipRow.video_id, func.max(ClipRow.clip).label("clip"))
+        .outerjoin(first_out, first_out.c.video_id == ClipRow.video_id)
+        .where(of_view, or_(first_out.c.clip.is_(None), ClipRow.clip < first_out.c.clip))
+        .group_by(ClipRow.video_id)
+        .subquery()
+    )
+    joined = select(VideoRow.id, func.coalesce(last.c.clip, -1))
+    joined = joined.outerjoin(last, last.c.video_id == VideoRow.id)
+    return joined.where(is_any_text(VideoRow.id, video_ids))
 
 
-def _settled() -> ColumnElement[bool]:
-    """Return the condition that a clip is done or deleted, or failed for good."""
+def _unsettled() -> ColumnElement[bool]:
+    """Return the condition that a clip is neither done nor deleted, nor failed for good."""
     given_up = or_(ClipRow.attempts >= MAX_ATTEMPTS, VideoRow.state != WATCHING)
-    finished = ClipRow.state.in_((ClipState.DONE, ClipState.DELETED))
-    return or_(finished, and_(ClipRow.state == ClipState.FAILED, given_up))
+    failed_for_good = and_(ClipRow.state == ClipState.FAILED, given_up)
+    return and_(text(UNFINISHED), not_(failed_for_good))
 
 
 def _select_clips(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -70,18 +71,18 @@ _MATCHES = """
         JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
              AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)
         LIMIT %(matches)s)
-"""
-_BEST = """
-    SELECT found.id, video_id, clip, source,
+    (SELECT NULL::int, found.id, video_id, clip, source,
            CASE WHEN %(words)s = '' THEN text
                 ELSE ts_headline('english', text, sought.query, %(marked)s) END,
            speaker, start_ms, end_ms
     FROM found CROSS JOIN sought JOIN videos ON videos.id = found.video_id
     ORDER BY ts_rank_cd(found.words, sought.query) DESC, videos.created_at DESC, start_ms DESC,
              found.id
-    LIMIT %(limit)s
+    LIMIT %(limit)s)
+    UNION ALL
+    SELECT count(*)::int, 0, video_id, 0, source, '', NULL, 0, 0
+    FROM found GROUP BY video_id, source
 """
-_COUNTS = "SELECT video_id, source, count(*) FROM found GROUP BY video_id, source"
 
 
 def lines_in_library(
@@ -118,15 +119,13 @@ def lines_in_library(
         "limit": limit,
         "marked": f"StartSel={MARK_START}, StopSel={MARK_END}, HighlightAll=true",
     }
-    driver = reading_driver(database)
-    best = driver.execute(_MATCHES + _BEST, parameters, prepare=False).fetchall()
-    counts = driver.execute(_MATCHES + _COUNTS, parameters, prepare=False).fetchall()
-    videos, by_source = dict[str, int](), dict[str, int]()
-    for video, source, count in counts:
-        videos[video] = videos.get(video, 0) + count
-        by_source[source] = by_source.get(source, 0) + count
-    more = sum(videos.values()) > MOST_MATCHES
-    return LibraryMatches([_line(row) for row in best], videos, by_source, more)
+    rows = reading_driver(database).execute(_MATCHES, parameters, prepare=False).fetchall()
+    lines = [_line(row[1:]) for row in rows if row[0] is None]
+    videos, by_source = Counter[str](), Counter[str]()
+    for count, line in ((row[0], _line(row[1:])) for row in rows if row[0] is not None):
+        videos[line.video] += count
+        by_source[line.source] += count
+    return LibraryMatches(lines, videos, by_source, videos.total() > MOST_MATCHES)
 
 
 _NAMED = """

@@ -9,6 +9,9 @@ from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, Text, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+MADE_BY = "text encoder that made the vector; NULL: the one in videos.models"
+"""The comment of columns that name an encoder."""
+
 
 class Base(DeclarativeBase):
     """Base class of all tables; maps Python types to Postgres types."""

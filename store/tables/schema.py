@@ -26,7 +26,7 @@ from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from store.tables.alerts import AlertClipRow, AlertEventRow, AlertRow
-from store.tables.base import Base, added_at, primary_key, reference, video_column
+from store.tables.base import MADE_BY, Base, added_at, primary_key, reference, video_column
 from store.tables.built import (
     WRITERS,
     BuildRow,
@@ -51,6 +51,7 @@ from store.tables.questions import (
     TrajectoryVideoRow,
 )
 from store.tables.streams import StreamClipRow, StreamGapRow, StreamRow
+from store.tables.videos import ClipRow, VideoRow
 
 __all__ = [
     "AlertClipRow",
@@ -105,72 +106,6 @@ __all__ = [
     "UtteranceRow",
     "VideoRow",
 ]
-
-
-MADE_BY = "text encoder that made the vector; NULL: the one in videos.models"
-
-
-class VideoRow(Base):
-    """A source. ``state``: watching, done or failed."""
-
-    __tablename__ = "videos"
-    id: Mapped[str] = mapped_column(primary_key=True)
-    title: Mapped[str]
-    path: Mapped[str | None]
-    duration_ms: Mapped[int] = mapped_column(BigInteger)
-    width: Mapped[int]
-    height: Mapped[int]
-    has_video: Mapped[bool]
-    has_audio: Mapped[bool]
-    profile: Mapped[str]
-    subtitles: Mapped[list[Any] | None] = mapped_column(
-        JSONB(none_as_null=True), comment="subtitles and chapters that were used; NULL: ignored"
-    )
-    state: Mapped[str]
-    error: Mapped[str | None]
-    models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
-    encoders: Mapped[list[str] | None] = mapped_column(
-        ARRAY(Text), comment="text encoders of its rows besides the one in models; NULL: none"
-    )
-    created_at: Mapped[datetime] = added_at()
-    rewritten: Mapped[int] = mapped_column(
-        BigInteger,
-        server_default="0",
-        comment="not used since 0016",
-    )
-
-
-class ClipRow(Base):
-    """A clip. ``text`` and ``embedding`` sum up its memories; ``seconds``: time spent so far."""
-
-    __tablename__ = "clips"
-    video_id: Mapped[str] = video_column(primary_key=True)
-    clip: Mapped[int] = mapped_column(primary_key=True)
-    start_ms: Mapped[int] = mapped_column(BigInteger)
-    end_ms: Mapped[int] = mapped_column(BigInteger)
-    state: Mapped[str]
-    error: Mapped[str | None]
-    attempts: Mapped[int]
-    gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms], ...]")
-    text: Mapped[str]
-    embedding: Mapped[Any | None] = mapped_column(HALFVEC())
-    encoder: Mapped[str | None] = mapped_column(comment=MADE_BY)
-    seconds: Mapped[float] = mapped_column(server_default="0")
-    budget: Mapped[int | None] = mapped_column(comment="tokens; NULL: no model")
-    left_out: Mapped[list[Any]] = mapped_column(
-        JSONB,
-        server_default="[]",
-        comment="what its model was not shown, to stay within the budget",
-    )
-    writer_version: Mapped[int | None] = mapped_column(
-        comment="of the request that its model was sent; NULL: no model, or before 0017"
-    )
-    dropped: Mapped[list[Any]] = mapped_column(
-        JSONB,
-        server_default="[]",
-        comment="what its model wrote, or was to write, that could not be stored, and why",
-    )
-    updated_at: Mapped[datetime] = added_at()
 
 
 class _OfClip:
