@@ -275,7 +275,7 @@ def test_without_a_language_model_nothing_is_paid_and_time_is_told(
         profile = opened.profile.model_copy(update={"writer": "local"})
         estimate = estimate_file(replace(opened, profile=profile), path)
     assert (estimate.clips, estimate.images, estimate.cost_usd) == (2, 0, 0)
-    assert str(estimate).startswith("colours: 2 clips; about 00:")
+    assert str(estimate).startswith("colours: 2 clips; about 0:0")
     both = sum_of([estimate, estimate])
     assert (both.clips, both.seconds) == (4, 2 * estimate.seconds)
 
