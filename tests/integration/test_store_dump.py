@@ -35,9 +35,8 @@ LEFT_OUT = {
     "model_calls": {"ms", "called_at", "trajectory_id"},
     **{t: {"*"} for t in ("library", "questions", "trajectories", "trajectory_videos")},
     **{t: {"*"} for t in ("trajectory_events", "messages")},
-    **{
-        t: {"*"} for t in ("skills", "judgements", "observations", "audit", "taken", "shared_links")
-    },
+    **{t: {"*"} for t in ("skills", "judgements", "observations", "audit", "taken")},
+    **{t: {"*"} for t in ("shared_links", "saved_searches")},
     **{t: {"*"} for t in ("eval_runs", "eval_results", "eval_batches")},
     **{t: {"*"} for t in ("alerts", "alert_clips", "alert_events")},
     **{t: {"*"} for t in ("streams", "stream_clips", "stream_gaps")},
