@@ -13,8 +13,9 @@ from domain.search import Asks, Structure
 from domain.things import KIND_WORDS
 from retrieval.heuristics.language import is_english
 
-LONGEST = 300
-"""Characters of a question at most: longer ones say more than these patterns capture."""
+LONGEST, MOST_SPACED = 300, 3_000
+"""Characters of a question at most, with single spaces and as it is written: longer ones say more
+than these patterns capture."""
 
 _NOUN = (
     "(?:video|clip|film|movie|recording|footage|stream|trailer|talk|speech|lecture|lesson|meeting"
@@ -237,6 +238,8 @@ def structure_of(question: str, options: Sequence[str] = ()) -> Structure | None
     With options, only structures that can be compared with them are recognised, and nothing is
     declined. The rules are for English.
     """
+    if len(question) > MOST_SPACED:
+        return None
     text = normalise_question(question)
     if not text or len(text) > LONGEST or not is_english(question):
         return None

@@ -316,7 +316,7 @@ _WORD = """
     SELECT {number}, string_agg(int8send(view.number::bigint << 32 | m.clip), ''::bytea)
     FROM (SELECT video_id, clip, superseded_at FROM memories
           WHERE words @@ phraseto_tsquery('english', {word})
-            AND video_id = ANY(%(videos)s) AND clip <= %(last_clip)s
+            AND video_id = ANY(%(videos)s::text[]) AND clip <= %(last_clip)s
           OFFSET 0) AS m  -- OFFSET 0: one scan for all videos.
     JOIN view ON view.video = m.video_id AND m.clip <= view.last_clip
          AND (m.superseded_at IS NULL OR m.superseded_at > view.last_clip)

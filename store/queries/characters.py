@@ -14,7 +14,9 @@ from sqlalchemy import (
     Integer,
     Select,
     String,
+    Text,
     bindparam,
+    cast,
     column,
     func,
     insert,
@@ -135,7 +137,8 @@ def _names(clip: ColumnElement[int]) -> Select[Any]:
 def _select_in_view() -> Select[Any]:
     """Select the characters of a view as one list of lists; built once, since building is slow."""
     scopes = func.unnest(
-        bindparam("videos", type_=ARRAY(String)), bindparam("last_clips", type_=ARRAY(Integer))
+        cast(bindparam("videos", type_=Text), ARRAY(Text)),
+        bindparam("last_clips", type_=ARRAY(Integer)),
     ).table_valued(column("video", String), column("last_clip", Integer), name="scope")
     view = scopes.render_derived()
     found = _characters(view.c.last_clip).join(view, view.c.video == CharacterRow.video_id)

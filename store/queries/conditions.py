@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, Text, and_, any_, cast, or_
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Text, and_, any_, cast, literal, or_
 
 
 def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
@@ -19,8 +19,18 @@ def is_any_of(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
 
 def is_any_text(column: Any, values: Iterable[str]) -> ColumnElement[bool]:
     """Return the condition that a text column is one of ``values``, which are one parameter."""
-    condition: ColumnElement[bool] = column == any_(cast(sorted(set(values)), ARRAY(Text)))
+    literals = literal(text_array(sorted(set(values))), Text)
+    condition: ColumnElement[bool] = column == any_(cast(literals, ARRAY(Text)))
     return condition
+
+
+def text_array(values: Collection[str]) -> str:
+    """Return texts as the literal of a Postgres array, to be cast to ``text[]``.
+
+    psycopg takes 3 microseconds for each value of a list, which is long for every id of a library.
+    """
+    escaped = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    return '{"' + '","'.join(escaped) + '"}' if values else "{}"
 
 
 def valid_at(row: Any, clip: int | ColumnElement[int]) -> ColumnElement[bool]:

@@ -18,12 +18,13 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import SQLCoreOperations
 
 from domain.memories import Scope
+from store.queries.conditions import text_array
 from store.queries.view_conditions import Reader, reading_driver
 from store.tables.schema import KeyframeRow, VideoRow
 
 _IN_VIEW = """
     SELECT models->>'text', encoders, array_agg(id ORDER BY id)
-    FROM videos WHERE id = ANY(%s) GROUP BY 1, 2
+    FROM videos WHERE id = ANY(%s::text[]) GROUP BY 1, 2
 """
 
 
@@ -40,7 +41,7 @@ def encoders_in_view(
     Returns:
         For each encoder, the videos whose rows are its where they name none.
     """
-    videos = [scope.video for scope in scopes]
+    videos = text_array([scope.video for scope in scopes])
     found: dict[str, list[str]] = {}
     for own, others, ids in reading_driver(database).execute(_IN_VIEW, (videos,)).fetchall():
         found.setdefault(own or default, []).extend(ids)

@@ -111,10 +111,10 @@ def lines_mentioning(
 
 _NAMING = """
     SELECT c.video_id FROM characters AS c JOIN character_names AS n ON n.character_id = c.id
-    WHERE c.video_id = ANY(%(videos)s) AND lower(n.name) ~ %(pattern)s
+    WHERE c.video_id = ANY(%(videos)s::text[]) AND lower(n.name) ~ %(pattern)s
     UNION
     SELECT video_id FROM corrections
-    WHERE video_id = ANY(%(videos)s) AND lower(outcomes::text) ~ %(pattern)s
+    WHERE video_id = ANY(%(videos)s::text[]) AND lower(outcomes::text) ~ %(pattern)s
 """
 
 
@@ -129,6 +129,6 @@ def videos_naming(database: Reader, scopes: Sequence[Scope], words: Collection[s
     if not words:
         return set()
     pattern = f"(^|[^[:alnum:]])({'|'.join(sorted(words))})($|[^[:alnum:]])"
-    parameters = {"videos": [scope.video for scope in scopes], "pattern": pattern}
+    parameters = view_parameters(scopes) | {"pattern": pattern}
     rows = reading_driver(database).execute(_NAMING, parameters).fetchall()
     return {video for (video,) in rows}

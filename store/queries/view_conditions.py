@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.memories import Scope
 from store.driver import driver_of
+from store.queries.conditions import text_array
 
 Reader = Connection | Session
 """A connection, or a session in its transaction."""
@@ -49,6 +50,6 @@ LINES_IN_VIEW = """
 def view_parameters(scopes: Sequence[Scope]) -> dict[str, Any]:
     """Return the parameters of a view."""
     return {
-        "videos": [scope.video for scope in scopes],
+        "videos": text_array([scope.video for scope in scopes]),
         "last_clips": [scope.last_clip for scope in scopes],
     }

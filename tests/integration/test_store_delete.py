@@ -45,7 +45,9 @@ def delete(store: Store, video_id: str) -> None:
     remove_unused_blobs(store, unused)
 
 
-OF_NO_VIDEO = {"audit", "taken", "library", "skills", "eval_runs", "eval_batches"}
+OF_NO_VIDEO = {
+    *("audit", "taken", "library", "saved_searches", "skills", "eval_runs", "eval_batches"),
+}
 
 
 def counts(store: Store) -> dict[str, int]:
