@@ -32,6 +32,7 @@ from store.queries.videos import find_video
 from strategies.registry import check_strategy, strategy_names
 from views.answer_lines import one_line
 from views.built import BuiltOf, built_memories
+from views.library import all_titles
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import StrategyLine, list_strategies
 from views.trajectory import load_history
@@ -135,7 +136,8 @@ def compare(
         )
         with preloading(workspace.toolbox, models_needed(workspace.toolbox)):
             found = _ask_each(workspace, asked, names, silent=json)
-    say_json(found.model_dump(mode="json")) if json else _show(found)
+        titles = all_titles(workspace.store) if len(asked.videos) > 1 else {}
+    say_json(found.model_dump(mode="json")) if json else _show(found, titles)
 
 
 def _names(given: list[str]) -> tuple[str, ...]:
@@ -174,15 +176,17 @@ def _ask_each(
     return side_by_side(histories)
 
 
-def _show(found: SideBySide) -> None:
+def _show(found: SideBySide, titles: Mapping[str, str]) -> None:
+    """Print the answers and what one strategy alone found, with its video if it has a title."""
     heads = ("strategy", "answer", "confidence", "cited", "rounds", "calls", "tokens", "seconds")
     say_table((*heads, "trajectory"), (_cells(row) for row in found.rows))
     agree = "agree" if found.answers_agree else "differ"
     say(f"the answers {agree}; {counted(found.shared, 'moment')} found by all")
     for row in found.rows:
         for piece in row.alone[:SHOWN]:
+            title = f"  {plain_line(titles[piece.video])}" if piece.video in titles else ""
             text = shortened(one_line(piece.text))
-            say(f"only {row.strategy}: {format_span(piece.span)}  {text}")
+            say(f"only {row.strategy}: {format_span(piece.span)}{title}  {text}")
 
 
 def _cells(row: StrategyRow) -> tuple[object, ...]:

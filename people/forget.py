@@ -71,7 +71,7 @@ def forget(
 
     Deleted are their identities, sightings, crops, the keyframes on which they are in view, names,
     corrections about them, the writers' model calls for the video, every answer that read it, and
-    the alerts and saved searches that name them.
+    the alerts and saved searches that name them. Links to those answers end, and are not restored.
     Texts that name them say "somebody" and get new vectors. The character's number is not reused.
     The recordings of a stream are deleted, and not restored. The video file, its path and exports
     are left as they are.

@@ -21,7 +21,7 @@ from views.library import all_titles, videos_named
 from views.rounds import RUNNING, InspectedTrajectory, inspect_trajectory, round_headline
 from views.side_by_side import SideBySide, StrategyRow, side_by_side
 from views.strategies import askable_titles
-from views.words import counted, format_span
+from views.words import counted
 
 POLL_S = 1.0
 """Seconds between polls of the runs."""
@@ -156,6 +156,7 @@ def _show_table(found: SideBySide) -> None:
 
 def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow) -> None:
     question = run.row.question
+    videos = videos_named(state.store, question.videos)
     st.header(escape_markdown(row.strategy), anchor=False)
     if row.answer is None:
         reasons = [error.message for error in run.history.errors]
@@ -168,7 +169,6 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
         answer = answer_line(row.answer, question)
         st.markdown(f"**{escape_markdown(answer)}**")
         st.caption(escape_markdown(f"{confidence_line(row.answer)}. {row.answer.note}"))
-        videos = videos_named(state.store, question.videos)
         for number, citation in enumerate(row.answer.citations):
             show_moment(state.store, citation, videos, f"cited_{run.row.id}_{number}")
     with st.expander(counted(row.rounds, "round")):
@@ -177,6 +177,6 @@ def _show_strategy(state: PageState, run: InspectedTrajectory, row: StrategyRow)
             page_link("trajectory", label, trajectory=run.row.id, round=round_.number)
     if row.alone:
         with st.expander(f"Found by no other: {len(row.alone)}"):
-            for piece in row.alone[:MAX_ALONE]:
-                st.write(escape_markdown(f"{format_span(piece.span)} {one_line(piece.text)}"))
+            for number, piece in enumerate(row.alone[:MAX_ALONE]):
+                show_moment(state.store, piece, videos, f"alone_{run.row.id}_{number}")
     page_link("trajectory", "See every step", trajectory=run.row.id)

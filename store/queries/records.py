@@ -53,6 +53,7 @@ Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
 LATER_COLUMNS = frozenset(
     {
+        "act",
         "description_embedding",
         "description_encoder",
         "embedding_encoder",

@@ -16,7 +16,6 @@ from domain.settings import Settings
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.tables.schema import ClipRow, MemoryRow, VideoRow
-from tests.support.full_suite import is_full
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -163,13 +162,12 @@ def view() -> MemoryView:
 
 def test_the_line_that_answers_is_cited_first(asked: Retrievers) -> None:
     missed = []
-    questions = OPEN if is_full() else OPEN[:6]
-    for text, line in questions:
+    for text, line in OPEN:
         ranking = asked.rank(view(), Question(text=text, videos=(V,)))
         assert not ranking.nothing_close, text
         if ranking.evidence[0].span.start_ms != line * LINE_MS:
             missed.append((text, ranking.evidence[0].text))
-    assert len(missed) <= 0.2 * len(questions), missed
+    assert len(missed) <= 0.2 * len(OPEN), missed
 
 
 def test_the_answer_is_quoted_in_a_whole_sentence(asked: Retrievers) -> None:
@@ -191,10 +189,9 @@ def test_the_option_that_was_said_is_chosen(asked: Retrievers) -> None:
 
 
 def test_what_was_never_said_is_not_close(asked: Retrievers) -> None:
-    unrelated = UNRELATED if is_full() else UNRELATED[:4]
     close = [
         text
-        for text in unrelated
+        for text in UNRELATED
         if not asked.rank(view(), Question(text=text, videos=(V,))).nothing_close
     ]
-    assert len(close) <= 0.25 * len(unrelated), close
+    assert len(close) <= 0.25 * len(UNRELATED), close

@@ -71,6 +71,8 @@ def test_answers_stand_side_by_side_with_what_they_took(party: Store) -> None:
     assert heads[:2] == ["strategy", "rounds"]
     assert [row[0] for row in rows] == list(strategy_names())
     assert all(int(row[1]) > 0 for row in rows)
+    # What one strategy alone found is shown as moments that play.
+    assert any("alone_" in str(button.key) for button in page.button)
 
 
 def test_a_question_that_cannot_be_asked_says_why(party: Store) -> None:

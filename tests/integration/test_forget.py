@@ -233,6 +233,10 @@ def test_the_words_stay_as_somebody_s_with_vectors_of_their_own(talk: Store) -> 
 
 def test_kept_and_brought_back_all_is_as_it_was(talk: Store, tmp_path: Path) -> None:
     before, rows = list(dump_lines(talk, VIDEO)), sorted(everything(talk))
+    # A link that ended with its answer does not begin again.
+    rows = [
+        row for row in rows if row[0] != "public.shared_links" or '"trajectory_id": null' in row[1]
+    ]
     forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
     assert left(talk) == []
     assert restore_forgotten(talk, VIDEO, tmp_path / "ada.zip") > 20

@@ -236,7 +236,7 @@ def test_the_command_says_what_a_build_will_take_and_took(
     assert f"; {calls} calls, {120 * calls:,} tokens" in first.stdout
     assert "; 0 calls" in homer().stdout
     again = homer("--again", "--json")
-    assert re.search(r"worldmm: about \d+ calls, [\d,]+ tokens, 00:0\d of replies", again.stderr)
+    assert re.search(r"worldmm: about \d+ calls, [\d,]+ tokens, 0:0\d of replies", again.stderr)
     (told,) = json.loads(again.stdout)
     assert told.pop("seconds") > 0
     assert told == {
