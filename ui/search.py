@@ -37,8 +37,11 @@ GRID = """<style>
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); }
 .st-key-found [data-testid=stImage] img, .st-key-close [data-testid=stImage] img {
   aspect-ratio: 16 / 9; object-fit: cover; }
+[data-testid=stButtonGroup] :is([aria-checked=true], [aria-pressed=true], [data-selected]) p,
+[data-testid=stButtonGroup] [kind=pillsActive] p {
+  color: light-dark(#1d4ed8, #7cb0ff) !important; }
 </style>"""
-"""Cards beside each other, as many as fit."""
+"""Cards beside each other, as many as fit; chosen chips can be read in the dark theme too."""
 
 
 def search_page() -> None:
@@ -52,6 +55,7 @@ def _show() -> None:
     if not newest_titles(state.store, 1):
         show_empty("Nothing has been watched yet.", "Add a video", "library")
         return
+    st.html(GRID)
     _show_saved(state)
     words = st.text_input(
         "Search all videos",
@@ -133,7 +137,6 @@ def _set_query(query: LibraryQuery) -> None:
 
 
 def _show_results(state: PageState, query: LibraryQuery, found: LibraryResults) -> None:
-    st.html(GRID)
     if found.with_words:
         st.header(_heading(query, found), anchor=False)
         _show_cards(state, query, found.with_words, "found")

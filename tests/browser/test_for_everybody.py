@@ -49,7 +49,10 @@ LOOKS = """() => {
   };
   const shown = (e) => e.checkVisibility({ visibilityProperty: true })
     && e.getBoundingClientRect().width > 0;
+  // A dialog keeps the keyboard until it is closed.
+  const dialog = document.querySelector('[role=dialog]');
   const acts = (e) => !e.disabled && e.tabIndex >= 0 && shown(e)
+    && (!dialog || dialog.contains(e))
     && e.matches('button, a[href], textarea, summary, video, input');
   let now = document.activeElement;
   while (now && now.shadowRoot && now.shadowRoot.activeElement) now = now.shadowRoot.activeElement;
@@ -61,7 +64,13 @@ LOOKS = """() => {
   const reached = (window.reached = window.reached || new Set());
   if (at) reached.add(at);
   for (const one of all) if (one !== now && !seen.has(one)) seen.set(one, look(one));
-  return { at: found, left: all.filter((e) => acts(e) && !reached.has(e)).map(told) };
+  // The arrow keys go from chip to chip.
+  const chip = (e) => {
+    const group = e.closest('[data-testid=stButtonGroup]');
+    return group && all.some((other) => group.contains(other) && reached.has(other));
+  };
+  const left = all.filter((e) => acts(e) && !reached.has(e) && !chip(e));
+  return { at: found, left: left.map(told) };
 }"""
 """Where the keyboard is, whether that can be seen, and the actions that it was not at yet."""
 
@@ -80,6 +89,7 @@ def ways(place: Home, toolbox: Toolbox) -> dict[str, str]:
     return {
         "Ask": f"?trajectory={asked.trajectory_id}",
         "Trajectory": f"trajectory?trajectory={asked.trajectory_id}&round=1",
+        "Search": "search?q=lighthouse",
         "Library": f"library?delete={name}",
         "Video": f"video?video={name}&segment={event}",
         "People": f"people?video={name}&person=0",
@@ -103,8 +113,8 @@ def painted(page: Page) -> Iterator[Callable[[Scheme], None]]:
 
 
 PAGES = (
-    *("Ask", "Trajectory", "Library", "Video", "People", "Skills", "Evaluations", "Health"),
-    *("Alerts", "Recaps", "History", "Schedules", "Compare"),
+    *("Ask", "Trajectory", "Search", "Library", "Video", "People", "Skills", "Evaluations"),
+    *("Health", "Alerts", "Recaps", "History", "Schedules", "Compare"),
 )
 
 
