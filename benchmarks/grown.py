@@ -8,10 +8,15 @@ vectors are many, as among the lines of one household. A clip stays in one place
 from __future__ import annotations
 
 import itertools
+import os
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import psycopg
@@ -21,7 +26,9 @@ from sqlalchemy.orm import Session
 
 from models.ports import TextEmbedder
 from store.bulk_insert import HALFVEC, allocate_ids, pack_halfvec
-from store.database import Store
+from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
 from tests.support.big_library import (
     EVENT_CLIPS,
     LINES,
@@ -140,6 +147,19 @@ def grow(store: Store, world: World, films: Iterable[Film]) -> list[Film]:
     with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     return videos
+
+
+@contextmanager
+def scratch_store() -> Iterator[Store]:
+    """Yield an empty library in an embedded Postgres of its own; it is thrown away afterwards."""
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ):
+        os.environ.pop("HOMER_DATABASE_URL", None)
+        home = Home(Path(folder)).make()
+        try:
+            with open_store(home) as store:
+                yield store
+        finally:
+            EmbeddedPostgres(home).stop()
 
 
 def vectors_of(world: World, recording: Film) -> Vectors:

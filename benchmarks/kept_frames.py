@@ -7,10 +7,8 @@ documented with a scripted model, without the text encoder. The reservoir is mea
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from scipy.stats import chi2, chisquare
 
 from agent.ask_model import Reply
 from agent.builder import BuildModels
+from benchmarks.grown import scratch_store
 from benchmarks.lines import Line, Taken, costs
 from benchmarks.macro_event import CountedEncoder
 from domain.built import BuiltFrame, BuiltMemory, WatchedClip
@@ -29,9 +28,7 @@ from models.messages import Message
 from people.model_transactions import run_with_models
 from perception.frame_keeper import FrameKeeper, SampledFrame, frames_for
 from perception.jpeg import Blobs
-from store.database import Store, open_store, remove_unused_blobs
-from store.embedded import EmbeddedPostgres
-from store.home import Home
+from store.database import Store, remove_unused_blobs
 from store.queries.percepts import add_blobs
 from store.tables.schema import FrameRow, KeeperRow
 from strategies.eventmem.keeper import EventKeeper
@@ -79,13 +76,8 @@ def lines() -> Iterator[Line]:
     yield from _both()
     yield from _documents()
     yield from _reservoir()
-    with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder)).make()
-        try:
-            with open_store(home) as store:
-                yield from _added(store)
-        finally:
-            EmbeddedPostgres(home).stop()
+    with scratch_store() as store:
+        yield from _added(store)
 
 
 def _both() -> Iterator[Line]:

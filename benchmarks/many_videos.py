@@ -10,16 +10,21 @@ has a bar for its 95th percentile. The reference is the ten nearest of all vecto
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.grown import Vectors, World, grow, short_videos, unit, vectors_of, world
+from benchmarks.grown import (
+    Vectors,
+    World,
+    grow,
+    scratch_store,
+    short_videos,
+    unit,
+    vectors_of,
+    world,
+)
 from benchmarks.lines import Line, Taken, milliseconds
 from benchmarks.search import NUMPY, nearest
 from benchmarks.search_process import Known, Tools
@@ -28,8 +33,7 @@ from domain.settings import Settings
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.retrievers import Retrievers
-from store.database import Store, open_store
-from store.embedded import EmbeddedPostgres
+from store.database import Store
 from store.home import Home
 from store.queries import hnsw
 from store.queries.clips import memory_view
@@ -48,17 +52,11 @@ def lines(videos: int = VIDEOS, clips: int = CLIPS) -> Iterator[Line]:
     """Measure both searches over one library."""
     model = Known.by(Toolbox(load_profile("local"), Home.default().weights).text)
     made = world(model)
-    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ):
-        os.environ.pop("HOMER_DATABASE_URL", None)
-        home = Home(Path(folder)).make()
-        try:
-            with open_store(home) as store:
-                films = grow(store, made, short_videos(videos, clips))
-                build_index(store, Quiet(), [VectorIndex(hnsw.MEMORIES, model.dimensions)])
-                exact = np.concatenate([vectors_of(made, film) for film in films])
-                yield from measured(store, Tools(model), made, exact)
-        finally:
-            EmbeddedPostgres(home).stop()
+    with scratch_store() as store:
+        films = grow(store, made, short_videos(videos, clips))
+        build_index(store, Quiet(), [VectorIndex(hnsw.MEMORIES, model.dimensions)])
+        exact = np.concatenate([vectors_of(made, film) for film in films])
+        yield from measured(store, Tools(model), made, exact)
 
 
 def measured(store: Store, tools: Tools, made: World, exact: Vectors) -> Iterator[Line]:

@@ -21,7 +21,7 @@ import psutil
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from benchmarks.grown import Vectors, unit
+from benchmarks.grown import Vectors, scratch_store, unit
 from benchmarks.keyframes import SHARED
 from benchmarks.lines import Line, Taken, milliseconds
 from domain.media import IdentityKind
@@ -36,14 +36,14 @@ from people.corrected import characters_at
 from people.likely_same import NEAREST, join_sure, likely_in_other_videos
 from people.video_people import LAST_CLIP
 from store.bulk_insert import copy_rows
-from store.database import Store, open_store
-from store.embedded import EmbeddedPostgres
+from store.database import Store
 from store.home import Home
 from store.queries.hnsw import EXEMPLARS
 from store.queries.identities import SightingAt, sightings_of
 from store.queries.nearest_identities import NearIdentity, nearest_identities
 from store.queries.videos import video_titles
 from store.vector_index import VectorIndex, build_index
+from tests.support.library import Quiet
 
 FACES, OF_VIDEO = 100_000, 20
 SIZE = 512
@@ -61,30 +61,15 @@ Pair = frozenset[CharacterRef]
 
 def lines() -> Iterator[Line]:
     """Yield the cost of a new face, then the shares of right pairs and of pairs found."""
-    with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder)).make()
-        try:
-            with open_store(home) as store:
-                yield from _costs(store)
-        finally:
-            EmbeddedPostgres(home).stop()
+    with scratch_store() as store:
+        yield from _costs(store)
     yield from _shares(PEOPLE)
-
-
-class _Silent:
-    """Ignores progress."""
-
-    def start(self, label: str, total: int, done: int = 0) -> None:
-        """Ignore a start."""
-
-    def step(self, steps: int = 1) -> None:
-        """Ignore a step."""
 
 
 def _costs(store: Store) -> Iterator[Line]:
     """Yield milliseconds of one search by the processor, and by the clock."""
     _fill(store)
-    build_index(store, _Silent(), [VectorIndex(EXEMPLARS, SIZE)])
+    build_index(store, Quiet(), [VectorIndex(EXEMPLARS, SIZE)])
     found: list[bool] = []
     with store.begin() as session:
         searches = [_search(session, face, found) for face in range(0, FACES, FACES // SEARCHES)]

@@ -14,7 +14,6 @@ writes clips.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +28,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from agent.reasoners.local import MOMENTS
-from benchmarks.grown import Vectors, World, days, grow, unit, vectors_of, world
+from benchmarks.grown import Vectors, World, days, grow, scratch_store, unit, vectors_of, world
 from benchmarks.lines import Line, Taken, costs, milliseconds
 from benchmarks.search_process import WATCHED, Asked, Known, Tools, asked_afresh, hand_over, writing
 from domain.asking import Mode
@@ -41,8 +39,7 @@ from models.profile import load_profile
 from models.toolbox import Toolbox
 from retrieval.candidates import BY_QUESTION
 from retrieval.retrievers import Retrievers
-from store.database import Store, open_store
-from store.embedded import EmbeddedPostgres
+from store.database import Store
 from store.home import Home
 from store.queries import hnsw
 from store.queries.candidates import (
@@ -154,16 +151,10 @@ def lines(sizes: Sequence[int] = SIZES) -> Iterator[Line]:
 
 @contextmanager
 def _library(tools: Tools, made: World, memories: int) -> Iterator[Bench]:
-    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ):
-        os.environ.pop("HOMER_DATABASE_URL", None)
-        home = Home(Path(folder)).make()
-        try:
-            with open_store(home) as store:
-                started = time.perf_counter()
-                recordings = grow(store, made, days(memories))
-                yield Bench(store, tools, made, recordings, time.perf_counter() - started)
-        finally:
-            EmbeddedPostgres(home).stop()
+    with scratch_store() as store:
+        started = time.perf_counter()
+        recordings = grow(store, made, days(memories))
+        yield Bench(store, tools, made, recordings, time.perf_counter() - started)
 
 
 def measured(bench: Bench) -> Iterator[Line]:
