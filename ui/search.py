@@ -21,7 +21,7 @@ from views.library_search import (
     LibraryResults,
     search_library,
 )
-from views.saved_searches import delete_search, list_searches, save_search
+from views.saved_searches import SavedSearch, delete_search, list_searches, save_search
 from views.transcript import GROUPS
 from views.words import counted, format_time
 
@@ -56,7 +56,8 @@ def _show() -> None:
         show_empty("Nothing has been watched yet.", "Add a video", "library")
         return
     st.html(GRID)
-    _show_saved(state)
+    saved = list_searches(state.store)
+    _show_saved(saved)
     words = st.text_input(
         "Search all videos",
         key="q",
@@ -76,7 +77,7 @@ def _show() -> None:
         show_error(error)
         return
     _show_filters(query, found)
-    _show_save(state, query)
+    _show_save(state, saved, query)
     _show_results(state, query, found)
     if cost.usage.requests:
         st.caption(f"The search took {cost.usage} of the embeddings endpoint.")
@@ -193,11 +194,10 @@ def _escape(text: str) -> str:
     return text.replace(core, escape_markdown(core)) if core else text
 
 
-def _show_saved(state: PageState) -> None:
+def _show_saved(saved: Sequence[SavedSearch]) -> None:
     """Draw the saved searches; a press opens one."""
     if message := st.session_state.pop(ERROR, None):
         st.error(escape_markdown(message))
-    saved = list_searches(state.store)
     if not saved:
         return
     with st.container(horizontal=True, key="saved", vertical_alignment="center"):
@@ -218,9 +218,9 @@ def _open_search(query: LibraryQuery) -> None:
     _set_query(query)
 
 
-def _show_save(state: PageState, query: LibraryQuery) -> None:
+def _show_save(state: PageState, saved: Sequence[SavedSearch], query: LibraryQuery) -> None:
     """Draw the button that saves what is sought under a name, or deletes it if it is saved."""
-    known = next((one.name for one in list_searches(state.store) if one.query == query), None)
+    known = next((one.name for one in saved if one.query == query), None)
     if known is not None:
         label = f"Delete the saved search {known}"
         st.button(escape_markdown(label), key="unsave", type="tertiary",

@@ -127,7 +127,7 @@ def search_library(
         if vector is not None:
             order = close_lines(session, text, scopes, vector, MAX_CANDIDATES)
             close = _others(session, order, sources, lines)
-        maker = _ResultMaker(session, titles, [*lines, *close])
+        maker = _ResultMaker(session, scopes, titles, [*lines, *close])
         groups = {group_of(MemorySource(source)) for source in found.sources}
         ranked = sorted(found.videos, key=lambda video: -found.videos[video])
         return LibraryResults(
@@ -180,10 +180,15 @@ class _ResultMaker:
     """Lines as readers see them, with the names of the people of their videos."""
 
     def __init__(
-        self, session: Session, titles: Mapping[str, str], lines: Sequence[LibraryLine]
+        self,
+        session: Session,
+        scopes: Sequence[Scope],
+        titles: Mapping[str, str],
+        lines: Sequence[LibraryLine],
     ) -> None:
-        videos = list(dict.fromkeys(line.video for line in lines))
-        people = people_in_view(session, memory_view(session, videos).scopes) if videos else {}
+        videos = {line.video for line in lines}
+        shown = [scope for scope in scopes if scope.video in videos]
+        people = people_in_view(session, shown) if shown else {}
         self._titles, self._lines = titles, lines
         self._people = {one: ClipPeople(characters=tuple(found)) for one, found in people.items()}
         self._blobs = frames_of_lines(session, lines)

@@ -14,7 +14,7 @@ from domain.memories import Scope
 from domain.time import TimeSpan
 from store.queries.conditions import is_any_text
 from store.queries.transcript import MARK_END, MARK_START
-from store.queries.view_conditions import Reader, reading_driver, view_parameters
+from store.queries.view_conditions import VIEW, Reader, reading_driver, view_parameters
 from store.tables.schema import VideoRow
 
 MOST_MATCHES = 2_000
@@ -50,10 +50,8 @@ class LibraryMatches(NamedTuple):
     more: bool
 
 
-_MATCHES = """
-    WITH view AS MATERIALIZED (
-        SELECT video, last_clip FROM unnest(%(videos)s::text[], %(last_clips)s::int[])
-             AS scope (video, last_clip)),
+_MATCHES = f"""
+    WITH {VIEW},
     sought AS MATERIALIZED (SELECT websearch_to_tsquery('english', %(words)s) AS query),
     found AS MATERIALIZED (
         SELECT m.* FROM (
@@ -82,7 +80,7 @@ _MATCHES = """
     UNION ALL
     SELECT count(*)::int, 0, video_id, 0, source, '', NULL, 0, 0
     FROM found GROUP BY video_id, source
-"""
+"""  # noqa: S608
 
 
 def lines_in_library(
